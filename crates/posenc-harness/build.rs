@@ -1,4 +1,4 @@
-//! Passes the compiler's version on: records say what made their numbers.
+//! Passes the compiler's version to the crate, because records contain it.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Chores of the repository: tests, and the checks that need no tests.
+//! Chores of the repository: `test`, and `check` for formatting, lints and the report.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -10,13 +10,13 @@ use crate::outcomes::{Outcomes, Skips};
 use crate::process::{cargo, exit_code, root, runner, target_directory};
 use crate::{filters, gpu, video};
 
-/// `test`: all tests of the workspace in the runner's own profile, so that dependencies are built once. The last line
-/// sums the runs of all crates; the lines above it list the skipped tests by what is missing.
+/// `test`: all tests of the workspace in the runner's own profile, so that dependencies are built once. The last line sums the
+/// results of all crates; the lines above it list the skipped tests by what is missing.
 pub fn test(arguments: &[OsString]) -> Result<ExitCode, String> {
-    // A misspelled requirement must not wait for the first skip to be noticed.
+    // Reports a misspelled requirement now, not at the first skipped test.
     posenc_testing::required()?;
     let features = [video::features(), gpu::features_for_tests()].concat();
-    // Tests run the real binary. All targets together include it, and compile while it is linked; a selection may not.
+    // Tests run the real binary. A run of all targets builds it, in parallel with the tests; a selection may not build it.
     if arguments.first().is_some_and(|argument| argument.to_string_lossy().starts_with('-')) {
         let mut build = cargo();
         build.args(["build", "--release", "--workspace", "--bin", "posenc"]).args(&features);
@@ -32,7 +32,7 @@ pub fn test(arguments: &[OsString]) -> Result<ExitCode, String> {
     if status.success() && outcomes.none_matched() {
         return Err(filters::no_match(arguments, &names(&all)));
     }
-    // `--list` and `--no-run` run nothing that could be summed.
+    // `--list` and `--no-run` have no results to sum.
     if !status.success() || outcomes.has_results() {
         println!();
         print!("{}", outcomes.summary(skips.read()?));
@@ -66,13 +66,13 @@ fn run_tests(
     child.wait().map_err(|e| format!("waiting for cargo failed: {e}"))
 }
 
-/// Number of tests that run at a time: twice that of cores, since many wait for other programs.
+/// Number of tests that run at a time: twice the number of cores, since many tests wait for other programs.
 fn test_threads() -> OsString {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::env::var_os("RUST_TEST_THREADS").unwrap_or_else(|| (2 * cores).to_string().into())
 }
 
-/// The names of all tests, without those of examples in documentation; none if cargo fails.
+/// The names of all tests except doc tests; empty if cargo fails.
 fn names(selection: &[&str]) -> Vec<String> {
     let output = cargo()
         .args(["test", "--release", "--quiet", "--tests"])
@@ -85,7 +85,7 @@ fn names(selection: &[&str]) -> Vec<String> {
     text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect()
 }
 
-/// The files of the embedders, which a macro declares: `cargo fmt` does not find them.
+/// The files of the embedders. `cargo fmt` does not find them, because a macro declares their modules.
 fn kinds() -> Result<Vec<String>, String> {
     let folder = root().join("crates/posenc-math/src/embedder");
     let unreadable = |error| format!("{}: {error}", folder.display());

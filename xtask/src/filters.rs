@@ -1,4 +1,4 @@
-//! The message about a filter of tests that matches none.
+//! The error message for test filters without matches.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 use crate::machine::{entries, file_name};
 use crate::process::root;
 
-/// Similarity, from 0 to 1, from which a name is worth a mention.
+/// Minimum similarity, from 0 to 1, of a suggested name.
 const CLOSE: f64 = 0.75;
-/// Names that are mentioned.
+/// Maximum number of suggested names.
 const MOST: usize = 5;
 
-/// Options of `cargo test` and of the harness whose value is an argument of its own, and therefore not a filter.
+/// Options of `cargo test` and of libtest whose value is the next argument, which is therefore not a filter.
 const WITH_VALUE: [&str; 22] = [
     "--test",
     "--bin",
@@ -37,7 +37,7 @@ const WITH_VALUE: [&str; 22] = [
     "--format",
 ];
 
-/// What to do about filters that match none of the tests of these names.
+/// The message for filters that match none of the tests with these names.
 pub fn no_match(arguments: &[OsString], names: &[String]) -> String {
     let filters = filters(arguments);
     let quoted: Vec<String> = filters.iter().map(|filter| format!("`{filter}`")).collect();
@@ -85,7 +85,7 @@ fn words(name: &str) -> Vec<&str> {
     name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect()
 }
 
-/// Names most of whose words are close to those of a filter, closest first.
+/// Names whose words are similar to those of a filter, most similar first.
 fn close<'a>(filters: &[String], names: &'a [String]) -> Vec<&'a str> {
     let similarity = |filter: &str, name: &str| {
         let (wanted, present) = (words(filter), words(name));
@@ -114,7 +114,7 @@ mod tests {
 
     /// Catches a value of an option that is reported as a filter.
     #[test]
-    fn filters_are_told_from_options() {
+    fn filters_are_distinguished_from_options() {
         let of = |text: &str| {
             filters(&text.split(' ').map(OsString::from).collect::<Vec<_>>()).join(" ")
         };
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(of("--features=x --lib"), "");
     }
 
-    /// Catches a typo for which nothing is suggested, and suggestions for anything.
+    /// Catches a typo without a suggestion, and suggestions for unrelated words.
     #[test]
     fn similar_names_are_found() {
         let names = [

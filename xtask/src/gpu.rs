@@ -1,4 +1,4 @@
-//! Whether the feature `wgpu` is of use on this machine.
+//! Whether the feature `wgpu` is useful on this machine.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use crate::machine::{entries, file_name, library_folders, switch};
 use crate::process::target_directory;
 
-/// The environment variable that decides: `on` builds it anywhere, `off` nowhere, `attention` with the attention
-/// models on wgpu, too.
+/// Environment variable that controls the feature: `on` always builds it, `off` never does, and `attention` also builds the
+/// attention models for wgpu.
 const SWITCH: &str = "POSENC_WGPU";
-/// The environment variable that stands for `--device`.
+/// Environment variable that replaces `--device`.
 const DEVICE: &str = "POSENC_DEVICE";
-/// The feature, as cargo takes it for the whole workspace.
+/// Arguments for cargo that enable the feature in the workspace.
 const FEATURES: [&str; 2] = ["--features", "posenc/wgpu"];
 const ATTENTION: [&str; 2] = ["--features", "posenc/attention-wgpu"];
 
@@ -19,8 +19,8 @@ fn is_attention() -> bool {
     std::env::var_os(SWITCH).is_some_and(|value| value == "attention")
 }
 
-/// Arguments for cargo: the feature where a GPU is there, where the arguments ask for wgpu, and where it was
-/// built before, so that a build does not go back and forth. Says in one line if a GPU cannot be used.
+/// Arguments for cargo: the feature if there is a GPU, if the arguments request wgpu, or if it was built before, so that
+/// consecutive builds do not alternate. Prints one line if a GPU cannot be used.
 pub fn features(arguments: &[OsString]) -> &'static [&'static str] {
     if is_attention() {
         return &ATTENTION;
@@ -47,7 +47,7 @@ pub fn features(arguments: &[OsString]) -> &'static [&'static str] {
     &[]
 }
 
-/// For tests: wherever any driver is, a software one included.
+/// Arguments for cargo in tests: the feature if there is any driver, including a software one.
 pub fn features_for_tests() -> &'static [&'static str] {
     if is_attention() {
         return &ATTENTION;
@@ -66,7 +66,7 @@ pub fn features_for_tests() -> &'static [&'static str] {
     }
 }
 
-/// Whether the arguments have `--device wgpu`, `--device=wgpu:NAME` or the like, or else the environment names such a device.
+/// Whether the arguments contain `--device wgpu`, `--device=wgpu:NAME` or the like, or else the environment names such a device.
 fn is_asked_for(arguments: &[OsString], environment: Option<&OsStr>) -> bool {
     let is_wgpu = |value: &str| value.starts_with("wgpu");
     let texts: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).collect();
@@ -84,13 +84,13 @@ fn is_asked_for(arguments: &[OsString], environment: Option<&OsStr>) -> bool {
     }
 }
 
-/// Whether a build with the feature lies in the target directory.
+/// Whether the target directory contains a build with the feature.
 fn is_built(target: &Path) -> bool {
     let names = entries(&target.join("release/deps"));
     names.iter().any(|path| file_name(path).starts_with("libwgpu-"))
 }
 
-/// A GPU that the kernel knows. Other systems have one, and their API is part of them.
+/// Whether the Linux kernel has a GPU device. On macOS and Windows, a GPU and its API are assumed.
 fn has_device_node() -> bool {
     if !cfg!(target_os = "linux") {
         return cfg!(any(target_os = "macos", windows));
@@ -100,7 +100,7 @@ fn has_device_node() -> bool {
         || entries(Path::new("/dev/dri")).iter().any(is_gpu)
 }
 
-/// Vulkan's loader on Linux; elsewhere it is not needed or comes with the driver.
+/// Whether Vulkan's loader is installed on Linux; elsewhere it is not needed or comes with the driver.
 fn has_loader() -> bool {
     if !cfg!(target_os = "linux") {
         return true;
@@ -114,7 +114,7 @@ fn has_loader() -> bool {
     directories.iter().any(|directory| directory.join("libvulkan.so.1").exists())
 }
 
-/// A driver's manifest, where the loader looks.
+/// Whether the manifest of a driver is where the loader searches.
 fn has_driver() -> bool {
     if !cfg!(target_os = "linux") {
         return true;
@@ -130,9 +130,9 @@ fn has_driver() -> bool {
 mod tests {
     use super::*;
 
-    /// Catches a device that is asked for and not built for, and a build for one that is not.
+    /// Catches a requested wgpu device without the feature, and the feature without such a request.
     #[test]
-    fn only_a_request_for_wgpu_is_one() {
+    fn only_requests_for_wgpu_are_recognized() {
         let asked_with = |text: &str, environment: &str| {
             let arguments: Vec<OsString> = text.split(' ').map(OsString::from).collect();
             is_asked_for(&arguments, Some(OsStr::new(environment)))
@@ -161,7 +161,7 @@ mod tests {
         }
     }
 
-    /// Packages of a build with their features, but for our own.
+    /// Packages of a build with their features, except our own.
     fn packages(features: &[&str]) -> std::collections::BTreeSet<String> {
         let tree = ["tree", "--locked", "--workspace", "-e", "normal,build", "--prefix", "none"];
         let output = crate::process::cargo()
@@ -176,8 +176,8 @@ mod tests {
         lines.map(str::to_owned).collect()
     }
 
-    /// Catches a package that wgpu or FFmpeg builds with other features than everything else does: asking for
-    /// them would then compile it, and all that uses it, a second time.
+    /// Catches a package that has other features in builds with wgpu or FFmpeg: enabling them would compile it, and all packages
+    /// that use it, a second time.
     #[test]
     fn builds_with_more_features_only_add_packages() {
         let without = packages(&[]);
@@ -196,9 +196,9 @@ mod tests {
         }
     }
 
-    /// Catches an earlier build that is not seen, for which everything would be built again without it.
+    /// Catches an earlier build with wgpu that is not detected, so that everything would be built again without it.
     #[test]
-    fn a_build_with_wgpu_is_seen() {
+    fn a_build_with_wgpu_is_detected() {
         let directory = std::env::temp_dir().join(format!("posenc-gpu-{}", std::process::id()));
         std::fs::create_dir_all(directory.join("release/deps")).unwrap();
         assert!(!is_built(&directory));

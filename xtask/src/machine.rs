@@ -1,8 +1,8 @@
-//! What is looked at on the machine to see which features can be built.
+//! Inspects the machine to find out which features can be built.
 
 use std::path::{Path, PathBuf};
 
-/// What an environment variable of the user's decides: yes, no, or nothing.
+/// Reads an environment variable as yes or no; `None` if it is unset or has another value.
 pub fn switch(variable: &str) -> Option<bool> {
     decision(&std::env::var_os(variable)?.to_string_lossy())
 }
@@ -15,7 +15,7 @@ fn decision(word: &str) -> Option<bool> {
     }
 }
 
-/// What a directory holds; nothing if it cannot be read.
+/// Entries of a directory; empty if it cannot be read.
 pub fn entries(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
@@ -25,7 +25,7 @@ pub fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Folders of libraries for one kind of machine, such as `/usr/lib/x86_64-linux-gnu`.
+/// Library folders of one architecture, such as `/usr/lib/x86_64-linux-gnu`.
 pub fn library_folders() -> Vec<PathBuf> {
     let mut folders = entries(Path::new("/usr/lib"));
     folders.retain(|path| file_name(path).contains("-linux-"));
@@ -36,7 +36,7 @@ pub fn library_folders() -> Vec<PathBuf> {
 mod tests {
     use super::decision;
 
-    /// Catches a word that decides what it does not say.
+    /// Catches a word that is read as the wrong decision.
     #[test]
     fn only_words_for_yes_and_no_decide() {
         for no in ["off", "OFF", " no ", "0", "false"] {

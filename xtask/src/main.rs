@@ -1,7 +1,6 @@
-//! `cargo xtask VERB …`: starts the runner in release mode and keeps the repository's chores.
+//! `cargo xtask VERB …`: starts the runner in release mode and runs the repository's chores.
 //!
-//! It compiles in seconds and has no argument list of its own: whatever is not a chore goes to the
-//! binary `posenc` unchanged.
+//! It compiles in seconds and has no argument parser of its own: it forwards everything except chores to the binary `posenc`.
 
 mod chores;
 mod filters;

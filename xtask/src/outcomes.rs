@@ -1,4 +1,4 @@
-//! What the tests' output says, and the summary of it.
+//! Parses the output of the tests and summarizes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use posenc_testing::{Need, Skip};
 pub struct Skips(PathBuf);
 
 impl Skips {
-    /// An empty one.
+    /// Creates an empty file.
     pub fn in_folder(folder: &Path) -> Result<Self, String> {
         let file = folder.join(format!("skipped-{}.txt", std::process::id()));
         std::fs::create_dir_all(folder)
@@ -35,7 +35,7 @@ impl Skips {
 
 impl Drop for Skips {
     fn drop(&mut self) {
-        // A file that stays harms nobody.
+        // A remaining file is harmless.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -81,7 +81,7 @@ impl Outcomes {
         self.filtered > 0 && self.passed + self.failed + self.ignored == 0
     }
 
-    /// Skipped tests by what is missing, and the line of counts. The harness counts a skipped test as passed.
+    /// Skipped tests grouped by the missing requirement, and the line of counts. libtest counts a skipped test as passed.
     pub fn summary(&self, skips: Vec<Skip>) -> String {
         let failed = |skip: &Skip| {
             skip.test.split_once("::").is_some_and(|(_, name)| self.failures.contains(name))
@@ -136,7 +136,7 @@ mod tests {
         outcomes
     }
 
-    /// Catches a change of the summary's wording that would sum up to nothing.
+    /// Catches a changed wording of libtest's summary, which would count nothing.
     #[test]
     fn results_are_summed() {
         let sum = outcomes(&[

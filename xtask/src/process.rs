@@ -12,7 +12,7 @@ pub fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// `cargo`, the one that started us.
+/// The `cargo` that started this process.
 pub fn cargo() -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -20,7 +20,7 @@ pub fn cargo() -> Command {
     command
 }
 
-/// The directory that holds build results, wherever the user has put it.
+/// The target directory of the builds, wherever the user has put it.
 pub fn target_directory() -> PathBuf {
     // `cargo run --target-dir` sets no variable for its child, so this is the user's own choice.
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
@@ -33,7 +33,7 @@ enum Extent {
     WithoutAttention,
 }
 
-/// Says that all of `posenc` is to be built.
+/// Environment variable that requests a build of all of `posenc`.
 const EXTENT: &str = "POSENC_BUILD";
 
 /// Options of `reproduce` that need all protocols in one run: they plan or report all units at once, limit the whole run, or would
@@ -62,12 +62,12 @@ pub fn runner(arguments: &[OsString]) -> Result<ExitCode, String> {
     start("posenc", arguments, if is_first { Extent::WithoutAttention } else { Extent::Whole })
 }
 
-/// Builds the site's binary, which `posenc` does without, and starts it.
+/// Builds and starts the site's binary, which `posenc` does not need.
 pub fn book(arguments: &[OsString]) -> Result<ExitCode, String> {
     start("posenc-book", arguments, Extent::Whole)
 }
 
-/// Builds all of `posenc` at low priority and starts nothing: for a run of a build without attention models.
+/// Builds all of `posenc` at low priority without starting it, during a run of a build without attention models.
 pub fn build_rest() -> Result<ExitCode, String> {
     let features = [video::features(), gpu::features(&[])].concat();
     let nice = Command::new("nice").arg("true").status().is_ok_and(|status| status.success());
@@ -81,7 +81,7 @@ pub fn build_rest() -> Result<ExitCode, String> {
     Ok(ExitCode::from(u8::from(!built)))
 }
 
-/// A file that is there once all of `posenc` was built.
+/// A file that exists once all of `posenc` was built.
 fn stamp() -> PathBuf {
     target_directory().join("release/posenc-is-whole")
 }
@@ -92,7 +92,7 @@ fn start(name: &str, arguments: &[OsString], extent: Extent) -> Result<ExitCode,
     if !binary.exists() {
         eprintln!("building {name}; the first time takes about five minutes");
     }
-    // The features of the other binary, too: what both need is then built once.
+    // Both binaries get the same features, so that common dependencies are built once.
     let (video, gpu) = (video::features(), gpu::features(arguments));
     let own: &[&str] = match extent {
         Extent::Whole => &[],
@@ -101,11 +101,11 @@ fn start(name: &str, arguments: &[OsString], extent: Extent) -> Result<ExitCode,
     let mut built = build(cargo(), name, &[own, video, gpu].concat(), binary.exists())?;
     if !built && !video.is_empty() {
         // A version of FFmpeg that the bindings do not know must not stop everything else.
-        eprintln!("video: does not build here (see above); building without it");
+        eprintln!("video: the build failed (see above); building without video support");
         built = build(cargo(), name, &[own, gpu].concat(), false)?;
     }
     if !built {
-        return Err(format!("{name} does not build; see above"));
+        return Err(format!("{name} cannot be built; see above"));
     }
     let mut command = Command::new(&binary);
     command.args(arguments).env("POSENC_ROOT", root());
@@ -136,7 +136,7 @@ fn become_it(mut command: Command) -> std::io::Result<ExitCode> {
     command.status().map(exit_code)
 }
 
-/// Builds a binary with the given cargo command; whether that worked.
+/// Builds a binary with the given cargo command; returns whether that succeeded.
 fn build(mut build: Command, name: &str, features: &[&str], quietly: bool) -> Result<bool, String> {
     build.args(["build", "--release", "--workspace", "--bin", name]).args(features);
     if quietly {
@@ -144,7 +144,7 @@ fn build(mut build: Command, name: &str, features: &[&str], quietly: bool) -> Re
     }
     let status = build.status().map_err(|e| format!("cargo cannot be started: {e}"))?;
     if status.success() && name == "posenc" && !features.contains(&"--no-default-features") {
-        // Without it the next `reproduce` builds less first, which is no mistake.
+        // Without the stamp, the next `reproduce` first builds without attention models, which is harmless.
         let _ = std::fs::write(stamp(), "");
     }
     Ok(status.success())

@@ -1,4 +1,4 @@
-//! Whether this machine has what the feature `video` is built with.
+//! Whether this machine has the build dependencies of the feature `video`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use crate::machine::{entries, file_name, library_folders, switch};
 
 /// The environment variable that switches video support off: `off`, `no`, `0` or `false`.
 const SWITCH: &str = "POSENC_VIDEO";
-/// FFmpeg's libraries, as pkg-config knows them.
+/// FFmpeg's libraries, by their pkg-config names.
 const LIBRARIES: [&str; 7] = [
     "libavcodec",
     "libavdevice",
@@ -17,11 +17,11 @@ const LIBRARIES: [&str; 7] = [
     "libswresample",
     "libswscale",
 ];
-/// The feature, as cargo takes it for the whole workspace.
+/// Arguments for cargo that enable the feature in the workspace.
 pub const FEATURES: [&str; 2] = ["--features", "posenc/video"];
 
-/// Arguments for cargo: the feature where it can be built, nothing elsewhere. Says in one line what
-/// is missing, what is used instead and how to get it.
+/// Arguments for cargo: the feature if it can be built, else none. If not, prints in one line what is missing, what is used instead
+/// and how to get it.
 pub fn features() -> &'static [&'static str] {
     if switch(SWITCH) == Some(false) {
         return &[];
@@ -57,7 +57,7 @@ fn missing() -> Vec<String> {
     missing
 }
 
-/// Whether pkg-config exits well with an argument; `None` if there is no pkg-config.
+/// Whether pkg-config succeeds with an argument; `None` if there is no pkg-config.
 fn pkg_config(argument: &str) -> Option<bool> {
     let program = std::env::var_os("PKG_CONFIG").unwrap_or_else(|| "pkg-config".into());
     let status = Command::new(program)
@@ -69,8 +69,8 @@ fn pkg_config(argument: &str) -> Option<bool> {
     Some(status.success())
 }
 
-/// Looks where clang-sys, which the build uses, looks first; it knows more places, and a person who
-/// has the library in one of those names it by `LIBCLANG_PATH`.
+/// Searches the first places that clang-sys searches, which the build uses. For a library in another place, users set
+/// `LIBCLANG_PATH`.
 fn has_libclang() -> bool {
     if let Some(path) = std::env::var_os("LIBCLANG_PATH") {
         let path = PathBuf::from(path);
@@ -107,9 +107,9 @@ fn holds_libclang(directory: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// Catches a search that takes the C++ library, or a static one, for libclang.
+    /// Catches a search that mistakes the C++ library, or a static one, for libclang.
     #[test]
-    fn libclang_is_told_from_its_neighbors() {
+    fn libclang_is_distinguished_from_similar_files() {
         let directory =
             std::env::temp_dir().join(format!("posenc-libclang-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();

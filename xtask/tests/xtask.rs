@@ -1,11 +1,12 @@
-//! `cargo xtask` itself: the real binary, with a script in cargo's place that notes its arguments and prints what a test wants.
+//! `cargo xtask` itself: the real binary, with a script in place of cargo that logs its arguments and prints the output of the
+//! test.
 #![cfg(unix)]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A folder with a script `cargo` and a script instead of the built `posenc`.
+/// A folder with scripts in place of `cargo` and of the built `posenc`.
 struct Scene(PathBuf);
 
 const CARGO: &str = r#"#!/bin/sh
@@ -67,7 +68,7 @@ fn text(bytes: &[u8]) -> String {
 const NO_GPU: (&str, &str) = ("POSENC_WGPU", "off");
 const NO_VIDEO: (&str, &str) = ("POSENC_VIDEO", "off");
 
-/// Catches a machine without FFmpeg on which nothing builds, or that is not told in one line what is missing.
+/// Catches a machine without FFmpeg on which nothing builds, or without a one-line message about what is missing.
 #[test]
 fn without_ffmpeg_one_line_says_so_and_nothing_stops() {
     let nothing = [("PKG_CONFIG_PATH", "/nonexistent"), ("PKG_CONFIG_LIBDIR", "/nonexistent")];
@@ -83,28 +84,28 @@ fn without_ffmpeg_one_line_says_so_and_nothing_stops() {
         assert!(errors.contains("apt-get install libavcodec-dev"), "{errors}");
         assert_eq!(scene.calls(), "build --release --workspace --bin posenc --quiet\n");
     }
-    // Who does not want it is not told.
+    // With video switched off, there is no message.
     let scene = Scene::new("no-video");
     let run = scene.run(&["list"], &[nothing[0], nothing[1], NO_GPU, NO_VIDEO]);
     assert!(run.status.success() && run.stderr.is_empty(), "{}", text(&run.stderr));
 }
 
-/// Catches a device that the environment asks for and the build leaves out.
+/// Catches a device from the environment that the build leaves out.
 #[test]
 fn a_device_from_the_environment_is_built_for() {
-    for (device, is_built) in [("wgpu:llvmpipe", true), ("wgpu", true)] {
-        let scene = Scene::new(&format!("device-{is_built}"));
+    for device in ["wgpu:llvmpipe", "wgpu"] {
+        let scene = Scene::new("device");
         let run = scene.run(&["reproduce"], &[("POSENC_DEVICE", device), NO_VIDEO]);
         assert!(run.status.success(), "{}", text(&run.stderr));
-        assert_eq!(scene.calls().contains("posenc/wgpu"), is_built, "{}", scene.calls());
+        assert!(scene.calls().contains("posenc/wgpu"), "{}", scene.calls());
     }
     let scene = Scene::new("device-off");
     scene.run(&["reproduce"], &[("POSENC_DEVICE", "wgpu"), NO_VIDEO, NO_GPU]);
     assert!(!scene.calls().contains("wgpu"), "{}", scene.calls());
 }
 
-/// Catches a first run that waits for models which it may not need, later ones that build without them, and a build in the
-/// background that starts something.
+/// Catches a first run that waits for models that it may not need, later runs that build without them, and a background build that
+/// starts the binary.
 #[test]
 fn the_first_run_is_built_without_attention_models() {
     let scene = Scene::new("extent");
@@ -180,7 +181,7 @@ fn a_filter_that_matches_no_test_is_an_error_with_similar_names() {
         assert!(errors.contains(&first) && errors.contains(needle), "{errors}");
         assert!(!text(&run.stdout).contains("0 passed, "), "{}", text(&run.stdout));
     }
-    // What lists or builds only is no filter.
+    // Options that only list or build tests are no error.
     scene.write("output", "slurm::a_node_dies: test\n");
     let run = scene.run(&["test", "--no-run"], &[NO_GPU, NO_VIDEO]);
     assert!(run.status.success(), "{}", text(&run.stderr));

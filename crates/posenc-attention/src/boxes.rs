@@ -1,9 +1,9 @@
-//! Small transformers over the boxes of a screen: what each box is ([`Labeller`]), and which of them an expression refers to
-//! ([`Referrer`]).
+//! Small transformers over the boxes of a screen: [`Labeller`] predicts the label of each box, [`Referrer`] the box that an expression
+//! refers to.
 //!
-//! The token of a box contains the code of its position (left, top, right, bottom); a labeller reads nothing else. Layer norms come
-//! before attention and feed-forward networks, and one more after the last layer. Screens of a batch are padded to the most boxes;
-//! the attention mask hides the padding. Codes are computed for boxes only and padded afterwards.
+//! The token of a box contains the position encoding of its bounds (left, top, right, bottom); a labeller has no other input. Layers are
+//! pre-norm, with one more layer norm after the last layer. The screens of a batch are padded to the largest number of boxes, and the
+//! attention mask hides the padding. Only real boxes are encoded; the padding is added afterwards.
 
 mod labels;
 mod referred;
@@ -25,43 +25,43 @@ pub use referred::{Candidate, Referrer, ReferrerSizes, ReferringScreen};
 /// Left, top, right and bottom of a box on the scale of the encoding.
 pub type Bounds = [f64; COORDINATES];
 
-/// Screens per batch of an evaluation.
+/// Screens per evaluation batch.
 const CHUNK: usize = 64;
 
-/// Layers of both models.
+/// The transformer layers of both models.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Layers {
-    /// Their sizes.
+    /// Sizes of the layers.
     pub sizes: TransformerSizes,
-    /// Dropout rate of what attention and feed-forward networks add.
+    /// Dropout rate of the outputs of attention and feed-forward networks, before the residual addition.
     pub dropout: f64,
 }
 
 impl Layers {
-    /// Multiplications and additions of a step of training through the layers on `screens` screens of `length` tokens, three times
-    /// those of a forward pass.
+    /// Floating-point operations of the layers in a training step on `screens` screens of `length` tokens, three times those of a forward
+    /// pass.
     pub fn operations(&self, screens: usize, length: usize) -> f64 {
         let token = self.sizes.layers as f64 * self.sizes.layer_operations(length);
         6.0 * (screens * length) as f64 * token
     }
 }
 
-/// Streams of masks of a step of training. The code's are its own: codes that draw none leave the masks of the layers as they
-/// are.
+/// Random streams for the dropout masks of a training step. The position encoding has a stream of its own, so that an encoding without
+/// dropout leaves the masks of the layers unchanged.
 #[derive(Debug)]
 pub struct Masks<'a> {
-    /// Of the layers.
+    /// Masks of the layers.
     pub layers: &'a mut ChaCha8Rng,
-    /// Of the modulator of the code.
+    /// Masks of the modulator of the position encoding.
     pub code: &'a mut ChaCha8Rng,
 }
 
-/// A model that learns from screens.
+/// A model that is trained on screens.
 pub trait ScreenModel: Module {
-    /// What it reads.
+    /// Input of the model.
     type Screen;
 
-    /// The loss on a batch in nats; `None` if the screens do not fit the model. With `masks`, dropout acts as in training.
+    /// The loss on a batch in nats; `None` if the screens do not fit the model. With `masks`, dropout is applied.
     fn loss(
         &self,
         screens: &[&Self::Screen],
@@ -70,7 +70,7 @@ pub trait ScreenModel: Module {
     ) -> Option<Loss>;
 }
 
-/// Blocks and the norm after them.
+/// Transformer blocks and the final layer norm.
 #[derive(Module, Debug)]
 struct Stack {
     blocks: Vec<Block>,
@@ -85,7 +85,7 @@ impl Stack {
         Stack { blocks, norm: draw.layer_norm(sizes.width), dropout }
     }
 
-    /// Tokens `[B, T, D]` under the bias `[B, 1, 1, T]`.
+    /// Transforms tokens `[B, T, D]`; `bias` `[B, 1, 1, T]` is added to the attention scores.
     fn forward(
         &self,
         mut x: Tensor<3>,
@@ -100,12 +100,12 @@ impl Stack {
     }
 }
 
-/// Where the boxes of a batch are.
+/// Counts and coordinates of the boxes of a batch.
 #[derive(Debug)]
 struct Layout {
-    /// Boxes of each screen.
+    /// Number of boxes of each screen.
     counts: Vec<usize>,
-    /// The most of them, N.
+    /// The largest count, N.
     max_boxes: usize,
     /// Coordinates of all boxes, screen by screen.
     coordinates: Vec<f64>,
@@ -123,7 +123,7 @@ impl Layout {
         counts.iter().all(|&count| count > 0).then_some(Layout { counts, max_boxes, coordinates })
     }
 
-    /// Codes of the boxes, `[W, D]`.
+    /// Position encodings of the boxes, `[W, D]`.
     fn codes(
         &self,
         encoder: &PositionEncoding,
@@ -135,7 +135,7 @@ impl Layout {
         encoder.encode(&encoder.prepare(&positions, device), masks)
     }
 
-    /// What is known of each box, `[W, D]`, filled up to `[B, N, D]`. The filling is a copy of a box, which nothing may read.
+    /// Pads the rows of the boxes, `[W, D]`, to `[B, N, D]`. The padding repeats the last box of the screen, and attention must mask it.
     fn filled(&self, rows: Tensor<2>, device: &Device) -> Tensor<3> {
         let width = rows.dims()[1];
         let (mut places, mut first) = (Vec::new(), 0);
@@ -147,26 +147,26 @@ impl Layout {
         rows.select(0, integers(places, device)).reshape([b, self.max_boxes, width])
     }
 
-    /// Rows of the boxes among `[B N]`.
+    /// Indices of the real boxes among the `[B N]` padded rows.
     fn rows(&self, device: &Device) -> Tensor<1, Int> {
         let n = self.max_boxes;
         let own = self.counts.iter().enumerate();
         integers(own.flat_map(|(b, &count)| (0..count).map(move |i| b * n + i)).collect(), device)
     }
 
-    /// Zero for boxes, [`MASK_BIAS`] for the filling, `[B, N]` row by row.
+    /// Zero for boxes, [`MASK_BIAS`] for the padding, `[B, N]` row by row.
     fn bias(&self) -> Vec<f32> {
         bias(&self.counts, self.max_boxes)
     }
 }
 
-/// Zero for the first ones of each row, as many as `counts` says, [`MASK_BIAS`] for the others.
+/// Zero for the first `counts[i]` entries of row i, [`MASK_BIAS`] for the others.
 fn bias(counts: &[usize], max_boxes: usize) -> Vec<f32> {
     let one = |&count: &usize| (0..max_boxes).map(move |i| if i < count { 0.0 } else { MASK_BIAS });
     counts.iter().flat_map(one).collect()
 }
 
-/// The place of the largest number, the first of equal ones.
+/// The index of the largest number; the first index on ties.
 fn largest(numbers: &[f32]) -> usize {
     let mut best = 0;
     for (i, number) in numbers.iter().enumerate() {
@@ -177,7 +177,7 @@ fn largest(numbers: &[f32]) -> usize {
     best
 }
 
-/// A bias for attention, `[B, 1, 1, T]`.
+/// The attention bias as a tensor, `[B, 1, 1, T]`.
 fn attention_bias(bias: Vec<f32>, screens: usize, device: &Device) -> Tensor<4> {
     let length = bias.len() / screens.max(1);
     constant(bias, [screens, 1, 1, length], device)

@@ -1,4 +1,4 @@
-//! Captions: as tensors, how likely they are, and the search for the likeliest.
+//! Captions: targets as tensors, their cross-entropy, and greedy and beam search.
 
 use burn::tensor::{Device, Int, Tensor};
 
@@ -6,28 +6,28 @@ use crate::draw::constant;
 use crate::loss::{integers, weighted_cross_entropy};
 use crate::parameters::numbers;
 
-/// Word that fills up.
+/// The padding word.
 pub const FILLING: usize = 0;
 
-/// Word that ends a caption.
+/// The word that ends a caption.
 pub const END: usize = 1;
 
-/// Word that begins one.
+/// The word that starts a caption.
 pub const START: usize = 3;
 
-/// Sentences that a decoder learns, filled up to the longest.
+/// Target sentences of a decoder, padded to the longest.
 #[derive(Debug, Clone)]
 pub struct Sentences {
-    /// What the decoder reads, `[W, T]`: the start and the words.
+    /// Decoder input `[W, T]`: the start word and the words.
     pub read: Tensor<2, Int>,
-    /// The words and the end, `[W T]`.
+    /// Decoder targets `[W T]`: the words and the end word.
     targets: Tensor<1, Int>,
-    /// One over the number of words with ends for these, zero for the filling, `[W T, 1]`.
+    /// Loss weights `[W T, 1]`: one over the number of all words and ends, zero for the padding.
     weights: Tensor<2>,
 }
 
 impl Sentences {
-    /// Of words without start and end; `None` without sentences. The special words are that of the filling, the end and the start.
+    /// Takes sentences without start and end words, and the words for padding, end and start. `None` if there are no sentences.
     pub fn new(
         sentences: &[&[usize]],
         [filling, end, start]: [usize; 3],
@@ -52,7 +52,7 @@ impl Sentences {
         })
     }
 
-    /// Mean of −log p of the words and ends in nats, for log-probabilities `[W, T, vocabulary]`.
+    /// Mean cross-entropy of the words and ends in nats, for log-probabilities `[W, T, vocabulary]`.
     pub fn cross_entropy(&self, log_probabilities: Tensor<3>) -> Tensor<1> {
         let [w, t, words] = log_probabilities.dims();
         let rows = log_probabilities.reshape([w * t, words]);
@@ -60,18 +60,18 @@ impl Sentences {
     }
 }
 
-/// How captions are searched for.
+/// Settings of the caption search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search {
-    /// Beams; 1 takes the likeliest word each time.
+    /// Number of beams; 1 is greedy search.
     pub beams: usize,
     /// α of the length penalty.
     pub alpha: f64,
-    /// Most words, without the end.
+    /// Maximum number of words, without the end word.
     pub max_len: usize,
 }
 
-/// A caption in the making, and the sum of its log-probabilities.
+/// A partial caption and the sum of its log-probabilities.
 #[derive(Debug, Clone)]
 struct Beam {
     words: Vec<usize>,
@@ -80,13 +80,13 @@ struct Beam {
 }
 
 impl Beam {
-    /// Score over ((5 + length)/6)^α (Wu et al. 2016); the end counts as a word.
+    /// Score divided by ((5 + length)/6)^α (Wu et al. 2016); the end word counts.
     fn normalized(&self, alpha: f64) -> f64 {
         let length = self.words.len() + usize::from(self.has_ended);
         self.score / ((5.0 + length as f64) / 6.0).powf(alpha)
     }
 
-    /// The likeliest continuations; only the end where nothing fits any more. Ties go to the word with the lower number.
+    /// The `count` most likely continuations; only the end word if the caption is full. Ties go to the word with the lower index.
     fn continued(&self, scores: &[f32], count: usize, is_full: bool) -> Vec<Beam> {
         let mut best: Vec<usize> = Vec::with_capacity(count + 1);
         for word in 0..scores.len() {

@@ -1,8 +1,8 @@
-//! A transformer that says what a widget of a screen does (LFF Section 4.3), at a reduced scale: no pixels, one memory slot.
+//! A transformer that captions the widgets of a screen (LFF Section 4.3), at a reduced scale: no pixels, one memory slot.
 //!
-//! Every node of a screen is a token: its word, its kind, whether it can be clicked, how deep it lies, and the code of its box.
-//! Layer norms come before attention and feed-forward networks. The decoder sees only the encoder's vector of the widget's node:
-//! attention on one slot is a linear map of it, which is added to every word of the caption.
+//! Every node of a screen is a token: its word, kind, clickability and depth, and the position encoding of its box. Layers are pre-norm.
+//! The decoder sees only the encoder output of the widget's node. Cross-attention to a single slot reduces to a linear map of that slot,
+//! whose result is added to every word of the caption.
 
 mod batch;
 mod decode;
@@ -24,27 +24,27 @@ pub use batch::{Batch, Node, ReadWords, ScreenInput, WidgetInput};
 pub use decode::captions;
 pub use posenc_math::lff::widget::{BINS, COORDINATES};
 
-/// Deviation of the words of nodes at the beginning. A node is one of sixteen that attention looks at at first: words
-/// that are no larger than all else are not found for a thousand steps.
+/// Initial standard deviation of the word embeddings of nodes. Attention starts almost uniform over about sixteen nodes. Word embeddings
+/// that are no larger than the other parts of a token go unused for about a thousand steps.
 const WORD_DEVIATION: f64 = 3.0;
 
-/// Depths of nodes that are distinguished.
+/// Number of depths with an embedding of their own; deeper nodes use the last one.
 const DEPTHS: usize = 16;
 
 /// Sizes of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizes {
-    /// Words of nodes; 0 stands for none.
+    /// Vocabulary size of nodes; 0 means no word.
     pub node_words: usize,
-    /// Kinds of nodes.
+    /// Number of node kinds.
     pub node_kinds: usize,
-    /// Words of captions with the special ones: 0 fills up, 1 ends, 3 begins.
+    /// Vocabulary size of captions, with the special words: 0 is padding, 1 the end, 3 the start.
     pub vocabulary: usize,
-    /// Most words of a caption.
+    /// Maximum number of words of a caption.
     pub max_len: usize,
     /// Sizes of the layers.
     pub transformer: TransformerSizes,
-    /// Layers of the decoder.
+    /// Number of decoder layers.
     pub decoder_layers: usize,
 }
 
@@ -66,7 +66,7 @@ impl Sizes {
     }
 }
 
-/// The model with its position code.
+/// The model with its position encoding.
 #[derive(Module, Debug)]
 pub struct Captioner {
     words: Param<Tensor<2>>,
@@ -74,7 +74,7 @@ pub struct Captioner {
     clickable: Param<Tensor<2>>,
     depths: Param<Tensor<2>>,
     position: PositionEncoding,
-    /// Of the parts of a node side by side.
+    /// Projects the concatenated parts of a node.
     node: Dense,
     encoder_blocks: Vec<Block>,
     memory_norm: LayerNorm,
@@ -84,16 +84,16 @@ pub struct Captioner {
     memory: Vec<Dense>,
     output_norm: LayerNorm,
     output: Dense,
-    /// Of a penalty on the frequencies of the code.
+    /// Target variance of the penalty on learned frequencies.
     target: Option<TargetVariance>,
 }
 
 impl Captioner {
-    /// Draws a model: its content from one stream, its encoding from another.
+    /// Initializes a model. `content` samples its weights, `code` those of the position encoding.
     ///
     /// # Errors
     ///
-    /// The key of the encoding that is wrong, and what is allowed.
+    /// Returns the invalid key of `encoding` and a message with the allowed values.
     pub fn new(
         sizes: &Sizes,
         encoding: &Encoding,
@@ -126,19 +126,19 @@ impl Captioner {
         })
     }
 
-    /// With a learned variance that a penalty on frequencies compares theirs with; it begins at γ⁻².
+    /// Adds a trained target variance for the divergence of LFF Eq. 9; it starts at γ⁻².
     #[must_use]
     pub fn with_target(self, gamma: f64, device: &Device) -> Self {
         Captioner { target: Some(TargetVariance::new(gamma, device)), ..self }
     }
 
-    /// The position code.
+    /// The position encoding.
     pub fn position_encoding(&self) -> &PositionEncoding {
         &self.position
     }
 
-    /// The loss of a training step on screens, in nats per word; `None` if the screens do not fit the model. `dropout` is the
-    /// stream of masks.
+    /// The loss of a training step on screens, in nats per word; `None` if the screens do not fit the model. `dropout` samples the
+    /// dropout masks.
     pub fn loss(
         &self,
         screens: &[ScreenInput],
@@ -156,7 +156,7 @@ impl Captioner {
         })
     }
 
-    /// What is kept of each widget of a batch, `[W, D]`.
+    /// The encoder output of each widget of a batch, `[W, D]`.
     pub fn memory(&self, batch: &Batch, dropout: Option<&mut ChaCha8Rng>) -> Tensor<2> {
         let rows =
             |table: &Param<Tensor<2>>, at: &Tensor<1, Int>| table.val().select(0, at.clone());
@@ -173,7 +173,7 @@ impl Captioner {
         self.memory_norm.forward(x).select(0, batch.widgets.clone())
     }
 
-    /// Scores of the word after each of those that were read, `[N, vocabulary]`, for what is kept of each widget `[W, D]`.
+    /// Logits `[N, vocabulary]` of the word that follows each word of `read`. `memory` `[W, D]` comes from [`Captioner::memory`].
     pub fn scores(&self, memory: &Tensor<2>, read: &ReadWords) -> Tensor<2> {
         let rows =
             |table: &Param<Tensor<2>>, at: &Tensor<1, Int>| table.val().select(0, at.clone());

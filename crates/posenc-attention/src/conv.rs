@@ -1,4 +1,5 @@
-//! Convolutions as products: maps are rows of channels, cell by cell, so that a convolution is a choice of rows and a dense layer.
+//! Convolutions as matrix products (im2col). A feature map is a matrix with a row of channels per cell. A convolution gathers the rows
+//! that its taps read and applies a dense layer to them.
 
 use std::collections::HashMap;
 
@@ -7,38 +8,38 @@ use burn::tensor::{Int, Tensor};
 use crate::draw::constant;
 use crate::loss::integers;
 
-/// Images as rows of channels.
+/// Feature maps as rows of channels.
 #[derive(Debug, Clone)]
 pub struct Map {
     /// `[B · rows · columns, C]`.
     pub rows: Tensor<2>,
-    /// Images.
+    /// Number of images, B.
     pub images: usize,
-    /// Rows and columns.
+    /// Rows and columns of each map.
     pub size: [usize; 2],
 }
 
 impl Map {
-    /// Other rows of as many cells.
+    /// A map of the same size with other rows.
     pub fn with(&self, rows: Tensor<2>) -> Map {
         Map { rows, ..*self }
     }
 }
 
-/// Images, their size, side and stride of a convolution, its border.
+/// Number of images and their size; kernel side, stride and border of a convolution.
 type Shape = (usize, [usize; 2], usize, usize, Border);
 
-/// Rows of the map that the taps of a convolution read, those outside as one more, for the shapes of a pass;
-/// `[B · rows' · columns' · taps]` each.
+/// The rows that the taps of a convolution read, `[B · rows' · columns' · taps]`, cached by shape for one forward pass. Taps outside the
+/// map read an extra row after the last one.
 #[derive(Debug, Default)]
 pub struct Taps(HashMap<Shape, Tensor<1, Int>>);
 
-/// How many of the zeros around a map precede it.
+/// How zero padding is split between the start and the end of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Border {
-    /// Half a side at each border, as in PyTorch's models.
+    /// Half the kernel side at each border, as in PyTorch's models.
     Half,
-    /// Half of those that are needed at all, the odd one behind: `same` of TensorFlow.
+    /// Half of the padding that the stride requires, with an odd one at the end: `same` in TensorFlow.
     Same,
 }
 
@@ -52,7 +53,7 @@ impl Border {
 }
 
 impl Taps {
-    /// `[B · rows' · columns', taps · C]` of a map, and its new size.
+    /// Gathers the inputs of all taps, `[B · rows' · columns', taps · C]`. Also returns the size of the output map.
     pub fn read(
         &mut self,
         map: &Map,
@@ -79,7 +80,7 @@ impl Taps {
     }
 }
 
-/// Rows of a map that the taps for an output of size `out` read.
+/// The rows of a map that the taps read for an output of size `out`.
 fn rows((images, size, side, stride, border): Shape, out: [usize; 2]) -> Vec<usize> {
     let [height, width] = size;
     let outside = images * height * width;

@@ -1,9 +1,9 @@
-//! A detector in the manner of DETR (Carion et al. 2020; LFF Section 4.2) at a reduced scale: patches instead of a
-//! convolutional network, norms before attention.
+//! An object detector after DETR (Carion et al. 2020; LFF Section 4.2) at a reduced scale: patches instead of a convolutional network,
+//! and pre-norm layers.
 //!
-//! Patches of an image are tokens; attention in the encoder and of queries on them sees position codes on queries
-//! and keys, and, if so set, on the tokens themselves. Each of some queries says one thing and where it is, or
-//! nothing. Which query is to say which thing is settled by the cheapest assignment.
+//! The patches of an image are tokens. Position encodings are added to the queries and keys of encoder self-attention and to the keys of
+//! decoder cross-attention; optionally also to the tokens. Each decoder query predicts one object with its box, or no object. A
+//! minimum-cost matching assigns objects to queries.
 
 mod batch;
 mod detections;
@@ -28,15 +28,15 @@ pub use batch::{Batch, GroundTruth, ImageInput};
 pub use detections::{detections, into_detections};
 pub use loss::loss;
 
-/// Numbers of a pixel.
+/// Color channels of a pixel.
 const COLORS: usize = 3;
 
 /// The coordinates of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coordinates {
-    /// Row and column, from 1 (tables: from 0).
+    /// Row and column, from 1 (embedding tables: from 0).
     Cells,
-    /// The same over the number of rows and columns of the image without filling, times 2π.
+    /// Row and column, from 1, over the number of rows and columns of the image without padding, times 2π.
     Normalized,
 }
 
@@ -54,32 +54,31 @@ impl Coordinates {
 /// Sizes of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizes {
-    /// Rows, and columns, of pixels of a patch.
+    /// Side of a patch in pixels.
     pub patch: usize,
-    /// Most rows, and columns, of patches that are trained on.
+    /// Maximum number of rows, and of columns, of patches in training.
     pub cells: usize,
     /// Sizes of the layers.
     pub transformer: TransformerSizes,
-    /// Layers of the decoder.
+    /// Number of decoder layers.
     pub decoder_layers: usize,
-    /// Things that can be said of an image.
+    /// Number of object queries.
     pub queries: usize,
-    /// Classes of things.
+    /// Number of object classes.
     pub classes: usize,
     /// The coordinates of a patch.
     pub coordinates: Coordinates,
-    /// Whether the code is added to the tokens as well.
+    /// Whether position encodings are also added to the tokens.
     pub code_at_input: bool,
 }
 
 impl Sizes {
-    /// Numbers of a patch.
+    /// Values of a patch.
     pub(crate) fn patch_numbers(&self) -> usize {
         COLORS * self.patch * self.patch
     }
 
-    /// Multiplications and additions of a step of training on `images` images of full size, three times those of a
-    /// pass forward.
+    /// Floating-point operations of a training step on `images` images of full size, three times those of a forward pass.
     pub fn operations(&self, images: usize) -> f64 {
         let TransformerSizes { width, feed_forward, layers, .. } = self.transformer;
         let [d, f, q] = [width, feed_forward, self.queries].map(|n| n as f64);
@@ -96,31 +95,31 @@ impl Sizes {
     }
 }
 
-/// The model with its position code.
+/// The model with its position encoding.
 #[derive(Module, Debug)]
 pub struct Detector {
     stem: FeedForward,
     position: PositionEncoding,
     encoder_layers: Vec<Block>,
     memory_norm: LayerNorm,
-    /// Codes of the queries `[Q, D]`.
+    /// Learned query embeddings `[Q, D]`.
     queries: Param<Tensor<2>>,
     decoder_layers: Vec<DecoderBlock>,
     head: PredictionHead,
-    /// Of the divergence of LFF Eq. 9.
+    /// Target variance of the divergence of LFF Eq. 9.
     target: Option<TargetVariance>,
 }
 
 /// The predictions of a decoder layer.
 #[derive(Debug, Clone)]
 pub struct Predictions {
-    /// Scores of the classes and, last, of nothing, `[B, Q, C + 1]`.
+    /// Logits of the classes and, last, of “no object”, `[B, Q, C + 1]`.
     pub classes: Tensor<3>,
-    /// Centers, widths and heights as shares of the image, `[B, Q, 4]`.
+    /// Centers, widths and heights as fractions of the image, `[B, Q, 4]`.
     pub boxes: Tensor<3>,
 }
 
-/// Tokens of a decoder to predictions: a layer norm, then classes and boxes.
+/// Maps decoder tokens to predictions: a layer norm, then class logits and a box network.
 #[derive(Module, Debug)]
 pub(crate) struct PredictionHead {
     pub(crate) norm: LayerNorm,
@@ -147,18 +146,18 @@ impl PredictionHead {
     }
 }
 
-/// Codes of the patches of images of every size, which are computed once per step.
+/// Patch positions of images of every size, prepared once; they are encoded once per step.
 #[derive(Debug, Clone)]
 pub struct Grids {
     prepared: Prepared,
     /// Rows and columns of each grid.
     sizes: Vec<[usize; 2]>,
-    /// Rows, and columns, of patches to which images are filled up.
+    /// Rows, and columns, of patches to which images are padded.
     cells: usize,
 }
 
 impl Grids {
-    /// Where the codes of a grid begin.
+    /// Index of the first encoding of a grid; `None` if the grid is unknown.
     fn start(&self, size: [usize; 2]) -> Option<usize> {
         let place = self.sizes.iter().position(|s| *s == size)?;
         Some(place * self.cells * self.cells)
@@ -166,11 +165,11 @@ impl Grids {
 }
 
 impl Detector {
-    /// Draws a model: its content from one stream, its encoding from another.
+    /// Initializes a model. `content` samples its weights, `code` those of the position encoding.
     ///
     /// # Errors
     ///
-    /// The key of the encoding that is wrong, and what is allowed.
+    /// Returns the invalid key of `encoding` and a message with the allowed values.
     pub fn new(
         sizes: &Sizes,
         encoding: &Encoding,
@@ -179,10 +178,12 @@ impl Detector {
         device: &Device,
     ) -> Result<Self, (&'static str, String)> {
         if encoding.features == Features::Embed && sizes.coordinates == Coordinates::Normalized {
-            let message = "tables have a row per cell; set `coordinates: cells`".to_owned();
+            let message =
+                "embedding tables need integer cell coordinates; set `coordinates: cells`"
+                    .to_owned();
             return Err(("features", message));
         }
-        // Twice the rows that are trained: images of an unseen size need some.
+        // Twice the number of rows in training: larger images need further rows.
         let sides = [2 * sizes.cells; 2];
         let TransformerSizes { width: d, layers, .. } = sizes.transformer;
         let position = PositionEncoding::new(encoding, &sides, d, &mut Draw { rng: code, device })?;
@@ -204,13 +205,13 @@ impl Detector {
         })
     }
 
-    /// With a trained target variance for the divergence of LFF Eq. 9; it starts at γ⁻².
+    /// Adds a trained target variance for the divergence of LFF Eq. 9; it starts at γ⁻².
     #[must_use]
     pub fn with_target(self, gamma: f64, device: &Device) -> Self {
         Detector { target: Some(TargetVariance::new(gamma, device)), ..self }
     }
 
-    /// Places of the patches of grids of the given rows and columns, in images that are filled up to `cells`.
+    /// Prepares the patch positions of grids with the given rows and columns, for images padded to `cells` rows and columns of patches.
     pub fn grids(
         &self,
         sizes: &Sizes,

@@ -1,9 +1,9 @@
 //! DETR (Carion et al. 2020) on a residual network, as LFF trains it (Section 4.2, Appendix C).
 //!
-//! The last map of the network, projected, is what a transformer sees; position codes are added to queries and keys of every
-//! attention of the encoder and to the keys of every attention of the decoder on it. Layer norms come after each residual connection.
-//! Weights can come from a file: the network's alone, under the names of torchvision, or the whole model's, under
-//! those of DETR's own code. Layer norms have an ε of 10⁻⁶ instead of 10⁻⁵.
+//! The transformer reads the projected last feature map of the network. Position encodings are added to the queries and keys of encoder
+//! self-attention and to the keys of decoder cross-attention. Layers are post-norm. Weights can be loaded from a file: those of the
+//! network alone, with torchvision's names, or those of the whole model, with the names of DETR's own code. Layer norms have an ε of 10⁻⁶
+//! instead of 10⁻⁵.
 
 mod backbone;
 mod batch;
@@ -28,7 +28,7 @@ use transformer::{DecoderLayer, EncoderLayer};
 pub use batch::Batch;
 pub use weights::Read;
 
-/// The model with its position code.
+/// The model with its position encoding.
 #[derive(Module, Debug)]
 pub struct Detr {
     backbone: Backbone,
@@ -41,28 +41,28 @@ struct Head {
     projection: Dense,
     position: PositionEncoding,
     encoder_layers: Vec<EncoderLayer>,
-    /// Codes of the queries `[Q, D]`.
+    /// Learned query embeddings `[Q, D]`.
     queries: Param<Tensor<2>>,
     decoder_layers: Vec<DecoderLayer>,
     output: PredictionHead,
 }
 
-/// What a file of weights holds.
+/// Contents of a weights file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
-    /// The convolutional network, as torchvision names it.
+    /// The convolutional network, with torchvision's names.
     Backbone,
-    /// The whole model without its position code, as DETR's code names it.
+    /// The whole model without its position encoding, with the names of DETR's code.
     Model,
 }
 
 impl Detr {
-    /// Samples a model: its content from one stream, its encoding from another, so that models which differ in their
-    /// encoding share everything else.
+    /// Initializes a model. `content` samples its weights, `code` those of the position encoding, so models that differ only in their
+    /// encoding share all other weights.
     ///
     /// # Errors
     ///
-    /// The key of the encoding that is wrong, and what is allowed.
+    /// Returns the invalid key of `encoding` and a message with the allowed values.
     pub fn new(
         sizes: &Sizes,
         encoding: &Encoding,
@@ -92,11 +92,11 @@ impl Detr {
         Ok(Detr { backbone, head })
     }
 
-    /// With the weights of a file.
+    /// Replaces the weights by those of a file.
     ///
     /// # Errors
     ///
-    /// Those of `read`, which is asked for each array by its name and shape.
+    /// Returns the errors of `read`, which receives the name and shape of each array.
     pub fn with_weights<E>(self, holds: Holds, read: &mut Read<'_, E>) -> Result<Self, E> {
         let Detr { backbone, head } = self;
         if holds == Holds::Backbone {
@@ -106,13 +106,13 @@ impl Detr {
         Ok(Detr { backbone, head: head.read(read)? })
     }
 
-    /// The same model, which no step can be made of: what it computes is not kept.
+    /// The same model without gradient tracking.
     #[must_use]
     pub fn without_gradients(&self) -> Self {
         self.clone().no_grad()
     }
 
-    /// What every layer of the decoder says of a batch; with `dropout`, as in training.
+    /// The predictions of every decoder layer for a batch; with `dropout`, dropout is applied as in training.
     pub fn forward(
         &self,
         sizes: &Sizes,
@@ -149,7 +149,7 @@ impl Detr {
     }
 
     /// One training step: returns the model after it and the loss before it. Gradients are clipped by their global norm; the
-    /// convolutional network has a learning rate of its own. If the loss is NaN, the model stays as it was.
+    /// convolutional network has a learning rate of its own. If the loss is not finite, the model is unchanged.
     pub fn step(
         self,
         sizes: &Sizes,
@@ -179,9 +179,9 @@ impl Detr {
 /// Learning rates of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
-    /// Of the convolutional network.
+    /// Learning rate of the convolutional network.
     pub backbone: f64,
-    /// Of everything else.
+    /// Learning rate of everything else.
     pub head: f64,
 }
 

@@ -1,6 +1,6 @@
-//! The divergence between the law of learned frequencies and $N(0, \bar\sigma^2 I)$ (LFF Eq. 9), in three forms.
+//! The Kullback–Leibler divergence of the distribution of learned frequencies from $N(0, \bar\sigma^2 I)$ (LFF Eq. 9), in three forms.
 //!
-//! $\bar\sigma^2$ is itself trained, from $\gamma^{-2}$ on; here as its logarithm, which keeps it positive.
+//! $\bar\sigma^2$ is itself trained and starts at $\gamma^{-2}$. The parameter is its logarithm, so that it stays positive.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
@@ -17,7 +17,7 @@ pub struct TargetVariance {
 }
 
 impl TargetVariance {
-    /// $\bar\sigma^2 = \gamma^{-2}$.
+    /// Starts at $\bar\sigma^2 = \gamma^{-2}$.
     pub fn new(gamma: f64, device: &Device) -> Self {
         TargetVariance { log_variance: parameter(vec![(-2.0 * gamma.ln()) as f32], [1], device) }
     }
@@ -61,7 +61,7 @@ impl TargetVariance {
     }
 }
 
-/// The penalty of a step: the divergence of trained frequencies times its weight; `None` without them or without a target.
+/// The penalty of a training step: the divergence times its weight. `None` without a divergence, trained frequencies or a target.
 pub(crate) fn penalty(
     divergence: Option<Divergence>,
     position: &PositionEncoding,
@@ -82,7 +82,7 @@ fn scalar_form(mean: Tensor<1>, variance: Tensor<1>, log_target: Tensor<1>) -> T
     (size - 1.0 + log_target - variance.log()).mul_scalar(0.5)
 }
 
-/// Of a positive definite matrix, by elimination.
+/// Log-determinant of a positive definite matrix, by Gaussian elimination; `None` if it is empty.
 fn log_determinant(mut matrix: Vec<Vec<Tensor<1>>>) -> Option<Tensor<1>> {
     let mut sum: Option<Tensor<1>> = None;
     for pivot in 0..matrix.len() {
@@ -140,10 +140,10 @@ mod tests {
         f64::from(numbers(target.divergence(tensor, form))[0])
     }
 
-    /// Would catch a sign, a factor, and a form that sees what it should be blind to: correlation and
-    /// unequal variances leave the printed form at zero and cost the last one 0.830 and 0.511 nats.
+    /// Catches a wrong sign or factor, and a form that reacts to a statistic that it should ignore. Correlation and unequal variances
+    /// leave the printed form at zero, but cost the covariance form 0.830 and 0.511 nats.
     #[test]
-    fn what_the_forms_see() {
+    fn each_form_reacts_only_to_its_own_statistics() {
         let rows = white();
         for form in [Form::Pooled, Form::Columns, Form::Covariance] {
             assert!(value(&rows, form, 1.0).abs() < 1e-5, "{form:?}");

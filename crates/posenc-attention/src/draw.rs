@@ -7,12 +7,12 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::layers::{Dense, LayerNorm};
 
-/// Draws parameters for a device.
+/// Samples parameters on a device.
 #[derive(Debug)]
 pub struct Draw<'a> {
-    /// The stream.
+    /// The random stream.
     pub rng: &'a mut ChaCha8Rng,
-    /// Where the tensors go.
+    /// Device of the tensors.
     pub device: &'a Device,
 }
 
@@ -45,7 +45,7 @@ impl Draw<'_> {
         Dense { bias: Some(self.normal([outputs], 1e-6)), ..dense }
     }
 
-    /// The same without a bias.
+    /// A dense layer without bias, with the weights of [`Draw::dense`].
     pub fn linear(&mut self, inputs: usize, outputs: usize) -> Dense {
         let limit = (6.0 / (inputs + outputs) as f64).sqrt();
         Dense { weights: self.uniform([inputs, outputs], -limit, limit), bias: None }

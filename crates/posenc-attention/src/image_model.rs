@@ -1,9 +1,9 @@
-//! An autoregressive transformer over the pixels of an image (LFF Section 4.1), in full: every pixel attends to all
+//! An autoregressive transformer over the pixels of an image (LFF Section 4.1) with full attention: every pixel attends to all pixels
 //! before it.
 //!
-//! Pixels are gray levels, read row by row. The input is the sequence moved on by one: slot i holds the level of
-//! pixel i − 1 and the position code of pixel i, which it predicts. So a slot always reads its pixel's left neighbor; the upper
-//! neighbor is in the slot one row of pixels back, plus one, which only position codes can find.
+//! Pixels are gray levels, read row by row. The input is the sequence shifted by one: slot i contains the level of pixel i − 1 and the
+//! position encoding of pixel i, which it predicts. So a slot always contains the level of its pixel's left neighbor. The level of the
+//! upper neighbor is in slot i − side + 1, which attention can find only by position encodings.
 
 mod measure;
 
@@ -25,31 +25,31 @@ pub use measure::{Evaluation, Measured, Measurement, evaluate};
 /// Sizes of the model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizes {
-    /// Rows, and columns, of pixels.
+    /// Side of an image in pixels.
     pub side: usize,
     /// Number of gray levels.
     pub levels: usize,
-    /// Numbers of a token that are its position encoding, after those of its level; `None` if both have the width of the
-    /// model and are added.
+    /// Width of the position encoding if it is concatenated after the level embedding; `None` if both have the width of the model and are
+    /// added.
     pub concatenated: Option<usize>,
     /// Sizes of the layers.
     pub transformer: TransformerSizes,
 }
 
 impl Sizes {
-    /// Slots of a sequence.
+    /// Number of slots of a sequence.
     pub fn length(&self) -> usize {
         self.side * self.side
     }
 
-    /// Numbers of a token for its level and for its position; both the width of the model if they are added.
+    /// Widths of the level embedding and of the position encoding; both are the width of the model if they are added.
     pub fn token_widths(&self) -> (usize, usize) {
         let width = self.transformer.width;
         self.concatenated.map_or((width, width), |code| (width.saturating_sub(code), code))
     }
 
-    /// Multiplications and additions of a step of training on `images` images, dense layers and attention,
-    /// three times those of a pass forward; what lies above the diagonal counts.
+    /// Floating-point operations of a training step on `images` images in dense layers and attention, three times those of a forward
+    /// pass. Attention above the diagonal counts.
     pub fn operations(&self, images: usize) -> f64 {
         let (length, layers) = (self.length(), &self.transformer);
         let token = layers.layers as f64 * layers.layer_operations(length)
@@ -66,35 +66,35 @@ pub struct ImageModel {
     blocks: Vec<Block>,
     output_norm: LayerNorm,
     output: Dense,
-    /// Of the divergence of LFF Eq. 9.
+    /// Target variance of the divergence of LFF Eq. 9.
     target: Option<TargetVariance>,
 }
 
-/// What does not change from step to step.
+/// Tensors that do not change between steps.
 #[derive(Debug, Clone)]
 pub struct Fixed {
     positions: Prepared,
-    /// Of [`causal_bias`].
+    /// The mask of [`causal_bias`].
     bias: Tensor<4>,
     /// Width of the model.
     width: usize,
 }
 
-/// What a pass gives.
+/// The results of a forward pass.
 #[derive(Debug)]
 pub struct Pass {
     /// Log-probabilities of the levels, `[B, T, levels]`.
     pub log_probabilities: Tensor<3>,
-    /// Weights of attention per layer, `[B, H, T, T]`.
+    /// Attention weights per layer, `[B, H, T, T]`.
     pub attention: Vec<Tensor<4>>,
 }
 
 impl ImageModel {
-    /// Draws a model: its content from one stream, its encoding from another.
+    /// Initializes a model. `content` samples its weights, `code` those of the position encoding.
     ///
     /// # Errors
     ///
-    /// The key of the encoding that is wrong, and what is allowed.
+    /// Returns the invalid key of `encoding` and a message with the allowed values.
     pub fn new(
         sizes: &Sizes,
         encoding: &Encoding,
@@ -118,13 +118,13 @@ impl ImageModel {
         })
     }
 
-    /// With a trained target variance for the divergence of LFF Eq. 9; it starts at γ⁻².
+    /// Adds a trained target variance for the divergence of LFF Eq. 9; it starts at γ⁻².
     #[must_use]
     pub fn with_target(self, gamma: f64, device: &Device) -> Self {
         ImageModel { target: Some(TargetVariance::new(gamma, device)), ..self }
     }
 
-    /// The loss of a step on a batch of images, in nats per level; `dropout` is the stream of masks.
+    /// The loss of a training step on a batch of images, in nats per level; `dropout` samples the dropout masks.
     pub fn loss(
         &self,
         batch: &[Vec<u8>],
@@ -142,7 +142,7 @@ impl ImageModel {
         }
     }
 
-    /// Positions of all pixels and the mask, on the model's device.
+    /// Prepares the positions of all pixels and the causal mask, on `device`.
     pub fn fix(&self, sizes: &Sizes, device: &Device) -> Fixed {
         let positions = self.position.prepare(&Positions::grid(&[sizes.side; 2]), device);
         let bias = causal_bias(sizes.length(), device);
@@ -154,12 +154,12 @@ impl ImageModel {
         &self.position
     }
 
-    /// Codes of all pixels `[T, D]`, without dropout.
+    /// Position encodings of all pixels `[T, D]`, without dropout.
     pub fn codes(&self, fixed: &Fixed) -> Tensor<2> {
         self.position.encode(&fixed.positions, None)
     }
 
-    /// Reads `images` `[B, T]`; `dropout` as in [`PositionEncoding::encode`].
+    /// A forward pass on `images` `[B, T]`; `dropout` as in [`PositionEncoding::encode`].
     pub fn forward(
         &self,
         images: &Tensor<2, Int>,
@@ -188,7 +188,7 @@ impl ImageModel {
     }
 }
 
-/// Rows of a table for `images` `[B, T]` moved on by one, `[B, T, D]`; the first level follows one of zero.
+/// Embeds `images` `[B, T]`, shifted right by one slot: `[B, T, D]`. The first slot has level zero.
 pub(crate) fn embed_moved(table: &Param<Tensor<2>>, images: &Tensor<2, Int>) -> Tensor<3> {
     let [b, t] = images.dims();
     let before = integers(vec![0u8; b], &images.device()).reshape([b, 1]);
@@ -198,13 +198,13 @@ pub(crate) fn embed_moved(table: &Param<Tensor<2>>, images: &Tensor<2, Int>) -> 
     rows.reshape([b, t, width])
 }
 
-/// Mean of −log p of the levels that are there, in nats per level, for log-probabilities `[B, T, levels]`.
+/// Mean cross-entropy in nats per level, for log-probabilities `[B, T, levels]`.
 pub fn cross_entropy(log_probabilities: Tensor<3>, images: &Tensor<2, Int>) -> Tensor<1> {
     let [b, t, levels] = log_probabilities.dims();
     loss::cross_entropy(log_probabilities.reshape([b * t, levels]), images.clone().reshape([b * t]))
 }
 
-/// Images `[B, T]` of levels as a tensor.
+/// Images as a tensor of levels `[B, T]`.
 pub fn tokens(images: &[Vec<u8>], device: &Device) -> Tensor<2, Int> {
     let t = images.first().map_or(0, Vec::len);
     integers(images.concat(), device).reshape([images.len(), t])

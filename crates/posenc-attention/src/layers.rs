@@ -1,4 +1,4 @@
-//! The parts that models are made of.
+//! Transformer layers and their parts.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, activation};
@@ -7,10 +7,10 @@ use rand_chacha::ChaCha8Rng;
 use crate::draw::{Draw, constant, dropout_mask};
 use crate::kernels;
 
-/// Added to variances. Features of size 1/√|F| have a variance of 1/(2|F|), so that a larger ε would act on them.
+/// Added to variances. Features of size 1/√|F| have a variance of 1/(2|F|), so a larger ε would change the result.
 const EPSILON: f64 = 1e-6;
 
-/// What an attention mask adds to a score: as good as −∞ before a softmax.
+/// Added to masked attention scores: effectively −∞ before a softmax.
 pub const MASK_BIAS: f32 = -1e9;
 
 /// The causal attention mask of `length` slots, `[1, 1, T, T]`.
@@ -19,16 +19,16 @@ pub fn causal_bias(length: usize, device: &Device) -> Tensor<4> {
     constant((0..length * length).map(above).collect(), [1, 1, length, length], device)
 }
 
-/// Sizes that all transformers have.
+/// Sizes of a transformer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TransformerSizes {
-    /// Numbers per token.
+    /// Width of a token.
     pub width: usize,
     /// Attention heads, which share the width.
     pub heads: usize,
     /// Hidden width of the feed-forward networks.
     pub feed_forward: usize,
-    /// Layers; of models with an encoder and a decoder, layers of the encoder.
+    /// Number of layers; in encoder–decoder models, the number of encoder layers.
     pub layers: usize,
 }
 
@@ -40,7 +40,7 @@ impl TransformerSizes {
     }
 }
 
-/// The nonlinearity of a feed-forward network.
+/// The activation of a feed-forward network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activation {
     /// GELU in its tanh form.
@@ -49,10 +49,10 @@ pub enum Activation {
     Relu,
 }
 
-/// How the layers of a transformer are built.
+/// Options of transformer layers.
 #[derive(Debug, Clone, Copy)]
 pub struct LayerStyle {
-    /// Of the feed-forward networks.
+    /// Activation of the feed-forward networks.
     pub activation: Activation,
     /// Whether the projections of attention have biases.
     pub has_bias: bool,
@@ -75,7 +75,7 @@ pub struct Dense {
 }
 
 impl Dense {
-    /// Over the last dimension.
+    /// Maps the last dimension.
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         let (weights, outputs) = (self.weights.val(), self.outputs());
         let bias = match &self.bias {
@@ -85,7 +85,7 @@ impl Dense {
         kernels::affine(x, weights, bias)
     }
 
-    /// Numbers per row of the result.
+    /// Output width.
     pub fn outputs(&self) -> usize {
         self.weights.dims()[1]
     }
@@ -101,7 +101,7 @@ pub struct LayerNorm {
 }
 
 impl LayerNorm {
-    /// Over the last dimension.
+    /// Normalizes the last dimension.
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         kernels::layer_norm(x, self.gain.val(), self.shift.val(), EPSILON)
     }
@@ -115,7 +115,7 @@ pub struct Dropout<'a> {
 }
 
 impl<'a> Dropout<'a> {
-    /// Masks come from `rng`; without it nothing is dropped.
+    /// `rng` samples the masks; without it, nothing is dropped.
     pub fn new(rate: f64, rng: Option<&'a mut ChaCha8Rng>) -> Self {
         Dropout { rate, rng: rng.filter(|_| rate > 0.0) }
     }
@@ -125,7 +125,7 @@ impl<'a> Dropout<'a> {
         Dropout { rate: 0.0, rng: None }
     }
 
-    /// Drops numbers and scales the others up.
+    /// Sets random values to zero and scales up the others.
     pub fn apply<const D: usize>(&mut self, x: Tensor<D>) -> Tensor<D> {
         let Some(rng) = &mut self.rng else {
             return x;
@@ -135,31 +135,31 @@ impl<'a> Dropout<'a> {
     }
 }
 
-/// Dropout of a layer with two rates; none without a stream.
+/// Dropout of a layer with two rates; without a stream, nothing is dropped.
 #[derive(Debug)]
 pub struct LayerDropout<'a> {
-    /// Stream of masks.
+    /// Random stream of the masks.
     pub rng: Option<&'a mut ChaCha8Rng>,
     /// Rate inside attention and feed-forward networks.
     pub inner: f64,
-    /// Rate of what these add to the residual stream.
+    /// Rate for their outputs, before these are added to the residual stream.
     pub residual: f64,
 }
 
 impl LayerDropout<'_> {
-    /// Inside attention and feed-forward networks.
+    /// The dropout inside attention and feed-forward networks.
     pub fn inner(&mut self) -> Dropout<'_> {
         Dropout::new(self.inner, self.rng.as_deref_mut())
     }
 
-    /// Of what is added to the residual stream.
+    /// The dropout of outputs that are added to the residual stream.
     pub fn residual(&mut self) -> Dropout<'_> {
         Dropout::new(self.residual, self.rng.as_deref_mut())
     }
 }
 
-/// softmax(Q Kᵀ/√d + bias) V for each of `heads` heads, which lie side by side: Q `[B, T, D]`, K and V `[B, S, D]`, bias `[1 or B, 1, 1 or T,
-/// S]`. Dropout acts on the attention weights.
+/// softmax(Q Kᵀ/√d + bias) V for each of `heads` concatenated heads: Q `[B, T, D]`, K and V `[B, S, D]`, bias `[1 or B, 1, 1 or T, S]`.
+/// Dropout acts on the attention weights.
 fn attend(
     query: Tensor<3>,
     key: Tensor<3>,
@@ -194,7 +194,7 @@ pub struct Attention {
 }
 
 impl Attention {
-    /// `width` numbers in and out, which `heads` heads share.
+    /// Attention of `width` inputs and outputs, divided among `heads` heads.
     pub fn new(draw: &mut Draw<'_>, width: usize, heads: usize, has_bias: bool) -> Self {
         let mut dense = || match has_bias {
             true => draw.dense(width, width),
@@ -203,7 +203,8 @@ impl Attention {
         Attention { query: dense(), key: dense(), value: dense(), output: dense(), heads }
     }
 
-    /// Queries `[B, T, D]` on keys and values `[B, S, D]`, bias `[1 or B, 1, 1 or T, S]`. Also returns the weights `[B, H, T, S]`.
+    /// Attends from queries `[B, T, D]` to keys and values `[B, S, D]`, with bias `[1 or B, 1, 1 or T, S]`. Also returns the weights
+    /// `[B, H, T, S]`.
     pub fn forward(
         &self,
         queries: Tensor<3>,
@@ -218,7 +219,7 @@ impl Attention {
         (self.output.forward(y), weights)
     }
 
-    /// Each segment of consecutive rows of `[N, D]` on itself; with `causal`, no row sees a later one.
+    /// Self-attention within each segment of consecutive rows of `[N, D]`; with `causal`, no row attends to a later one.
     pub fn of_segments(&self, x: Tensor<2>, lengths: &[usize], causal: bool) -> Tensor<2> {
         let [query, key, value] =
             [&self.query, &self.key, &self.value].map(|dense| dense.forward(x.clone()));
@@ -240,8 +241,8 @@ impl Attention {
         self.output.forward(attend(query, key, value, bias, self.heads, dropout))
     }
 
-    /// Of `length` tokens on one slot `[B, 1, D]`. The softmax over one number is 1, so that queries and keys have no effect;
-    /// only dropout of the weights distinguishes tokens.
+    /// Attends from `length` tokens to one slot `[B, 1, D]`. The softmax over one score is 1, so queries and keys have no effect. Only
+    /// dropout of the weights distinguishes the tokens.
     fn on_slot(&self, slot: Tensor<3>, length: usize, dropout: &mut Dropout<'_>) -> Tensor<3> {
         let [b, _, width] = slot.dims();
         let (heads, device) = (self.heads, slot.device());
@@ -253,7 +254,7 @@ impl Attention {
     }
 }
 
-/// With position codes, if there are any.
+/// Adds position encodings, if any.
 fn with_codes(x: Tensor<3>, codes: Option<&Tensor<3>>) -> Tensor<3> {
     match codes {
         Some(codes) => x + codes.clone(),
@@ -261,7 +262,7 @@ fn with_codes(x: Tensor<3>, codes: Option<&Tensor<3>>) -> Tensor<3> {
     }
 }
 
-/// An encoder layer: attention and a feed-forward network, each after a layer norm and added to what it read.
+/// A pre-norm encoder layer: self-attention and a feed-forward network, each with a residual connection.
 #[derive(Module, Debug)]
 pub struct Block {
     attention_norm: LayerNorm,
@@ -271,7 +272,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// As many layers of a transformer of the given sizes.
+    /// `layers` layers of a transformer of the given sizes.
     pub fn stack(
         draw: &mut Draw<'_>,
         sizes: &TransformerSizes,
@@ -288,8 +289,8 @@ impl Block {
         layers.collect()
     }
 
-    /// The first half: attention of tokens `[B, T, D]` on each other, with `codes` on queries and keys. Also returns the
-    /// weights `[B, H, T, T]`.
+    /// The first half: self-attention of tokens `[B, T, D]`, with `codes` added to queries and keys. Also returns the weights
+    /// `[B, H, T, T]`.
     pub fn attend(
         &self,
         x: Tensor<3>,
@@ -330,8 +331,7 @@ impl Block {
     }
 }
 
-/// A decoder layer: attention on itself, attention on a memory, and a feed-forward network, each after a layer norm and added
-/// to what it read.
+/// A pre-norm decoder layer: self-attention, cross-attention to a memory, and a feed-forward network, each with a residual connection.
 #[derive(Module, Debug)]
 pub struct DecoderBlock {
     own_norm: LayerNorm,
@@ -343,7 +343,7 @@ pub struct DecoderBlock {
 }
 
 impl DecoderBlock {
-    /// As many layers of a transformer of the given sizes.
+    /// `layers` layers of a transformer of the given sizes.
     pub fn stack(
         draw: &mut Draw<'_>,
         sizes: &TransformerSizes,
@@ -362,8 +362,8 @@ impl DecoderBlock {
         layers.collect()
     }
 
-    /// Of tokens `[B, T, D]` on keys and values of the memory, with `codes` on queries and on the tokens' own keys; each
-    /// attention has its bias, and `causal` applies to the first.
+    /// Transforms tokens `[B, T, D]` with the keys and values of the memory. `codes` are added to both queries and to the keys of
+    /// self-attention. Each attention has its bias, and `causal` applies to self-attention.
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -380,7 +380,7 @@ impl DecoderBlock {
         x.clone() + self.dense.forward(self.dense_norm.forward(x), &mut Dropout::none())
     }
 
-    /// Of tokens `[B, T, D]` on a memory of one slot `[B, 1, D]`, with dropout.
+    /// Transforms tokens `[B, T, D]` with a memory of one slot `[B, 1, D]`, with dropout.
     pub fn on_slot(
         &self,
         x: Tensor<3>,
@@ -398,7 +398,7 @@ impl DecoderBlock {
     }
 }
 
-/// Two dense layers with a nonlinearity between them.
+/// Two dense layers with an activation between them.
 #[derive(Module, Debug)]
 pub struct FeedForward {
     pub(crate) up: Dense,
@@ -408,7 +408,7 @@ pub struct FeedForward {
 }
 
 impl FeedForward {
-    /// Of the given widths.
+    /// A network of the given widths.
     pub fn new(
         draw: &mut Draw<'_>,
         [inputs, hidden, outputs]: [usize; 3],
@@ -418,12 +418,12 @@ impl FeedForward {
         FeedForward { up, down, activation }
     }
 
-    /// With other weights.
+    /// The same network with other weights.
     pub(crate) fn with(&self, up: Dense, down: Dense) -> Self {
         FeedForward { up, down, activation: self.activation }
     }
 
-    /// Over the last dimension, with dropout of the hidden numbers.
+    /// Maps the last dimension, with dropout of the hidden layer.
     pub fn forward<const D: usize>(&self, x: Tensor<D>, dropout: &mut Dropout<'_>) -> Tensor<D> {
         let x = self.up.forward(x);
         let hidden = match self.activation {

@@ -1,20 +1,20 @@
-//! Attention models for *Learnable Fourier Features* (Li et al., NeurIPS 2021): position encodings as modules, and the
-//! models that the paper tries them in.
+//! Attention models for *Learnable Fourier Features* (Li et al., NeurIPS 2021): position encodings as modules, and the models in which
+//! the paper evaluates them.
 //!
-//! Automatic differentiation, modules and devices are burn's; the operations in which the time goes are
-//! [`kernels`] of ours. Every random number comes from ChaCha8 streams that the caller hands over, and none from
-//! burn. Models draw their content and their encoding from two streams, so that those which differ in their encoding share
-//! everything else. A run is one thread: the same seed gives the same bits.
+//! Burn provides automatic differentiation, modules and devices; [`kernels`] has custom kernels for the most expensive operations. All
+//! random numbers come from ChaCha8 streams that the caller passes, none from burn. Weights and position encoding are sampled from two
+//! streams, so models that differ only in their encoding share all other weights. A run uses one thread: the same seed gives the same
+//! bits.
 //!
 //! - [`position_encoding`]: a position encoding ([`posenc_math::lff::encoding::Encoding`]) as a module.
 //! - [`image_model`]: an autoregressive transformer over the pixels of an image.
 //! - [`divergence`]: the penalty on learned frequencies (LFF Eq. 9, 10).
-//! - [`reformer`]: the paper's own image model, with hashed attention and reversible layers.
-//! - [`detector`]: boxes from an image, in the manner of DETR; [`detr`]: the paper's own model, on a residual network.
-//! - [`boxes`]: labels of the boxes of a screen, and which box an expression refers to.
-//! - [`captioner`]: captions of widgets from the boxes of a screen; [`widget_captioner`]: the public model, with pixels and
-//!   words; [`caption`]: captions as tensors and the search for the likeliest.
-//! - [`translator`]: an encoder–decoder transformer with learned tables of positions.
+//! - [`reformer`]: the paper's image model, with hashed attention and reversible layers.
+//! - [`detector`]: a small object detector after DETR; [`detr`]: the paper's model, on a residual network.
+//! - [`boxes`]: labels the boxes of a screen, and finds the box that an expression refers to.
+//! - [`captioner`]: captions of widgets from the boxes of a screen; [`widget_captioner`]: the public model, with pixels and words;
+//!   [`caption`]: captions as tensors, and caption search.
+//! - [`translator`]: an encoder–decoder transformer with learned position embeddings.
 //! - [`layers`]: transformer layers; [`trainer`]: the training loop and its checkpoints; [`optimizer`]: Adam; [`loss`]: cross-entropies.
 
 pub mod boxes;
@@ -39,22 +39,22 @@ pub mod widget_captioner;
 
 pub use burn::tensor::Device;
 
-/// An adapter by its type and its place among those of its type, as wgpu lists them.
+/// An adapter: its type, and its index among the adapters of that type, in wgpu's order.
 #[cfg(feature = "wgpu")]
 pub use burn::tensor::DeviceKind;
 
-/// Opens a wgpu adapter for models, with automatic differentiation. What goes wrong on it later panics.
+/// Opens a wgpu adapter for models, with automatic differentiation. Later errors of the device panic.
 ///
 /// # Errors
 ///
-/// What the adapter says that does not open.
+/// Returns the message of wgpu if the adapter does not open.
 #[cfg(feature = "wgpu")]
 pub fn wgpu(adapter: DeviceKind) -> Result<Device, String> {
     let opened = Device::wgpu_options().device_kind(adapter).init();
     opened.map(Device::autodiff).map_err(|error| error.to_string())
 }
 
-/// Where models run: the CPU, with automatic differentiation.
+/// The CPU as a device, with automatic differentiation.
 pub fn cpu() -> Device {
     Device::flex().autodiff()
 }

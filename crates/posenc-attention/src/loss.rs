@@ -1,16 +1,16 @@
-//! Cross-entropies of log-probabilities. [`crate::kernels::cross_entropy`] is that of scores, in one pass over memory.
+//! Cross-entropies of log-probabilities. For logits, [`crate::kernels::cross_entropy`] needs only one pass over memory.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
-/// A list of whole numbers.
+/// A list of integers as a tensor.
 pub(crate) fn integers<T: TryInto<i64>>(numbers: Vec<T>, device: &Device) -> Tensor<1, Int> {
-    // Indices and words are far below 2⁶³.
+    // Indices are far below 2⁶³.
     let numbers: Vec<i64> = numbers.into_iter().map(|v| v.try_into().unwrap_or(i64::MAX)).collect();
     let count = numbers.len();
     Tensor::from_data(TensorData::new(numbers, [count]), device)
 }
 
-/// log p of the true class of each row `[N, C]`, `[N, 1]`.
+/// log p of the true class of each row of `[N, C]`, as `[N, 1]`.
 fn of_truth(log_probabilities: Tensor<2>, truth: Tensor<1, Int>) -> Tensor<2> {
     log_probabilities.gather(1, truth.unsqueeze_dim(1))
 }

@@ -11,41 +11,41 @@ use crate::parameters::{number, numbers};
 /// Adam (Kingma and Ba 2015).
 #[derive(Debug, Clone)]
 pub struct Adam {
-    /// Decay of the mean of gradients.
+    /// Decay rate of the mean of gradients.
     pub beta1: f64,
-    /// Decay of the mean of their squares.
+    /// Decay rate of the mean of squared gradients.
     pub beta2: f64,
-    /// Added to the root of that mean.
+    /// Added to the root of the mean of squared gradients.
     pub epsilon: f64,
     /// Decoupled weight decay (AdamW; Loshchilov and Hutter 2019).
     pub weight_decay: f64,
     /// Gradients are clipped to this global norm.
     pub max_grad_norm: Option<f64>,
-    /// Steps done.
+    /// Number of completed steps.
     pub steps: usize,
-    /// Per parameter: mean of gradients and of their squares.
+    /// Per parameter: the means of gradients and of their squares.
     moments: HashMap<ParamId, [Tensor<1>; 2]>,
 }
 
 impl Adam {
-    /// At the beginning.
+    /// An optimizer before its first step, without weight decay and gradient clipping.
     pub fn new(beta1: f64, beta2: f64, epsilon: f64) -> Self {
         let (weight_decay, max_grad_norm, moments) = (0.0, None, HashMap::new());
         Adam { beta1, beta2, epsilon, weight_decay, max_grad_norm, steps: 0, moments }
     }
 
-    /// One step of rate `rate`. Parameters without a gradient stay.
+    /// One step with learning rate `rate`. Parameters without a gradient do not change.
     pub fn step<M: Module>(&mut self, model: M, gradients: &Gradients, rate: f64) -> M {
         let factor = self.begin_with(&model, gradients);
         self.update(model, gradients, rate, factor)
     }
 
-    /// Begins a step whose gradients come part by part; [`Adam::update`] takes each.
+    /// Begins a step whose gradients arrive part by part; call [`Adam::update`] for each part.
     pub fn begin(&mut self) {
         self.steps += 1;
     }
 
-    /// Begins a step whose parts have rates of their own; returns the factor that clips its gradients.
+    /// Begins a step whose parts have different learning rates; returns the factor that clips its gradients.
     pub fn begin_with<M: Module>(&mut self, model: &M, gradients: &Gradients) -> f64 {
         self.begin();
         self.max_grad_norm.map_or(1.0, |limit| {
@@ -55,7 +55,7 @@ impl Adam {
         })
     }
 
-    /// The share of a part of the model in the step that was begun, with gradients times `factor`.
+    /// Updates one part of the model in the current step, with gradients multiplied by `factor`.
     pub fn update<M: Module>(
         &mut self,
         part: M,
@@ -66,7 +66,7 @@ impl Adam {
         part.map(&mut Step { adam: self, gradients, rate, factor })
     }
 
-    /// Means of gradients and of squares in the order of the model's fields, zero where there was no step.
+    /// Means of gradients and of their squares in the order of the model's fields; zero for parameters without a step.
     pub fn state<M: Module>(&self, model: &M) -> (Vec<f32>, Vec<f32>) {
         struct Collect<'a>(&'a Adam, Vec<f32>, Vec<f32>);
         impl ModuleVisitor for Collect<'_> {
@@ -89,7 +89,7 @@ impl Adam {
         (all.1, all.2)
     }
 
-    /// Goes on from a state of [`Adam::state`] after `steps` steps; `false` if it is not the model's.
+    /// Restores the state of [`Adam::state`] after `steps` steps; returns `false` if its size does not match the model.
     pub fn restore<M: Module>(
         &mut self,
         model: &M,
@@ -125,7 +125,7 @@ struct Step<'a> {
     adam: &'a mut Adam,
     gradients: &'a Gradients,
     rate: f64,
-    /// On gradients.
+    /// Multiplies the gradients.
     factor: f64,
 }
 

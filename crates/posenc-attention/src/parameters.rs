@@ -1,4 +1,4 @@
-//! All parameters of a model as numbers: counts, states, comparisons.
+//! The parameters of a model as numbers: counts, values and gradients.
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Gradients, Tensor, TensorData};
@@ -8,7 +8,7 @@ pub fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_into_vec_as::<f32>().unwrap_or_default()
 }
 
-/// The number of a tensor that has one; NaN for one that has none.
+/// The first value of a tensor; NaN if it is empty.
 pub fn number<const D: usize>(tensor: Tensor<D>) -> f64 {
     numbers(tensor).first().copied().map_or(f64::NAN, f64::from)
 }
@@ -37,23 +37,23 @@ impl ModuleMapper for Replace<'_> {
         self.0 = rest;
         let data = TensorData::new(own.to_vec(), old.dims());
         let new = Tensor::from_data(data, &old.device());
-        // What is frozen stays so.
+        // Frozen parameters stay frozen.
         let new = if old.is_require_grad() { new.require_grad() } else { new };
         Param::from_mapped_value(id, new, mapper)
     }
 }
 
-/// The model with other parameters; `None` if their number is not the model's.
+/// The model with other parameters; `None` if their number does not match the model.
 pub fn replaced<M: Module>(model: M, values: &[f32]) -> Option<M> {
     (model.num_params() == values.len()).then(|| model.map(&mut Replace(values)))
 }
 
-/// Number of trained numbers of a model.
+/// Number of parameters of a model, including frozen ones.
 pub fn count<M: Module>(model: &M) -> usize {
     model.num_params()
 }
 
-/// Number of those that training changes.
+/// Number of trained parameters of a model.
 pub fn count_trained<M: Module>(model: &M) -> usize {
     struct Count(usize);
     impl ModuleVisitor for Count {

@@ -14,10 +14,10 @@ use crate::loss::integers;
 /// Largest wavelength of sines over 2π (LFF Eq. 1).
 const TEMPERATURE: f64 = 10_000.0;
 
-/// Deviation of the tables of the public captioner at the beginning.
+/// Initial standard deviation of the embedding tables in the public widget captioner.
 const PUBLIC_DEVIATION: f64 = 0.1;
 
-/// Positions of several coordinates.
+/// Positions with one or more coordinates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Positions {
     /// Number of values of each coordinate, which are 0, 1, …. An embedding table has one row per value.
@@ -46,7 +46,7 @@ impl Positions {
         self.coordinates.len() / self.sides.len().max(1)
     }
 
-    /// Positions with one coordinate each, their place in reading order.
+    /// Positions with one coordinate each: their index in reading order.
     fn flat(&self) -> Positions {
         let place = |cell: &[f64]| {
             cell.iter().zip(&self.sides).fold(0.0, |place, (c, &side)| place * side as f64 + c)
@@ -85,14 +85,14 @@ impl Network {
     }
 }
 
-/// A position encoding: LFF Algorithm 1 and what it is compared with.
+/// A position encoding: LFF Algorithm 1, or one of the encodings that it is compared with.
 ///
 /// Use [`PositionEncoding::prepare`] once per set of positions and [`PositionEncoding::encode`] once per step.
 #[derive(Module, Debug)]
 pub struct PositionEncoding {
-    /// Tables, one per coordinate.
+    /// Embedding tables, one per coordinate.
     tables: Vec<Param<Tensor<2>>>,
-    /// What the rows of each table go through, if so described.
+    /// Dense layers on the rows of each table, if the encoding has them.
     projections: Vec<Dense>,
     /// $W_r^T$ `[M, |F|/2]`, if it is trained.
     frequencies: Option<Param<Tensor<2>>>,
@@ -102,24 +102,24 @@ pub struct PositionEncoding {
     description: Description,
 }
 
-/// What is not trained.
+/// The parts that are not trained.
 #[derive(Debug, Clone)]
 struct Description {
     encoding: Encoding,
     width: usize,
-    /// Coordinates of a group.
+    /// Number of coordinates of a group.
     coordinates: usize,
-    /// $W_r$ as it was drawn, row by row.
+    /// $W_r$ as sampled, row by row.
     drawn: Vec<f64>,
 }
 
-/// What an encoder reads of a set of positions.
+/// A set of positions, prepared for an encoder.
 #[derive(Debug, Clone)]
 pub struct Prepared {
     count: usize,
-    /// Coordinates of groups `[N G, M]`, or features that do not change.
+    /// Coordinates of groups `[N G, M]`, or fixed features `[N G, F]`.
     numbers: Option<Tensor<2>>,
-    /// Rows of the tables.
+    /// Row indices for each embedding table.
     rows: Vec<Tensor<1, Int>>,
     device: Device,
 }
@@ -130,7 +130,7 @@ impl PositionEncoding {
     ///
     /// # Errors
     ///
-    /// Those of [`Encoding::check`].
+    /// Returns the errors of [`Encoding::check`].
     pub fn new(
         encoding: &Encoding,
         sides: &[usize],
@@ -181,8 +181,7 @@ impl PositionEncoding {
         Ok(PositionEncoding { tables, projections, frequencies, network, modulator, description })
     }
 
-    /// Brings positions to a device. What does not depend on trained numbers is computed here, in double
-    /// precision.
+    /// Moves positions to a device. Everything that does not depend on trained parameters is computed here, in double precision.
     pub fn prepare(&self, positions: &Positions, device: &Device) -> Prepared {
         let Description { encoding, width, coordinates: m, drawn } = &self.description;
         let flat = encoding.flat.then(|| positions.flat());
@@ -218,13 +217,13 @@ impl PositionEncoding {
         Prepared { count, numbers, rows, device: device.clone() }
     }
 
-    /// Whether codes are rows of tables, and coordinates therefore whole numbers from 0.
+    /// Whether the encoding uses embedding tables, which require integer coordinates from 0.
     pub fn is_table(&self) -> bool {
         self.description.encoding.features == Features::Embed
     }
 
-    /// Encodings `[N, D]` of prepared positions. With `dropout`, a mask is drawn from it where the modulator
-    /// has dropout: this is training.
+    /// Encodings `[N, D]` of prepared positions. With `dropout`, the dropout of the modulator is active, as in training, and samples its
+    /// mask from that stream.
     pub fn encode(&self, positions: &Prepared, dropout: Option<&mut ChaCha8Rng>) -> Tensor<2> {
         let Description { encoding, width, .. } = &self.description;
         let Some(features) = self.features(positions) else {
@@ -240,14 +239,14 @@ impl PositionEncoding {
         encoded.reshape([positions.count, *width])
     }
 
-    /// Features `[N G, F]`.
+    /// Features `[N G, F]`; `None` if the encoding has no features.
     fn features(&self, positions: &Prepared) -> Option<Tensor<2>> {
         let encoding = &self.description.encoding;
         let scale = encoding.scale.unwrap_or(1.0);
         if !self.tables.is_empty() {
             let rows = self.tables.iter().zip(&positions.rows);
             let parts = rows.enumerate().map(|(axis, (table, rows))| {
-                // A table has fewer rows than there are positions.
+                // Project the table, not the selected rows: a table has fewer rows than there are positions.
                 let table = match self.projections.get(axis) {
                     Some(projection) => projection.forward(table.val()),
                     None => table.val(),
@@ -289,13 +288,13 @@ impl PositionEncoding {
         Some((rows, *coordinates))
     }
 
-    /// $W_r$ `[M, |F|/2]` as it enters a penalty; `None` unless it is trained.
+    /// $W_r^T$ `[M, |F|/2]` for the penalty; `None` unless it is trained.
     pub fn trained_frequencies(&self) -> Option<Tensor<2>> {
         self.frequencies.as_ref().map(Param::val)
     }
 }
 
-/// Features without trained numbers.
+/// Features without trained parameters.
 fn fixed_features(encoding: &Encoding, drawn: &[f64], x: &[f64], out: &mut [f64]) {
     let temperature = encoding.temperature.unwrap_or(TEMPERATURE);
     let sines = |x: &[f64], out: &mut [f64]| {

@@ -1,10 +1,10 @@
-//! The paper's image model (LFF Section 4.1, Appendix B): a Reformer over red, green and blue of every pixel.
+//! The paper's image model (LFF Section 4.1, Appendix B): a Reformer over the red, green and blue levels of every pixel.
 //!
-//! A sequence holds three levels per pixel, row by row; slot i holds level i − 1 and the code of the place of
-//! level i, which it predicts. A code is that of the pixel next to a learned vector of its color; flat encodings
-//! take the place in the sequence and have none. Layers are reversible: of two streams
-//! $y_1 = x_1 + A(x_2)$, $y_2 = x_2 + F(y_1)$, so that inputs follow from outputs and no layer's activations
-//! wait for the pass back. Attention is by [`hashing`].
+//! A sequence has three levels per pixel, row by row. Slot i contains level i − 1 and the position encoding of level i, which it
+//! predicts. That encoding is the one of the pixel, concatenated with a learned color embedding. Flat encodings encode the index in the
+//! sequence instead and have no color embedding. Layers are reversible, with two streams: $y_1 = x_1 + A(x_2)$, $y_2 = x_2 + F(y_1)$.
+//! Inputs can therefore be recomputed from outputs, and no activations are stored for the backward pass. Attention uses
+//! locality-sensitive [`hashing`].
 
 pub mod hashing;
 mod step;
@@ -33,7 +33,7 @@ struct Input {
 }
 
 impl Input {
-    /// `[B, T, D]`.
+    /// The input tokens `[B, T, D]`.
     fn forward(
         &self,
         images: &Tensor<2, Int>,
@@ -59,18 +59,18 @@ struct Layer {
 }
 
 impl Layer {
-    /// A.
+    /// The function A: attention.
     fn attend(&self, x: Tensor<3>, draws: &Draws, orders: Option<&Orders>) -> (Tensor<3>, Orders) {
         self.attention.forward(self.attention_norm.forward(x), draws, orders)
     }
 
-    /// F.
+    /// The function F: the feed-forward network.
     fn transform(&self, x: Tensor<3>) -> Tensor<3> {
         self.dense.forward(self.dense_norm.forward(x), &mut Dropout::none())
     }
 }
 
-/// The output of the layers: one norm over both streams, one dense layer.
+/// The output head: a layer norm over both streams and a dense layer.
 #[derive(Module, Debug)]
 struct Head {
     norm: LayerNorm,
@@ -78,7 +78,7 @@ struct Head {
 }
 
 impl Head {
-    /// Mean of −log p of the levels that are there, in nats.
+    /// Mean cross-entropy in nats per level.
     fn cross_entropy(&self, streams: [Tensor<3>; 2], images: &Tensor<2, Int>) -> Tensor<1> {
         let scores = self.output.forward(self.norm.forward(Tensor::cat(streams.to_vec(), 2)));
         cross_entropy(activation::log_softmax(scores, 2), images)
@@ -93,23 +93,23 @@ pub struct Reformer {
     head: Head,
 }
 
-/// What does not change from step to step.
+/// Tensors and settings that do not change between steps.
 #[derive(Debug, Clone)]
 pub struct Fixed {
     positions: Prepared,
     /// The pixel of each slot.
     pixels: Tensor<1, Int>,
-    /// Its color.
+    /// The color of each slot.
     colors: Tensor<1, Int>,
     hashing: Hashing,
 }
 
 impl Reformer {
-    /// Draws a model: its content from one stream, its encoding from another.
+    /// Initializes a model. `content` samples its weights, `code` those of the position encoding.
     ///
     /// # Errors
     ///
-    /// Those of [`Sizes::check`] and of [`Encoding::check`].
+    /// Returns the errors of [`Sizes::check`] and of [`Encoding::check`].
     pub fn new(
         sizes: &Sizes,
         encoding: &Encoding,
@@ -137,13 +137,13 @@ impl Reformer {
         let layers = layers.collect();
         let head =
             Head { norm: draw.layer_norm(2 * width), output: draw.dense(2 * width, sizes.levels) };
-        // Last, so that flat encodings, which have none, share all the rest.
+        // Sampled last, so that flat encodings, which have no colors, share all other weights.
         let colors =
             (!encoding.flat).then(|| draw.normal([COLORS, width - sizes.pixel_width], 1.0));
         Ok(Reformer { input: Input { levels, position, colors }, layers, head })
     }
 
-    /// Places of all slots, on the model's device.
+    /// Prepares the positions of all slots, on `device`.
     pub fn fix(&self, sizes: &Sizes, device: &Device) -> Fixed {
         let side = sizes.side;
         let sides: &[usize] =
@@ -155,8 +155,7 @@ impl Reformer {
         Fixed { positions, pixels, colors, hashing: sizes.hashing }
     }
 
-    /// Mean of −log₂ p per level of `images` `[B, T]`, in bits, without dropout; slots are hashed by matrices
-    /// from `rng`.
+    /// Mean cross-entropy of `images` `[B, T]` in bits per level, without dropout; `rng` samples the hashing matrices.
     pub fn bits(&self, images: &Tensor<2, Int>, fixed: &Fixed, rng: &mut ChaCha8Rng) -> f64 {
         let still = self.clone().no_grad();
         let device = images.device();

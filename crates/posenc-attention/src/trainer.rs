@@ -9,21 +9,21 @@ use posenc_math::lff::schedule::LearningRate;
 use crate::optimizer::Adam;
 use crate::parameters::{self, number};
 
-/// What a step minimizes.
+/// The objective of a training step.
 #[derive(Debug)]
 pub struct Loss {
     /// The loss that is reported.
     pub value: Tensor<1>,
-    /// What is added to it, such as the divergence of LFF Eq. 10.
+    /// Added to the loss, such as the divergence of LFF Eq. 10.
     pub penalty: Option<Tensor<1>>,
-    /// Multiplications and additions of the step.
+    /// Floating-point operations of the step.
     pub operations: f64,
 }
 
-/// The loss of a training became NaN or infinite, and training stopped.
+/// The loss became NaN or infinite, and training stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Diverged {
-    /// The step of that loss.
+    /// The step with that loss.
     pub step: usize,
 }
 
@@ -32,30 +32,31 @@ impl fmt::Display for Diverged {
         let Diverged { step } = self;
         write!(
             f,
-            "the loss became NaN at step {step}; training stopped there, a lower learning rate may help"
+            "the loss is NaN or infinite at step {step}, so training stopped; try a lower learning rate"
         )
     }
 }
 
 impl std::error::Error for Diverged {}
 
-/// The content of a checkpoint: enough to continue with the same bits.
+/// The content of a checkpoint; training continues from it with bit-identical results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainState {
-    /// Steps done.
+    /// Number of completed steps.
     pub steps: usize,
-    /// Parameters in the order of the model's fields, then Adam's means of gradients and of squares.
+    /// Parameters in the order of the model's fields, then Adam's means of gradients and of squared gradients.
     pub numbers: [Vec<f32>; 3],
 }
 
 impl TrainState {
-    /// Of a model and its optimizer.
+    /// The state of a model and its optimizer.
     pub fn of<M: Module>(model: &M, adam: &Adam) -> Self {
         let (first, second) = adam.state(model);
         TrainState { steps: adam.steps, numbers: [parameters::values(model), first, second] }
     }
 
-    /// The model with these parameters, with `adam` in this state. `None`, and `adam` as it was, if they do not fit the model.
+    /// Returns the model with these parameters and restores `adam`. If they do not fit the model, returns `None` and leaves `adam`
+    /// unchanged.
     pub fn restore<M: Module>(&self, model: &M, adam: &mut Adam) -> Option<M> {
         let [values, first, second] = &self.numbers;
         let model = parameters::replaced(model.clone(), values)?;
@@ -75,34 +76,34 @@ pub struct Trainer<M> {
 }
 
 impl<M: Module> Trainer<M> {
-    /// At the beginning.
+    /// A trainer before its first step.
     pub fn new(model: M, adam: Adam, learning_rate: LearningRate) -> Self {
         Trainer { model, adam, learning_rate, diverged: None, operations: 0.0 }
     }
 
-    /// Steps done.
+    /// Number of completed steps.
     pub fn steps(&self) -> usize {
         self.adam.steps
     }
 
-    /// Whether there is a step to do.
+    /// Whether steps remain and training has not diverged.
     pub fn is_running(&self) -> bool {
         self.diverged.is_none() && self.steps() < self.learning_rate.steps
     }
 
-    /// Whether the model is to be measured: every `every` steps and after the last, unless training diverged.
+    /// Whether a measurement is due: every `every` steps and after the last, unless training diverged.
     pub fn is_measured(&self, every: usize) -> bool {
         let steps = self.steps();
         self.diverged.is_none()
             && (steps.is_multiple_of(every) || steps == self.learning_rate.steps)
     }
 
-    /// Where training diverged.
+    /// Where training diverged, if it did.
     pub fn diverged(&self) -> Option<Diverged> {
         self.diverged
     }
 
-    /// Multiplications and additions since the beginning or since the state was restored.
+    /// Floating-point operations of the steps that this trainer made, without those before a restored state.
     pub fn operations(&self) -> f64 {
         self.operations
     }
@@ -128,8 +129,8 @@ impl<M: Module> Trainer<M> {
         value
     }
 
-    /// One step of a model that updates its parameters in its own way, at the learning rate of the step. `update` returns the
-    /// model after the step and the loss before it; if that is NaN or infinite, training stops.
+    /// One step of a model that updates its own parameters. `update` receives the model, the optimizer and the learning rate, and returns
+    /// the model after the step and the loss before it. If the loss is NaN or infinite, training stops.
     #[must_use]
     pub fn step_with(mut self, update: impl FnOnce(M, &mut Adam, f64) -> (M, f64)) -> (Self, f64) {
         let rate = self.learning_rate.at(self.steps() + 1);
@@ -147,12 +148,12 @@ impl<M: Module> Trainer<M> {
         loss
     }
 
-    /// What training can continue from.
+    /// The state from which training can continue.
     pub fn state(&self) -> TrainState {
         TrainState::of(&self.model, &self.adam)
     }
 
-    /// Continues from a state. `false`, and nothing changes, if the state does not fit this training.
+    /// Continues from a state. Returns `false` and changes nothing if the state does not fit this training run.
     pub fn restore(&mut self, state: &TrainState) -> bool {
         if state.steps > self.learning_rate.steps {
             return false;

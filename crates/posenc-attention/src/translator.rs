@@ -1,6 +1,6 @@
-//! An encoder–decoder transformer with learned tables of positions (LFF Figure 1).
+//! An encoder–decoder transformer with learned position embeddings (LFF Figure 1).
 //!
-//! Layer norms come before attention and feed-forward networks; positions are added to the words of both languages.
+//! Layers are pre-norm; position embeddings are added to the word embeddings of both languages.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, activation};
@@ -15,30 +15,30 @@ use crate::loss::integers;
 use crate::parameters::{number, numbers};
 use crate::trainer::Loss;
 
-/// Token that begins a translation; words follow the special tokens.
+/// Token that starts a translation. Word i is token i + [`SPECIAL`].
 const START: usize = 0;
-/// Token that ends one.
+/// Token that ends a translation.
 const END: usize = 1;
-/// Special tokens.
+/// Number of special tokens.
 const SPECIAL: usize = 2;
 
-/// Pairs that are evaluated at once.
+/// Pairs per evaluation batch.
 const CHUNK: usize = 32;
 
 /// Sizes of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizes {
-    /// Words of each language.
+    /// Vocabulary size of each language.
     pub words: usize,
-    /// Rows of the tables of positions.
+    /// Number of rows of the position embedding tables.
     pub positions: usize,
-    /// Sizes of the layers; the decoder has as many as the encoder.
+    /// Sizes of the layers; the decoder has as many layers as the encoder.
     pub transformer: TransformerSizes,
 }
 
 impl Sizes {
-    /// Multiplications and additions of a step of training on `pairs` pairs that are filled up to `length` words, three times those of
-    /// a forward pass.
+    /// Floating-point operations of a training step on `pairs` pairs that are padded to `length` words, three times those of a forward
+    /// pass.
     pub fn operations(&self, pairs: usize, length: usize) -> f64 {
         let TransformerSizes { width, feed_forward, layers, .. } = self.transformer;
         let [d, f, n] = [width, feed_forward, length].map(|v| v as f64);
@@ -63,21 +63,21 @@ pub struct Translator {
     output: Dense,
 }
 
-/// Pairs of sentences as tensors; shorter ones are filled up.
+/// Pairs of sentences as tensors, padded to the longest.
 #[derive(Debug, Clone)]
 pub struct Batch {
-    /// `[B, S]`.
+    /// Source tokens `[B, S]`.
     source: Tensor<2, Int>,
-    /// Zero if there is a word, [`MASK_BIAS`] elsewhere, `[B, 1, 1, S]`.
+    /// Zero for words, [`MASK_BIAS`] for the padding, `[B, 1, 1, S]`.
     source_bias: Tensor<4>,
-    /// What the decoder reads and predicts.
+    /// Decoder input and targets.
     target: Sentences,
-    /// Of [`causal_bias`], `[1, 1, T, T]`.
+    /// The mask of [`causal_bias`], `[1, 1, T, T]`.
     causal: Tensor<4>,
 }
 
 impl Batch {
-    /// Of pairs of words 0, 1, …, (source, target); `None` without pairs.
+    /// A batch of (source, target) pairs, whose words are numbered from 0; `None` without pairs.
     pub fn new(pairs: &[Pair], device: &Device) -> Option<Self> {
         let b = pairs.len();
         let s = pairs.iter().map(|p| p.0.len()).max()?.max(1);
@@ -100,7 +100,7 @@ impl Batch {
     }
 }
 
-/// Words and positions `[B, N, D]`.
+/// Sums of word and position embeddings `[B, N, D]`.
 fn embed(
     words: &Param<Tensor<2>>,
     positions: &Param<Tensor<2>>,
@@ -114,7 +114,7 @@ fn embed(
 }
 
 impl Translator {
-    /// Draws a model; its tables of positions have `deviation`.
+    /// Initializes a model; `deviation` is the initial standard deviation of its position embeddings.
     pub fn new(sizes: &Sizes, deviation: f64, rng: &mut ChaCha8Rng, device: &Device) -> Self {
         let mut draw = Draw { rng, device };
         let TransformerSizes { width: d, layers, .. } = sizes.transformer;
@@ -124,7 +124,7 @@ impl Translator {
             source_words: draw.normal([tokens, d], word),
             source_positions: draw.normal([sizes.positions, d], deviation),
             target_words: draw.normal([tokens, d], word),
-            // The start takes a place, too.
+            // The start token needs a position, too.
             target_positions: draw.normal([sizes.positions + 1, d], deviation),
             encoder: Block::stack(&mut draw, &sizes.transformer, layers, LayerStyle::GELU),
             encoder_norm: draw.layer_norm(d),
@@ -134,7 +134,7 @@ impl Translator {
         }
     }
 
-    /// Log-probabilities of what is said next, `[B, T, tokens]`, after the start and each word.
+    /// Log-probabilities of the next token after the start and after each word, `[B, T, tokens]`.
     pub fn log_probabilities(&self, batch: &Batch) -> Tensor<3> {
         let mut x = embed(&self.source_words, &self.source_positions, &batch.source);
         for block in &self.encoder {
@@ -157,12 +157,12 @@ impl Translator {
         Some(Loss { value: self.cross_entropy(&batch), penalty: None, operations })
     }
 
-    /// Mean of −log p of the target words and ends, in nats.
+    /// Mean cross-entropy of the target words and ends, in nats.
     pub fn cross_entropy(&self, batch: &Batch) -> Tensor<1> {
         batch.target.cross_entropy(self.log_probabilities(batch))
     }
 
-    /// Tables of positions, row by row: of the source, and of the target without the place of the start.
+    /// Position embeddings, row by row: of the source, and of the target without the row of the start token.
     pub fn positions(&self) -> [Vec<f32>; 2] {
         let width = self.source_positions.val().dims()[1];
         let target = numbers(self.target_positions.val());
@@ -170,10 +170,10 @@ impl Translator {
     }
 }
 
-/// A sentence and its translation in numbers.
+/// A sentence and its translation, as word indices.
 pub type Pair = (Vec<usize>, Vec<usize>);
 
-/// Mean loss in nats per token, the ends included, without gradients; zero without pairs.
+/// Mean loss in nats per token, including the ends, without gradients; zero without pairs.
 pub fn evaluate(model: &Translator, pairs: &[Pair], device: &Device) -> f64 {
     let model = model.clone().no_grad();
     // Weighted by tokens, not by sentences or chunks.

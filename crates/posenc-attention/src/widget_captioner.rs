@@ -1,14 +1,14 @@
-//! The public widget captioner (Li et al. 2020, google-research `widget_caption`) with the code of positions as LFF changes it (Section
-//! 4.3), at full size.
+//! The public widget captioner (Li et al. 2020, google-research `widget_caption`) at full size, with the position encodings of LFF
+//! (Section 4.3).
 //!
-//! Every node of a screen is a token of six parts side by side, each of the model's width: the largest numbers of its text's words and of
-//! its name's, which are frozen vectors and one dense layer; its type, whether it can be clicked and its places in the tree,
-//! rows of tables with a dense layer each; and the code of its box. The encoder's vector of the widget's node, next to a vector of its
-//! pixels, is the one slot that a decoder sees. No attention has a bias. The dense layer of a table is applied to the table, not to the rows
-//! that nodes take, which is the same with fewer products.
+//! Every node of a screen is a token of six concatenated parts, each of the model's width. Two parts are the words of its text and of its
+//! resource name: frozen word vectors, a dense layer, and max pooling. Three parts are embedding tables with a dense layer each: its
+//! type, its clickability, and its places in the tree. The last part is the position encoding of its box. The decoder sees a single slot:
+//! the encoder output of the widget's node, fused with a vector of its pixels. No attention has a bias. The dense layer of an embedding
+//! table is applied to the table instead of the selected rows, which yields the same result with fewer operations.
 //!
-//! Of the public code one thing is not followed: there a caption begins with zeros in training, and with the vector of a word
-//! for the start when it is said; here it begins with zeros in both.
+//! One detail differs from the public code. There, the start of a caption is a zero vector in training, but the embedding of a start word
+//! in decoding; here it is a zero vector in both.
 
 mod batch;
 mod pixels;
@@ -33,16 +33,16 @@ use pixels::{PixelEncoder, Statistics};
 
 pub use batch::{Batch, Node, ScreenInput, WidgetInput};
 
-/// Deviation of tables at the beginning.
+/// Initial standard deviation of embedding tables.
 const TABLE_DEVIATION: f64 = 0.1;
 
-/// Largest wavelength of the sines of a caption's places over 2π.
+/// Largest wavelength over 2π of the sinusoidal encodings of caption positions.
 const TEMPERATURE: f64 = 10_000.0;
 
 /// Screens per batch when captions are generated.
 const CHUNK: usize = 16;
 
-/// A table whose rows go through a dense layer.
+/// An embedding table followed by a dense layer.
 #[derive(Module, Debug)]
 struct Embedded {
     table: Param<Tensor<2>>,
@@ -60,17 +60,17 @@ impl Embedded {
     }
 }
 
-/// The model with its position code.
+/// The model with its position encoding.
 #[derive(Module, Debug)]
 pub struct WidgetCaptioner {
-    /// Vectors of words `[vocabulary, word_width]`, which are not trained.
+    /// Frozen word vectors `[vocabulary, word_width]`.
     words: Tensor<2>,
     word_projection: Dense,
     kinds: Embedded,
     clickable: Embedded,
     tree: [Embedded; TREE_PLACES],
     position: PositionEncoding,
-    /// Of codes that are no tables.
+    /// Dense layer after position encodings that are not embedding tables.
     position_projection: Option<Dense>,
     node: Dense,
     encoder_layers: Vec<Block>,
@@ -83,12 +83,12 @@ pub struct WidgetCaptioner {
 }
 
 impl WidgetCaptioner {
-    /// Draws a model on given vectors of words, row by row: its content from one stream, its encoding from another.
+    /// Initializes a model with the given word vectors, row by row. `content` samples its weights, `code` those of the position encoding.
     ///
     /// # Errors
     ///
-    /// The key of the encoding that is wrong, and what is allowed; `word_width` if the vectors are not as many and as long as
-    /// the sizes say.
+    /// Returns the invalid key of `encoding` and a message with the allowed values; or `word_width` if the word vectors do not have the
+    /// shape that `sizes` requires.
     pub fn new(
         sizes: &Sizes,
         encoding: &Encoding,
@@ -100,7 +100,7 @@ impl WidgetCaptioner {
         let shape = [sizes.vocabulary, sizes.word_width];
         if words.len() != shape[0] * shape[1] {
             let message =
-                format!("{} numbers do not form an array of shape {shape:?}", words.len());
+                format!("word vectors must have the shape {shape:?}, got {} values", words.len());
             return Err(("word_width", message));
         }
         let (d, layers) = (sizes.width, sizes.encoder_layers);
@@ -132,7 +132,7 @@ impl WidgetCaptioner {
         })
     }
 
-    /// Trained numbers of each part, as the arithmetic of Table 5 has them.
+    /// Number of trained parameters of each part, as in the parameter counts for Table 5.
     pub fn parts(&self) -> Vec<(&'static str, usize)> {
         let norms = self.pixels.norms().map(count_trained).sum();
         vec![
@@ -151,8 +151,8 @@ impl WidgetCaptioner {
         ]
     }
 
-    /// What is kept of each widget of a batch, `[W, D]`. With `statistics`, batch norms use and note those of the batch: this is
-    /// training.
+    /// The decoder memory of each widget of a batch, `[W, D]`. With `statistics` (in training), batch norms use and record the statistics
+    /// of the batch.
     fn memory(
         &self,
         batch: &Batch,
@@ -187,7 +187,7 @@ impl WidgetCaptioner {
         activation::relu(self.fusion.forward(Tensor::cat(vec![pictures, own], 1)))
     }
 
-    /// The largest numbers of the words of texts and of names, `[B N, D]` each; zero without words.
+    /// Max-pooled word vectors of texts and of resource names, `[B N, D]` each; zero without words.
     fn texts(&self, batch: &Batch, nodes: usize, d: usize) -> Vec<Tensor<2>> {
         let nothing = |rows: usize| constant(vec![0.0; rows * d], [rows, d], &batch.device);
         let Some(texts) = &batch.texts else {
@@ -248,8 +248,7 @@ impl WidgetCaptioner {
         activation::log_softmax(self.output.forward(x), 2)
     }
 
-    /// Mean of −log p of the words of a batch in nats, as in training, and the model that has taken in the statistics of the
-    /// batch.
+    /// The training loss of a batch in nats per word, and the model with updated running statistics.
     pub fn training_loss(
         self,
         sizes: &Sizes,
@@ -262,8 +261,8 @@ impl WidgetCaptioner {
         (WidgetCaptioner { pixels: self.pixels.moved(&statistics), ..self }, loss)
     }
 
-    /// One training step: returns the model after it and the loss before it in nats per word. Gradients are clipped by their global
-    /// norm. If the loss is NaN, the model stays as it was.
+    /// One training step: returns the model after it and the loss before it in nats per word. Gradients are clipped by their global norm.
+    /// If the loss is not finite, the model is unchanged.
     pub fn step(
         self,
         sizes: &Sizes,
@@ -283,7 +282,7 @@ impl WidgetCaptioner {
         (adam.step(model, &gradients, rate), value)
     }
 
-    /// Captions of all widgets, screen by screen; `None` if the screens are no batch.
+    /// Captions of all widgets, screen by screen; `None` if the screens do not fit the model.
     pub fn captions(
         &self,
         sizes: &Sizes,
@@ -292,7 +291,7 @@ impl WidgetCaptioner {
         device: &Device,
     ) -> Option<Vec<Vec<usize>>> {
         let model = self.clone().no_grad();
-        // Of all words, since any can be said; the start comes after them.
+        // Any word can be generated, so all are projected; the start has the index after the last word.
         let all = model.word_projection.forward(model.words.clone());
         let v = sizes.vocabulary;
         let mut captions = Vec::new();
@@ -318,7 +317,7 @@ fn dropouts<'a>(sizes: &Sizes, rng: Option<&'a mut ChaCha8Rng>) -> LayerDropout<
     LayerDropout { rng, inner: sizes.dropout, residual: sizes.residual_dropout }
 }
 
-/// Sines and cosines of places 0, …, t − 1, side by side, with wavelengths from 2π to 10,000 · 2π.
+/// Sinusoidal encodings of positions 0, …, t − 1: sines, then cosines, with wavelengths from 2π to 10,000 · 2π.
 fn places(t: usize, width: usize) -> Vec<f32> {
     let half = width / 2;
     let step = TEMPERATURE.ln() / (half as f64 - 1.0).max(1.0);

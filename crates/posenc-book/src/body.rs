@@ -2,12 +2,11 @@
 //!
 //! Pages contain untrusted text from experiments, records and documents. Three steps make it safe:
 //!
-//! 1. Raw HTML passes tag by tag: a tag that is not in [`INLINE`] or [`BLOCK`] becomes text. Tags are closed in the order in which they
-//!    were opened, and no deeper than [`DEEPEST`], so that a parser of HTML has nothing to repair; repairs can take
-//!    quadratic time and memory.
+//! 1. Raw HTML passes tag by tag: a tag that is not in [`INLINE`] or [`BLOCK`] becomes text. Tags are properly nested,
+//!    at most [`DEEPEST`] deep, so that an HTML parser has nothing to repair. Repairs can take quadratic time and memory.
 //! 2. ammonia parses the result as a browser does and keeps the tags, attributes and schemes of links that are listed
 //!    in [`cleaner`].
-//! 3. Formulas, marks of verdicts and links to pictures are our own and are put in afterwards ([`crate::rewrite`]).
+//! 3. Formulas, marks of verdicts and links to pictures are trusted and inserted afterwards ([`crate::rewrite`]).
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +16,7 @@ use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, 
 
 /// Longest page in bytes of Markdown; the longest of the report has 280,000.
 const LONGEST: usize = 8 << 20;
-/// Elements inside each other; the report has seven.
+/// Maximum nesting depth of elements; the report has seven.
 const DEEPEST: usize = 100;
 /// Elements within a line that may be written as HTML.
 const INLINE: [&str; 12] =
@@ -25,15 +24,15 @@ const INLINE: [&str; 12] =
 /// Elements that may be written as HTML between paragraphs. Within a paragraph they would end it, and a parser would
 /// reopen the surrounding formatting once for each of them.
 const BLOCK: [&str; 3] = ["details", "hr", "summary"];
-/// Elements written as HTML that are open at a time.
+/// Maximum number of elements of raw HTML that are open at a time.
 const DEEPEST_RAW: usize = 8;
-/// Those that have no end.
+/// Elements without an end tag.
 const VOID: [&str; 3] = ["br", "hr", "img"];
 
 /// The HTML of a page's Markdown.
 pub fn html(markdown: &str) -> Result<String> {
     if markdown.len() > LONGEST {
-        bail!("it has {} bytes of Markdown, and a page has at most {LONGEST}", markdown.len());
+        bail!("{} bytes of Markdown exceed the limit of {LONGEST} bytes per page", markdown.len());
     }
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     let mut writer = Writer::default();
@@ -44,7 +43,7 @@ pub fn html(markdown: &str) -> Result<String> {
     Ok(cleaner().clean(&page).to_string())
 }
 
-/// What HTML may contain.
+/// The allowed tags, attributes and URL schemes.
 fn cleaner() -> Builder<'static> {
     let tags = INLINE.into_iter().chain(BLOCK).chain([
         "h1",
@@ -108,14 +107,14 @@ fn cleaner() -> Builder<'static> {
     cleaner
 }
 
-/// What is open.
+/// An open element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Open {
     /// An element of Markdown.
     Markdown,
-    /// The same, too deep to be kept: what is in it is.
+    /// An element of Markdown that is dropped, for example since it is nested too deeply; its content is kept.
     Dropped,
-    /// A tag written as HTML.
+    /// An element of raw HTML.
     Raw(&'static str),
 }
 
@@ -126,9 +125,9 @@ struct Writer<'a> {
     open: Vec<Open>,
     /// Lines of the block of HTML that is being read.
     block: Option<String>,
-    /// Pictures that are being read: in their description there are no tags.
+    /// Number of open pictures. Their descriptions contain no tags.
     pictures: usize,
-    /// The heading that is being read: where its event is, its level and its text.
+    /// The heading that is being read: the index of its event, its level and its text.
     heading: Option<(usize, HeadingLevel, String)>,
     /// How often an id was used.
     ids: HashMap<String, usize>,
@@ -161,7 +160,7 @@ impl<'a> Writer<'a> {
     }
 
     fn start(&mut self, tag: Tag<'a>) {
-        // A link in a link would end it.
+        // A nested link would end the outer one.
         let is_nested = matches!(tag, Tag::Link { .. }) && self.open.contains(&Open::Raw("a"));
         if self.open.len() >= DEEPEST || is_nested {
             self.open.push(Open::Dropped);
@@ -214,7 +213,7 @@ impl<'a> Writer<'a> {
         self.events.push(Event::Html(CowStr::from(html)));
     }
 
-    /// Closes the tags that were opened within what is being closed.
+    /// Closes the tags that were opened within the current element.
     fn close_raw(&mut self) {
         while let Some(Open::Raw(name)) = self.open.last().copied() {
             self.open.pop();
@@ -222,7 +221,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Keeps the tags of raw HTML that are allowed, and makes text of the others.
+    /// Keeps the allowed tags of raw HTML, and escapes the others.
     fn raw(&mut self, text: &str, is_block: bool) {
         if self.pictures > 0 {
             return;
@@ -269,7 +268,7 @@ impl<'a> Writer<'a> {
         raw < DEEPEST_RAW && self.open.len() < DEEPEST && !is_nested
     }
 
-    /// The id of a heading, as GitHub makes it.
+    /// The id of a heading, generated as on GitHub.
     fn id(&mut self, title: &str) -> String {
         let kept = |c: char| match c {
             c if c.is_alphanumeric() || c == '_' || c == '-' => {
@@ -291,12 +290,12 @@ impl<'a> Writer<'a> {
 struct RawTag<'a> {
     name: &'static str,
     closes: bool,
-    /// What is between its brackets.
+    /// The text between its brackets.
     inner: &'a str,
 }
 
-/// The tag that begins behind a `<`, and what follows it. Its attributes are read as CommonMark does, which is stricter
-/// than a browser: both see the same end.
+/// Parses the tag that begins after a `<`; also returns the rest of the text. Attributes are read as in CommonMark,
+/// which is stricter than browsers, so both find the same end of the tag.
 fn tag(text: &str, is_block: bool) -> Option<(RawTag<'_>, &str)> {
     let (closes, named) = match text.strip_prefix('/') {
         Some(named) => (true, named),
@@ -322,7 +321,7 @@ fn tag(text: &str, is_block: bool) -> Option<(RawTag<'_>, &str)> {
     }
 }
 
-/// What follows the attribute at the start of a text.
+/// The rest of a text after the attribute at its start; `None` if it does not begin with a valid attribute.
 fn attribute(text: &str) -> Option<&str> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-');
     let rest = text.trim_start_matches(is_name);
@@ -372,7 +371,7 @@ mod tests {
         check("![a *b*](c.svg)", "<p><img src=\"c.svg\" alt=\"a b\"></p>");
     }
 
-    /// Whether a page has a tag or an attribute that runs a script, or a link that does.
+    /// Whether no tag, attribute or link of a page can run a script.
     fn is_harmless(page: &str) -> bool {
         let known = |name: &str| cleaner().clone_tags().contains(name);
         crate::html::tags(page).all(|tag| {
@@ -388,7 +387,7 @@ mod tests {
         })
     }
 
-    /// Catches every way to a script that we could think of.
+    /// Catches known ways to run a script.
     #[test]
     fn no_script_passes() {
         for hostile in [
@@ -440,9 +439,9 @@ mod tests {
         }
     }
 
-    /// Catches raw HTML that closes what Markdown opened, or stays open behind it.
+    /// Catches raw HTML that closes an element of Markdown, or stays open after it.
     #[test]
-    fn raw_html_stays_where_it_is() {
+    fn raw_html_stays_within_its_element() {
         let check = |markdown: &str, expected: &str| {
             let page = html(markdown).unwrap().replace('\n', "");
             assert_eq!(page, expected, "{markdown}");
@@ -461,8 +460,8 @@ mod tests {
         check("<sub>a</b></sub>", "<p><sub>a</sub></p>");
     }
 
-    /// Catches recursion, quadratic time and memory: a page of a megabyte is either shown or refused. A parser without
-    /// limits overflows its stack, or takes minutes to gigabytes.
+    /// Catches recursion, and quadratic time and memory: a page of a megabyte is either shown or refused. Without
+    /// limits, a parser would overflow its stack, or take minutes and gigabytes.
     #[test]
     fn hostile_pages_of_a_megabyte_are_shown() {
         let size = 1 << 20;
@@ -512,7 +511,7 @@ mod tests {
         .iter()
         .map(|part| repeated(part))
         .collect();
-        // Formatting that a parser of HTML opens again in every paragraph.
+        // Formatting that an HTML parser reopens in every paragraph.
         let formats: String = (0..20_000).map(|i| format!("<b id=x{i}>")).collect();
         pages.push(format!("<p>{formats}\n\n{}", "a\n\n".repeat(200_000)));
         pages.push(format!("a {formats} {}", "<details>b</details>".repeat(20_000)));

@@ -1,9 +1,9 @@
-//! HTML as tags and what is between them.
+//! Splits HTML into tags and text.
 //!
-//! What is read here was written by a serializer (ammonia's, mdBook's, the converter of formulas): every attribute is in
-//! double quotes, and a `<` in text is escaped. Nothing more general is read.
+//! The input comes from serializers (ammonia's, mdBook's, the LaTeX converter): every attribute value is in
+//! double quotes, and a `<` in text is escaped. Other HTML is not supported.
 
-/// A stretch of a page.
+/// A part of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token<'a> {
     /// A tag, with its brackets.
@@ -20,7 +20,7 @@ pub struct Tag<'a> {
     pub closes: bool,
 }
 
-/// Cuts a page into tags and text; all of them behind each other are the page.
+/// Splits a page into tags and text. The concatenation of all tokens is the page.
 pub fn tokens(page: &str) -> impl Iterator<Item = Token<'_>> {
     let mut rest = page;
     std::iter::from_fn(move || {
@@ -60,7 +60,7 @@ fn next(text: &str) -> (usize, Token<'_>) {
     }
 }
 
-/// Where the tag at the start of a text ends: a bracket in the value of an attribute does not count.
+/// Index of the bracket that ends the tag at the start of a text. Brackets in attribute values do not count.
 fn tag_end(text: &str) -> Option<usize> {
     let mut quoted = false;
     text.starts_with('<').then(|| {
@@ -72,7 +72,7 @@ fn tag_end(text: &str) -> Option<usize> {
 }
 
 impl<'a> Tag<'a> {
-    /// The attributes, with the entities of their values.
+    /// Names and values of the attributes, without decoding entities.
     pub fn attributes(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let inner = self.raw.trim_start_matches('<').trim_end_matches(['>', '/']);
         let mut rest = inner.split_once([' ', '\n']).map_or("", |(_, rest)| rest);
@@ -87,7 +87,7 @@ impl<'a> Tag<'a> {
         })
     }
 
-    /// The value of an attribute.
+    /// The value of an attribute, with decoded entities.
     pub fn attribute(&self, name: &str) -> Option<String> {
         self.attributes().find(|(known, _)| *known == name).map(|(_, value)| unescaped(value))
     }
@@ -108,13 +108,14 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// The reverse, for the entities that serializers write.
+/// Decodes the entities that serializers write.
 fn unescaped(text: &str) -> String {
     let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"");
     text.replace("&#39;", "'").replace("&#x27;", "'").replace("&amp;", "&")
 }
 
-/// Parts of a page between two marks, such as its content: before, inside and behind.
+/// Splits a page into the part up to the first `from`, the part between, and the part from the last `to` on. Both marks
+/// belong to the outer parts.
 pub fn between<'a>(page: &'a str, from: &str, to: &str) -> Option<(&'a str, &'a str, &'a str)> {
     let start = page.find(from)? + from.len();
     let end = start + page[start..].rfind(to)?;
@@ -125,9 +126,9 @@ pub fn between<'a>(page: &'a str, from: &str, to: &str) -> Option<(&'a str, &'a 
 mod tests {
     use super::*;
 
-    /// Catches a page that does not come back whole, and attributes that are confused.
+    /// Catches tokens that are not the whole page, and attributes that are confused.
     #[test]
-    fn a_page_is_its_tokens() {
+    fn tokens_concatenate_to_the_page() {
         let page = "a <!-- <b> --> <a href=\"x?a=1&amp;b\" data-href=\"no\">é</a><br><img alt=\"a = > b\" src=\"c.svg\">";
         let joined: String = tokens(page)
             .map(|token| match token {
@@ -145,7 +146,7 @@ mod tests {
         assert_eq!(tags[2].attribute("href"), None);
     }
 
-    /// Catches a page whose end is mistaken for its beginning.
+    /// Catches content that ends at the first end mark instead of the last.
     #[test]
     fn the_content_is_found() {
         assert_eq!(between("x<m>a</m>b</m>y", "<m>", "</m>"), Some(("x<m>", "a</m>b", "</m>y")));

@@ -1,11 +1,11 @@
-//! The report and the documents as a static site, which works from the file system: no server, no network.
+//! Builds a static site from the report and the documents. It works from the file system, without a server or network.
 //!
-//! [`Site::new`] takes a rendered report and the repository it is about. mdBook makes the navigation; what
-//! this crate adds is a page per item, formulas as MathML, links that stay within the site, pictures that can be
-//! enlarged, tables that can be sorted, a search, and an upper bound on what a page weighs. Nothing in a record, an experiment or a
-//! document can run a script on a page, or publish a file that is not public.
+//! [`Site::new`] takes a rendered report and its repository. mdBook creates the navigation. This crate adds a page per
+//! item, formulas as MathML, links that stay within the site, pictures that can be enlarged, tables that can be sorted,
+//! a search, and a maximum size of a page. No text of a record, an experiment or a document can run a script on a page,
+//! or publish a file that is not public.
 //!
-//! It is no dependency of the runner, so that whoever wants numbers only does not compile mdBook.
+//! The runner does not depend on this crate, so that mdBook is compiled only for the site.
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 #![warn(missing_docs)]
@@ -29,10 +29,11 @@ use std::path::Path;
 use anyhow::Result;
 use posenc_report::Report;
 
+pub use links::decoded;
 pub use repository::Repository;
 pub use weight::weights;
 
-/// What a page and all that it loads may weigh, in bytes.
+/// Maximum size of a page with everything that it loads, in bytes.
 pub const HEAVIEST: u64 = 2_000_000;
 
 /// A finished site.
@@ -40,16 +41,17 @@ pub const HEAVIEST: u64 = 2_000_000;
 pub struct Site {
     /// Its files by path below its directory, with slashes.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// What is not as it should be: links that lead nowhere, formulas that cannot be shown.
+    /// Problems: links without a target, pictures that are missing, formulas that cannot be converted.
     pub remarks: Vec<String>,
 }
 
 impl Site {
-    /// Makes the site of a report about a repository, rendered with `repository: ".."` and without `record`.
+    /// Builds the site of a report about a repository. The report must be rendered with `repository: ".."` and without
+    /// `record`.
     ///
     /// # Errors
     ///
-    /// A page that is too long, or that mdBook cannot make.
+    /// A page that is too long, or that mdBook cannot render.
     pub fn new(report: &Report, repository: &Repository) -> Result<Self> {
         let mut outline = pages::Outline::new(report, repository);
         let mut formulas = math::Formulas::new()?;
@@ -63,7 +65,7 @@ impl Site {
         if !repository.is_listed() {
             let root = repository.root().display();
             site.remarks.push(format!(
-                "git lists no files of {root}, so the site has neither the documents nor other files of the repository"
+                "{root}: git lists no files, so the site omits documents and source files; build it in a git checkout"
             ));
         }
         site.remarks.extend(unreadable.map(|f| format!("the formula {f} cannot be converted")));
@@ -74,7 +76,7 @@ impl Site {
     ///
     /// # Errors
     ///
-    /// A directory that holds other files than a site's; a file that cannot be written.
+    /// A directory that is not empty and contains no site; a file that cannot be written.
     pub fn write(&self, directory: &Path) -> Result<()> {
         output::write(&self.files, directory)
     }

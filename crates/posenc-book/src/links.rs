@@ -16,7 +16,7 @@ const SOURCES: &str = "source";
 /// Folder of the repository for documents and their pictures.
 const DOCUMENTS: &str = "docs";
 
-/// What a link leads to.
+/// Target of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
     /// Another site; the link stays.
@@ -28,11 +28,11 @@ pub enum Destination {
     Nowhere,
 }
 
-/// All that links can lead to.
+/// All possible targets of links.
 pub struct Links<'a> {
     report: &'a Report,
     repository: &'a Repository,
-    /// The page of each document, with the places in it.
+    /// The page of each document, with its anchors.
     documents: BTreeMap<&'a str, (String, BTreeSet<String>)>,
     /// Files of the repository that a link leads to, with their text, by path below its root.
     sources: BTreeMap<String, String>,
@@ -60,9 +60,9 @@ impl<'a> Links<'a> {
         Links { report, repository, documents, sources: BTreeMap::new(), pictures }
     }
 
-    /// What a link of a page leads to, which is part of `document`.
+    /// Resolves a link on a page of `document`.
     pub fn target(&mut self, document: &str, href: &str) -> Destination {
-        // Seen from a file, `//host/x` is a file of another machine.
+        // On a page opened from a file, `//host/x` is a file on another machine.
         if href.starts_with("//") {
             return Destination::Nowhere;
         }
@@ -97,7 +97,7 @@ impl<'a> Links<'a> {
         }
     }
 
-    /// The file that a picture of a page shows, by path below the site.
+    /// The file of a picture on a page, by path below the site.
     pub fn picture(&self, document: &str, src: &str) -> Option<String> {
         if has_scheme(src) {
             return None;
@@ -134,12 +134,12 @@ impl<'a> Links<'a> {
     }
 }
 
-/// Places of a page that links can name.
+/// Anchors of a page.
 fn places(html: &str) -> BTreeSet<String> {
     tags(html).filter_map(|tag| tag.attribute("id")).collect()
 }
 
-/// Where the HTML of a page lies.
+/// Path of the HTML of a page.
 pub fn html_path(path: &str) -> String {
     format!("{}.html", path.strip_suffix(".md").unwrap_or(path))
 }
@@ -150,7 +150,7 @@ fn has_scheme(href: &str) -> bool {
     href[name.len()..].starts_with(':') && !name.is_empty() || href.starts_with("//")
 }
 
-/// A path that is relative to a document, from the root of both; `None` if it leads above that.
+/// Resolves a path relative to a document, from the root of both; `None` if it leads above the root.
 pub fn joined(document: &str, path: &str) -> Option<String> {
     if path.is_empty() {
         return Some(document.to_owned());
@@ -187,7 +187,7 @@ pub fn relative(page: &str, file: &str, place: Option<&str>) -> String {
     }
 }
 
-/// A path or place as it may be in the attribute of a link.
+/// Percent-encodes a path or an anchor for a link.
 fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -228,7 +228,7 @@ pub fn decoded(link: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Catches links that are one folder off, and names that a browser takes for a query.
+    /// Catches links that are one folder off, and names that a browser would misread because of their characters.
     #[test]
     fn links_are_relative_to_their_page() {
         let check = |page: &str, file: &str, expected: &str| {

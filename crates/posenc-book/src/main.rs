@@ -2,7 +2,7 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
-// Printing macros that escape: text of files reaches the terminal through these alone.
+// These macros escape control characters. All text of files reaches the terminal through them.
 #[macro_use(eprintln, println)]
 extern crate posenc_text;
 
@@ -19,19 +19,19 @@ use posenc_report::{Inputs, Records};
 #[derive(Parser)]
 #[command(name = "cargo xtask book", version, max_term_width = 100)]
 struct Arguments {
-    /// Where the site goes; out/book in the repository if absent.
+    /// Output directory of the site. Default: out/book in the repository.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Records of this machine, to be shown next to the reference; out/record where they are.
+    /// Records of this machine to show next to the reference. Default: out/record in the repository.
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// Leave this machine's records out.
+    /// Show only the reference records.
     #[arg(long, conflicts_with = "record")]
     reference: bool,
-    /// Open the first page in the browser: the program in BROWSER, or the system's own.
+    /// Open the first page in a browser ($BROWSER, or the system default).
     #[arg(long)]
     open: bool,
-    /// Repository; the current directory if absent.
+    /// Root of the repository.
     #[arg(long, value_name = "DIR", env = "POSENC_ROOT", default_value = ".")]
     root: PathBuf,
 }
@@ -66,7 +66,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         record: None,
         costs: None,
     })?;
-    // What things would cost only the runner can say; the page that it rendered is part of the reference.
+    // Only the runner can estimate costs. The page that it rendered is part of the committed report.
     let repository = Repository::new(root);
     if let Some(page) = repository.text("report/costs.md") {
         report.files.insert(PathBuf::from("costs.md"), page.into_bytes());
@@ -104,7 +104,7 @@ fn local(arguments: &Arguments, catalog: &Catalog) -> Result<Option<Records>> {
     Ok((!records.items.is_empty()).then_some(records))
 }
 
-/// Asks the system to show a page: the program in `BROWSER`, or the system's own.
+/// Opens a page in a browser: the program in `BROWSER`, or the system default.
 fn open(page: &Path) -> Result<()> {
     let page = std::path::absolute(page).with_context(|| format!("the path {}", page.display()))?;
     opener::open_browser(&page).with_context(|| {

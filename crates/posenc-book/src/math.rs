@@ -1,11 +1,11 @@
 //! Formulas as MathML, which browsers show without a script.
 //!
-//! Formulas are taken out of the Markdown before it is read as such, and put back into its HTML: in between they are
-//! numbers in characters for private use, which mean nothing to Markdown and stay out of anchors.
+//! Placeholders replace the formulas before the Markdown is parsed, and the HTML gets the formulas back. Placeholders
+//! are numbers in private-use characters, which mean nothing to Markdown and are not part of anchors.
 //!
-//! Formulas come from experiments, which are not trusted. The converter recurses and may panic, so it gets short formulas
-//! only, in a thread with a stack of its own; of its MathML only the listed tags and attributes are accepted (its `\href`
-//! takes any link). A formula that is refused is shown as it was written.
+//! Formulas come from experiments, which are not trusted. The converter recurses and may panic, so it gets only short
+//! formulas, in a thread with its own stack. Only the listed tags and attributes of its MathML are accepted, since its
+//! `\href` takes any link. A refused formula is shown as LaTeX.
 
 use anyhow::{Result, anyhow};
 use math_core::{LatexToMathML, MathCoreConfig, MathDisplay};
@@ -13,21 +13,21 @@ use posenc_report::math::{Math, pieces};
 
 use crate::html::{Token, escaped, tokens};
 
-/// Begins and ends what stands for a formula.
+/// First and last character of a formula's placeholder.
 const FROM: char = '\u{e000}';
 const TO: char = '\u{e001}';
 /// The digit 0 of a formula's number; the others follow.
 const ZERO: u32 = 0xe010;
-/// A formula in a line of text whose LaTeX is longer than this may be wider than a phone.
+/// An inline formula with more bytes of LaTeX than this may be wider than a phone.
 const LONG: usize = 24;
 
 /// Longest formula that is converted, in bytes; the longest of the report has 170.
 const LONGEST: usize = 4000;
-/// Elements of MathML inside each other; browsers stop at 512.
+/// Maximum nesting depth of MathML; browsers stop at 512.
 const DEEPEST: usize = 200;
-/// Stack of a conversion: of the longest formula each byte may be a level.
+/// Stack of a conversion, in bytes: every byte of the longest formula may be a level of recursion.
 const STACK: usize = 32 << 20;
-/// Elements of MathML that show something and do nothing else.
+/// Allowed elements of MathML, which only show content.
 const ELEMENTS: [&str; 27] = [
     "math",
     "semantics",
@@ -57,7 +57,7 @@ const ELEMENTS: [&str; 27] = [
     "mphantom",
     "menclose",
 ];
-/// Their attributes that load nothing and run nothing.
+/// Allowed attributes, which load nothing and run nothing.
 const ATTRIBUTES: [&str; 34] = [
     "accent",
     "accentunder",
@@ -108,22 +108,22 @@ struct Formula {
 }
 
 impl Formulas {
-    /// None yet; never an error, as long as we define no macros.
+    /// An empty collection. Fails only for invalid macros, and none are defined.
     pub fn new() -> Result<Self> {
         let converter = LatexToMathML::new(MathCoreConfig::default())
-            .map_err(|_| anyhow!("the converter of formulas cannot be set up"))?;
+            .map_err(|_| anyhow!("cannot initialize the LaTeX converter"))?;
         Ok(Formulas { converter, found: Vec::new() })
     }
 
-    /// The page with something in place of each formula.
+    /// Replaces each formula of a page with a placeholder.
     pub fn taken_from(&mut self, page: &str) -> String {
         let mut out = String::with_capacity(page.len());
-        // Whether the line is one of a table; unknown while it has only spaces.
+        // Whether the line belongs to a table; `None` while it has only spaces.
         let mut is_cell = None;
         for piece in pieces(page) {
             match piece.math {
                 Some(math) => out.push_str(&self.stand_in(math, is_cell == Some(true))),
-                // Characters that would be mistaken for formulas have no other meaning.
+                // Remove characters that would be mistaken for placeholders.
                 None => out.extend(piece.raw.chars().filter(|c| !is_reserved(*c))),
             }
             for c in piece.raw.chars() {
@@ -142,7 +142,7 @@ impl Formulas {
             true => MathDisplay::Block,
             false => MathDisplay::Inline,
         };
-        // In a table a bar is written with a backslash, which elsewhere is the LaTeX of a double bar.
+        // In a table, a bar is written as `\|`, which elsewhere is the LaTeX of a double bar.
         let latex = match is_cell {
             true => math.latex.replace("\\|", "|"),
             false => math.latex.to_owned(),
@@ -167,22 +167,22 @@ impl Formulas {
         })
     }
 
-    /// Text of a page with its formulas; one that cannot be converted is shown as it was written.
+    /// Replaces placeholders with MathML. Formulas that cannot be converted are shown as LaTeX.
     pub fn put_into(&self, text: &str) -> String {
         self.replaced(text, |formula| match &formula.mathml {
-            // Browsers do not break a formula's line: a long one scrolls where the page is narrow.
+            // Browsers do not break formulas, so long ones scroll on narrow pages.
             Some(mathml) if formula.is_long => format!("<span class=\"long\">{mathml}</span>"),
             Some(mathml) => mathml.clone(),
             None => format!("<code>{}</code>", escaped(&formula.latex)),
         })
     }
 
-    /// A text with its formulas, as far as plain text can show them.
+    /// Replaces placeholders with plain text that resembles the formulas.
     pub fn put_as_text(&self, text: &str) -> String {
         self.replaced(text, |formula| formula.latex.replace(['\\', '{', '}'], ""))
     }
 
-    /// HTML with its formulas as text.
+    /// Replaces placeholders in HTML with escaped LaTeX.
     pub fn put_escaped(&self, html: &str) -> String {
         self.replaced(html, |formula| escaped(&formula.latex))
     }
@@ -204,18 +204,18 @@ impl Formulas {
         out
     }
 
-    /// Formulas that could not be converted, as they were written.
+    /// LaTeX of the formulas that could not be converted.
     pub fn unreadable(&self) -> impl Iterator<Item = &str> {
         self.found.iter().filter(|f| f.mathml.is_none()).map(|f| &*f.latex)
     }
 }
 
-/// Whether a character is part of what a formula is replaced by.
+/// Whether a character is reserved for placeholders.
 fn is_reserved(c: char) -> bool {
     matches!(c, FROM | TO) || (ZERO..ZERO + 10).contains(&u32::from(c))
 }
 
-/// Whether MathML has listed tags and attributes only, and not too many inside each other.
+/// Whether MathML has only listed tags and attributes, and is not nested too deeply.
 fn is_harmless(mathml: &str) -> bool {
     let mut depth = 0usize;
     tokens(mathml).all(|token| {
@@ -239,9 +239,10 @@ fn is_harmless(mathml: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Catches formulas that come back in another place, and one that is lost because it cannot be converted.
+    /// Catches formulas that are put back in the wrong place, and formulas that are lost because they cannot be
+    /// converted.
     #[test]
-    fn formulas_come_back() {
+    fn formulas_are_put_back() {
         let mut formulas = Formulas::new().unwrap();
         let page: String = (0..11).map(|i| format!("$x_{{{i}}}$ ")).collect();
         let taken = formulas.taken_from(&(page + "`$5` $\\nonsense{<}$\n| $a \\| b$ |"));
@@ -253,13 +254,13 @@ mod tests {
         assert!(!back.contains('‖') && !back.contains('∥'), "{back}");
         assert_eq!(formulas.unreadable().collect::<Vec<_>>(), ["\\nonsense{<}"]);
         assert!(formulas.put_as_text(&taken).starts_with("x_0 x_1 "));
-        // A norm in a line of text has its double bars; in a cell they have a name.
+        // A norm is written as `\|` in a line of text, and as `\Vert` in a cell.
         for norm in ["so $\\|a\\|$ is", "> | $\\Vert a\\Vert$ | b |"] {
             let taken = formulas.taken_from(norm);
             let back = formulas.put_into(&taken);
             assert!(back.contains('‖') || back.contains('∥'), "{back}");
         }
-        // A number that no formula has.
+        // A placeholder with a number that no formula has.
         assert_eq!(formulas.put_into("\u{e000}\u{e019}\u{e019}\u{e001}nothing"), "nothing");
     }
 
@@ -315,7 +316,7 @@ mod tests {
             assert!(inside <= DEEPEST + 10, "{inside} in {}", &page[..40.min(page.len())]);
             assert!(!formulas.put_escaped(&taken).contains("<script"));
         }
-        // What stands for a formula cannot be written.
+        // Placeholders in the input are removed.
         let mut formulas = Formulas::new().unwrap();
         let taken = formulas.taken_from("$x$ \u{e000}\u{e010}\u{e001}");
         assert_eq!(taken.matches(FROM).count(), 1);

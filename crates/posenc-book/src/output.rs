@@ -7,21 +7,22 @@ use anyhow::{Context, Result, bail};
 use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
 use posenc_files::{entries, is_there, write_atomically, write_if_changed};
 
-/// Lists the files of a site in its directory, by which those of an earlier one are known.
+/// File that lists the files of a site, so that the next run recognizes them as its own.
 const LIST: &str = ".posenc-book";
 
-/// Writes what differs; removes files of an earlier site that this one does not have, and no others.
+/// Writes files that differ, and removes files of an earlier site that this one does not have. Other files are not
+/// touched.
 pub fn write(files: &BTreeMap<String, Vec<u8>>, directory: &Path) -> Result<()> {
     posenc_files::protect(directory);
     let list = directory.join(LIST);
     let earlier = read_text(&list, MAX_RECORD_BYTES).unwrap_or_default();
     if earlier.is_empty() && !is_empty(directory)? {
         bail!(
-            "{} is not empty and holds no site of `cargo xtask book`; name another directory by --out",
+            "{} is not empty and contains no site of `cargo xtask book`; choose another directory with --out",
             directory.display()
         );
     }
-    // The list first: whatever stops us, the next time finds all files in it.
+    // Write the list first: if this run is interrupted, the next one finds all files in it.
     let mut names: Vec<&str> = earlier.lines().chain(files.keys().map(String::as_str)).collect();
     names.sort_unstable();
     names.dedup();
@@ -33,7 +34,7 @@ pub fn write(files: &BTreeMap<String, Vec<u8>>, directory: &Path) -> Result<()> 
     }
     for name in earlier.lines().filter(|name| !files.contains_key(*name) && is_below(name)) {
         let file = directory.join(name);
-        // It may be gone already, and its folder may hold other files.
+        // The file may be gone already, and its folder may contain other files.
         let _ = posenc_files::remove(&file);
         if let Some(folder) = file.parent().filter(|f| *f != directory) {
             posenc_files::remove_empty_folder(folder);
@@ -69,7 +70,7 @@ mod tests {
         names.iter().map(|n| ((*n).to_owned(), n.as_bytes().to_vec())).collect()
     }
 
-    /// Catches a site that overwrites or removes what is not its own, and leaves what was.
+    /// Catches a site that overwrites or removes others' files, or leaves its own old files.
     #[test]
     fn only_files_of_a_site_are_replaced() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Sizes of pictures, and smaller ones for pages that would weigh too much.
+//! Sizes of pictures, and shrunken copies for pages that would be too heavy.
 
 use std::io::Cursor;
 
@@ -8,10 +8,10 @@ use image::{ImageFormat, ImageReader};
 
 use crate::html::tags;
 
-/// How a picture is made smaller: pixels for each pixel of the page, and the quality of JPEG.
+/// How a picture is shrunk: image pixels per pixel of the page, and JPEG quality.
 pub type Shrinking = (f64, u8);
 
-/// From hardly visible to as small as it gets.
+/// Steps from hardly visible to the smallest size.
 pub const STEPS: [Shrinking; 5] = [(2.0, 88), (1.5, 80), (1.0, 75), (1.0, 50), (0.6, 40)];
 
 pub fn is_picture(name: &str) -> bool {
@@ -38,8 +38,8 @@ fn reader(bytes: &[u8]) -> Option<ImageReader<Cursor<&[u8]>>> {
     ImageReader::new(Cursor::new(bytes)).with_guessed_format().ok()
 }
 
-/// A picture as JPEG, no larger than needed where it is shown with a width of `shown`; `None` for a drawing, and
-/// where that would be no smaller.
+/// A picture as JPEG, no larger than needed for a display width of `shown`; `None` for a drawing, or if the result
+/// would not be smaller.
 pub fn shrunk(bytes: &[u8], shown: u32, (density, quality): Shrinking) -> Option<Vec<u8>> {
     let reader = reader(bytes)?;
     if !matches!(reader.format()?, ImageFormat::Png | ImageFormat::Jpeg) {
@@ -77,7 +77,7 @@ pub mod tests {
         out.into_inner()
     }
 
-    /// Catches steps that do not make a picture lighter, and one that is enlarged.
+    /// Catches steps that do not reduce the size in bytes, and pictures that are enlarged.
     #[test]
     fn every_step_is_lighter() {
         let picture = noise(200, 100);

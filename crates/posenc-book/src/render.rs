@@ -1,7 +1,7 @@
-//! mdBook: from a list of pages to empty pages with navigation.
+//! Runs mdBook to create empty pages with navigation from a list of pages.
 //!
-//! mdBook gets paths and titles only. It makes HTML of Markdown, too, but trusts it: raw HTML passes, its parser recurses,
-//! and some tags make it panic. The contents of pages are therefore made by [`crate::body`].
+//! mdBook gets only paths and titles. It could also convert the Markdown, but it trusts it: raw HTML passes, its parser
+//! recurses, and some tags make it panic. The contents of pages are therefore created by [`crate::body`].
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,8 +12,8 @@ use mdbook_driver::config::Config;
 
 use crate::pages::Outline;
 
-/// Files that take the place of mdBook's, or are added to them. Fonts are the reader's own, code is not colored:
-/// both would weigh more than a page.
+/// Files that replace mdBook's or are added to them. Pages use the reader's fonts, and code is not highlighted: both
+/// would need more bytes than a page.
 const THEME: [(&str, &str); 6] = [
     ("theme/fonts/fonts.css", "/* The reader's fonts. */\n"),
     ("theme/highlight.js", include_str!("../theme/highlight.js")),
@@ -54,7 +54,7 @@ enable = false
 runnable = false
 "#;
 
-/// The files that mdBook makes of the pages, which have no content yet.
+/// The files that mdBook creates for the pages, which have no content yet.
 pub fn render(outline: &Outline) -> Result<BTreeMap<String, Vec<u8>>> {
     let directory = tempfile::tempdir().context("no directory for temporary files")?;
     let root = directory.path();
@@ -70,12 +70,12 @@ pub fn render(outline: &Outline) -> Result<BTreeMap<String, Vec<u8>>> {
     book.build().context("mdBook cannot render the pages")?;
     let mut files = BTreeMap::new();
     collect(&root.join("book"), "", &mut files)?;
-    // Pages for servers.
+    // Only servers need these files.
     for name in ["404.html", ".nojekyll"] {
         files.remove(name);
     }
     if !files.contains_key("index.html") {
-        bail!("mdBook gave no pages of posenc");
+        bail!("mdBook rendered no index.html");
     }
     Ok(files)
 }

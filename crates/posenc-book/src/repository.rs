@@ -9,8 +9,8 @@ const LONGEST: u64 = 500_000;
 
 /// A repository, and which of its files are public.
 ///
-/// A link in a text may name any path. Published is a file only if git tracks it, which keeps out what lies next to it
-/// (`.git`, data, notes), if no part of its path is hidden or a symbolic link, and if it is short text.
+/// A link in a text may name any path. A file is published only if git tracks it, no part of its path is hidden or a
+/// symbolic link, and it is not too long. This excludes, for example, `.git`, data sets and notes.
 #[derive(Debug, Clone)]
 pub struct Repository {
     root: PathBuf,
@@ -29,7 +29,7 @@ impl Repository {
         self.tracked.is_some()
     }
 
-    /// The root, as it was given.
+    /// The root, as passed to [`Repository::new`].
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -45,12 +45,12 @@ impl Repository {
         self.root.join(name).exists()
     }
 
-    /// The text of a file, by its path below the root with slashes; `None` if it is not published.
+    /// The text of a file, by its path below the root with slashes; `None` if it is not published or not UTF-8.
     pub fn text(&self, name: &str) -> Option<String> {
         String::from_utf8(self.bytes(name)?).ok()
     }
 
-    /// The content of a file, as [`Repository::text`] finds it.
+    /// The content of a file, by its path below the root with slashes; `None` if it is not published.
     pub fn bytes(&self, name: &str) -> Option<Vec<u8>> {
         if !self.tracked.as_ref()?.contains(name) {
             return None;
@@ -74,7 +74,7 @@ fn tracked(root: &Path) -> Option<BTreeSet<String>> {
     let output = Command::new("git")
         .arg("-C")
         .arg(root)
-        // The only setting by which listing files would start another program.
+        // No other setting makes `git ls-files` start another program.
         .args(["-c", "core.fsmonitor=false", "ls-files", "-z", "--stage"])
         .stdin(Stdio::null())
         .output()
@@ -94,7 +94,7 @@ fn tracked(root: &Path) -> Option<BTreeSet<String>> {
 pub mod tests {
     use super::*;
 
-    /// Makes a repository of all files below a directory.
+    /// Creates a git repository that tracks all files below a directory.
     pub fn track(root: &Path) {
         for arguments in [&["init", "-q"][..], &["add", "-A"]] {
             let status = Command::new("git").arg("-C").arg(root).args(arguments).status();
@@ -102,8 +102,8 @@ pub mod tests {
         }
     }
 
-    /// Catches a link that publishes what is not public: git's own files, hidden ones, files that git ignores or does
-    /// not know, links out of the repository, pipes, folders and long files.
+    /// Catches a link that publishes files that are not public: git's own files, hidden files, files that git ignores
+    /// or does not track, symbolic links, folders and long files.
     #[test]
     fn only_tracked_files_are_published() {
         let outside = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
-//! From the contents of pages to those of the site: links within it, pictures that can be enlarged, formulas, verdicts.
+//! Rewrites the contents of pages for the site: links within it, pictures that can be enlarged, formulas, and marks of
+//! verdicts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail};
 use posenc_experiments::verdict::Verdict;
@@ -15,9 +16,9 @@ use crate::pictures::{STEPS, Shrinking, is_drawing, shrunk, size};
 use crate::repository::Repository;
 use crate::{HEAVIEST, Site};
 
-/// What a page's own text and pictures may weigh: the rest is styles and scripts.
+/// Maximum size of a page's own text and pictures, in bytes; the rest of [`HEAVIEST`] is for styles and scripts.
 const BUDGET: u64 = HEAVIEST - 300_000;
-/// A picture that does not say how wide it is shown, is shown as wide as the text.
+/// Width of the text in pixels, and of pictures without a width.
 const TEXT_WIDTH: u32 = 960;
 /// Folder of the site for pictures that were made smaller.
 const SMALLER: &str = "smaller";
@@ -40,11 +41,11 @@ pub fn rewrite(
         let path = html_path(&page.path);
         let html = files.get(&path).map(|b| String::from_utf8_lossy(b)).unwrap_or_default();
         let Some((head, _, foot)) = between(&html, "<main>", "</main>") else {
-            bail!("mdBook's page {path} has no place for its content");
+            bail!("mdBook's page {path} has no <main> element");
         };
         let body = bodies.get(&path).map(String::as_str).unwrap_or_default();
         let content = maker.content(page, &path, body);
-        // The next page is not loaded before it is asked for.
+        // Do not load the next page in advance.
         let foot = foot.replace("rel=\"next prefetch\"", "rel=\"next\"");
         let html = format!("{head}{content}{foot}");
         files.insert(path, html.into_bytes());
@@ -55,11 +56,11 @@ pub fn rewrite(
     Ok(Site { files, remarks: maker.remarks })
 }
 
-/// What all pages share while they are made.
+/// State that all pages share while they are rewritten.
 struct Maker<'a> {
     links: Links<'a>,
     formulas: &'a Formulas,
-    /// Pictures that pages show or lead to.
+    /// Pictures that pages show or link to.
     files: BTreeMap<String, Vec<u8>>,
     remarks: Vec<String>,
 }
@@ -69,7 +70,7 @@ impl Maker<'_> {
     fn content(&mut self, page: &Page, path: &str, content: &str) -> String {
         let shrinking = self.shrinking(page, content);
         let mut out = String::with_capacity(content.len() * 2);
-        // What closes the link that is open, and whether code is.
+        // The end tag of the open link, and the nesting depth of code.
         let mut link_end = "</a>";
         let (mut in_link, mut code) = (false, 0usize);
         for token in tokens(content) {
@@ -120,13 +121,15 @@ impl Maker<'_> {
             }
             Destination::Outside => ("<span>".into(), "</span>"),
             Destination::Nowhere => {
-                self.remarks.push(format!("{}: the link {href} leads nowhere", page.document));
+                let document = &page.document;
+                self.remarks
+                    .push(format!("{document}: link {href} has no target in the repository"));
                 ("<span>".into(), "</span>")
             }
         }
     }
 
-    /// A picture in a link to itself, which a script makes a view of its own.
+    /// A picture within a link to its file; a script shows it enlarged.
     fn picture(
         &mut self,
         page: &Page,
@@ -137,27 +140,28 @@ impl Maker<'_> {
     ) -> String {
         let src = tag.attribute("src").unwrap_or_default();
         let Some(name) = self.links.picture(&page.document, &src) else {
-            self.remarks.push(format!("{}: there is no picture {src}", page.document));
+            let document = &page.document;
+            self.remarks.push(format!(
+                "{document}: picture {src} is neither in the report nor tracked by git in docs/"
+            ));
             return String::new();
         };
         let Some(bytes) = self.links.bytes(&name) else { return String::new() };
         let natural = size(&name, bytes);
-        let asked = tag.attribute("width").and_then(|w| w.parse::<u32>().ok());
-        let width = asked.or(natural.map(|(width, _)| width.min(TEXT_WIDTH)));
-        let small = shrinking.and_then(|s| shrunk(bytes, width.unwrap_or(TEXT_WIDTH), s));
+        let width = shown_width(tag, natural);
+        let small = shrinking.and_then(|step| smaller_copy(&name, bytes, width, step));
         self.take(&name);
         let shown = match small {
-            Some(bytes) => {
-                let shown = format!("{SMALLER}/{name}.jpg");
-                self.files.insert(shown.clone(), bytes);
-                shown
+            Some((file, bytes)) => {
+                self.files.insert(file.clone(), bytes);
+                file
             }
             None => name.clone(),
         };
         let alt = self.formulas.put_as_text(&tag.attribute("alt").unwrap_or_default());
         let mut img =
             format!("<img src=\"{}\" alt=\"{}\"", relative(path, &shown, None), escaped(&alt));
-        if let (Some(width), Some((w, h))) = (width, natural.filter(|(w, _)| *w > 0)) {
+        if let Some((w, h)) = natural.filter(|(w, _)| *w > 0) {
             let height = (f64::from(h) * f64::from(width) / f64::from(w)).round();
             img.push_str(&format!(" width=\"{width}\" height=\"{height}\""));
         }
@@ -177,40 +181,56 @@ impl Maker<'_> {
 
     /// The factor by which a page's pictures must shrink; `None` if they all fit.
     fn shrinking(&self, page: &Page, content: &str) -> Option<Shrinking> {
-        let mut pictures: BTreeMap<String, u32> = BTreeMap::new();
+        // A picture that is shown at two widths has two copies.
+        let mut pictures = BTreeSet::new();
         for tag in tags(content).filter(|tag| tag.name == "img") {
             let src = tag.attribute("src").unwrap_or_default();
             let Some(name) = self.links.picture(&page.document, &src) else { continue };
-            let width = tag.attribute("width").and_then(|w| w.parse().ok()).unwrap_or(TEXT_WIDTH);
-            pictures.insert(name, width);
+            let natural = self.links.bytes(&name).and_then(|bytes| size(&name, bytes));
+            pictures.insert((name, shown_width(tag, natural)));
         }
         // Formulas and links make the text longer.
-        let text = 2 * content.len() as u64;
-        let all = |weight: &dyn Fn(&[u8], u32) -> usize| -> u64 {
-            let of = |(name, width): (&String, &u32)| {
-                self.links.bytes(name).map_or(0, |bytes| weight(bytes, *width)) as u64
+        let text = 2 * content.len();
+        let fits = |step: Option<Shrinking>| {
+            let loaded = |(name, width): &(String, u32)| {
+                let bytes = self.links.bytes(name)?;
+                let small = step.and_then(|step| smaller_copy(name, bytes, *width, step));
+                let small = small.map(|(file, small)| (file, small.len()));
+                Some(small.unwrap_or_else(|| (name.clone(), bytes.len())))
             };
-            text + pictures.iter().map(of).sum::<u64>()
+            let files: BTreeMap<_, _> = pictures.iter().filter_map(loaded).collect();
+            (text + files.values().sum::<usize>()) as u64 <= BUDGET
         };
-        if all(&|bytes, _| bytes.len()) <= BUDGET {
+        if fits(None) {
             return None;
         }
-        let fits = |step: &&Shrinking| {
-            let small = |bytes: &[u8], width: u32| {
-                shrunk(bytes, width, **step).map_or(bytes.len(), |small| small.len())
-            };
-            all(&small) <= BUDGET
-        };
-        STEPS.iter().find(fits).or(STEPS.last()).copied()
+        STEPS.iter().find(|step| fits(Some(**step))).or(STEPS.last()).copied()
     }
 }
 
-/// Text with the signs of verdicts as marks, which look alike with any font.
+/// The width at which a page shows a picture with this natural size.
+fn shown_width(tag: Tag<'_>, natural: Option<(u32, u32)>) -> u32 {
+    let asked = tag.attribute("width").and_then(|width| width.parse().ok());
+    asked.or(natural.map(|(width, _)| width.min(TEXT_WIDTH))).unwrap_or(TEXT_WIDTH)
+}
+
+/// A smaller copy of a picture, after its path below the site; `None` as in [`shrunk`].
+fn smaller_copy(
+    name: &str,
+    bytes: &[u8],
+    width: u32,
+    (density, quality): Shrinking,
+) -> Option<(String, Vec<u8>)> {
+    let small = shrunk(bytes, width, (density, quality))?;
+    Some((format!("{SMALLER}/{name}-{width}-{density}-{quality}.jpg"), small))
+}
+
+/// Wraps the signs of verdicts in marks, which look the same with any font.
 fn marked(text: &str) -> String {
     let mut out = text.to_owned();
     for verdict in Verdict::ALL {
         let sign = verdict.sign();
-        // The others are signs of text, too.
+        // The other signs also occur in ordinary text.
         let has_color = matches!(
             verdict,
             Verdict::Reproduced
@@ -271,10 +291,9 @@ mod tests {
         std::str::from_utf8(&site.files[name]).unwrap()
     }
 
-    /// Catches links that lead where the documents lay before they were cut into pages, and pictures that are
-    /// shown twice or cannot be opened.
+    /// Catches links to the paths of documents instead of pages, and pictures that are shown twice or cannot be opened.
     #[test]
-    fn a_page_as_it_is_shown() {
+    fn links_pictures_and_verdicts_are_rewritten() {
         let drawing = b"<svg width=\"480\" height=\"240\"></svg>".to_vec();
         let site = made(
             "# Figure 1. $\\sigma$\n\n<a id=\"fig1\"></a>\n\n![a $x$ \"b\"](../figures/p/f.svg)\n\n\
@@ -308,16 +327,16 @@ mod tests {
         assert_eq!(
             site.remarks,
             [
-                "report/p.md: the link #nothing leads nowhere",
-                "report/p/fig1.md: the link gone.md leads nowhere"
+                "report/p.md: link #nothing has no target in the repository",
+                "report/p/fig1.md: link gone.md has no target in the repository"
             ]
         );
         assert!(!item.contains("prefetch") && !item.contains("<label class=\"checkbox"));
     }
 
-    /// Catches pages of many pictures that are too heavy, and pictures made smaller where that is not needed.
+    /// Catches pages that are too heavy because of their pictures, and pictures that are shrunk without need.
     #[test]
-    fn pictures_are_made_smaller_where_a_page_would_be_too_heavy() {
+    fn pictures_are_shrunk_only_on_heavy_pages() {
         let noise = crate::pictures::tests::noise(500, 400);
         let text = |n: usize| {
             let one =
@@ -334,6 +353,29 @@ mod tests {
         assert_eq!(smaller, 4);
         assert!(heavy.files.contains_key("pictures/p/3.png"), "the picture itself can be opened");
         for (name, weight) in weights(&heavy.files) {
+            assert!(weight < HEAVIEST, "{name}: {weight}");
+        }
+    }
+
+    /// Catches copies of one picture in two sizes that overwrite each other, and a page that is too heavy because only
+    /// one of them counts.
+    #[test]
+    fn a_picture_in_two_sizes_has_two_copies() {
+        let noise = crate::pictures::tests::noise(900, 700);
+        let image = |i: usize, width: u32| {
+            format!("<img src=\"../pictures/p/{i}.png\" width=\"{width}\" alt=\"{i}\">\n")
+        };
+        let images: String = (0..3).map(|i| image(i, 900) + &image(i, 90)).collect();
+        let names: Vec<_> = (0..3).map(|i| format!("pictures/p/{i}.png")).collect();
+        let pictures: Vec<_> = names.iter().map(|n| (n.as_str(), noise.clone())).collect();
+        let site = made(&format!("# Title\n\n{images}\n"), &pictures);
+        for name in names {
+            let start = format!("{SMALLER}/{name}-");
+            let copies = site.files.iter().filter(|(file, _)| file.starts_with(&start));
+            let widths: BTreeSet<_> = copies.map(|(file, bytes)| size(file, bytes)).collect();
+            assert_eq!(widths.len(), 2, "{name}: {widths:?}");
+        }
+        for (name, weight) in weights(&site.files) {
             assert!(weight < HEAVIEST, "{name}: {weight}");
         }
     }

@@ -1,4 +1,4 @@
-//! The index of the search: a script that pages load when a reader searches.
+//! The search index: a script that pages load when a reader searches.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::pages::{Outline, in_report};
 
 pub const FILE: &str = "search.js";
 
-/// A script that sets `posenc_entries`: kind, title, text and link of everything that a search finds.
+/// A script that sets `posenc_entries`: kind, title, text and link of every search entry.
 pub fn index(report: &Report, outline: &Outline) -> Result<Vec<u8>> {
     let pages: BTreeSet<(&str, &str)> =
         outline.pages().map(|page| (page.document.as_str(), page.path.as_str())).collect();

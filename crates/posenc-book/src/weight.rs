@@ -1,12 +1,12 @@
-//! What pages weigh.
+//! Sizes of pages with everything that they load.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::html::tags;
 use crate::links::{decoded, joined};
 
-/// Bytes of every page with all that a browser loads to show it: styles, scripts, icons, fonts and pictures, each
-/// once.
+/// Size of every page in bytes, including everything that a browser loads to show it: styles, scripts, icons, fonts and
+/// pictures. Each file counts once.
 pub fn weights(files: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, u64> {
     let pages = files.keys().filter(|name| name.ends_with(".html"));
     pages.map(|name| (name.clone(), weight(files, name))).collect()
@@ -27,7 +27,7 @@ fn weight(files: &BTreeMap<String, Vec<u8>>, page: &str) -> u64 {
     sizes.map(|bytes| bytes.len() as u64).sum()
 }
 
-/// What a browser loads for a file, by path below the site.
+/// Files that a browser loads for a file, by path below the site.
 fn loads(name: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     if name.ends_with(".html") {
@@ -51,9 +51,9 @@ fn loads(name: &str, text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Catches something that a page loads and that is not weighed, and something weighed twice.
+    /// Catches a loaded file that is not counted, or counted twice.
     #[test]
-    fn all_that_is_loaded_counts_once() {
+    fn every_loaded_file_counts_once() {
         let page = "<link href=\"../a.css\"><script src=\"../b.js\"></script><img src=\"../p%20q.png\">\
                     <img src=\"../p%20q.png\"><a href=\"../big.html\">x</a><img src=\"data:,x\">";
         let files = [

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// A page's path that a shell would take apart and run.
+/// A folder name that a shell would split and run.
 const FOLDER: &str = "a & b; $(touch ran) 'c' \"d\" #%20";
 
-/// A program that writes its arguments, a line each, to a file next to it.
+/// Creates a program that writes its arguments, one per line, to a file next to it.
 fn program(folder: &Path, name: &str) -> PathBuf {
     let file = folder.join(name);
     let script =
@@ -19,14 +19,14 @@ fn program(folder: &Path, name: &str) -> PathBuf {
     file
 }
 
-/// A repository without experiments, whose site takes no time.
+/// Creates a repository without experiments, whose site is built quickly.
 fn repository(root: &Path) {
     for folder in ["experiments", "data"] {
         std::fs::create_dir_all(root.join(folder)).expect("a folder");
     }
 }
 
-/// What a program was started with; it runs on its own, so it may not have ended yet.
+/// The arguments of a program. It runs on its own, so this waits until it has written them.
 fn arguments(program: &Path) -> String {
     let file = PathBuf::from(format!("{}.arguments", program.display()));
     let started = Instant::now();
@@ -77,9 +77,9 @@ fn the_browser_gets_the_path_of_the_first_page() {
     assert!(!root.join("ran").exists(), "the path was run as a command");
 }
 
-/// Catches a failure to open that nobody hears of.
+/// Catches a failure to open the browser that is not reported.
 #[test]
-fn a_browser_that_is_missing_is_named() {
+fn a_missing_browser_is_reported() {
     let directory = tempfile::tempdir().expect("a directory");
     repository(directory.path());
     let output = Command::new(env!("CARGO_BIN_EXE_posenc-book"))

@@ -1,2 +1,2 @@
-// Stands in for highlight.js, which mdBook's script calls: code is not colored.
+// Replaces highlight.js, which mdBook's script calls: code is not highlighted.
 window.hljs = { configure() {}, highlightBlock() {} };

@@ -1,7 +1,7 @@
 'use strict';
 
-// Tables that can be sorted, lists of claims that can be filtered, pictures that can be enlarged, and a search. Without this
-// script pages are complete: tables are in their own order, and pictures are links to their files.
+// Tables that can be sorted, lists of claims that can be filtered, pictures that can be enlarged, and a search. Pages are
+// complete without this script: tables keep their order, and pictures are links to their files.
 
 (function themes() {
     const dark = document.getElementById('mdbook-theme-navy');
@@ -14,7 +14,7 @@
     const RAISED = '⁰¹²³⁴⁵⁶⁷⁸⁹';
     const UNITS = { ms: 1e-3, s: 1, min: 60, h: 3600, d: 86400, B: 1, kB: 1e3, MB: 1e6, GB: 1e9 };
 
-    /** The number that a text begins with, in its unit; null if it begins with none. */
+    /** The number at the start of a text in the base unit; null if there is none. */
     function number(text) {
         const found = /^[^\d+\-−∞]{0,2}([+\-−]?(?:\d[\d,]*(?:\.\d+)?|∞))(?:\s*×\s*10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)|e([+-]?\d+))?/.exec(text);
         if (!found) {
@@ -31,7 +31,7 @@
         return Number(`${base}e${power}`.replace('Infinitye0', 'Infinity')) * factor;
     }
 
-    /** What a cell shows in its first line. */
+    /** The first line of a cell, without superscripts and subscripts. */
     function text(cell) {
         let shown = '';
         for (const node of cell.childNodes) {
@@ -45,7 +45,7 @@
 
     const is_missing = shown => shown === '' || shown === '–' || shown === '-' || shown === '—' || shown === 'NaN';
 
-    /** Rows that sum up others keep their place: their first cell is bold or italic as a whole. */
+    /** Whether a row summarizes others and keeps its place: all of its first cell is bold or italic. */
     function is_fixed(row) {
         const cell = row.cells[0];
         const only = cell && cell.childNodes.length === 1 ? cell.firstChild.nodeName : '';
@@ -59,7 +59,7 @@
             return;
         }
         const rows = Array.from(body.rows);
-        // Repeated names are hidden until rows leave their place.
+        // Repeated names are shown only while the table is sorted.
         const repeated = [];
         for (let i = 1, above = text(rows[0].cells[0]); i < rows.length; i++) {
             const cell = rows[i].cells[0];
@@ -133,12 +133,12 @@
 
     document.querySelectorAll('main table').forEach(prepare);
 
-    // A wide table scrolls in its frame, by keys, too; arrows are then not those of the book.
+    // Wide tables scroll in their frames, also by keyboard; arrow keys then do not turn the page.
     const frames = Array.from(document.querySelectorAll('main .table-wrapper'));
     function reach() {
         for (const frame of frames) {
             const is_wide = frame.scrollWidth > frame.clientWidth;
-            frame.toggleAttribute('tabindex', false);
+            ['tabindex', 'role', 'aria-label'].forEach(name => frame.removeAttribute(name));
             if (is_wide) {
                 frame.tabIndex = 0;
                 frame.setAttribute('role', 'region');
@@ -176,7 +176,7 @@
         bar.append(input);
         const rows = Array.from(body.rows);
         const shown = (row, column) => row.cells[column].textContent.replace(/\s+/g, ' ').trim();
-        // A menu for each column of few different values.
+        // A menu for each column with few distinct values.
         const menus = [];
         names.forEach((name, column) => {
             const values = Array.from(new Set(rows.map(row => shown(row, column)))).sort();
@@ -205,7 +205,7 @@
             count.textContent = `${kept} of ${rows.length} claims`;
         }
         bar.addEventListener('input', update);
-        // Keys in the filter are not those of the book.
+        // Keys pressed in the filter must not turn the page.
         bar.addEventListener('keydown', event => event.stopPropagation());
         update();
         (table.closest('.table-wrapper') || table).before(bar);
@@ -320,7 +320,7 @@
         dialog.querySelectorAll('button').forEach(button => {
             button.addEventListener('click', deeds[button.dataset.do]);
         });
-        // No key of the book is one of the picture's.
+        // Keys pressed in the dialog must not turn the page.
         dialog.addEventListener('keydown', event => {
             event.stopPropagation();
             const deed = { '+': deeds.in, '=': deeds.in, '-': deeds.out, '0': fit }[event.key];
@@ -335,7 +335,7 @@
             zoom(event.deltaY < 0 ? 1.15 : 1 / 1.15, event);
         }, { passive: false });
         desk.addEventListener('pointerdown', event => {
-            // Fingers scroll by themselves.
+            // Browsers scroll by touch without a script.
             if (event.button !== 0 || event.pointerType === 'touch') {
                 return;
             }
@@ -364,7 +364,7 @@
         image.style.height = 'auto';
     }
 
-    /** As large as the window allows. */
+    /** Makes the picture as large as the window allows. */
     function fit() {
         const image = sheet();
         const desk = dialog.querySelector('.desk');
@@ -376,7 +376,7 @@
         resize();
     }
 
-    /** Keeps what is under the pointer, or the middle, where it is. */
+    /** Zooms around the pointer, or else around the middle. */
     function zoom(factor, event) {
         const desk = dialog.querySelector('.desk');
         const box = desk.getBoundingClientRect();
@@ -416,7 +416,7 @@
         link.setAttribute('aria-haspopup', 'dialog');
         link.title = 'Enlarge';
         link.addEventListener('click', event => {
-            // Whoever asks for a new tab gets the file.
+            // With a modifier key, the browser opens the file in a new tab or window.
             if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) {
                 return;
             }
@@ -427,9 +427,20 @@
 })();
 
 (function folds() {
-    /** Opens what hides the place that a link named. */
+    /** The element that the address names; null if there is none. */
+    function target() {
+        const hash = location.hash.slice(1);
+        try {
+            return document.getElementById(decodeURIComponent(hash));
+        } catch {
+            // Not valid percent-encoding.
+            return document.getElementById(hash);
+        }
+    }
+
+    /** Opens the folded parts that hide the target of a link. */
     function reveal() {
-        const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+        const place = target();
         if (!place) {
             return;
         }
@@ -445,7 +456,7 @@
     reveal();
     window.addEventListener('hashchange', reveal);
 
-    // On paper nothing can be opened.
+    // Print folded parts, too.
     let opened = [];
     window.addEventListener('beforeprint', () => {
         opened = Array.from(document.querySelectorAll('details:not([open])'));

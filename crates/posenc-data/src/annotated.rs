@@ -4,11 +4,10 @@
 //!
 //! - as COCO 2017 is: `annotations/instances_train2017.json` and `annotations/instances_val2017.json`, photographs in
 //!   `train2017/` and `val2017/`;
-//! - or small: one file `instances*.json`, photographs in `images/`, which are both trained and measured on.
+//! - or in small: one file `instances*.json`, photographs in `images/`, which serve for both training and evaluation.
 //!
-//! Boxes are cut at the borders of their photograph. Those without area after that are left out and counted, as DETR
-//! does; crowds are not trained on and are regions to ignore when measuring. Anything else that is wrong is an error that
-//! names the file and the entry.
+//! Boxes are clipped to their photograph. Boxes without area after that are skipped, as in DETR, and counted. Crowds are not trained on,
+//! and evaluation ignores their regions. Any other defect is an error that names the file and the entry.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +24,7 @@ use crate::files::{file_name, files_in, from_json, inside, read_whole};
 use crate::picture::{MAX_SIDE, Picture};
 use crate::write::unwritable_signal;
 
-/// Most bytes of a file of annotations: those of COCO 2017 have 4.5 · 10⁸.
+/// Maximum size of an annotation file in bytes; those of COCO 2017 have 4.5 · 10⁸.
 const MAX_ANNOTATION_BYTES: u64 = 1 << 30;
 
 /// The photographs of a split and their annotations; pixels are read on demand.
@@ -41,26 +40,26 @@ pub struct AnnotatedImages {
 /// A photograph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnnotatedImage {
-    /// Its number in the file.
+    /// Its id in the file.
     pub id: u64,
-    /// Where it lies.
+    /// Path of the file.
     pub path: PathBuf,
     /// Rows and columns of pixels.
     pub size: [usize; 2],
-    /// What is on it, in the order of the file.
+    /// Its objects, in file order.
     pub boxes: Vec<AnnotatedBox>,
 }
 
-/// A thing on a photograph.
+/// An annotated object.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AnnotatedBox {
-    /// Number of its category, as the file numbers them.
+    /// Id of its category, as in the file.
     pub category: usize,
     /// Left, top, right and bottom in pixels.
     pub corners: [f64; 4],
-    /// Pixels of its outline, not of the box.
+    /// Area inside its outline in pixels, not of the box.
     pub area: f64,
-    /// Whether it stands for several things.
+    /// Whether it covers a group of objects.
     pub is_crowd: bool,
 }
 
@@ -99,11 +98,11 @@ struct WireCategory {
 }
 
 impl AnnotatedImages {
-    /// Reads the annotations of a split in `folder`, and looks whether all photographs are there.
+    /// Reads the annotations of a split in `folder`, and checks that all photographs exist.
     ///
     /// # Errors
-    /// When the folder holds no annotations, or several files of them, or when they are damaged: the message names file
-    /// and entry. When a photograph is missing.
+    /// When the folder contains no annotations or several annotation files, when they are damaged (the message names file and entry), or
+    /// when a photograph is missing.
     pub fn open(folder: &Path, split: Split) -> Result<Self, DataError> {
         let (file, pictures) = locate(folder, split)?;
         let text = read_whole(&file, "the file of annotations", MAX_ANNOTATION_BYTES)?;
@@ -136,7 +135,7 @@ impl AnnotatedImages {
                 return Err(wrong(entry(), "the id appears twice".to_owned()));
             }
             if !path.is_file() {
-                return Err(wrong(entry(), format!("there is no photograph {}", path.display())));
+                return Err(wrong(entry(), format!("photograph {} not found", path.display())));
             }
             let size = [image.height, image.width];
             images.push(AnnotatedImage { id: image.id, path, size, boxes: Vec::new() });
@@ -160,14 +159,14 @@ impl AnnotatedImages {
                 empty += 1;
                 continue;
             }
-            // Published boxes stand over by rounding.
+            // Published boxes exceed the border slightly because of rounding.
             cut += usize::from(corners.iter().zip(whole).any(|(a, b)| (a - b).abs() > 0.5));
             let area = annotation.area.unwrap_or(width * height);
             let is_crowd = annotation.iscrowd != 0;
             image.boxes.push(AnnotatedBox { category, corners, area, is_crowd });
         }
         if images.is_empty() {
-            return Err(wrong("images".to_owned(), "there are none".to_owned()));
+            return Err(DataError::in_entry(&file, "", "the file has no images"));
         }
         Ok(AnnotatedImages { file, images, categories, empty, cut })
     }
@@ -178,8 +177,7 @@ impl AnnotatedImages {
         &self.images
     }
 
-    /// A photograph at random of those whose places are `left` of a round; every one comes before the first comes
-    /// again.
+    /// A random photograph. `left` contains the indices that remain in the current pass: every photograph appears once before any repeats.
     #[must_use]
     pub fn next(&self, left: &mut Vec<usize>, rng: &mut ChaCha8Rng) -> &AnnotatedImage {
         if left.is_empty() {
@@ -189,13 +187,13 @@ impl AnnotatedImages {
         &self.images[at]
     }
 
-    /// Names of the categories by their numbers.
+    /// Names of the categories by id.
     #[must_use]
     pub fn categories(&self) -> &BTreeMap<usize, String> {
         &self.categories
     }
 
-    /// What was left out or changed, for a person; nothing where nothing was.
+    /// A sentence about skipped and clipped boxes and crowds; `None` if there are none.
     #[must_use]
     pub fn remark(&self) -> Option<String> {
         let crowds = self.images.iter().flat_map(|image| &image.boxes).filter(|b| b.is_crowd);
@@ -204,18 +202,18 @@ impl AnnotatedImages {
             return None;
         }
         Some(format!(
-            "{}: {} boxes without area were left out, {} were cut at the border, {crowds} crowds are not trained on and \
-             ignored when measuring",
+            "{}: skipped {} boxes without area, clipped {} at the border; {crowds} crowds are excluded from training and \
+             ignored in evaluation",
             file_name(&self.file),
             self.empty,
             self.cut
         ))
     }
 
-    /// 8-bit red, green and blue of every pixel of a photograph; gray is repeated.
+    /// 8-bit RGB values of a photograph, row by row; gray values are repeated.
     ///
     /// # Errors
-    /// When the file is damaged, or has another size than the annotations say.
+    /// When the file is damaged, or has another size than in the annotations.
     pub fn pixels(&self, image: &AnnotatedImage) -> Result<Vec<u8>, DataError> {
         let picture = Picture::read(&image.path)?;
         let [rows, columns] = image.size;
@@ -234,7 +232,7 @@ impl AnnotatedImages {
     }
 }
 
-/// The file of annotations of a split, and the folder of its photographs.
+/// The annotation file of a split, and the folder of its photographs.
 fn locate(folder: &Path, split: Split) -> Result<(PathBuf, PathBuf), DataError> {
     let name = match split {
         Split::Training => "train2017",
@@ -259,12 +257,12 @@ fn locate(folder: &Path, split: Split) -> Result<(PathBuf, PathBuf), DataError> 
         )),
         count => {
             let wanted = format!("single instances*.json (there are {count})");
-            Err(DataError::missing(folder, wanted, "leave the one to be read"))
+            Err(DataError::missing(folder, wanted, "remove all but one"))
         }
     }
 }
 
-/// Writes photographs as JPEG files and their boxes as COCO writes them: `instances.json` and `images/` in `folder`.
+/// Writes photographs as JPEG files and their boxes in COCO's format: `instances.json` and `images/` in `folder`.
 ///
 /// # Errors
 /// When a file cannot be written, or the number of pixels does not match their size.

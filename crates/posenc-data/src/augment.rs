@@ -1,4 +1,4 @@
-//! Photographs as detectors are trained on them: turned over, resized and cut at random, boxes with them, in the way of DETR.
+//! Training augmentation of photographs with boxes, as in DETR: random flips, resizing and crops.
 
 use image::RgbImage;
 use image::imageops::{self, FilterType};
@@ -12,12 +12,12 @@ use crate::annotated::AnnotatedBox;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Photograph {
     image: RgbImage,
-    /// What is on it.
+    /// Its objects.
     pub boxes: Vec<AnnotatedBox>,
 }
 
 impl Photograph {
-    /// Of red, green and blue of every pixel, row by row; `None` if they are not as many as the size says.
+    /// From RGB values, row by row; `None` if their number does not match `size` (rows, columns).
     #[must_use]
     pub fn new(pixels: Vec<u8>, size: [usize; 2], boxes: Vec<AnnotatedBox>) -> Option<Self> {
         let [height, width] = size;
@@ -37,8 +37,8 @@ impl Photograph {
         self.image.as_raw().iter().map(|&v| f32::from(v) / 255.0).collect()
     }
 
-    /// Brought to a shorter side of `side`, or less where the longer would exceed `longest`; a triangle filter, widened
-    /// where it reduces.
+    /// Resizes the photograph so that its shorter side is `side`, or less if the longer side would exceed `longest`. The triangle filter is
+    /// widened for reduction.
     #[must_use]
     pub fn resized(self, side: usize, longest: usize) -> Self {
         let old = self.size();
@@ -59,7 +59,7 @@ impl Photograph {
         Photograph { image, boxes }
     }
 
-    /// Left becomes right.
+    /// Flips the photograph horizontally.
     #[must_use]
     fn turned(self) -> Self {
         let width = f64::from(self.image.width());
@@ -71,7 +71,7 @@ impl Photograph {
         Photograph { image: imageops::flip_horizontal(&self.image), boxes }
     }
 
-    /// A window; of boxes what is in it.
+    /// Crops the photograph to a window. Boxes are clipped, and empty ones are dropped.
     #[must_use]
     fn cut(self, [top, left]: [usize; 2], [height, width]: [usize; 2]) -> Self {
         let [x, y, columns, rows] = [left, top, width, height].map(|n| n as u32);
@@ -87,8 +87,8 @@ impl Photograph {
         Photograph { image, boxes: boxes.filter(is_there).collect() }
     }
 
-    /// As DETR trains on it: turned over half of the time; then either resized, or resized, cut to a window and resized
-    /// again, with equal chances. Crowds are left out.
+    /// Augments the photograph as in DETR: flips it with probability ½, then either resizes it, or resizes it, crops it and resizes it
+    /// again, with equal probability. Crowds are dropped.
     #[must_use]
     pub fn augmented(mut self, resizing: &Resizing, rng: &mut ChaCha8Rng) -> Self {
         self.boxes.retain(|own| !own.is_crowd);
@@ -100,7 +100,7 @@ impl Photograph {
             self = self.resized(side, usize::MAX);
             let [least, most] = resizing.window;
             let size = self.size();
-            // The shorter side is at least as long as the least window.
+            // The limits of the window are capped at the size of the photograph.
             let window = size.map(|n| {
                 let (least, most) = (least.min(n), most.min(n));
                 least + below(rng, most - least + 1)
@@ -113,7 +113,7 @@ impl Photograph {
     }
 }
 
-/// Size with a shorter side of `side`, or less where the longer would exceed `longest`.
+/// Size whose shorter side is `side`, or less if the longer side would exceed `longest`.
 fn resized_to(size: [usize; 2], side: usize, longest: usize) -> [usize; 2] {
     let (short, long) = (size[0].min(size[1]), size[0].max(size[1]));
     let mut side = side;
@@ -130,7 +130,7 @@ mod tests {
 
     fn photograph(size: [usize; 2], corners: &[[f64; 4]]) -> Photograph {
         let [height, width] = size;
-        // Red tells the column, green the row.
+        // Red encodes the column, green the row.
         let pixel = |i: usize| {
             let share = |at: usize, n: usize| (255 * at / (n - 1)) as u8;
             [share(i % width, width), share(i / width, height), 0]
@@ -140,7 +140,7 @@ mod tests {
         Photograph::new(pixels, size, corners.iter().map(one).collect()).unwrap()
     }
 
-    /// Sizes of DETR's own code, computed with it.
+    /// Catches sizes that differ from those that DETR's own code computes.
     #[test]
     fn sides_are_those_of_the_public_code() {
         for (size, side, longest, expected) in [
@@ -155,9 +155,9 @@ mod tests {
         }
     }
 
-    /// Would catch boxes that do not go with their pixels: a box keeps the colors that its corners had.
+    /// Catches boxes that do not follow their pixels: the corners of a box must keep their colors.
     #[test]
-    fn boxes_go_with_their_pixels() {
+    fn boxes_follow_their_pixels() {
         let corners = [10.0, 20.0, 50.0, 60.0];
         let mut rng = stream(1, "augment");
         let resizing = Resizing {
@@ -183,7 +183,7 @@ mod tests {
                 made.image.get_pixel(pixel(x, limits[0]), pixel(y, limits[1])).0
             };
             let (a, b) = (at(left, top), at(right, bottom));
-            // Red tells the old column, green the old row, wherever nothing was cut off; turned over or not.
+            // Red encodes the old column and green the old row, flipped or not. Clipped boxes are skipped.
             for (axis, old, n) in [(0, [10.0, 50.0], 99.0), (1, [20.0, 60.0], 79.0)] {
                 if own.corners[axis] <= 1.0 || own.corners[axis + 2] >= limits[axis] - 1.0 {
                     continue;

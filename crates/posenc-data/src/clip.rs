@@ -6,9 +6,8 @@ use crate::reduce;
 
 /// A clip: `frames` images of `height` rows of `width` pixels of `channels` values in [0, 1].
 ///
-/// Value c in frame t, row y, column x is
-/// `voxels[((t * height + y) * width + x) * channels + c]`. Single precision: a 128³ clip takes 25
-/// MB, and its 8-bit source is a hundred thousand times coarser.
+/// Value c in frame t, row y, column x is `voxels[((t * height + y) * width + x) * channels + c]`. Values are in single precision: a 128³
+/// clip takes 25 MB, and 8-bit sources are about 10⁵ times coarser.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clip {
     /// Name of the signal, unique in its set.
@@ -44,8 +43,7 @@ impl Clip {
         })
     }
 
-    /// Row `y` of all frames below each other: an image with one row for each frame. `None` if
-    /// there is no such row.
+    /// Row `y` of all frames, stacked: an image with one row for each frame. `None` if there is no such row.
     #[must_use]
     pub fn row_over_time(&self, y: usize) -> Option<Image> {
         if y >= self.height {
@@ -64,12 +62,10 @@ impl Clip {
         })
     }
 
-    /// The cube of `side` frames, rows and columns whose voxels are means over boxes of this clip,
-    /// exact for whole factors.
+    /// Reduces the clip to `side` frames, rows and columns by averaging over boxes, exactly for integer factors.
     ///
     /// # Errors
-    /// When `side` is zero or more than the frames, rows or columns there are: enlarging would make
-    /// a signal smoother than any real one.
+    /// When `side` is zero or exceeds the number of frames, rows or columns. Enlarging would make a signal smoother than any real one.
     pub fn reduced(&self, side: usize) -> Result<Clip, DataError> {
         let lengths = [self.frames, self.height, self.width];
         let voxels = reduce::to_side(&self.name, &self.voxels, &lengths, self.channels, side)?;
@@ -92,7 +88,7 @@ impl Clip {
         Clip { channels: 1, voxels, ..self }
     }
 
-    /// As a clip of three channels; a gray value is repeated.
+    /// Converts the clip to three channels; gray values are repeated.
     #[must_use]
     pub fn rgb(self) -> Clip {
         if self.channels == 3 {
@@ -128,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn half_the_side_takes_the_means_of_eight_voxels() {
+    fn halving_the_side_averages_eight_voxels() {
         let clip = counting(4, 4, 4, 3);
         let half = clip.reduced(2).unwrap();
         assert_eq!((half.frames, half.height, half.width, half.channels), (2, 2, 2, 3));

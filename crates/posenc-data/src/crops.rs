@@ -6,8 +6,9 @@ use rand_chacha::ChaCha8Rng;
 use crate::error::DataError;
 use crate::generate::coin;
 use crate::image::Image;
+use crate::reduce::{Axis, along};
 
-/// Photographs in gray levels, to be cut.
+/// Photographs in gray levels, from which crops are sampled.
 #[derive(Debug, Clone)]
 pub struct GrayCrops {
     /// Levels, row by row, with height and width.
@@ -16,8 +17,8 @@ pub struct GrayCrops {
 }
 
 impl GrayCrops {
-    /// Crops of `side` × `side` pixels in `levels` (2 to 256) levels, after photographs are reduced by the factor
-    /// `reduce`: luminance, means over boxes, level ⌊v · levels⌋.
+    /// Prepares crops of `side` × `side` pixels with `levels` (2 to 256) gray levels. Each photograph is converted to luminance, its sides
+    /// are reduced by the factor `reduce` (means over boxes), and it is quantized to ⌊v · levels⌋.
     ///
     /// # Errors
     ///
@@ -28,30 +29,30 @@ impl GrayCrops {
         levels: usize,
         reduce: usize,
     ) -> Result<Self, DataError> {
-        let too_small = |name: &str, height: usize, width: usize| {
-            DataError::Invalid(format!(
-                "{name}: {height} × {width} pixels, reduced by {reduce}, contain no crop of {side} × {side}; give larger \
-                 photographs, or lower `side` or `reduce`"
-            ))
-        };
+        let invalid = DataError::Invalid;
         if images.is_empty() {
-            return Err(too_small("the set without images", 0, 0));
+            return Err(invalid("no images to crop; give at least one photograph".to_owned()));
         }
         let photographs = images.iter().map(|image| {
             let (height, width) = (image.height / reduce.max(1), image.width / reduce.max(1));
             if height < side || width < side || side == 0 {
-                return Err(too_small(&image.name, image.height, image.width));
+                return Err(invalid(format!(
+                    "{}: {} × {} pixels, reduced by {reduce}, contain no crop of {side} × {side}; give larger photographs, \
+                     or lower `side` or `reduce`",
+                    image.name, image.height, image.width
+                )));
             }
-            let gray = image.luminance();
-            let gray = if reduce > 1 && height == width { gray.reduced(height)? } else { gray };
+            let gray = image.luminance().pixels;
+            let columns: Vec<f64> = along(&gray, &Axis::whole(image.width, width), 1);
+            let means: Vec<f64> = along(&columns, &Axis::whole(image.height, height), width);
             let top = levels.clamp(2, 256) - 1;
             let level = |v: &f64| ((v * (top + 1) as f64).floor().max(0.0) as usize).min(top) as u8;
-            Ok((gray.pixels.iter().map(level).collect(), gray.height, gray.width))
+            Ok((means.iter().map(level).collect(), height, width))
         });
         Ok(GrayCrops { photographs: photographs.collect::<Result<_, _>>()?, side })
     }
 
-    /// A crop at a random place of a random photograph, mirrored with probability ½.
+    /// A random crop of a random photograph, mirrored with probability ½.
     pub fn image(&self, rng: &mut ChaCha8Rng) -> Vec<u8> {
         let (levels, height, width) = &self.photographs[below(rng, self.photographs.len())];
         let top = below(rng, height - self.side + 1);
@@ -79,7 +80,7 @@ mod tests {
         Image { name: "ramp".into(), width, height, channels: 1, pixels }
     }
 
-    /// Would catch rows and columns exchanged, a level that is off by one, and crops that leave the image.
+    /// Catches exchanged rows and columns, levels that are off by one, and crops that leave the image.
     #[test]
     fn crops_are_parts_of_the_photograph_or_its_mirror_image() {
         let crops = GrayCrops::new(&[ramp(16, 16)], 5, 16, 1).unwrap();
@@ -103,10 +104,24 @@ mod tests {
         assert_eq!(crop, [0, 2, 4, 6, 8, 10, 12, 14]);
     }
 
+    /// Catches photographs that are cropped at full resolution because they are not square.
     #[test]
-    fn what_is_too_small_is_named() {
+    fn photographs_of_any_shape_are_reduced() {
+        let crops = GrayCrops::new(&[ramp(8, 16)], 4, 16, 2).unwrap();
+        let row = [0u8, 2, 4, 6, 8, 10, 12, 14];
+        assert_eq!(crops.photographs, [(row.repeat(4), 4, 8)]);
+        // The transposed image yields the transposed levels.
+        let upright =
+            Image { pixels: (0..128).map(|i| (i / 8) as f64 / 16.0).collect(), ..ramp(16, 8) };
+        let crops = GrayCrops::new(&[upright], 4, 16, 2).unwrap();
+        assert_eq!(crops.photographs, [(row.map(|level| [level; 4]).concat(), 8, 4)]);
+    }
+
+    #[test]
+    fn small_photographs_and_empty_sets_are_refused() {
         let message = GrayCrops::new(&[ramp(16, 9)], 5, 16, 2).unwrap_err().to_string();
         assert!(message.contains("ramp") && message.contains("16 × 9"), "{message}");
-        assert!(GrayCrops::new(&[], 5, 16, 1).is_err());
+        let message = GrayCrops::new(&[], 5, 16, 1).unwrap_err().to_string();
+        assert!(message.starts_with("no images to crop"), "{message}");
     }
 }

@@ -1,4 +1,4 @@
-//! Where data sets are looked for.
+//! The data directory.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::error::DataError;
 /// The environment variable that names the data directory.
 pub const ENVIRONMENT_VARIABLE: &str = "POSENC_DATA";
 
-/// The directory under which the manifest's paths are looked for.
+/// The directory that the manifest's paths are relative to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataDirectory {
     path: PathBuf,
@@ -76,12 +76,12 @@ mod tests {
         assert_eq!(resolve(Some(option.path()), set()), option.path());
         assert_eq!(resolve(None, set()), variable.path());
         assert_eq!(resolve(None, None), repository.join("data"));
-        // An empty variable counts as none, as shells make it easy to set one.
+        // An empty variable counts as unset, because shells make it easy to set one.
         assert_eq!(resolve(None, Some(OsString::new())), repository.join("data"));
     }
 
     #[test]
-    fn a_directory_that_was_asked_for_must_be_one() {
+    fn a_named_data_directory_must_exist() {
         let missing = Path::new("/nowhere/at/all");
         let by_option = DataDirectory::resolve_with(Some(missing), None, missing).unwrap_err();
         assert!(

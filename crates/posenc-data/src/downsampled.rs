@@ -1,5 +1,5 @@
-//! ImageNet downsampled to 64 × 64 (or another side), in the two public variants. Their filters differ, so numbers measured on
-//! one do not compare with numbers on the other.
+//! ImageNet downsampled to 64 × 64 (or another side), in the two public variants. Their filters differ, so results on one do not compare
+//! with results on the other.
 //!
 //! - [`Variant::Archives`] (Chrabaszcz et al. 2017): `train_data_batch_1.npz` … and `val_data.npz`, each with `data`, bytes
 //!   `(n, 3 side²)`: all of red row by row, then green, then blue. `labels` and `mean` are not read.
@@ -16,19 +16,19 @@ use crate::files::{file_name, files_in, has_ending};
 use crate::npz::{self, Element};
 use crate::picture::Picture;
 
-/// Most bytes of one archive's array: a tenth of ImageNet at 64 × 64 has 1.6 · 10⁹.
+/// Maximum size of an archive's array in bytes; a tenth of ImageNet at 64 × 64 has 1.6 · 10⁹.
 const MAX_ARCHIVE_BYTES: u64 = 1 << 32;
 
-/// Which images.
+/// A split of the images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
-    /// To train on.
+    /// For training.
     Training,
-    /// To measure on.
+    /// For evaluation.
     Validation,
 }
 
-/// How they are stored.
+/// How the images are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
     /// npz archives, box-filtered.
@@ -42,30 +42,29 @@ pub enum Variant {
 pub struct DownsampledImages {
     side: usize,
     variant: Variant,
-    /// Archives or pictures, by name (numbers by value).
+    /// Archives or pictures, sorted by name (numbers by value).
     files: Vec<PathBuf>,
-    /// Files of the folder that are no pictures.
+    /// Number of files in the folder that are not pictures.
     skipped: usize,
     place: Place,
-    /// Images of the file that is being read.
+    /// Pixels of the current file.
     open: Vec<u8>,
 }
 
-/// How far a round through all images has come.
+/// Position in a random pass over all images.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Place {
-    /// Files that were not yet taken.
+    /// Files that remain.
     left: Vec<usize>,
-    /// The file that is being read.
+    /// The current file.
     file: Option<usize>,
-    /// Its images that were not yet taken.
+    /// Images of the current file that remain.
     images: Vec<usize>,
 }
 
 impl DownsampledImages {
-    /// Finds the images of `side` × `side` pixels of a split in `folder`. Where both variants are there, archives are
-    /// taken.
+    /// Finds the images of `side` × `side` pixels of a split in `folder`. If both variants exist, archives are used.
     ///
     /// # Errors
     /// When the folder holds neither, or cannot be read.
@@ -102,7 +101,7 @@ impl DownsampledImages {
         Ok(DownsampledImages { side, variant, files, skipped, place, open })
     }
 
-    /// How they are stored.
+    /// How the images are stored.
     #[must_use]
     pub fn variant(&self) -> Variant {
         self.variant
@@ -114,7 +113,7 @@ impl DownsampledImages {
         self.files.len()
     }
 
-    /// Files in the folder of pictures that are none, and are passed over.
+    /// Number of skipped files in the folder of pictures, which are not pictures.
     #[must_use]
     pub fn skipped(&self) -> usize {
         self.skipped
@@ -124,9 +123,8 @@ impl DownsampledImages {
         3 * self.side * self.side
     }
 
-    /// The next `count` images in a random order, each row by row with red, green and blue of a pixel next to
-    /// each other. Every image of a file is taken before the next file's, and every file before the first comes
-    /// again; one archive is in memory at a time.
+    /// The next `count` images in random order, each as interleaved RGB bytes, row by row. All images of a file come before those of the
+    /// next file, and all files before the first repeats. Only one archive is in memory at a time.
     ///
     /// # Errors
     /// When a file cannot be read, is damaged, or holds other sizes; the message names it.
@@ -151,13 +149,13 @@ impl DownsampledImages {
         Ok(images)
     }
 
-    /// How far the round has come.
+    /// The current position.
     #[must_use]
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Goes on from a place of the same files; `false`, and as it was, if it is not of these.
+    /// Resumes from a position in the same files. Returns `false`, without any change, if the position does not fit these files.
     ///
     /// # Errors
     /// As [`DownsampledImages::batch`].
@@ -193,7 +191,7 @@ impl DownsampledImages {
         Ok(images)
     }
 
-    /// All images of a file, colors of a pixel next to each other.
+    /// All images of a file as interleaved RGB bytes.
     fn read(&self, path: &Path) -> Result<Vec<u8>, DataError> {
         match self.variant {
             Variant::Archives => self.read_archive(path),

@@ -1,14 +1,14 @@
-//! What can go wrong with data that a user can change.
+//! Errors in data that a user can fix.
 //!
-//! Every message says what is wrong and where, what is allowed, and what to do about it.
+//! Every message states the error, its place, the allowed values, and how to fix it.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-/// The image formats that are read, as messages name them.
+/// Supported image formats, as named in messages.
 pub(crate) const FORMATS: &str = "PNG, JPEG or TIFF";
 
-/// What a person does to get video support.
+/// Instructions for getting video support.
 pub const VIDEO_CURE: &str = "to read video files, install FFmpeg's development files (apt-get install libavcodec-dev \
      libavformat-dev libavutil-dev libavfilter-dev libavdevice-dev libswresample-dev libswscale-dev pkg-config \
      libclang-dev clang) and start again through cargo xtask";
@@ -19,10 +19,10 @@ pub const VIDEO_CURE: &str = "to read video files, install FFmpeg's development 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
-    /// A file that was asked for is not there.
-    #[error("{}: there is no such {what}; check the path", path.display())]
+    /// A requested file does not exist.
+    #[error("{}: {what} not found; check the path", path.display())]
     NotFound {
-        /// Path that was looked for.
+        /// The missing path.
         path: PathBuf,
         /// "file" or "folder".
         what: &'static str,
@@ -59,17 +59,17 @@ pub enum DataError {
         reason: String,
     },
 
-    /// A folder holds nothing of what is looked for.
+    /// A folder contains no file of the expected kind.
     #[error("{0}")]
     EmptyFolder(String),
 
-    /// Anything else: where and what is wrong, what is allowed, what to do.
+    /// Any other error. The message states the place, the error, the allowed values and the remedy.
     #[error("{0}")]
     Invalid(String),
 }
 
 impl DataError {
-    /// Turns an operating-system error on `path` into one that says whether the file is missing.
+    /// Converts an I/O error on `path`; a missing file becomes [`DataError::NotFound`].
     pub(crate) fn io(path: &Path, what: &'static str, source: std::io::Error) -> Self {
         match source.kind() {
             std::io::ErrorKind::NotFound => DataError::NotFound { path: path.to_owned(), what },
@@ -96,7 +96,7 @@ impl DataError {
         Self::at(path, format_args!("{entry}{reason}; correct the entry, or fetch the file again"))
     }
 
-    /// An array has another shape than the data set's.
+    /// An array does not have the required shape.
     pub(crate) fn shape(path: &Path, key: &str, found: &[u64], required: impl Display) -> Self {
         let axes: Vec<String> = found.iter().map(u64::to_string).collect();
         let found = axes.join(", ");
@@ -106,7 +106,7 @@ impl DataError {
         )
     }
 
-    /// Something announces more memory than is granted.
+    /// Something announces more bytes than allowed.
     pub(crate) fn too_large(
         path: &Path,
         what: impl Display,
@@ -123,7 +123,7 @@ impl DataError {
         )
     }
 
-    /// A folder of files lacks one that its format asks for.
+    /// A folder lacks a file that its format requires.
     pub(crate) fn missing(folder: &Path, wanted: impl Display, hint: impl Display) -> Self {
         Self::at(folder, format_args!("no {wanted}; {hint}"))
     }

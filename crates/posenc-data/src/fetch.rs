@@ -1,7 +1,7 @@
 //! Downloads of files that the manifest lists: the work of `data fetch`.
 //!
-//! curl transfers each file to `DIRECTORY/.fetch/PATH.part`, where an interrupted transfer resumes. The files of a set get their
-//! places together, after all of them have been verified. A file that is already there is never replaced.
+//! curl transfers each file to `DIRECTORY/.fetch/PATH.part`, where an interrupted transfer resumes. The files of a set move to their final
+//! paths together, after all of them have been verified. Existing files are never replaced.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -17,11 +17,11 @@ use crate::error::DataError;
 
 /// The folder of partial files in the data directory.
 const STAGING: &str = ".fetch";
-/// Transfers of one file that resume, or start over, in one run.
+/// Maximum number of times that the transfer of a file resumes or restarts in one run.
 const MOST_RETRIES: usize = 5;
-/// Longest address, in bytes.
+/// Maximum length of an address in bytes.
 const LONGEST_URL: usize = 2000;
-/// Longest message of curl that is read, in bytes.
+/// Maximum length in bytes of a message of curl that is read.
 const LONGEST_MESSAGE: u64 = 1 << 14;
 /// Exit codes of curl after which a transfer may resume: partial file, time limit, empty reply, failed send or receive,
 /// stream error.
@@ -103,7 +103,7 @@ pub fn check_url(url: &str) -> Result<(), String> {
 /// Downloads files into a data directory.
 #[derive(Debug)]
 pub struct Fetcher<'a> {
-    /// Where files go.
+    /// Target directory.
     pub directory: &'a DataDirectory,
     /// Base address that replaces those of the manifest; the path of a file is appended.
     pub mirror: Option<&'a str>,
@@ -116,7 +116,7 @@ enum Transfer {
     Complete,
     /// The server cannot resume.
     NotResumable,
-    /// More may follow; the reason is for a message.
+    /// The transfer may resume; the reason is for a message.
     Interrupted(String),
 }
 
@@ -132,10 +132,10 @@ impl Fetcher<'_> {
         }
     }
 
-    /// The files that are not there yet.
+    /// The files that do not exist yet.
     ///
     /// # Errors
-    /// A file that is there and has another checksum, or cannot be read.
+    /// An existing file has another checksum or cannot be read.
     pub fn missing<'f>(&self, files: &'f [RemoteFile]) -> Result<Vec<&'f RemoteFile>, DataError> {
         let mut missing = Vec::new();
         for file in files {
@@ -159,8 +159,8 @@ impl Fetcher<'_> {
         Ok(missing)
     }
 
-    /// Downloads the files that are missing, verifies them and gives them their places: all of them or none. Returns the new
-    /// files. `progress` gets each file with its bytes so far.
+    /// Downloads the missing files, verifies them and moves them to their final paths, all of them or none. Returns the new files.
+    /// `progress` receives each file with its bytes so far.
     ///
     /// # Errors
     /// Those of [`Fetcher::missing`]; a file without an address; another process that downloads into the directory; a
@@ -212,7 +212,7 @@ impl Fetcher<'_> {
         Ok(missing)
     }
 
-    /// Copies a verified file next to its place, which may be on another file system.
+    /// Copies a verified file next to its final path, which may be on another file system.
     fn prepare(&self, part: &Path, file: &RemoteFile) -> Result<Prepared, DataError> {
         let target = self.directory.path().join(&file.path);
         let copied = posenc_files::open(part).and_then(|mut part| {
@@ -221,7 +221,7 @@ impl Fetcher<'_> {
         copied.map_err(|error| DataError::unwritable(&target, error))
     }
 
-    /// Completes a partial file and compares its checksum. What fails is removed.
+    /// Completes a partial file and verifies its checksum. A file that fails is removed.
     fn download_verified(
         &self,
         file: &RemoteFile,
@@ -242,7 +242,7 @@ impl Fetcher<'_> {
                 return Ok(());
             }
             posenc_files::remove(part).map_err(|error| DataError::unwritable(part, error))?;
-            // The beginning may be that of another version.
+            // A resumed file may begin with another version, so it is downloaded once more.
             if !resumed {
                 return Err(DataError::Invalid(format!(
                     "{address}: the file has SHA-256 {found}, but the manifest has {}; the download was discarded: try \
@@ -317,7 +317,7 @@ impl Fetcher<'_> {
         let fail = |reason: String| DataError::Invalid(format!("{address}: {reason}"));
         let patience = self.patience.as_secs().max(1).to_string();
         let mut command = Command::new("curl");
-        // Without the user's curlrc, which may name other files or print more.
+        // `--disable` ignores the user's curlrc, which may name other files or print more.
         let fixed = "--disable --silent --show-error --fail --location --globoff --no-buffer --max-redirs 5 \
                      --proto =http,https --proto-redir =http,https --speed-limit 1";
         command.args(fixed.split(' '));
@@ -343,7 +343,7 @@ impl Fetcher<'_> {
         }
         let mut message = Vec::new();
         if let Some(pipe) = child.stderr.take() {
-            // What cannot be read is missing in the message only.
+            // A read error only shortens the message.
             let _ = pipe.take(LONGEST_MESSAGE).read_to_end(&mut message);
         }
         let status = child.wait().map_err(|error| fail(format!("curl was lost ({error})")))?;
@@ -367,7 +367,7 @@ impl Fetcher<'_> {
         let (message, answer) = message.rsplit_once("status ").unwrap_or((&message, "unknown"));
         match status.code() {
             Some(0) => Ok(Transfer::Complete),
-            // There is nothing after what is there; versions of curl disagree whether that is an error.
+            // The file is already complete. Versions of curl disagree whether this is an error.
             Some(22) if resumes && answer.trim() == "416" => Ok(Transfer::Complete),
             Some(33) => Ok(Transfer::NotResumable),
             Some(28) => Ok(Transfer::Interrupted(format!("no data arrived for {patience} s"))),
@@ -418,7 +418,7 @@ fn copy(
     }
 }
 
-/// Empties a file; its length is 0.
+/// Truncates a file and returns its new length, 0.
 fn restart(out: &mut File) -> std::io::Result<u64> {
     out.set_len(0)?;
     out.seek(SeekFrom::Start(0))
@@ -430,14 +430,14 @@ fn part_of(staging: &Path, file: &RemoteFile) -> PathBuf {
     path.into()
 }
 
-/// Removes the folders of a relative path that are empty.
+/// Removes the empty folders of a relative path.
 fn remove_empty_parents(root: &Path, path: &Path) {
     for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
         posenc_files::remove_empty_folder(&root.join(folder));
     }
 }
 
-/// A relative path as the end of an address, each part after a slash.
+/// A relative path, percent-encoded, with a slash before each part.
 fn encoded(path: &Path) -> String {
     let mut text = String::new();
     for part in path.components() {
@@ -459,7 +459,7 @@ mod tests {
 
     /// Catches an address that makes curl read a file or another option, and a name that changes the address.
     #[test]
-    fn addresses_are_those_of_the_web() {
+    fn addresses_are_http_or_https() {
         for good in [
             "http://localhost:80/a",
             "https://a.org/b?c=%20",

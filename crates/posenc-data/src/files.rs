@@ -1,4 +1,4 @@
-//! Sets of files that a protocol reads by itself: text, annotations, archives too large to be loaded whole.
+//! Sets of files that a protocol reads directly: text, annotations, archives too large to be loaded whole.
 
 use std::fmt::Write as _;
 use std::path::{Component, Path, PathBuf};
@@ -13,16 +13,16 @@ use crate::error::DataError;
 use crate::fetch::Download;
 use crate::source::{Origin, compared};
 
-/// Most files of a set without a checksum of its own that are listed: more than all of ImageNet.
+/// Maximum number of files that are listed in a set without a published checksum, more than in ImageNet.
 const MOST_FILES: usize = 2_000_000;
 
-/// Longest path in a file, in bytes; systems allow about 4,000.
+/// Maximum length in bytes of a path that a file names; systems allow about 4,000.
 const LONGEST_PATH: usize = 1000;
 
-/// Longest place that a message names, in characters; of longer ones the middle is left out.
+/// Maximum length, in characters, of an entry's path in a message; the middle of longer ones is left out.
 const LONGEST_PLACE: usize = 160;
 
-/// What a set of files holds; decides which reader takes it.
+/// Content of a set of files, which selects its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
@@ -47,7 +47,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// In words.
+    /// Name for messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -69,17 +69,17 @@ impl Format {
 pub struct FileSet {
     /// Name: small letters, digits and hyphens.
     pub id: String,
-    /// One line for a person.
+    /// Title in one line.
     pub title: String,
     /// License of the data.
     pub license: String,
     /// Author and address.
     pub origin: String,
-    /// What it holds.
+    /// Content of the files.
     pub format: Format,
-    /// Relative paths of the folder; the first that exists is taken.
+    /// Relative paths of the folder; the first that exists is used.
     pub any_of: Vec<PathBuf>,
-    /// SHA-256 of what `sha256sum *` prints in the folder; none where nobody has published one.
+    /// SHA-256 of the output of `sha256sum *` in the folder; `None` if no checksum is published.
     pub sha256: Option<String>,
     /// How its files can be obtained.
     pub download: Download,
@@ -89,26 +89,26 @@ pub struct FileSet {
     pub used_by: Vec<String>,
 }
 
-/// What identifies the files of a set.
+/// Identity of the files of a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileIdentity {
-    /// The set's name for the paper's own data, else with `substitute:`, `other:` or `unverified:` before it.
+    /// The set's name for the paper's own data, else the name with the prefix `substitute:`, `other:` or `unverified:`.
     pub label: String,
-    /// Where they come from; [`Origin::User`] for files that nothing can be compared with.
+    /// Where the files come from; [`Origin::User`] if there is no checksum to compare with.
     pub origin: Origin,
     /// Changes whenever the files do.
     pub sha256: String,
     /// The folder.
     pub folder: PathBuf,
-    /// What a person should know, one sentence each.
+    /// Warnings, one sentence each.
     pub warnings: Vec<String>,
 }
 
 impl FileSet {
-    /// Looks for the set in a data directory; `None` if it is not there.
+    /// Looks for the set in a data directory; `None` if it is missing.
     ///
     /// # Errors
-    /// When what lies there cannot be read.
+    /// When the files cannot be read.
     pub fn find(&self, directory: &DataDirectory) -> Result<Option<FileIdentity>, DataError> {
         let Some(folder) = self.folder(directory) else {
             return Ok(None);
@@ -121,7 +121,7 @@ impl FileSet {
                 folder.display()
             ));
             let sha256 = match self.format {
-                // Two trainings leave files of one name and size.
+                // Weights of two trainings may have the same file name and size.
                 Format::Weights | Format::WordVectors => of_content(&folder)?,
                 _ => of_names(&folder)?,
             };
@@ -136,13 +136,13 @@ impl FileSet {
         Ok(Some(FileIdentity { label, origin, sha256, folder, warnings }))
     }
 
-    /// The first of the paths at which something lies.
+    /// The first path that is a folder.
     pub(crate) fn folder(&self, directory: &DataDirectory) -> Option<PathBuf> {
         let mut paths = self.any_of.iter().map(|path| directory.path().join(path));
         paths.find(|path| path.is_dir())
     }
 
-    /// One sentence for a person who lacks the set.
+    /// A sentence about where to get the missing set.
     #[must_use]
     pub fn absence(&self, directory: &DataDirectory) -> String {
         let paths: Vec<String> = self.any_of.iter().map(|p| p.display().to_string()).collect();
@@ -156,7 +156,7 @@ impl FileSet {
     }
 }
 
-/// The whole of a regular file of at most `limit` bytes.
+/// Reads a regular file of at most `limit` bytes.
 pub(crate) fn read_whole(path: &Path, what: &str, limit: u64) -> Result<Vec<u8>, DataError> {
     posenc_files::read(path, limit).map_err(|error| match error {
         ReadError::Io(error) => DataError::io(path, "file", error),
@@ -164,8 +164,7 @@ pub(crate) fn read_whole(path: &Path, what: &str, limit: u64) -> Result<Vec<u8>,
     })
 }
 
-/// Parses JSON as `T`. `entry` names its entry in the file, with a separator from the path inside it; `hint` ends the message
-/// about an error.
+/// Parses JSON as `T`. In messages, `entry` and its separator precede the path inside the JSON, and `hint` follows the error.
 pub(crate) fn from_json<T: DeserializeOwned>(
     path: &Path,
     entry: &str,
@@ -199,8 +198,8 @@ fn shortened(place: &str) -> String {
     format!("{first}…{last}")
 }
 
-/// A path that a file names, as one that stays below the folder it is looked for in; else why it does not. What it is does not
-/// depend on the system: neither backslashes nor drives.
+/// Checks that a path that a file names stays below its folder, or returns why not. The result does not depend on the operating system:
+/// backslashes and drives are rejected.
 pub(crate) fn inside(path: &str) -> Result<PathBuf, String> {
     let relative = PathBuf::from(path);
     let is_below = relative.components().all(|part| matches!(part, Component::Normal(_)));
@@ -209,15 +208,15 @@ pub(crate) fn inside(path: &str) -> Result<PathBuf, String> {
     match is_below && is_plain && !path.is_empty() && path.len() <= LONGEST_PATH {
         true => Ok(relative),
         false => Err(format!(
-            "path '{}' leads out of the folder, or does so on some system; allowed: at most {LONGEST_PATH} bytes, names with \
-             `/` between, without '..', backslashes, drives and control characters",
+            "path '{}' may lead out of the folder; allowed: names separated by `/`, at most {LONGEST_PATH} bytes, without \
+             '..', backslashes, drives and control characters",
             path.escape_debug()
         )),
     }
 }
 
-/// What lies directly inside a folder, by name; hidden files and folders are passed over, such as the "._photo.jpg" that some
-/// systems leave next to photo.jpg.
+/// Files and folders directly inside a folder, sorted by name. Hidden ones are skipped, such as the "._photo.jpg" that some systems leave
+/// next to photo.jpg.
 pub(crate) fn paths_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     let unreadable = |source| DataError::io(folder, "folder", source);
     let mut paths = Vec::new();
@@ -231,7 +230,7 @@ pub(crate) fn paths_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     Ok(paths)
 }
 
-/// The files among [`paths_in`]. Follows links: data often lie elsewhere.
+/// The files among [`paths_in`]. Follows links, because data are often stored elsewhere.
 pub(crate) fn files_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     Ok(paths_in(folder)?.into_iter().filter(|path| path.is_file()).collect())
 }
@@ -245,12 +244,12 @@ pub(crate) fn file_name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Checksum over the files directly inside a folder.
+/// Checksum of the files directly inside a folder.
 fn of_content(folder: &Path) -> Result<String, DataError> {
     digest::of_list(&files_in(folder)?)
 }
 
-/// Checksum over names and sizes in a folder and its folders.
+/// Checksum of the names and sizes of all files below a folder.
 fn of_names(folder: &Path) -> Result<String, DataError> {
     let mut text = String::new();
     let mut folders = vec![folder.to_owned()];
@@ -269,7 +268,7 @@ fn of_names(folder: &Path) -> Result<String, DataError> {
         let mut inner = Vec::new();
         for entry in std::fs::read_dir(&next).map_err(unreadable)? {
             let entry = entry.map_err(unreadable)?;
-            // Links to folders are not followed: they may lead round in a circle.
+            // Links to folders are not followed, because they may form cycles.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 inner.push(entry.path());
             }
@@ -312,7 +311,7 @@ mod tests {
             "a\nb",
         ] {
             let message = inside(bad).unwrap_err();
-            assert!(message.contains("leads out of the folder"), "{bad}");
+            assert!(message.contains("may lead out of the folder"), "{bad}");
         }
         assert!(inside(&"a".repeat(1001)).is_err());
     }

@@ -13,19 +13,18 @@ use crate::npz::{self, Element, RawArray};
 use crate::picture::{self, Picture};
 use crate::video;
 
-/// Endings of video files, as far as folders are searched for them; a file that is named itself may
-/// have any.
+/// Extensions of video files in a folder. A file that is named itself may have any extension.
 const VIDEO_ENDINGS: [&str; 13] =
     ["mp4", "m4v", "mov", "mkv", "webm", "avi", "mpg", "mpeg", "ogv", "wmv", "flv", "y4m", "gif"];
 
-/// Most clips of an array, as many as a set may have: a byte may be a clip of one voxel, and each clip takes a hundred.
+/// Maximum number of clips in an array, as in a set. A clip of one voxel has one byte in the file, but takes about a hundred in memory.
 const MOST_CLIPS: usize = 10_000;
 
-/// The frames of one clip, before any of them is read.
+/// The frames of one clip, not yet decoded.
 #[derive(Debug, Clone)]
 pub(crate) enum Footage {
     Video(PathBuf),
-    /// Image files in their order.
+    /// Image files in order.
     Frames {
         /// Their folder.
         folder: PathBuf,
@@ -66,13 +65,13 @@ impl Footage {
         }
     }
 
-    /// Whether it takes a build with video support to read it.
+    /// Whether reading it requires a build with video support.
     pub(crate) fn needs_video(&self) -> bool {
         matches!(self, Footage::Video(_))
     }
 
-    /// SHA-256 of what the frames follow from. Of a video these are the bytes of the file: decoded
-    /// pixels may differ between versions of FFmpeg.
+    /// SHA-256 of the data that the frames are decoded from. For a video these are the bytes of the file, because decoded pixels may differ
+    /// between versions of FFmpeg.
     pub(crate) fn sha256(&self) -> Result<String, DataError> {
         match self {
             Footage::Video(path) => digest::of_file(path),
@@ -84,7 +83,7 @@ impl Footage {
         }
     }
 
-    /// The frames, each decoded when it is asked for.
+    /// The frames, decoded on demand.
     pub(crate) fn frames(&self) -> Result<Frames<'_>, DataError> {
         match self {
             Footage::Video(path) => video::frames(path),
@@ -124,7 +123,7 @@ impl Slice {
             None => Ok(values),
             Some(&value) => {
                 let message = format!(
-                    "array '{}' holds the value {value}, but pixels as 32-bit numbers lie in [0, 1]; divide by the \
+                    "array '{}' contains the value {value}, but pixels as 32-bit numbers lie in [0, 1]; divide by the \
                      largest value, or save 0 to 255 with .astype('uint8')",
                     self.key
                 );
@@ -151,7 +150,7 @@ pub(crate) fn at(path: &Path) -> Result<Vec<Footage>, DataError> {
         (last, _) => {
             keys.extend(last);
             let message = format!(
-                "the archive holds {}, but one array is expected, (frames, height, width, 3) or (clips, frames, height, \
+                "the archive contains {}, but one array is expected, (frames, height, width, 3) or (clips, frames, height, \
                  width, 3); save that one alone: numpy.savez(FILE, clip=array)",
                 error::list(&keys, "no arrays")
             );
@@ -164,7 +163,7 @@ pub(crate) fn at(path: &Path) -> Result<Vec<Footage>, DataError> {
 pub(crate) fn in_array(path: &Path, key: &str) -> Result<(String, Vec<Footage>), DataError> {
     let array =
         npz::read_within(path, key, &[Element::Byte, Element::Float], npz::MAX_ARRAY_BYTES)?;
-    // No axis is longer than the array has bytes, so that none is cut here.
+    // No axis is longer than the array has bytes, so the casts do not truncate.
     let axes: Vec<usize> = array.shape.iter().map(|&axis| axis as usize).collect();
     let (n_clips, shape) = match axes[..] {
         [n, frames, height, width, channels] => (n, [frames, height, width, channels]),
@@ -203,7 +202,7 @@ fn in_folder(folder: &Path) -> Result<Vec<Footage>, DataError> {
     }
     match clips.is_empty() {
         true => Err(DataError::EmptyFolder(format!(
-            "{}: the folder holds no clips; put video files into it (such as mp4), folders of frames ({FORMATS}), or the \
+            "{}: the folder contains no clips; put video files into it (such as mp4), folders of frames ({FORMATS}), or the \
              frames of one clip",
             folder.display()
         ))),

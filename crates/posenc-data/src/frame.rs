@@ -1,4 +1,4 @@
-//! One frame of a clip on its way from a file, and what a clip is made of.
+//! Frames of a clip as read from a file, and the preparation of clips from them.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -7,20 +7,21 @@ use crate::clip::Clip;
 use crate::error::DataError;
 use crate::reduce::{self, Axis};
 
-/// Most bytes that a clip may take in memory: 1 GiB, forty clips of the papers.
+/// Maximum size of a clip in memory: 1 GiB, forty clips of the papers.
 pub const MAX_CLIP_BYTES: u64 = 1 << 30;
-/// Most frames that are taken of a clip: as many as the papers take.
+/// Maximum number of frames of a clip, as in the papers.
 pub const MAX_FRAMES: usize = 256;
 
-/// Most pixels of a frame: a little more than 8K. Frames are averaged in double precision, and FFmpeg holds up to twenty at once.
+/// Maximum number of pixels of a frame, slightly more than 8K. Frames are averaged in double precision, and FFmpeg holds up to twenty at a
+/// time.
 pub(crate) const MAX_FRAME_PIXELS: u64 = 36 << 20;
 
-/// Values as the file holds them.
+/// Values as stored in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Samples {
-    /// 0 to 255 stand for 0 to 1.
+    /// 0 to 255 map to 0 to 1.
     Bytes(Vec<u8>),
-    /// 0 to 65535 stand for 0 to 1.
+    /// 0 to 65535 map to 0 to 1.
     Words(Vec<u16>),
     /// In [0, 1].
     Floats(Vec<f32>),
@@ -35,7 +36,7 @@ pub(crate) struct Frame {
     pub samples: Samples,
 }
 
-/// Frames one after the other, each read when it is asked for.
+/// Frames in order, each read on demand.
 pub(crate) type Frames<'a> = Box<dyn Iterator<Item = Result<Frame, DataError>> + 'a>;
 
 impl Frame {
@@ -47,7 +48,7 @@ impl Frame {
         format!("{width}×{height} {}", if channels == 1 { "gray" } else { "RGB" })
     }
 
-    /// The averages that two axes keep, as values in [0, 1].
+    /// Averages the frame along both axes; values are in [0, 1].
     fn averaged(&self, rows: &Axis, columns: &Axis) -> Vec<f32> {
         match &self.samples {
             Samples::Bytes(values) => self.averages(values, rows, columns, 255.0),
@@ -63,21 +64,21 @@ impl Frame {
         columns: &Axis,
         white: f64,
     ) -> Vec<f32> {
-        // Rows first: they are long, and often only half of them are kept.
+        // Rows first, because they are long and often only half of them are kept.
         let fewer: Vec<f64> = reduce::along(values, rows, self.width * self.channels);
         let means: Vec<f64> = reduce::along(&fewer, columns, self.channels);
         means.iter().map(|mean| (mean / white) as f32).collect()
     }
 }
 
-/// What a clip must become.
+/// A request for a clip.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClipRequest<'a> {
     /// The file or folder, for messages.
     pub path: &'a Path,
     /// Name that the clip gets.
     pub name: &'a str,
-    /// What it is for, such as "data set 'video-clips'".
+    /// Purpose of the clip, such as "data set 'video-clips'".
     pub purpose: &'a str,
 }
 
@@ -147,7 +148,7 @@ impl ClipRequest<'_> {
             }
             kept.push_back(frame.averaged(rows, columns));
             n_read += 1;
-            // What lies before the middle of those read lies before the middle of any more.
+            // Frames before the middle of those read so far are also before the middle of a longer clip.
             while n_passed < n_read.saturating_sub(n_frames) / 2 {
                 kept.pop_front();
                 n_passed += 1;
@@ -166,7 +167,7 @@ impl ClipRequest<'_> {
         }
         if width.min(height) < 2 * side {
             notes.push(format!(
-                "{}: frames of {width}×{height} pixels; sides below {} are cut to the middle {side} without resizing",
+                "{}: frames of {width}×{height} pixels; sides below {} are cropped to the central {side} without resizing",
                 self.path.display(),
                 2 * side
             ));
@@ -182,14 +183,13 @@ impl ClipRequest<'_> {
         Ok((clip, notes))
     }
 
-    /// A clip of the whole frames, or of the cube of `size` voxels that they are reduced to: the
-    /// square in the middle of each frame and all frames, averaged over boxes. Without a size an
-    /// odd last frame, row or column is left out. At most [`MAX_FRAMES`] frames are taken. The
-    /// second value says what was changed.
+    /// Prepares a clip from whole frames. With a `size`, the central square of each frame and all frames are averaged over boxes to a cube
+    /// of side `size`. Without a size, an odd last frame, row or column is left out. At most [`MAX_FRAMES`] frames are used. The second
+    /// value describes the changes.
     ///
     /// # Errors
-    /// When frames are fewer, or sides shorter, than `size` (or than 2), when the frames differ
-    /// in size, or when the clip would take more than [`MAX_CLIP_BYTES`].
+    /// When there are fewer frames or shorter sides than `size` (or than 2), when the frames differ in size, or when the clip would take
+    /// more than [`MAX_CLIP_BYTES`].
     pub(crate) fn whole(
         &self,
         frames: Frames<'_>,
@@ -253,8 +253,8 @@ impl ClipRequest<'_> {
         let new_frames = size.unwrap_or(n_frames - n_frames % 2);
         if (new_frames, new_height, new_width) != (n_frames, height, width) {
             let how = match size {
-                Some(_) => "cut to the square in the middle and averaged to",
-                None => "even numbers are needed, the last is left out:",
+                Some(_) => "cropped to the central square and averaged to",
+                None => "odd last frames, rows and columns dropped:",
             };
             notes.push(format!(
                 "{file}: {n_frames} frames of {width}×{height} pixels, {how} {new_frames} of {new_width}×{new_height}"
@@ -280,7 +280,7 @@ impl ClipRequest<'_> {
     }
 }
 
-/// `n` samples resized to 2 `side`, if there are as many, and cut to the middle `side`.
+/// Resizes `n` samples to 2 `side`, if there are as many, and keeps the middle `side`.
 fn middle(n: usize, side: usize) -> Axis {
     let resized = n.min(2 * side);
     let start = (resized - side) / 2;
@@ -306,7 +306,7 @@ mod tests {
         ClipRequest { path: Path::new("a.mp4"), name: "a.mp4", purpose: "the test" }
     }
 
-    /// Gray frames whose value is the frame's number, `1/255` for each.
+    /// Gray frames; frame t has the value t/255.
     fn counting(n: usize, width: usize, height: usize) -> Frames<'static> {
         Box::new((0..n).map(move |t| {
             let samples = Samples::Bytes(vec![t as u8; width * height]);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_frames_of_twice_as_many_are_taken() {
+    fn the_middle_of_twice_as_many_frames_is_used() {
         for (n, expected) in [(8, 2..6), (100, 2..6), (7, 1..5), (6, 1..5), (5, 0..4), (4, 0..4)] {
             let (clip, notes) = target().middle_cube(counting(n, 8, 8), 4, 4).unwrap();
             assert_eq!(numbers(&clip), expected.collect::<Vec<u8>>(), "of {n}");
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn long_clips_stop_at_the_limit_and_say_so() {
+    fn long_clips_are_cut_at_the_limit_with_a_warning() {
         let (clip, notes) = target().whole(counting(MAX_FRAMES + 1, 2, 2), None).unwrap();
         assert_eq!(clip.frames, MAX_FRAMES);
         assert!(notes[0].contains("first 256"), "{notes:?}");

@@ -54,7 +54,7 @@ impl Image {
         Image { name: self.name.clone(), channels: 1, pixels, ..*self }
     }
 
-    /// As an image of three channels; a gray value is repeated.
+    /// Converts the image to three channels; gray values are repeated.
     #[must_use]
     pub fn rgb(&self) -> Image {
         if self.channels == 3 {
@@ -64,12 +64,11 @@ impl Image {
         Image { name: self.name.clone(), channels: 3, pixels, ..*self }
     }
 
-    /// The image of `side` × `side` pixels that are means over boxes of this one, exact for whole
-    /// factors. An image that is not square is squeezed: cut it first to keep its proportions.
+    /// Reduces the image to `side` × `side` pixels by averaging over boxes, exactly for integer factors. An image that is not square is
+    /// distorted: crop it first to keep its proportions.
     ///
     /// # Errors
-    /// When `side` is zero or more than the rows or columns there are: enlarging would make a
-    /// signal smoother than any real one.
+    /// When `side` is zero or exceeds the number of rows or columns. Enlarging would make a signal smoother than any real one.
     pub fn reduced(&self, side: usize) -> Result<Image, DataError> {
         let lengths = [self.height, self.width];
         let pixels = reduce::to_side(&self.name, &self.pixels, &lengths, self.channels, side)?;
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn half_the_side_takes_the_means_of_four_pixels() {
+    fn halving_the_side_averages_four_pixels() {
         let pixels = (0..16).flat_map(|i| [f64::from(i), -f64::from(i)]).collect();
         let image = Image { width: 4, height: 4, channels: 2, pixels, ..example() };
         let half = image.reduced(2).unwrap();

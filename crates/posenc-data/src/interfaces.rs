@@ -1,16 +1,15 @@
 //! User interfaces: screens as trees or lists of boxes, with words.
 //!
 //! - [`ViewHierarchy`]: a screen of RICO (Deka et al. 2017), a file `combined/<screen>.json`;
-//! - [`WidgetCaptions`]: what people call the widgets of these screens (Li et al. 2020), `widget_captions.csv` and
+//! - [`WidgetCaptions`]: captions that people wrote for the widgets of these screens (Li et al. 2020), `widget_captions.csv` and
 //!   `split/{train,dev,test}.txt`;
 //! - [`WidgetScreens`]: both with the pixels of widgets, read screen by screen;
 //! - [`WordVectors`]: GloVe (Pennington et al. 2014), `glove.6B.300d.txt`, for a [`CaptionVocabulary`];
 //! - [`LabelledScreens`]: boxes of icons and what they mean, RICO Semantics (Sunkara et al. 2022), `val.json`;
 //! - [`ReferringScreens`]: boxes and an expression that refers to one, UIBert (Bai et al. 2021), `dev.jsonl`.
 //!
-//! All boxes are [`Corners`] on 0 … 99. What the public code of widget captioning does (google-research,
-//! `widget_caption`) is followed, and said where not.
-//! Damage is an error that names file and entry; what is left out is counted.
+//! All boxes are [`Corners`] on 0 … 99. The readers follow the public code of widget captioning (google-research, `widget_caption`);
+//! comments state the differences. Damage is an error that names file and entry; skipped entries are counted.
 
 mod captions;
 mod hierarchy;
@@ -43,18 +42,18 @@ pub use write::write_widget_screens;
 use crate::error::DataError;
 use crate::files::read_whole;
 
-/// Coordinate of the right and the lower border of a screen; 0 is that of the left and the upper one. The public code
-/// cuts coordinates to whole numbers from 0 to this, here they stay real.
+/// Coordinate of the right and lower borders of a screen; the left and upper ones are at 0. The public code truncates coordinates to
+/// integers; here they stay real.
 pub const BORDER: f64 = 99.0;
 
-/// Left, top, right and bottom as the whole numbers from 0 to 99 that Embed-4D looks up. The numbers are cut off, not
-/// rounded; those outside of the screen are moved to its border.
+/// Left, top, right and bottom as integers from 0 to 99, which Embed-4D looks up. Values are clamped to the screen and truncated, not
+/// rounded.
 #[must_use]
 pub fn bins(corners: Corners) -> [usize; 4] {
     corners.map(|v| v.clamp(0.0, BORDER) as usize)
 }
 
-/// A box with coordinates on 0 … 1, or what is wrong with it.
+/// Converts a box with coordinates from 0 to 1, or returns what is wrong with it.
 fn from_unit(unit: Corners) -> Result<Corners, String> {
     let [left, top, right, bottom] = unit;
     let is_inside = unit.iter().all(|v| (0.0..=1.0).contains(v));

@@ -20,9 +20,9 @@ use crate::frame::MAX_CLIP_BYTES;
 use crate::generate::Generator;
 use crate::image::Image;
 
-/// Most bytes of a manifest, several times ours. What aliases can make of so little text is bounded by its square.
+/// Maximum size of a manifest in bytes, several times the actual size. Aliases can expand a text at most to the square of its size.
 const MAX_MANIFEST_BYTES: u64 = 1 << 17;
-/// Longest text or path of a manifest, in bytes; the longest has a tenth of that.
+/// Maximum length of a text or path in bytes, ten times the longest one in use.
 const MAX_TEXT_BYTES: usize = 5000;
 
 /// All data sets, in the order of the file.
@@ -38,7 +38,7 @@ pub struct Manifest {
 pub struct DataSet {
     /// Name: small letters, digits and hyphens.
     pub id: String,
-    /// One line for a person.
+    /// Title in one line.
     pub title: String,
     /// What a signal of the set is.
     pub kind: Kind,
@@ -52,7 +52,7 @@ pub struct DataSet {
     pub channels: Channels,
     /// Number of signals.
     pub count: usize,
-    /// Where it lies in the data directory.
+    /// Location in the data directory.
     pub layout: Layout,
     /// SHA-256 of the data. For images and arrays: of the stored elements, image by image or frame by frame, row by row,
     /// channels fastest. For a folder of video files: of the lines that `sha256sum` prints for them. Empty for a set that is
@@ -64,7 +64,7 @@ pub struct DataSet {
     pub substitutes_for: Option<String>,
     /// The items of the papers that use it, as `paper/item`.
     pub used_by: Vec<String>,
-    /// What is generated where it is absent.
+    /// Generator of the signals that replace a missing set.
     pub stand_in: Generator,
 }
 
@@ -91,7 +91,7 @@ impl Kind {
     }
 }
 
-/// Channels of a data set's images; what is loaded is converted to them.
+/// Channels of a data set's signals; loaded signals are converted to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Channels {
@@ -127,11 +127,10 @@ impl Channels {
     }
 }
 
-/// Where a data set lies; of several paths the first that exists is taken.
+/// Location of a data set; the first existing path is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
-    /// An array (count, size, size, channels) in an npz archive; of clips (count, frames, size,
-    /// size, channels).
+    /// An array (count, size, size, channels) in an npz archive; for clips (count, frames, size, size, channels).
     Npz {
         /// Name of the array.
         key: String,
@@ -153,7 +152,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// The relative paths at which the data may lie.
+    /// Relative paths at which the data may be.
     #[must_use]
     pub fn any_of(&self) -> &[PathBuf] {
         match self {
@@ -177,10 +176,10 @@ impl Manifest {
         Self::parse(&text, path)
     }
 
-    /// Parses a manifest; `path` is only named in messages.
+    /// Parses a manifest; `path` is used in messages only.
     ///
     /// # Errors
-    /// For anything that is not as the format says, with the line where it stands.
+    /// When the text violates the format; the message names the line.
     pub fn parse(text: &str, path: &Path) -> Result<Self, DataError> {
         let fail = |line: Option<usize>, reason: String| match line {
             Some(line) => DataError::at_line(path, line, reason),
@@ -190,7 +189,7 @@ impl Manifest {
             let message = format!("more than {MAX_MANIFEST_BYTES} bytes, the limit");
             return Err(fail(None, message));
         }
-        // libyaml takes a byte order mark for a document of its own.
+        // libyaml treats a byte order mark as a separate document.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if let Some((line, message)) = posenc_text::unreadable(text) {
             return Err(fail(Some(line), message));
@@ -199,7 +198,7 @@ impl Manifest {
         let wire: WireManifest = serde_yaml::from_str(text).map_err(|error| {
             let line = error.location().map(|location| location.line().clamp(1, last));
             let reason = error.to_string();
-            // The location is printed in front, once.
+            // The message starts with the location, so the one at the end is removed.
             let reason =
                 reason.rsplit_once(" at line ").map_or(reason.as_str(), |(reason, _)| reason);
             fail(line, reason.to_owned())
@@ -231,7 +230,7 @@ impl Manifest {
         Ok(Manifest { path: path.to_owned(), sets, file_sets })
     }
 
-    /// The sets of files that protocols read by themselves, in the order of the file.
+    /// The sets of files that protocols read directly, in the order of the file.
     #[must_use]
     pub fn file_sets(&self) -> &[FileSet] {
         &self.file_sets
@@ -367,7 +366,7 @@ fn paths(any_of: Vec<WirePath>, key: &str) -> Result<Vec<PathBuf>, String> {
     }
 }
 
-/// How the files of a set can be obtained. A file lies where the set is looked for, so that it is found afterwards.
+/// How the files of a set can be obtained. Every file must be below a path of `any_of`, so that the set is found afterwards.
 fn download(
     files: Vec<WireFile>,
     steps: Option<WireText>,
@@ -430,7 +429,7 @@ impl WireSet {
         let generator = self.stand_in.generator;
         if generator.makes() != kind.name() {
             return Err(format!(
-                "generator {} makes {}, but the set holds {}; {} does",
+                "generator {} makes {}, but the set contains {}; {} does",
                 generator.name(),
                 generator.makes(),
                 kind.name(),
@@ -497,8 +496,7 @@ impl WireLayout {
     }
 }
 
-/// Lets a scalar be checked while the parser still knows its line: an error of `#[serde(try_from)]`
-/// would be reported at the start of the data set.
+/// Checks a scalar while the parser still knows its line: an error of `#[serde(try_from)]` would be reported at the start of the data set.
 struct Checked<T>(PhantomData<T>);
 
 impl<T: TryFrom<String, Error = String>> Visitor<'_> for Checked<T> {
@@ -552,7 +550,7 @@ macro_rules! checked {
 
 checked!(WireId, WireSha256, WireDigits, WireUrl, WirePath, WireText);
 
-/// Text for people. An alias of three bytes may repeat it, so that its length has a limit.
+/// Free text. Its length is limited, because an alias of three bytes can repeat it.
 struct WireText(String);
 
 impl TryFrom<String> for WireText {

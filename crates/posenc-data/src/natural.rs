@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::files::file_name;
 
-/// Sorts paths by their last component; digits that stand together count as one number.
+/// Sorts paths by their last component; consecutive digits count as one number.
 pub(crate) fn sort(paths: &mut [PathBuf]) {
     paths.sort_by(|a, b| compare(&file_name(a), &file_name(b)).then_with(|| a.cmp(b)));
 }
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_count_as_numbers() {
+    fn names_are_sorted_by_their_numbers() {
         let sorted = |names: &[&str]| -> Vec<String> {
             let mut paths: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
             sort(&mut paths);

@@ -1,9 +1,8 @@
 //! Arrays of 8-bit integers and single-precision numbers in numpy's npz archives.
 //!
-//! An npz is a zip archive with one `.npy` file per array: the magic `\x93NUMPY`, a version, the
-//! length of a header, the header (a Python dictionary with `descr`, `fortran_order` and `shape`)
-//! and the elements in C order. Our own parser reads only what image and clip sets need: general parsers recurse on nested
-//! headers and trust the lengths in them, and this one must survive any bytes.
+//! An npz is a zip archive with one `.npy` file per array: the magic `\x93NUMPY`, a version, the length of a header, the header (a Python
+//! dictionary with `descr`, `fortran_order` and `shape`) and the elements in C order. This parser reads only what the data sets need.
+//! General parsers recurse on nested headers and trust the lengths in them, and this one must survive any bytes.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -13,16 +12,15 @@ use zip::ZipArchive;
 
 use crate::error::{DataError, list};
 
-/// Most bytes that an array may have: 1 GiB, eighty times the image sets of the papers and forty of
-/// their clips in single precision.
+/// Maximum size of an array: 1 GiB, eighty times the image sets of the papers and forty times their clips in single precision.
 pub const MAX_ARRAY_BYTES: u64 = 1 << 30;
-/// Headers written by numpy have 128 bytes; structured types may need more.
+/// Maximum size of a header in bytes. numpy writes 128 bytes; structured types may need more.
 const MAX_HEADER_BYTES: usize = 1 << 16;
-/// Most axes of an array, as in numpy.
+/// Maximum number of axes, as in numpy.
 const MAX_AXES: usize = 64;
-/// Characters of a header that a message shows.
+/// Maximum number of characters of a header in a message.
 const SHOWN: usize = 200;
-/// Memory asked for up front; beyond it the buffer grows with what really arrives.
+/// Bytes that are allocated up front. A larger buffer grows with the data that is read.
 const FIRST_ALLOCATION: u64 = 1 << 24;
 
 /// Element types that are read.
@@ -57,14 +55,14 @@ impl Element {
     }
 }
 
-/// An array in C order (last index fastest) as the bytes that the file holds.
+/// An array in C order (last index fastest), as stored in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawArray {
     /// Length of each axis.
     pub shape: Vec<u64>,
     /// Type of the elements.
     pub element: Element,
-    /// As many bytes as the shape's elements have.
+    /// Bytes of all elements.
     pub bytes: Vec<u8>,
 }
 
@@ -97,8 +95,9 @@ pub(crate) fn read_within(
     let entry = format!("{key}.npy");
     if archive.index_for_name(&entry).is_none() {
         let present = list(&names(&archive), "no arrays");
-        let message =
-            format!("no array named '{key}'; the archive holds {present}; is this the right file?");
+        let message = format!(
+            "no array named '{key}'; the archive contains {present}; is this the right file?"
+        );
         return Err(DataError::at(path, message));
     }
     let what = format!("array '{key}'");
@@ -165,8 +164,7 @@ fn read_from(
     }
 
     let mut bytes = Vec::with_capacity(n_bytes.min(FIRST_ALLOCATION) as usize);
-    // One byte more than announced, so that a surplus is seen; the zip reader compares the checksum
-    // at the end.
+    // Reads one byte more than announced to detect a surplus. The zip reader verifies the checksum at the end.
     file.take(n_bytes + 1).read_to_end(&mut bytes).map_err(|error| damaged(error.to_string()))?;
     if bytes.len() as u64 != n_bytes {
         let found = if bytes.len() as u64 > n_bytes {
@@ -191,7 +189,7 @@ fn open(path: &Path) -> Result<ZipArchive<BufReader<File>>, DataError> {
 }
 
 fn names<R: Read + std::io::Seek>(archive: &ZipArchive<R>) -> Vec<String> {
-    // A name that is no text cannot be asked for either.
+    // Names that are not valid text are skipped, because they cannot be requested.
     let mut names: Vec<String> = archive
         .file_names()
         .filter_map(|name| name.ok()?.strip_suffix(".npy").map(str::to_owned))
@@ -243,7 +241,7 @@ impl Header {
         })
     }
 
-    /// Takes the dictionary apart; `None` for anything that numpy would not write.
+    /// Parses the dictionary; `None` for anything that numpy would not write.
     fn parse(text: &str) -> Option<Self> {
         let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
         let (mut descr, mut fortran_order, mut shape) = (None, None, None);
@@ -272,7 +270,7 @@ impl Header {
     }
 }
 
-/// Splits at the commas that stand outside of brackets and quotes; blank pieces are dropped.
+/// Splits at commas outside of brackets and quotes; blank pieces are dropped.
 fn split_at_commas(text: &str) -> Option<Vec<&str>> {
     let (mut pieces, mut start, mut depth, mut quote) = (Vec::new(), 0, 0usize, None);
     for (at, character) in text.char_indices() {

@@ -8,9 +8,9 @@ use crate::error::{DataError, list};
 use crate::files::read_whole;
 use crate::npz::{self, Element, RawArray};
 
-/// Most bytes of an array: 2²⁴ numbers in double precision.
+/// Maximum size of an array in bytes: 2²⁴ numbers in double precision.
 const MAX_BYTES: u64 = 1 << 27;
-/// What is read, in words.
+/// Supported element types, in words.
 const TYPES: &str = "32-bit and 64-bit floating-point numbers";
 
 /// An array of numbers in C order (last index fastest).
@@ -54,8 +54,14 @@ fn chosen(path: &Path, name: Option<&str>, mut present: Vec<String>) -> Result<S
         (Some(name), _) => Ok(name.to_owned()),
         (None, 1) => Ok(present.remove(0)),
         (None, _) => {
-            let present = list(&present, "no arrays");
-            Err(DataError::at(path, format!("name one of its arrays; it has {present}")))
+            let message = match &present[..] {
+                [] => "the file contains no arrays".to_owned(),
+                names => format!(
+                    "the file contains several arrays ({}); name the one to read",
+                    names.join(", ")
+                ),
+            };
+            Err(DataError::at(path, message))
         }
     }
 }
@@ -91,7 +97,10 @@ fn safetensor(path: &Path, name: Option<&str>) -> Result<NumberArray, DataError>
     };
     let name = chosen(path, name, present())?;
     let tensor = tensors.tensor(&name).map_err(|_| {
-        wrong(format!("no tensor named '{name}'; it has {}", list(&present(), "no tensors")))
+        wrong(format!(
+            "no tensor named '{name}'; the file contains {}",
+            list(&present(), "no tensors")
+        ))
     })?;
     let numbers = match tensor.dtype() {
         Dtype::F32 => singles(tensor.data()),
@@ -156,7 +165,7 @@ mod tests {
         safetensors::serialize(&all, None).unwrap()
     }
 
-    /// Catches a format, a precision or a name that is read as other numbers.
+    /// Catches a format, a precision or an array name that yields other numbers.
     #[test]
     fn all_formats_contain_the_same_numbers() {
         let folder = tempfile::tempdir().unwrap();
@@ -177,9 +186,9 @@ mod tests {
         }
     }
 
-    /// Catches numbers that are read although they are not what the user named, and errors that do not name the cure.
+    /// Catches files that are read although the named array is missing or unsupported, and errors without a remedy.
     #[test]
-    fn what_is_no_array_of_numbers_is_refused() {
+    fn files_without_a_number_array_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let double = npy("<f8", "False", &double_bytes());
         for (file, name, bytes, part) in [
@@ -192,11 +201,17 @@ mod tests {
                 "f.npz",
                 None,
                 zipped(&[("x", double.clone()), ("psi", double.clone())]),
-                "it has psi, x",
+                "several arrays (psi, x)",
             ),
             ("g.npz", Some("y"), zipped(&[("x", double.clone())]), "no array named 'y'"),
-            ("h.safetensors", None, tensors(&["psi", "x"]), "it has psi, x"),
-            ("i.safetensors", Some("y"), tensors(&["x"]), "no tensor named 'y'"),
+            ("h.safetensors", None, tensors(&["psi", "x"]), "several arrays (psi, x)"),
+            ("n.safetensors", None, tensors(&[]), "contains no arrays"),
+            (
+                "i.safetensors",
+                Some("y"),
+                tensors(&["x"]),
+                "no tensor named 'y'; the file contains x",
+            ),
             ("j.safetensors", None, b"no tensors".to_vec(), "not a readable safetensors"),
             ("k.csv", None, double, ".safetensors"),
         ] {
@@ -206,6 +221,6 @@ mod tests {
             assert!(error.contains(part) && error.contains(file), "{file}: {error}");
         }
         let missing = read_numbers(&folder.path().join("none.npy"), None).unwrap_err().to_string();
-        assert!(missing.contains("no such file"), "{missing}");
+        assert!(missing.contains("file not found"), "{missing}");
     }
 }

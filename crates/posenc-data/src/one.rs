@@ -1,21 +1,22 @@
-//! One picture or clip of a user's, outside of any data set.
+//! Reads a single picture or clip of the user's, outside of any data set.
 
 use std::path::Path;
 
 use crate::clip::Clip;
-use crate::error::DataError;
+use crate::error::{DataError, VIDEO_CURE};
 use crate::files::{file_name, has_ending};
 use crate::footage::{self, Footage};
 use crate::frame::ClipRequest;
 use crate::image::Image;
 use crate::picture::{IMAGE_ENDINGS, Picture};
+use crate::video::video_support;
 
-/// A signal, and what a person should know about how it was read, one sentence each.
+/// A signal, with warnings about how it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded<S> {
     /// The signal, named like its file.
     pub signal: S,
-    /// What was changed on the way.
+    /// Changes that were made, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -39,7 +40,14 @@ pub fn load_signal_file(path: &Path, size: Option<u32>) -> Result<Loaded<Signal>
             Ok(Loaded { signal, warnings }) => {
                 return Ok(Loaded { signal: Signal::Picture(signal), warnings });
             }
-            Err(DataError::NotAnImage { .. }) if !has_ending(path, &IMAGE_ENDINGS) => {}
+            Err(DataError::NotAnImage { reason, .. }) if !has_ending(path, &IMAGE_ENDINGS) => {
+                if !video_support() {
+                    let message = format!(
+                        "not a readable image ({reason}), and this build cannot read video files; {VIDEO_CURE}"
+                    );
+                    return Err(DataError::at(path, message));
+                }
+            }
             Err(error) => return Err(error),
         }
     }
@@ -47,9 +55,9 @@ pub fn load_signal_file(path: &Path, size: Option<u32>) -> Result<Loaded<Signal>
     Ok(Loaded { signal: Signal::Clip(signal), warnings })
 }
 
-/// Reads an image file. With a `size` the largest square in the middle is cut out and reduced to
-/// `size` × `size`; without one the whole image is taken, but for an odd last row or column. Gray
-/// stays gray; an alpha channel is dropped; 16-bit values v become v/65535. All of it is said.
+/// Reads an image file. With a `size`, the largest central square is cropped and reduced to `size` × `size`. Without one, the whole image
+/// is used except for an odd last row or column. Gray stays gray, an alpha channel is dropped, and 16-bit values v become v/65535. Warnings
+/// report all of this.
 ///
 /// # Errors
 /// As [`Picture::read`], and when a side is shorter than `size`, or than 2.
@@ -70,10 +78,9 @@ pub fn load_picture_file(path: &Path, size: Option<u32>) -> Result<Loaded<Image>
     Ok(Loaded { signal, warnings: picture.warnings })
 }
 
-/// Reads a clip: a video file, an npz file with one array of one clip, or a folder of frames. With
-/// a `size` the square in the middle of the frames and all frames are averaged to a cube of `size`
-/// voxels; without one all voxels are taken, but for an odd last frame, row or column. At most
-/// [`crate::MAX_FRAMES`] frames are taken. All of it is said.
+/// Reads a clip: a video file, an npz file with one array of one clip, or a folder of frames. With a `size`, the central square of the
+/// frames and all frames are averaged to a cube of side `size`. Without one, all voxels are used except for an odd last frame, row or
+/// column. At most [`crate::MAX_FRAMES`] frames are used. Warnings report all of this.
 ///
 /// # Errors
 /// When there is no clip at `path`, or several; when one cannot be read, its frames differ in size,
@@ -84,7 +91,8 @@ pub fn load_clip_file(path: &Path, size: Option<u32>) -> Result<Loaded<Clip>, Da
     let [clip] = &clips[..] else {
         let names: Vec<String> = clips.iter().take(5).map(Footage::name).collect();
         let message = format!(
-            "there are {} clips ({}), but one is expected; name the file or folder of one, or save the array of one",
+            "there are {} clips ({}), but one is expected; name the file or folder of a single clip, or save an \
+             array with one clip",
             clips.len(),
             names.join(", ")
         );

@@ -11,20 +11,20 @@ use rand_chacha::ChaCha8Rng;
 use crate::error::DataError;
 use crate::generate::Pair;
 
-/// Most bytes of a file after decompression: 2 GiB, thrice one side of WMT14 English–German.
+/// Maximum size of a file after decompression: 2 GiB, three times one side of WMT14 English–German.
 const MAX_TEXT_BYTES: u64 = 1 << 31;
-/// Longest line, in bytes.
+/// Maximum length of a line in bytes.
 const MAX_LINE_BYTES: usize = 1 << 16;
-/// Most lines of a file: three times WMT14 English–German.
+/// Maximum number of lines: three times WMT14 English–German.
 const MOST_LINES: usize = 1 << 24;
-/// Most words of a file, a little more than one side of WMT14: a word takes about 50 bytes, whatever its length.
+/// Maximum number of words, slightly more than one side of WMT14. A word takes about 50 bytes of memory, whatever its length.
 const MOST_WORDS: usize = 1 << 27;
 /// Maximum ratio of the text's size to that of its compressed file: text expands 3 to 10 times, zeros 1,000 times.
 const MOST_EXPANSION: u64 = 100;
 /// Texts of at most this size, in bytes, may exceed the ratio.
 const SHORT_TEXT: u64 = 1 << 24;
 
-/// Pairs of sentences as words: lower case, punctuation by itself.
+/// Pairs of sentences as lower-case words, with punctuation as separate words.
 #[derive(Debug, Clone)]
 pub struct ParallelText {
     /// Words of both languages, pair by pair.
@@ -113,14 +113,14 @@ fn read_lines(path: &Path) -> Result<Vec<Vec<String>>, DataError> {
         n_words += words.len();
         if lines.len() == MOST_LINES || n_words > MOST_WORDS {
             return Err(damaged(format!(
-                "more than {MOST_LINES} lines or {MOST_WORDS} words, which are the most; split the file"
+                "more than {MOST_LINES} lines or {MOST_WORDS} words (the limits); split the file"
             )));
         }
         lines.push(words);
     }
 }
 
-/// Lower-case runs of letters and digits, and every other sign by itself.
+/// Splits a text into lower-case runs of letters and digits, and single other characters.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -142,7 +142,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// The most frequent words of both languages, numbered from 0; all others are the last number.
+/// The most frequent words of both languages, numbered from 0; all other words share the last number.
 #[derive(Debug, Clone)]
 pub struct Vocabulary {
     numbers: [HashMap<String, usize>; 2],
@@ -150,7 +150,7 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Of the `words` most frequent words of each language; of equally frequent ones the first in the alphabet.
+    /// Builds a vocabulary of the `words` most frequent words of each language. Ties are broken alphabetically.
     #[must_use]
     pub fn new(text: &ParallelText, words: usize) -> Self {
         let numbers = [0, 1].map(|language| {
@@ -166,13 +166,13 @@ impl Vocabulary {
         Vocabulary { numbers, words }
     }
 
-    /// Number of words of a language, with the one for all others.
+    /// Number of words of a language, including the one for all others.
     #[must_use]
     pub fn size(&self) -> usize {
         self.words + 1
     }
 
-    /// The text in numbers.
+    /// Converts a text to numbers.
     #[must_use]
     pub fn number(&self, text: &ParallelText) -> Corpus {
         let side = |pair: &[Vec<String>; 2], language: usize| {
@@ -184,14 +184,14 @@ impl Vocabulary {
     }
 }
 
-/// Pairs of sentences in numbers. None is empty.
+/// Pairs of sentences as numbers. None is empty.
 #[derive(Debug, Clone)]
 pub struct Corpus {
     pairs: Vec<Pair>,
 }
 
 impl Corpus {
-    /// A random pair; what is beyond `longest` words of a sentence is cut off.
+    /// A random pair, with each sentence truncated to `longest` words.
     pub fn natural(&self, longest: usize, rng: &mut ChaCha8Rng) -> Pair {
         let mut pair = self.pairs[below(rng, self.pairs.len())].clone();
         pair.source.truncate(longest);
@@ -199,7 +199,7 @@ impl Corpus {
         pair
     }
 
-    /// Entropy of the target's words, cut after `longest`, in nats: the loss of one who knows how frequent each is.
+    /// Entropy of the target's words, truncated to `longest` per sentence, in nats: the loss of a unigram model.
     #[must_use]
     pub fn target_entropy(&self, words: usize, longest: usize) -> f64 {
         let mut counts = vec![0usize; words];
@@ -211,8 +211,8 @@ impl Corpus {
         counts.iter().filter(|n| **n > 0).map(|n| -share(n) * share(n).ln()).sum()
     }
 
-    /// Random pairs one after another until both sides have `length` words, where they are cut: all positions are
-    /// as frequent, and sentences begin together only at the first.
+    /// Concatenates random pairs until both sides have `length` words, then truncates both. All positions are equally frequent, and only
+    /// the first pair starts at the same position on both sides.
     pub fn filled(&self, length: usize, rng: &mut ChaCha8Rng) -> Pair {
         let mut filled = Pair { source: Vec::new(), target: Vec::new() };
         while filled.source.len() < length || filled.target.len() < length {
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_lower_case_and_signs_stand_alone() {
+    fn words_are_lower_case_and_signs_are_separate() {
         assert_eq!(words("Two men, zwei Männer.\r\n"), ["two", "men", ",", "zwei", "männer", "."]);
         assert!(words(" \t\n").is_empty());
     }

@@ -13,14 +13,13 @@ use crate::files::{files_in, has_ending, read_whole};
 use crate::frame::{Frame, MAX_FRAME_PIXELS, Samples};
 use crate::image::Image;
 
-/// Endings of image files.
+/// Extensions of image files.
 pub(crate) const IMAGE_ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "tif", "tiff"];
-/// Longest side that is read, in pixels.
+/// Maximum side in pixels.
 pub const MAX_SIDE: u32 = 32_768;
-/// Most bytes that one decoded image may take: 512 MiB.
+/// Maximum size of a decoded image: 512 MiB.
 pub const MAX_IMAGE_BYTES: u64 = 1 << 29;
-/// Most bytes that an image may take in double precision where it is taken whole, without a size to reduce it to: 1 GiB, 44
-/// million pixels in color.
+/// Maximum size in double precision of an image that is used whole, without a size to reduce it to: 1 GiB, 44 million pixels in color.
 pub const MAX_WHOLE_BYTES: u64 = 1 << 30;
 
 /// A decoded image file: gray or RGB, 8 or 16 bits, without alpha, upright.
@@ -30,24 +29,24 @@ pub struct Picture {
     pub path: PathBuf,
     /// One of the variants `ImageLuma8`, `ImageLuma16`, `ImageRgb8`, `ImageRgb16`.
     image: DynamicImage,
-    /// What was changed on the way, in words for a person.
+    /// Changes that were made, one sentence each.
     pub warnings: Vec<String>,
 }
 
 impl Picture {
-    /// Reads the image file at `path`; its content, not its name, tells the format.
+    /// Reads the image file at `path`; its content, not its name, determines the format.
     ///
-    /// An alpha channel is dropped, with a warning; a rotation noted in the file is carried out.
+    /// An alpha channel is dropped, with a warning; a rotation stored in the file is applied.
     ///
     /// # Errors
     /// When the file is missing, is no image, is larger than [`MAX_SIDE`] or [`MAX_IMAGE_BYTES`],
     /// or has samples that are not 8- or 16-bit integers.
     pub fn read(path: &Path) -> Result<Self, DataError> {
-        // No file is larger than what it holds by more than its texts.
+        // A file is not much larger than its decoded image, so the same limit applies.
         Self::parse(path, &read_whole(path, "the image file", MAX_IMAGE_BYTES)?)
     }
 
-    /// As [`Picture::read`], of the bytes of `path`, which is only named in messages.
+    /// As [`Picture::read`], from the bytes of `path`, which is used in messages only.
     ///
     /// # Errors
     /// As [`Picture::read`].
@@ -60,10 +59,10 @@ impl Picture {
             .with_guessed_format()
             .map_err(|source| DataError::io(path, "file", source))?;
         if reader.format().is_none() {
-            return Err(not_an_image("its first bytes are those of no known format".to_owned()));
+            return Err(not_an_image("unknown format".to_owned()));
         }
         if reader.format() == Some(ImageFormat::Jpeg) && !is_whole_jpeg(bytes) {
-            return Err(not_an_image("the file breaks off before its end marker".to_owned()));
+            return Err(not_an_image("the file is truncated: no end marker".to_owned()));
         }
         let mut limits = Limits::default();
         limits.max_image_width = Some(MAX_SIDE);
@@ -76,7 +75,7 @@ impl Picture {
             let bytes = decoder.total_bytes();
             return Err(DataError::too_large(path, "the image", bytes, MAX_IMAGE_BYTES));
         }
-        // A file whose orientation cannot be read is taken as upright.
+        // A file whose orientation cannot be read is treated as upright.
         let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
         let mut image =
             DynamicImage::from_decoder(decoder).map_err(|error| not_an_image(error.to_string()))?;
@@ -124,8 +123,8 @@ impl Picture {
         self.image.color().channel_count().into()
     }
 
-    /// SHA-256 of the pixels, row by row, channels fastest; 16-bit values with the low byte first.
-    /// Unlike the file's checksum it stays the same when an image is packed again without loss.
+    /// SHA-256 of the pixels, row by row, channels fastest; 16-bit values with the low byte first. Unlike the file's checksum, it stays the
+    /// same when an image is recompressed without loss.
     #[must_use]
     pub fn pixels_sha256(&self) -> String {
         let low_byte_first = |values: &[u16]| -> Vec<u8> {
@@ -167,7 +166,7 @@ impl Picture {
                 .crop_imm((width - side) / 2, (height - side) / 2, side, side)
                 .resize_exact(size, size, FilterType::CatmullRom);
             self.warnings.push(format!(
-                "{}: {width}×{height} pixels, cut to the square in the middle and reduced to {size}×{size}",
+                "{}: {width}×{height} pixels, cropped to the central square and reduced to {size}×{size}",
                 self.path.display()
             ));
         }
@@ -213,12 +212,12 @@ impl Picture {
         if (even_width, even_height) != (width, height) {
             self.image = self.image.crop_imm(0, 0, even_width, even_height);
             self.warnings.push(format!(
-                "{}: {width}×{height} pixels; even sides are needed, the last {} left out: {even_width}×{even_height}",
+                "{}: {width}×{height} pixels; sides must be even; dropped the last {}: {even_width}×{even_height}",
                 self.path.display(),
                 match (width % 2, height % 2) {
-                    (1, 1) => "column and row are",
-                    (1, _) => "column is",
-                    _ => "row is",
+                    (1, 1) => "column and row",
+                    (1, _) => "column",
+                    _ => "row",
                 }
             ));
         }
@@ -246,8 +245,7 @@ impl Picture {
     }
 }
 
-/// The image files directly inside `folder`, sorted by name; other files and sub-folders are passed
-/// over.
+/// The image files directly inside `folder`, sorted by name; other files and sub-folders are skipped.
 ///
 /// # Errors
 /// When the folder is missing, cannot be read, or holds no file that ends in png, jpg, jpeg, tif or
@@ -257,16 +255,16 @@ pub fn images_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     files.retain(|path| has_ending(path, &IMAGE_ENDINGS));
     if files.is_empty() {
         return Err(DataError::EmptyFolder(format!(
-            "{}: the folder holds no images; put {FORMATS} files into it (sub-folders are not searched)",
+            "{}: the folder contains no images; put {FORMATS} files into it (sub-folders are not searched)",
             folder.display()
         )));
     }
     Ok(files)
 }
 
-/// Whether an end marker follows the last scan: the decoder paints gray what a file that was cut short lacks.
+/// Whether an end marker follows the last scan. The decoder fills the missing part of a truncated file with gray.
 fn is_whole_jpeg(bytes: &[u8]) -> bool {
     let last = |marker: [u8; 2]| bytes.array_windows().rposition(|pair| *pair == marker);
-    // Between the two no other byte follows 0xFF than those of markers. A preview in the header stands before the scan.
+    // In a scan, 0xFF is followed by 0x00 or a restart marker, so the end marker is real. A preview in the header precedes the last scan.
     last([0xFF, 0xDA]).is_none_or(|scan| last([0xFF, 0xD9]).is_some_and(|end| end > scan))
 }

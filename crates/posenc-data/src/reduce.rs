@@ -26,16 +26,16 @@ impl Sample for f64 {
     }
 }
 
-/// How one axis becomes shorter.
+/// Reduction of one axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Axis {
-    /// Samples there are.
+    /// Number of samples.
     pub n: usize,
-    /// Those that are averaged.
+    /// Samples that are averaged.
     pub from: Range<usize>,
     /// Number of averages.
     pub m: usize,
-    /// Averages that stay.
+    /// Averages that are kept.
     pub keep: Range<usize>,
 }
 
@@ -132,13 +132,13 @@ mod tests {
         let second = Axis { keep: 1..2, ..Axis::whole(4, 2) };
         let kept: Vec<f64> = along(&[1u8, 10, 2, 20, 5, 50, 9, 90], &second, 2);
         assert_eq!(kept, [7.0, 70.0]);
-        // Of four samples the last two.
+        // The last two of four samples.
         let last = Axis { from: 2..4, ..Axis::whole(4, 1) };
         assert_eq!(along::<f64, f64>(&[1.0, 2.0, 5.0, 9.0], &last, 1), [7.0]);
         // A sample between two boxes is shared: (a + b/2) / 1.5 and (b/2 + c) / 1.5.
         let means: Vec<f64> = along(&[3.0, 6.0, 9.0], &Axis::whole(3, 2), 1);
         assert_eq!(means, [4.0, 8.0]);
-        // Nothing changes where the length stays.
+        // Nothing changes if the length stays the same.
         let values: Vec<f32> = (0..12).map(|i| (i as f32).sqrt()).collect();
         assert_eq!(along::<f32, f32>(&values, &Axis::whole(3, 3), 4), values);
     }
@@ -154,7 +154,7 @@ mod tests {
             prop_assert!((mean(&means) - mean(&values)).abs() < 1e-12);
         }
 
-        // Catches weights that depend on where a box lies: a reduced constant is that constant.
+        // Catches boxes that average samples outside of their range: the mean of a ramp must be inside its box.
         #[test]
         fn boxes_stay_inside_their_range(n in 1usize..200, m in 1usize..200) {
             let m = m.min(n);

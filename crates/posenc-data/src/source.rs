@@ -1,4 +1,4 @@
-//! From the name of a data set to its signals, whatever they come from.
+//! Loads the signals of a data set by name, from any source.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use crate::npz::{self, RawArray};
 use crate::picture::{self, Picture};
 use crate::video::{no_support, video_support};
 
-/// Where a set of signals came from; it decides what its results may be compared with.
+/// Source of a set of signals, which decides what its results may be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The paper's own data: the checksum is the manifest's.
@@ -25,20 +25,19 @@ pub enum Origin {
     /// The manifest's files with the manifest's checksum, which replace data of the paper that is unavailable. They are real
     /// and the same everywhere, but results do not compare with published values.
     Substitute,
-    /// Found where the paper's data lie, but with another checksum.
+    /// Found at the path of the paper's data, but with another checksum.
     Other,
-    /// Generated, since nothing was found.
+    /// Generated, because nothing was found.
     Embedded,
     /// Images or clips of the user's own.
     User,
 }
 
-/// What identifies a set of signals; known without decoding a user's images or generating any.
+/// Identity of a set of signals, known without decoding a user's images or generating any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// `div2k-test`, `substitute:video-clips`, `other:div2k-test`, `embedded:dead-leaves` or
-    /// `user:<name of the folder>`. It is the name of the set exactly where the signals are the
-    /// paper's own.
+    /// `div2k-test`, `substitute:video-clips`, `other:div2k-test`, `embedded:dead-leaves` or `user:<name of the folder>`. It equals the
+    /// name of the set only if the signals are the paper's own.
     pub label: String,
     /// Where the signals come from.
     pub origin: Origin,
@@ -47,9 +46,9 @@ pub struct Identity {
     /// generator, version and seed for generated signals. It does not depend on how many signals
     /// are loaded.
     pub sha256: String,
-    /// Names of the signals that loading gives, in its order.
+    /// Names of the loaded signals, in order.
     pub signals: Vec<String>,
-    /// What a person should know, one sentence each.
+    /// Warnings, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -70,7 +69,7 @@ pub struct SignalSet<S> {
     pub identity_sha256: String,
     /// Where they come from.
     pub origin: Origin,
-    /// What a person should know, one sentence each.
+    /// Warnings, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -89,7 +88,7 @@ pub struct DataSource {
     overrides: BTreeMap<String, PathBuf>,
 }
 
-/// Data found for a set, as far read as is needed to identify it.
+/// Data found for a set, read only as far as needed to identify it.
 pub(crate) enum Found {
     /// An array at one of the layout's paths.
     Array(RawArray),
@@ -99,12 +98,12 @@ pub(crate) enum Found {
     Files(Vec<PathBuf>),
     /// Clips, the manifest's or the user's.
     Footage(Vec<Footage>),
-    /// Nothing is there.
+    /// No data.
     Nothing,
 }
 
 impl Found {
-    /// Names of the signals, as the images get them.
+    /// Names of the signals.
     fn names(&self, set: &DataSet) -> Vec<String> {
         match self {
             Found::Array(array) => {
@@ -130,13 +129,11 @@ impl DataSource {
         DataSource { manifest, directory, overrides: BTreeMap::new() }
     }
 
-    /// Takes the signals of `path` for data set `id` (the option `--images ID=PATH`): a folder or
-    /// one image file for a set of images; for a set of clips a video file, an npz file, a folder
-    /// of frames, or a folder of such folders and of video files.
+    /// Uses the signals at `path` for data set `id` (the option `--images ID=PATH`): a folder or one image file for a set of images; for a
+    /// set of clips a video file, an npz file, a folder of frames, or a folder of such folders and of video files.
     ///
     /// # Errors
-    /// When there is no such data set, `path` holds none of these, or a video is named that this
-    /// build cannot read.
+    /// When there is no such data set, `path` contains none of these, or `path` names a video that this build cannot read.
     pub fn use_images(&mut self, id: &str, path: &Path) -> Result<(), DataError> {
         let set = self.manifest.get(id)?;
         if let Found::Footage(clips) = user_files(set, path)?
@@ -160,10 +157,10 @@ impl DataSource {
         &self.directory
     }
 
-    /// What [`DataSource::load`] or [`DataSource::load_clips`] would give, without its signals.
+    /// Identity of the set that [`DataSource::load`] or [`DataSource::load_clips`] would return.
     ///
     /// # Errors
-    /// As those, except for what only decoding shows.
+    /// As those, except for errors that only decoding reveals.
     pub fn identity(&self, id: &str, seed: u64) -> Result<Identity, DataError> {
         let set = self.manifest.get(id)?;
         let (mut identity, found) = self.find(set, seed)?;
@@ -173,10 +170,9 @@ impl DataSource {
 
     /// Loads data set `id` of images.
     ///
-    /// Taken is the first that exists of: the images given by [`DataSource::use_images`]; the files
-    /// that the manifest names; a folder `<id>/` with images in the data directory; the embedded
-    /// generator, whose images follow from `seed`. At most `limit` and never more than the
-    /// manifest's `count` signals are loaded, the first ones.
+    /// The signals come from the first source that exists: the images given by [`DataSource::use_images`]; the files that the manifest
+    /// names; a folder `<id>/` with images in the data directory; the embedded generator, whose images depend on `seed`. Loads the first
+    /// `limit` signals, and never more than the manifest's `count`.
     ///
     /// # Errors
     /// When there is no such data set of images, or when what was found cannot be used. A damaged
@@ -214,17 +210,14 @@ impl DataSource {
         Ok(SignalSet::new(identity, signals))
     }
 
-    /// Loads data set `id` of clips, as [`DataSource::load`] does for images: the user's own; what
-    /// the manifest names; a folder `<id>/` in the data directory; the embedded generator, also
-    /// where video files are there but the build cannot read them ([`video_support`]).
+    /// Loads data set `id` of clips, from the same sources in the same order as [`DataSource::load`]. The embedded generator also replaces
+    /// video files that this build cannot read ([`video_support`]).
     ///
-    /// Clips that are not of the manifest's frames and size are prepared as the papers prepare
-    /// theirs: of the first 2 `frames` frames, resized to 2 `size` × 2 `size`, the middle. Each is
-    /// decoded frame by frame.
+    /// Clips that do not have the manifest's frames and size are prepared as in the papers: the middle is cut from the first 2 `frames`
+    /// frames, resized to 2 `size` × 2 `size`. Each clip is decoded frame by frame.
     ///
     /// # Errors
-    /// As [`DataSource::load`]; a clip with too few or too small frames, or one that breaks off,
-    /// is an error that names the file.
+    /// As [`DataSource::load`]; a clip that is truncated, or has too few or too small frames, is an error that names the file.
     pub fn load_clips(
         &self,
         id: &str,
@@ -242,7 +235,7 @@ impl DataSource {
         let signals = match found {
             Found::Footage(clips) => {
                 warnings.extend(unused(set, &identity.label, clips.len()));
-                // Of the manifest's own files nobody needs to be told what they are like.
+                // Notes on the manifest's own files are not needed.
                 let own = matches!(identity.origin, Origin::Published | Origin::Substitute);
                 let purpose = format!("data set '{id}'");
                 let read = |clip: &Footage| {
@@ -264,7 +257,7 @@ impl DataSource {
         Ok(SignalSet::new(identity, signals))
     }
 
-    /// Looks for a data set and identifies what is there.
+    /// Finds and identifies the data of a set.
     pub(crate) fn find(&self, set: &DataSet, seed: u64) -> Result<(Identity, Found), DataError> {
         let id = &set.id;
         if let Some(path) = self.overrides.get(id) {
@@ -280,7 +273,7 @@ impl DataSource {
             true => match user_files(set, &folder) {
                 Err(DataError::EmptyFolder(_)) => {
                     warnings.push(format!(
-                        "{id}: {} holds no {}",
+                        "{id}: {} contains no {}",
                         folder.display(),
                         set.kind.name()
                     ));
@@ -300,7 +293,7 @@ impl DataSource {
                     folder.display()
                 ));
             } else {
-                // That the folder is empty does not matter where other files are found.
+                // An empty folder does not matter if other files are found.
                 warnings.clear();
             }
             let (sha256, found) = read_layout(set, &path)?;
@@ -338,7 +331,7 @@ impl DataSource {
         Ok(generated(set, seed, warnings))
     }
 
-    /// The first of the layout's paths at which something lies.
+    /// The first existing path of the layout.
     pub(crate) fn layout_path(&self, set: &DataSet) -> Option<PathBuf> {
         set.layout
             .any_of()
@@ -348,8 +341,8 @@ impl DataSource {
     }
 }
 
-/// Label and origin of what was found under a set's name, by its checksum and the manifest's. `own` is what the set
-/// substitutes for, `what` what was found.
+/// Label and origin of the data found for a set, from its checksum and the manifest's. `own` is the data that the set replaces; `what`
+/// describes the data found.
 pub(crate) fn compared(
     id: &str,
     own: Option<&str>,
@@ -396,7 +389,7 @@ fn generated(set: &DataSet, seed: u64, warnings: Vec<String>) -> (Identity, Foun
 
 fn wrong_kind(set: &DataSet, asked: &'static str) -> DataError {
     DataError::Invalid(format!(
-        "data set '{}' holds {}, but {asked} are expected; name a set of {asked} ('data list' shows them)",
+        "data set '{}' contains {}, but {asked} are expected; name a set of {asked} ('data list' shows them)",
         set.id,
         set.kind.name()
     ))
@@ -409,7 +402,7 @@ fn unused(set: &DataSet, label: &str, found: usize) -> Option<String> {
         .then(|| format!("{label}: there are {found} {kind}, the first {count} by name are used"))
 }
 
-/// A video among the clips, where this build cannot read any.
+/// A video among the clips, if this build cannot read videos.
 fn unreadable_video(clips: &[Footage]) -> Option<&Path> {
     let video = clips.iter().find(|clip| clip.needs_video() && !video_support());
     video.map(Footage::path)
@@ -421,13 +414,13 @@ fn needs_video(found: &Found) -> bool {
 
 fn no_video(id: &str, path: &Path, stand_in: &str) -> String {
     format!(
-        "{id}: {} holds video files, which this build cannot read; using generated clips instead, labeled \
+        "{id}: {} contains video files, which this build cannot read; using generated clips instead, labeled \
          embedded:{stand_in}; {VIDEO_CURE}",
         path.display()
     )
 }
 
-/// Reads what lies at a path of the layout; gives the SHA-256 of its pixels.
+/// Reads the data at a path of the layout and returns its SHA-256.
 fn read_layout(set: &DataSet, path: &Path) -> Result<(String, Found), DataError> {
     match &set.layout {
         Layout::Npz { key, .. } if set.kind != Kind::Images => {
@@ -456,7 +449,7 @@ fn read_layout(set: &DataSet, path: &Path) -> Result<(String, Found), DataError>
     }
 }
 
-/// Brings a picture to the size and the channels of the data set.
+/// Converts a picture to the size and the channels of the data set.
 fn adapt(picture: Picture, set: &DataSet, warnings: &mut Vec<String>) -> Result<Image, DataError> {
     let picture = picture.fit(set.size, &format!("data set '{}'", set.id))?;
     let name = file_name(&picture.path);
@@ -492,7 +485,7 @@ fn user_files(set: &DataSet, path: &Path) -> Result<Found, DataError> {
     Ok(Found::Files(files))
 }
 
-/// Two names that differ in what is no UTF-8 would be one in a record, and a line break would cut its line.
+/// Checks that records can contain a name: names that differ only in invalid UTF-8 would collide, and a line break would split a line.
 fn check_name(path: &Path) -> Result<(), DataError> {
     let is_plain = |name: &std::ffi::OsStr| {
         name.to_str().is_some_and(|name| !name.chars().any(char::is_control))
@@ -507,7 +500,7 @@ fn check_name(path: &Path) -> Result<(), DataError> {
 }
 
 fn user_identity(set: &DataSet, path: &Path, found: Found) -> Result<(Identity, Found), DataError> {
-    // The versions count changes to how a user's signals are brought to size.
+    // The versions count changes to how a user's signals are resized.
     let (size, channels) = (set.size, set.channels.count());
     let mut text = match set.kind {
         Kind::Images => format!("user images, version 1, size {size}, {channels} channels\n"),

@@ -1,4 +1,4 @@
-//! What is there of each data set: the answers of `data list` and `data check`.
+//! Status of each data set, for `data list` and `data check`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,18 +15,18 @@ use crate::picture;
 use crate::source::{DataSource, Origin};
 use crate::video::video_support;
 
-/// What is there of one data set.
+/// Status of one data set.
 #[derive(Debug)]
 pub struct Status {
     /// Name of the data set.
     pub id: String,
     /// Its title.
     pub title: String,
-    /// What its signals are, with their number and size, such as "16 images of 512×512".
+    /// Number, kind and size of its signals, such as "16 images of 512×512 pixels".
     pub signals: String,
-    /// What was found.
+    /// State of its files.
     pub state: State,
-    /// The file or folder that was found, or the first path that was looked for.
+    /// The file or folder that was found, or the first path that was searched.
     pub path: PathBuf,
     /// License of the data.
     pub license: String,
@@ -40,7 +40,7 @@ pub struct Status {
     pub stand_in: Option<String>,
 }
 
-/// What was found of a data set.
+/// State of a data set's files.
 #[derive(Debug)]
 pub enum State {
     /// The files are there; their checksums were not compared.
@@ -63,13 +63,13 @@ pub enum State {
         /// Number of images or clips in it.
         n_signals: usize,
     },
-    /// Nothing is there; the stand-in is generated.
+    /// The files are missing; the stand-in, if any, is generated.
     Absent,
-    /// Something is there and cannot be used.
+    /// The files are there but cannot be used.
     Unusable(DataError),
 }
 
-/// Says for every data set what is there, without reading any of it.
+/// Status of every data set, without reading its files.
 #[must_use]
 pub fn list(manifest: &Manifest, directory: &DataDirectory) -> Vec<Status> {
     let mut all = statuses(manifest, directory, |source, set| {
@@ -84,7 +84,7 @@ pub fn list(manifest: &Manifest, directory: &DataDirectory) -> Vec<Status> {
     all
 }
 
-/// As [`list`], and computes the checksum of everything that is there.
+/// As [`list`], with checksums of all existing files.
 #[must_use]
 pub fn check(manifest: &Manifest, directory: &DataDirectory) -> Vec<Status> {
     // The seed only matters for generated images, which have nothing to check.
@@ -103,7 +103,7 @@ pub fn check(manifest: &Manifest, directory: &DataDirectory) -> Vec<Status> {
             Origin::Published => State::Published,
             Origin::Substitute => State::Substitute,
             Origin::Other => State::Other { sha256: identity.sha256 },
-            // Nothing is published that they could be compared with.
+            // There is no published checksum to compare with.
             Origin::User | Origin::Embedded => State::Present,
         },
         Ok(None) => State::Absent,
@@ -201,7 +201,7 @@ fn describe(set: &DataSet) -> String {
 }
 
 impl Status {
-    /// Whether something is there that cannot be used or is not the published data.
+    /// Whether the files cannot be used or are not the published data.
     #[must_use]
     pub fn needs_attention(&self) -> bool {
         matches!(self.state, State::Other { .. } | State::Unusable(_))
@@ -210,7 +210,7 @@ impl Status {
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Each value stays in its line.
+        // Escaped, so that each value stays on its line.
         let (title, license, origin) =
             (escaped(&self.title), escaped(&self.license), escaped(&self.origin));
         writeln!(f, "{}: {title}", self.id)?;
@@ -224,7 +224,7 @@ impl fmt::Display for Status {
             }
             State::NeedsVideo => writeln!(
                 f,
-                "  unread     {path} holds video files, which this build cannot read; {stand_in} is used instead; {VIDEO_CURE}"
+                "  unread     {path} contains video files, which this build cannot read; {stand_in} is used instead; {VIDEO_CURE}"
             )?,
             State::Generated => writeln!(f, "  generated  always, as {stand_in}")?,
             State::Other { sha256 } => {

@@ -1,8 +1,7 @@
-//! Video files, decoded by FFmpeg through video-rs where the build has the feature `video`.
+//! Video files, decoded by FFmpeg through video-rs if the build has the feature `video`.
 //!
-//! Frames come one after the other; a long video is never held as a whole. FFmpeg converts them to
-//! 8-bit RGB and nothing more. Its versions round this conversion differently, by a level or so,
-//! which is why a video is identified by the bytes of its file.
+//! Frames are decoded one at a time; a video is never in memory as a whole. FFmpeg only converts them to 8-bit RGB. Its versions round this
+//! conversion differently, by about one level, so a video is identified by the bytes of its file.
 
 use std::path::Path;
 
@@ -14,7 +13,7 @@ pub const fn video_support() -> bool {
     cfg!(feature = "video")
 }
 
-/// A video file is to be read by a build that cannot.
+/// Error for a video file in a build without video support.
 pub(crate) fn no_support(path: &Path) -> DataError {
     let message = format!(
         "this build cannot read video files; {VIDEO_CURE}; or give a folder of frames or an npz array"
@@ -50,8 +49,8 @@ mod backend {
     use crate::error::DataError;
     use crate::frame::{Frame, Frames, MAX_FRAME_PIXELS, Samples};
 
-    /// Formats that hold their frames themselves, as FFmpeg names them: no playlists, no patterns of file names. Those of sound
-    /// are there for the message that they have no picture.
+    /// Formats that contain their frames themselves, by their FFmpeg names: no playlists, no patterns of file names. Audio formats are
+    /// included for the error that they have no video stream.
     const FORMATS: &str = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpeg,mpegts,mpegvideo,m4v,h264,hevc,ivf,ogg,asf,flv,\
                            yuv4mpegpipe,gif,wav,mp3,aac,flac";
 
@@ -87,20 +86,20 @@ mod backend {
         Ok(Box::new(std::iter::from_fn(move || reader.next_frame().transpose())))
     }
 
-    /// What FFmpeg is, such as "FFmpeg 5 (libavcodec 59.37.100)".
+    /// Version of FFmpeg, such as "FFmpeg 5 (libavcodec 59.37.100)".
     pub(super) fn version() -> Option<String> {
         let parts = |version: u32| (version >> 16, version >> 8 & 0xff, version & 0xff);
         let (major, minor, micro) = parts(ffmpeg::codec::version());
-        // The library counts 54 more than the release it belongs to.
+        // The major version of libavcodec is that of the FFmpeg release plus 54.
         let release = major.saturating_sub(54);
         Some(format!("FFmpeg {release} (libavcodec {major}.{minor}.{micro})"))
     }
 
-    /// Once for the process: turns FFmpeg's own messages off; ours say what matters.
+    /// Initializes FFmpeg once per process and turns its own messages off.
     fn initialize() {
         static DONE: OnceLock<()> = OnceLock::new();
         DONE.get_or_init(|| {
-            // It only registers what newer versions of FFmpeg register themselves.
+            // Errors are ignored: this only registers what newer versions of FFmpeg register themselves.
             let _ = video_rs::init();
         });
     }
@@ -148,10 +147,9 @@ mod backend {
             Ok(Some(Frame { width, height, channels: 3, samples: Samples::Bytes(bytes) }))
         }
 
-        /// The end of the file: wherever it comes, FFmpeg reports it in the same way, so that a file
-        /// that was cut between two packets is only recognized by what it announced. Two
-        /// frames, or one in ten, may be missing without suspicion: edit lists leave frames out, and
-        /// some encoders' last frame is never shown.
+        /// Handles the end of the file. FFmpeg does not report a file that was cut between two packets, so the number of frames is compared
+        /// with the header. Two frames, or one in ten, may be missing: edit lists leave frames out, and some encoders' last frame is never
+        /// shown.
         fn end(&mut self) -> Result<Option<Frame>, DataError> {
             self.ended = true;
             let n_decoded = self.n_decoded as u64;
@@ -175,7 +173,7 @@ mod backend {
         }
     }
 
-    /// FFmpeg's reasons in words that help.
+    /// Readable text for FFmpeg's errors.
     fn why(error: &Error) -> String {
         match error {
             Error::BackendError(ffmpeg::Error::StreamNotFound) => {

@@ -9,10 +9,10 @@ use safetensors::{Dtype, SafeTensors};
 use crate::error::DataError;
 use crate::files::{files_in, has_ending, read_whole};
 
-/// Most bytes of a file of weights; those of DETR have 1.7 · 10⁸.
+/// Maximum size of a weight file in bytes; those of DETR have 1.7 · 10⁸.
 const MAX_BYTES: u64 = 1 << 31;
 
-/// Endings of the files that are looked for.
+/// Extensions of weight files.
 const ENDINGS: [&str; 3] = ["safetensors", "pth", "pt"];
 
 /// A file of weights; arrays are read on demand.
@@ -22,9 +22,9 @@ pub struct WeightFile {
 }
 
 enum Content {
-    /// The whole file, what its header says, and where its arrays begin. A header may have 100 MB, so that it is read once.
+    /// The whole file, its parsed header, and the offset of its arrays. A header may have 100 MB, so it is parsed only once.
     SafeTensors(Vec<u8>, Metadata, usize),
-    /// The reader, and what stands before every name.
+    /// The reader, and the prefix of every name.
     PyTorch(PytorchReader, &'static str),
 }
 
@@ -53,7 +53,7 @@ impl WeightFile {
         }
     }
 
-    /// Opens a file; its content, not its name, tells the format.
+    /// Opens a file; its content, not its name, determines the format.
     ///
     /// # Errors
     /// When it cannot be read, is larger than 2 GiB, or is damaged.
@@ -87,7 +87,7 @@ impl WeightFile {
         &self.path
     }
 
-    /// Whether an array of that name is there.
+    /// Whether the file has an array of this name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         match &self.content {
@@ -96,14 +96,14 @@ impl WeightFile {
         }
     }
 
-    /// The array of a name, row by row, which must have that shape and 32-bit numbers.
+    /// Reads an array, row by row. It must have this shape and 32-bit numbers.
     ///
     /// # Errors
     /// When it is missing, or has another shape or type, or cannot be read; the message names it.
     pub fn array(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, DataError> {
         let wrong = |reason: String| DataError::at(&self.path, reason);
         let missing = || wrong(format!("no array `{name}`; are these the weights of this model?"));
-        // Before anything is read: a view may announce gigabytes that a small file does not have.
+        // Checked before reading: a view may announce gigabytes that a small file does not have.
         let check = |found: &[usize], is_single: bool| {
             if found == shape && is_single {
                 return Ok(());

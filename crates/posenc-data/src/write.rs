@@ -1,7 +1,6 @@
 //! Saving signals: PNG images, folders of PNG frames, npz arrays.
 //!
-//! A file is written under another name in the same folder and renamed, so that a killed program
-//! leaves no half of one.
+//! A file is written under a temporary name in the same folder and renamed, so that a killed program leaves no partial file.
 
 use std::fs::File;
 use std::io::{BufWriter, Cursor, Write};
@@ -17,8 +16,8 @@ use crate::error::DataError;
 use crate::image::Image;
 
 impl Image {
-    /// The image as a PNG file of 8-bit values: v becomes 255 v, rounded, with values outside of
-    /// [0, 1] cut off (a reconstruction overshoots) and what is not a number written as 0.
+    /// The image as a PNG file of 8-bit values: v becomes 255 v, rounded. Values outside of [0, 1] are clipped (a reconstruction
+    /// overshoots), and NaN becomes 0.
     ///
     /// # Errors
     /// When the image is empty or has neither one nor three channels.
@@ -56,9 +55,8 @@ impl Image {
 }
 
 impl Clip {
-    /// Writes the frames as `frame-0000.png`, `frame-0001.png`, … into `folder`, which is made
-    /// where it is missing; [`crate::load_clip_file`] reads it again, to within the rounding to 8
-    /// bits.
+    /// Writes the frames as `frame-0000.png`, `frame-0001.png`, … into `folder`, which is created if it is missing.
+    /// [`crate::load_clip_file`] reads them again, up to the rounding to 8 bits.
     ///
     /// # Errors
     /// As [`Image::write_png`], and when `folder` holds images already: they would mix.
@@ -66,7 +64,7 @@ impl Clip {
         posenc_files::make_folder(folder)
             .map_err(|source| DataError::unwritable(folder, source))?;
         if crate::picture::images_in(folder).is_ok() {
-            let message = "the folder holds images already, which would mix with the frames; name another folder";
+            let message = "the folder already contains images, which would mix with the frames; name another folder";
             return Err(DataError::at(folder, message));
         }
         for t in 0..self.frames {
@@ -96,7 +94,7 @@ impl Clip {
     }
 }
 
-/// Begins an array of an npz archive; its elements are written next.
+/// Starts an array of an npz archive; its elements are written next.
 fn start_array<W: Write + std::io::Seek>(
     archive: &mut ZipWriter<W>,
     key: &str,
@@ -105,7 +103,7 @@ fn start_array<W: Write + std::io::Seek>(
 ) -> std::io::Result<()> {
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
-    // The format asks for elements that begin at a multiple of 64 bytes.
+    // The format requires that elements start at a multiple of 64 bytes.
     let length = (10 + text.len() + 1).next_multiple_of(64) - 10;
     archive.start_file(format!("{key}.npy"), options)?;
     archive.write_all(b"\x93NUMPY\x01\x00")?;
@@ -113,8 +111,8 @@ fn start_array<W: Write + std::io::Seek>(
     archive.write_all(format!("{text:<width$}\n", width = length - 1).as_bytes())
 }
 
-/// Writes images as an archive of downsampled ImageNet: `data` `(n, 3 side²)` with all of red, then green, then blue,
-/// and `labels`, all 1. Each image holds its pixels row by row, the colors of a pixel next to each other.
+/// Writes images as an archive of downsampled ImageNet: `data` `(n, 3 side²)` with all of red, then green, then blue, and `labels`, all 1.
+/// Each image consists of interleaved RGB bytes, row by row.
 ///
 /// # Errors
 /// When an image has another number of bytes, or the file cannot be written.
@@ -147,7 +145,7 @@ fn to_byte(value: f64) -> u8 {
     (value.clamp(0.0, 1.0) * 255.0).round() as u8
 }
 
-/// A signal has no form that a file format takes.
+/// Error for a signal that a file format cannot store.
 pub(crate) fn unwritable_signal(name: &str, reason: String) -> DataError {
     DataError::Invalid(format!("'{name}' cannot be written: {reason}"))
 }
@@ -175,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_rounded_and_cut_off() {
+    fn values_are_rounded_and_clipped() {
         assert_eq!([-0.2, 0.0, 0.5, 0.999, 1.0, 7.0].map(to_byte), [0, 0, 128, 255, 255, 255]);
         assert_eq!(to_byte(f64::NAN), 0);
     }

@@ -1,6 +1,6 @@
 //! All papers and experiments of a repository.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::coverage::{self, Statement};
@@ -9,7 +9,8 @@ use crate::schema::claim::{Claim, ClaimName};
 use crate::schema::metrics::Metrics;
 use crate::schema::paper::Paper;
 use crate::schema::{Experiment, Kinds};
-use crate::yaml::{FileError, hint};
+use crate::text::file_name;
+use crate::yaml::{FileError, hint, unknown_name};
 
 /// Everything under `experiments/`, with the published values of `data/papers/`.
 #[derive(Debug, Clone, Default)]
@@ -30,7 +31,7 @@ pub struct Catalog {
 pub const PAPER_ORDER: [&str; 3] = ["rethinking", "trading", "lff"];
 
 impl Catalog {
-    /// Reads `<root>/experiments` and `<root>/data/papers`, and fills in what claims leave to the rules of metrics.
+    /// Reads `<root>/experiments` and `<root>/data/papers`, and completes claims with the rules of metrics.
     pub fn read(root: &Path, kinds: Kinds) -> Result<Self, FileError> {
         let directory = root.join("experiments");
         let metrics = Metrics::read(&directory.join("metrics.yaml"))?;
@@ -40,21 +41,21 @@ impl Catalog {
         let mut folders: Vec<PathBuf> =
             list(&directory)?.into_iter().filter(|p| p.is_dir()).collect();
         let rank = |p: &PathBuf| {
-            let name = name(p);
+            let name = file_name(p);
             let known = PAPER_ORDER.iter().position(|k| *k == name);
             (known.unwrap_or(PAPER_ORDER.len()), name)
         };
         folders.sort_by_key(rank);
         for folder in folders {
-            let key = name(&folder);
+            let key = file_name(&folder);
             let paper = Paper::read(&folder.join("paper.yaml"))?;
             if paper.key != key {
                 let message = format!("`{}`, but the folder is `{key}`", paper.key);
                 return Err(FileError::of(folder.join("paper.yaml"), message).at(1).key("key"));
             }
             for file in list(&folder)? {
-                let is_experiment =
-                    file.extension().is_some_and(|e| e == "yaml") && name(&file) != "paper.yaml";
+                let is_experiment = file.extension().is_some_and(|e| e == "yaml")
+                    && file_name(&file) != "paper.yaml";
                 if !is_experiment {
                     continue;
                 }
@@ -81,7 +82,7 @@ impl Catalog {
                     let (item, hint) =
                         (&experiment.item, hint(&experiment.item, items.iter().copied()));
                     let message = format!(
-                        "`{item}` is not an item of {key}/paper.yaml{hint}; allowed: {}",
+                        "`{item}` is not an item of {key}/paper.yaml; allowed: {}{hint}",
                         items.join(", ")
                     );
                     return Err(problem("item", message));
@@ -97,6 +98,7 @@ impl Catalog {
         check_sources(&experiments)?;
         let published =
             Published::read(&root.join("data/papers"), papers.iter().map(|p| p.key.as_str()))?;
+        check_tables(&experiments, &published)?;
         let mut catalog =
             Catalog { papers, experiments, published, metrics, coverage: BTreeMap::new() };
         catalog.check_repeats()?;
@@ -104,7 +106,7 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Lists of statements, by paper.
+    /// Reads the statements of each paper.
     fn read_coverage(&self, root: &Path) -> Result<BTreeMap<String, Vec<Statement>>, FileError> {
         let mut all = BTreeMap::new();
         for paper in &self.papers {
@@ -124,7 +126,7 @@ impl Catalog {
         experiment.claims.iter().find(|claim| claim.id == name.claim)
     }
 
-    /// A claim that repeats another names one that exists and is counted itself.
+    /// Checks that every `repeats` names an existing claim that does not repeat another one.
     fn check_repeats(&self) -> Result<(), FileError> {
         for experiment in &self.experiments {
             for (i, claim) in experiment.claims.iter().enumerate() {
@@ -150,7 +152,7 @@ impl Catalog {
     }
 }
 
-/// Refuses comparisons and choices of items and groups that do not exist.
+/// Rejects comparisons and choices of items and groups that do not exist.
 fn check_sources(experiments: &[Experiment]) -> Result<(), FileError> {
     for experiment in experiments {
         let compared = experiment.comparisons.iter().map(|comparison| {
@@ -179,8 +181,35 @@ fn check_sources(experiments: &[Experiment]) -> Result<(), FileError> {
     Ok(())
 }
 
-fn name(path: &Path) -> String {
-    path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+/// Rejects tables of groups and methods that are neither in the experiment nor among the published values of its item.
+fn check_tables(experiments: &[Experiment], published: &Published) -> Result<(), FileError> {
+    for experiment in experiments.iter().filter(|e| !e.tables.is_empty()) {
+        let mut known: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for group in &experiment.groups {
+            let variants = group.variants.iter().map(|variant| variant.id.as_str());
+            known.entry(&group.id).or_default().extend(variants);
+        }
+        for value in published.item(&experiment.paper, &experiment.item) {
+            known.entry(&value.group).or_default().insert(&value.method);
+        }
+        let groups: Vec<&str> = known.keys().copied().collect();
+        for (i, table) in experiment.tables.iter().enumerate() {
+            let own: HashSet<&str> = table.groups.iter().map(String::as_str).collect();
+            let of_groups = known.iter().filter(|(group, _)| own.contains(*group));
+            let methods: Vec<&str> = of_groups.flat_map(|(_, methods)| methods).copied().collect();
+            let chosen = table.methods.as_deref().unwrap_or_default();
+            let wrong_group = unknown_name("group", &table.groups, &groups);
+            let wrong = wrong_group.map(|wrong| ("groups", wrong)).or_else(|| {
+                let wrong_method = unknown_name("method", chosen, &methods);
+                wrong_method.map(|wrong| ("methods", wrong))
+            });
+            if let Some((key, (j, message))) = wrong {
+                let error = FileError::of(&experiment.file, message);
+                return Err(error.key(format!("tables[{i}].{key}[{j}]")));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Entries of a directory, sorted.
@@ -193,4 +222,44 @@ fn list(directory: &Path) -> Result<Vec<PathBuf>, FileError> {
         .map_err(problem)?;
     entries.sort();
     Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::protocol::testing::experiment;
+
+    /// Catches a misspelled group or method of a table, and names that only published values have but are refused.
+    #[test]
+    fn tables_name_groups_and_methods_that_exist() {
+        let directory = tempfile::tempdir().unwrap();
+        let published = "item,group,method,signal,metric,x,value,std,unit,source,note\n\
+                         fig1,run,C,,rank,,1,,,paper,\nfig1,printed,D,,rank,,1,,,paper,\n";
+        std::fs::write(directory.path().join("demo.csv"), published).unwrap();
+        let published = Published::read(directory.path(), ["demo"].into_iter()).unwrap();
+        let check = |table: &str| {
+            let experiment = experiment(&format!(
+                "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n  - id: run\n    \
+                 protocol: {{ kind: stable-rank }}\n    variants:\n      - {{ id: A, embedder: {{ kind: identity }} }}\n\
+                 tables: [{{ id: t, title: T, columns: [{{ metric: rank, label: rank }}], {table} }}]\n"
+            ));
+            check_tables(&[experiment], &published).map_err(|error| error.to_string())
+        };
+        for table in ["groups: [run]", "groups: [run, printed], methods: [A, C, D]"] {
+            assert_eq!(check(table), Ok(()), "{table}");
+        }
+        for (table, key, message) in [
+            (
+                "groups: [run, printde]",
+                "groups[1]",
+                "no group `printde`; allowed: printed, run; did you",
+            ),
+            ("groups: [run], methods: [A, Gau]", "methods[1]", "no method `Gau`; allowed: A, C"),
+            ("groups: [run], methods: [D]", "methods[0]", "no method `D`; allowed: A, C"),
+        ] {
+            let error = check(table).unwrap_err();
+            assert!(error.contains(&format!("tables[0].{key}")), "{table}: {error}");
+            assert!(error.contains(message), "{table}: {error}");
+        }
+    }
 }

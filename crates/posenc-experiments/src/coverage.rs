@@ -53,7 +53,7 @@ pub fn read(
     }
 }
 
-/// As [`read`], of a document.
+/// Like [`read`], for a parsed document.
 pub fn from_document(
     document: &Document,
     paper: &str,

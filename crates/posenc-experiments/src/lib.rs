@@ -1,6 +1,6 @@
 //! The YAML schema, plans and units, records, claims and verdicts.
 //!
-//! This crate knows what an experiment is and what its records mean; it runs nothing.
+//! This crate defines experiments and evaluates their records; it runs nothing.
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 

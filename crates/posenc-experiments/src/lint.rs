@@ -1,4 +1,4 @@
-//! Lints of claims: what the loader accepts and a reader would not.
+//! Lints of claims: problems that the loader accepts but that mislead readers.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::schema::{Experiment, Profile};
 pub struct Finding {
     /// The file of the claim.
     pub file: PathBuf,
-    /// The line of the claim, where known.
+    /// The line of the claim, if known.
     pub line: Option<usize>,
     /// `paper/item#claim`.
     pub claim: String,
@@ -108,7 +108,7 @@ fn source(claim: &Claim) -> Option<String> {
     is_empty.then(|| "`source` is empty; say where the paper says it".to_owned())
 }
 
-/// What the abscissa of a group's metric is: the label of the axis on which it is plotted, or what the protocol varies.
+/// The meaning of the abscissa of a group's metric: the label of its axis in a plot, or else the parameter that the protocol sweeps.
 fn abscissa(experiment: &Experiment, select: &Select) -> Option<String> {
     let panels = experiment.plots.iter().flat_map(|plot| &plot.panels);
     let mut shown = panels.filter(|p| p.group == select.group && p.metric == select.metric);
@@ -200,9 +200,9 @@ mod tests {
         findings(&catalog).into_iter().map(|finding| finding.lint).collect()
     }
 
-    /// Catches claims that cannot be read alone, that say more than they test, and lints that cannot be switched off.
+    /// Catches claims that cannot be read alone or state more than they test, and lints that cannot be switched off.
     #[test]
-    fn lints_find_what_they_are_for() {
+    fn each_lint_finds_its_problem() {
         let bound = "check: { kind: bound, of: { group: run, method: A, metric: m }, at_most: 1 }";
         let all = "check: { kind: bound, of: { group: run, metric: m }, at_most: 1 }";
         let at = "check: { kind: bound, of: { group: run, metric: m, x: 3 }, at_most: 1 }";

@@ -21,13 +21,13 @@ pub struct Job<'a> {
     pub group: &'a Group,
     /// The variant.
     pub variant: &'a Variant,
-    /// Place of the variant in the group.
+    /// Index of the variant in the group.
     pub variant_index: usize,
-    /// What it does.
+    /// The variant's resolved protocol.
     pub resolved: &'a Resolved,
-    /// Profile that was asked for.
+    /// Profile that runs: the requested one, or `quick` if the group does not define it.
     pub profile: Profile,
-    /// Largest profile of the same protocol: what the record says.
+    /// Largest profile with the same protocol, under which the unit is recorded.
     pub recorded_profile: Profile,
     /// Repetition, from 0.
     pub seed_index: u64,
@@ -39,8 +39,8 @@ impl Job<'_> {
         format!("{}/{}/{}", self.experiment.id(), self.group.id, self.variant.id)
     }
 
-    /// Label of the unit's random stream for a purpose: independent of settings and data, so that a sweep within a
-    /// variant, and a variant whose settings changed, draw the same numbers; other variants draw others.
+    /// Label of the job's random stream for a purpose. It is independent of settings and data, so that all values of a sweep within a
+    /// variant, and a variant whose settings changed, sample the same numbers. Other variants sample different ones.
     pub fn stream_label(&self, purpose: &str) -> String {
         format!("{} seed {} {purpose}", self.path(), self.seed_index)
     }
@@ -73,7 +73,7 @@ impl Job<'_> {
     }
 }
 
-/// All jobs that the selectors name at a profile, in the order of the files.
+/// All jobs at a profile that the selectors match, in the order of the files.
 pub fn jobs<'a>(
     experiments: impl Iterator<Item = &'a Experiment>,
     selectors: &Selectors,
@@ -89,8 +89,7 @@ pub fn jobs<'a>(
                 if !selectors.matches(&experiment.paper, &experiment.item, &group.id, &variant.id) {
                     continue;
                 }
-                // Without a `long` of its own a group runs its `quick`: a long run of
-                // everything must not become a run at the paper's cost.
+                // A group that does not define `long` runs `quick`, so that `long` is never as expensive as `paper`.
                 let own = if group.runs_at(profile) { profile } else { Profile::Quick };
                 let Some(resolved) = group.resolved(own, variant_index) else { continue };
                 let recorded_profile = group.equivalent_profile(own, variant_index);

@@ -8,7 +8,7 @@ use crate::schema::claim::{Select, same_place};
 use crate::text::read_record;
 use crate::yaml::FileError;
 
-/// A number that a paper, its authors' notebook or its theory prints.
+/// A number that a paper prints, or that comes from its theory or from its authors' notebooks or code.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedValue {
     /// Item key.
@@ -60,7 +60,7 @@ impl Published {
         Ok(all)
     }
 
-    /// The values in the text of `file`, which is only named in messages.
+    /// Parses `text`; `file` is only used in messages.
     pub fn parse(file: &Path, text: String) -> Result<Vec<PublishedValue>, FileError> {
         let mut csv = CsvFile::parse(file, &text, COLUMNS)?;
         let mut values = Vec::new();
@@ -92,7 +92,7 @@ impl Published {
         self.papers.get(paper).into_iter().flatten().filter(move |v| v.item == item)
     }
 
-    /// Values that a selection names (its `from` is not looked at).
+    /// Values that a selection matches; its `from` is ignored.
     pub fn select<'a>(
         &'a self,
         paper: &str,

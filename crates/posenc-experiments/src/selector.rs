@@ -2,7 +2,7 @@
 
 use globset::{GlobBuilder, GlobSet};
 
-/// Longest selector, in bytes: a path has up to 260. A glob becomes an automaton whose size grows with it.
+/// Longest selector, in bytes: a path has up to 260. The size of a glob's automaton grows with its length.
 const MAX_BYTES: usize = 500;
 
 /// A set of globs; an empty set selects everything.
@@ -27,7 +27,7 @@ impl Selectors {
             let wrong = |what: &str| format!("selector `{text}`: {what}");
             if text.is_empty() {
                 let allowed = "paper/item/group/method, such as trading/table1/closed-form";
-                return Err(wrong(&format!("allowed are one to four parts, {allowed}")));
+                return Err(wrong(&format!("empty; write one to four parts of {allowed}")));
             }
             if text.len() > MAX_BYTES {
                 let (shown, bytes): (String, _) = (text.chars().take(40).collect(), text.len());
@@ -38,7 +38,7 @@ impl Selectors {
             if !has_flat_braces(text) {
                 return Err(wrong("braces inside braces; write one list, such as {a,b,c}"));
             }
-            // What follows the third slash is the method, whose name may have slashes of its own.
+            // The text after the third slash is the method, whose name may contain slashes.
             let mut parts: Vec<String> = text.splitn(4, '/').map(str::to_owned).collect();
             let depth = parts.len();
             if let Some(method) = parts.get_mut(3) {
@@ -89,7 +89,7 @@ impl Selector {
     }
 }
 
-/// Whether no brace opens inside another: the glob's parser would recurse for each.
+/// Whether no brace opens inside another one, since the glob parser recurses for each.
 fn has_flat_braces(text: &str) -> bool {
     let mut is_open = false;
     let mut chars = text.chars();
@@ -105,7 +105,7 @@ fn has_flat_braces(text: &str) -> bool {
     true
 }
 
-/// A slash inside a method's name is no separator.
+/// Replaces the slashes in a method's name, which are not separators.
 fn method_in_path(method: &str) -> String {
     method.replace('/', "_")
 }
@@ -146,10 +146,10 @@ mod tests {
         assert!(!selects("lff/table1/learned/Gau/1", ["lff", "table1", "learned", "Gau"]));
     }
 
-    /// Catches a selector that panics, overflows the stack or fills the memory instead of being refused: braces inside each
-    /// other, and text of any length.
+    /// Catches a selector that panics, overflows the stack or fills the memory instead of being refused: nested braces, and text of
+    /// any length.
     #[test]
-    fn nothing_and_bad_globs_are_refused() {
+    fn empty_and_bad_globs_are_refused() {
         let nested = |n: usize| "{".repeat(n) + "a" + &"}".repeat(n);
         for bad in [
             "",
@@ -166,7 +166,7 @@ mod tests {
         assert!(selects("{trading,lff}/{fig,table}1", ["lff", "table1", "g", "m"]));
     }
 
-    /// Catches a glob whose matching takes time that grows faster than the path.
+    /// Catches a glob whose matching time grows faster than the length of the path.
     #[test]
     fn many_wildcards_match_in_linear_time() {
         let name = "a".repeat(1 << 20);

@@ -1,6 +1,6 @@
 //! Commands that are printed to be copied into a shell.
 
-/// A text as one word of a POSIX shell's command, in quotes where it needs them. Every path, name and argument in a
+/// A text as one word of a POSIX shell command, quoted if necessary. Every path, name and argument in a
 /// printed command goes through here: a name such as `$(reboot)` must not run when its command is repeated.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);

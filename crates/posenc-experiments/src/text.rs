@@ -12,7 +12,7 @@ pub const MAX_RECORD_BYTES: u64 = 1 << 27;
 /// What to do about a damaged record.
 pub(crate) const RESTORE: &str = "restore the file (git checkout) or delete it";
 
-/// JSON from the text of `file`; an error ends in `remedy`.
+/// Parses JSON; errors name `file` and end in `remedy`.
 pub(crate) fn parsed<'de, T: serde::Deserialize<'de>>(
     file: &Path,
     text: &'de str,
@@ -27,7 +27,7 @@ pub(crate) fn parsed<'de, T: serde::Deserialize<'de>>(
 ///
 /// # Errors
 ///
-/// A file that cannot be read, is not a regular file, is longer or is not UTF-8, by name.
+/// A file that cannot be read, is not a regular file, is longer or is not UTF-8.
 pub fn read_text(file: &Path, most: u64) -> Result<String, FileError> {
     let bytes = read_bytes(file, most)?;
     String::from_utf8(bytes).map_err(|e| {
@@ -41,19 +41,24 @@ pub(crate) fn read_record(file: &Path) -> Result<Option<String>, FileError> {
     posenc_files::is_there(file).then(|| read_text(file, MAX_RECORD_BYTES)).transpose()
 }
 
-/// Writes a file unless it has this text. True if it was written.
+/// Writes a file unless it already has this text. True if it was written.
 pub(crate) fn write_text(file: &Path, text: &str) -> Result<bool, FileError> {
     let written = posenc_files::write_if_changed(file, text.as_bytes());
     written.map_err(|e| FileError::unwritable(file, e))
 }
 
-/// As [`write_text`], of a value as JSON with a line per entry.
+/// Like [`write_text`], for a value as JSON with one line per entry.
 pub(crate) fn write_json<T: serde::Serialize + ?Sized>(
     file: &Path,
     value: &T,
 ) -> Result<bool, FileError> {
     let text = serde_json::to_string_pretty(value).map_err(|e| FileError::unwritable(file, e))?;
     write_text(file, &(text + "\n"))
+}
+
+/// The last part of a path; empty if there is none.
+pub(crate) fn file_name(path: &Path) -> String {
+    path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Removes a file. True if it was there.
@@ -66,7 +71,7 @@ pub(crate) fn remove(file: &Path) -> Result<bool, FileError> {
 ///
 /// # Errors
 ///
-/// A file that cannot be read, is not a regular file or is longer, by name.
+/// A file that cannot be read, is not a regular file or is longer.
 pub fn read_bytes(file: &Path, most: u64) -> Result<Vec<u8>, FileError> {
     posenc_files::read(file, most).map_err(|e| match e {
         ReadError::Io(e) => FileError::of(file, format!("cannot be read: {e}")),
@@ -78,10 +83,10 @@ pub fn read_bytes(file: &Path, most: u64) -> Result<Vec<u8>, FileError> {
 mod tests {
     use super::*;
 
-    /// Catches a device or a long file that is read, and bytes that are not UTF-8 and are accepted or reported without their line.
+    /// Catches a device or a long file that is read, and bytes that are not UTF-8 but accepted or reported without their line.
     #[cfg(unix)]
     #[test]
-    fn long_files_and_bytes_are_refused() {
+    fn long_files_and_files_that_are_not_utf8_are_refused() {
         let endless = read_text(Path::new("/dev/zero"), 1000).unwrap_err().to_string();
         assert!(endless.contains("/dev/zero") && endless.contains("a device"), "{endless}");
         let directory = tempfile::tempdir().unwrap();

@@ -1,12 +1,12 @@
-//! One door for YAML: text in, typed values out, every error with file, line and key.
+//! The only reader of YAML: text in, typed values out, every error with file, line and key.
 //!
-//! `serde_yaml` keeps no positions once a document is a tree, and experiment files are merged
-//! (group settings, profile, variant) before they become typed. So the positions of all keys are
-//! indexed by a second, cheap pass over the events, and an error anywhere later names its path.
+//! `serde_yaml` keeps no positions once a document is a tree, and experiment files are merged (group settings, profile, variant)
+//! before they are deserialized to types. A second, cheap pass over the parser's events therefore indexes the lines of all keys, so
+//! that later errors can look up the line of a path.
 //!
-//! Nothing here trusts a file: its size, its depth, its keys and what aliases make of it have limits.
+//! Files are not trusted: their size, depth, keys and expanded aliases have limits.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ pub const MAX_YAML_VALUES: usize = 200_000;
 /// Most bytes of all texts and keys of a file after its aliases are written out; an alias of three bytes repeats a text of any
 /// length.
 const MAX_TEXT_BYTES: usize = 1 << 24;
-/// Most lists and mappings inside each other; experiments have nine.
+/// Maximum nesting depth of lists and mappings; experiments have nine.
 const MAX_DEPTH: usize = 64;
 /// Longest path of a key, such as `groups[0].variants[1].embedder.sigma`, in bytes. The index keeps one for every value.
 const MAX_KEY_BYTES: usize = 500;
@@ -39,7 +39,7 @@ const MAX_KEY_BYTES: usize = 500;
 pub struct FileError {
     /// The file.
     pub file: PathBuf,
-    /// Line, from 1, where known.
+    /// Line, from 1, if known.
     pub line: Option<usize>,
     /// Path of the key inside the document, such as `groups[0].variants[1].embedder.sigma`.
     pub key: String,
@@ -102,7 +102,7 @@ impl Document {
             let most = MAX_YAML_BYTES >> 20;
             return Err(error(None, format!("larger than {most} MiB, the limit; split the file")));
         }
-        // libyaml takes a byte order mark for a document of its own.
+        // libyaml treats a byte order mark as a separate document.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if let Some((line, message)) = unreadable(text) {
             return Err(error(Some(line), message));
@@ -114,7 +114,7 @@ impl Document {
         let mut value = tree::parse(text).map_err(|e| {
             let line = e.location().map(|l| l.line().clamp(1, last));
             let reason = e.to_string();
-            // The line is printed in front, once.
+            // The line is already printed in front of the message.
             let reason = reason.split_once(" at line ").map_or(&*reason, |(reason, _)| reason);
             error(line, format!("not valid YAML: {reason}"))
         })?;
@@ -191,7 +191,7 @@ impl Place<'_> {
         FileError { line: place.line(), ..FileError::of(self.file(), message).key(place.path) }
     }
 
-    /// Turns the value of this place into a typed one.
+    /// Deserializes a value at this place to a type.
     pub fn typed<T: DeserializeOwned>(&self, value: Value) -> Result<T, FileError> {
         serde_path_to_error::deserialize(value).map_err(|e| {
             let key = e.path().to_string();
@@ -214,12 +214,24 @@ fn explain(message: &str) -> String {
     format!("{message}{hint}")
 }
 
-/// The end of a message about a wrong name: the candidate that may be meant, or nothing.
+/// The end of a message about a wrong name: the closest candidate, or nothing if none is close.
 pub(crate) fn hint<'a>(wrong: &str, candidates: impl Iterator<Item = &'a str>) -> String {
     nearest(wrong, candidates).map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }
 
-/// The candidate closest to `wrong`, if any is close enough to be a slip of the pen.
+/// The index of the first name that is not allowed, and a message with the allowed names.
+pub(crate) fn unknown_name(
+    what: &str,
+    names: &[String],
+    allowed: &[&str],
+) -> Option<(usize, String)> {
+    let known: HashSet<&str> = allowed.iter().copied().collect();
+    let (i, wrong) = names.iter().enumerate().find(|(_, name)| !known.contains(name.as_str()))?;
+    let hint = hint(wrong, allowed.iter().copied());
+    Some((i, format!("no {what} `{wrong}`; allowed: {}{hint}", allowed.join(", "))))
+}
+
+/// The candidate closest to `wrong`, if any is close enough to be a typo.
 pub fn nearest<'a>(wrong: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .map(|c| (strsim::jaro_winkler(wrong, c), c))
@@ -240,11 +252,11 @@ enum Frame {
 }
 
 fn too_deep() -> String {
-    format!("more than {MAX_DEPTH} lists and mappings inside each other, the limit")
+    format!("nested more than {MAX_DEPTH} levels deep")
 }
 
 impl Indexer {
-    /// Lines of all keys and values by their paths. The events are taken one by one: the parser's own loop recurses.
+    /// Lines of all keys and values by their paths. Reads the events one by one, since the parser's own loop recurses.
     fn of(text: &str) -> Result<HashMap<String, usize>, Fault> {
         let mut indexer = Indexer::default();
         let mut parser = Parser::new_from_str(text);
@@ -257,7 +269,7 @@ impl Indexer {
                 };
                 (e.marker().line(), message)
             })?;
-            // Whatever follows the first document is refused by the reader of values.
+            // The reader of values rejects everything after the first document.
             if matches!(event, Event::DocumentEnd | Event::StreamEnd) {
                 return Ok(indexer.lines);
             }
@@ -355,10 +367,10 @@ mod tests {
         }
     }
 
-    /// Catches a small file that fills the memory or the stack: aliases of aliases, one alias of a long list many times,
-    /// brackets inside each other, long keys above many values; and a message without the place and the limit.
+    /// Catches a small file that fills the memory or the stack: aliases of aliases, many aliases of a long list, nested brackets, or
+    /// long keys above many values. Also catches a message without the place and the limit.
     #[test]
-    fn small_files_cannot_grow() {
+    fn small_files_cannot_fill_the_memory() {
         let laughs: String = (1..12)
             .map(|i| format!("a{i}: &a{i} [{}]\n", vec![format!("*a{}", i - 1); 9].join(",")))
             .collect();
@@ -367,9 +379,9 @@ mod tests {
         for (text, expected) in [
             (format!("a0: &a0 [1,1]\n{laughs}"), "repetition limit exceeded"),
             (aliases, "more than 200000 values"),
-            ("[".repeat(100_000), "more than 64 lists"),
-            ("{a: ".repeat(100_000), "more than 64 lists"),
-            ("- ".repeat(100_000), "more than 64 lists"),
+            ("[".repeat(100_000), "nested more than 64 levels deep"),
+            ("{a: ".repeat(100_000), "nested more than 64 levels deep"),
+            ("- ".repeat(100_000), "nested more than 64 levels deep"),
             (format!("? {}\n: 1\n", "k".repeat(600)), "longer than 500 bytes"),
             (format!("{key}:\n  {key}: [{}]\n", "1,".repeat(100_000)), "longer than 500 bytes"),
             (format!("a: {}\n", "x".repeat(1 << 20)), "larger than 1 MiB"),
@@ -379,8 +391,8 @@ mod tests {
         }
     }
 
-    /// Catches lines that an editor numbers otherwise: in files with other line breaks, behind a character that ends a line for one
-    /// of the two parsers only, at the end of a file without a line break, and in errors of either parser.
+    /// Catches line numbers that differ from those of an editor: in files with other line breaks, after a character that ends a line
+    /// for only one of the two parsers, at the end of a file without a line break, and in errors of either parser.
     #[test]
     fn lines_are_those_of_an_editor() {
         for (text, expected) in [
@@ -396,7 +408,7 @@ mod tests {
             ("width: 1\r\n# \u{85}", "a.yaml:2: the character U+0085"),
             ("width: 1\n\n\u{c}height: [1]\n", "a.yaml:3: the character U+000C"),
             ("width: 1\nheight: [\u{202e}1]\n", "a.yaml:2: the character U+202E"),
-            ("%YAML 1.2\n---\nwidth: 1\n", "a.yaml:1: a line that begins with `%`"),
+            ("%YAML 1.2\n---\nwidth: 1\n", "a.yaml:1: the line begins with `%`"),
         ] {
             let message = failure(text);
             assert!(message.starts_with(expected), "{text:?}: {message}");
@@ -418,21 +430,21 @@ mod tests {
         }
     }
 
-    /// Catches a small file whose aliases write out a gigabyte of text, and directives in a number that takes minutes.
+    /// Catches a small file whose aliases expand to a gigabyte of text, and a file with so many directives that parsing takes minutes.
     #[test]
-    fn long_texts_cannot_be_repeated_without_end() {
+    fn repeated_texts_and_directives_are_limited() {
         let text = format!("a: &a {}\nb: [{}]\n", "x".repeat(400_000), "*a,".repeat(150_000));
         let message = failure(&text);
-        assert!(message.contains("bytes of text, aliases written out"), "{message:.300}");
+        assert!(message.contains("bytes of text after alias expansion"), "{message:.300}");
         let directives: String = (0..60_000).map(|i| format!("%TAG !{i}! a\n")).collect();
         assert!(failure(&format!("{directives}---\nwidth: 1\n")).contains("directives"));
         let later = format!("width: 1\n...\n{directives}---\nwidth: 1\n");
         assert!(failure(&later).contains("directives"));
     }
 
-    /// Catches aliases and merge keys that no longer work, and a key that appears twice and passes.
+    /// Catches aliases and merge keys that no longer work, and a duplicate key that is accepted.
     #[test]
-    fn aliases_work_and_double_keys_are_refused() {
+    fn aliases_work_and_duplicate_keys_are_refused() {
         let text = "a: &a { width: 1, height: [2, 3] }\nb: { <<: *a, width: 4 }\n";
         let document = Document::parse(Path::new("a.yaml"), text).unwrap();
         let point: Point = document.root().key("b").typed(document.value["b"].clone()).unwrap();

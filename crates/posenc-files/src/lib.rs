@@ -1,17 +1,16 @@
-//! Every access to files that others may have made or may change.
+//! Access to files that others may have created or may change.
 //!
-//! - **Reading** ([`open`], [`read`]) accepts regular files only and never blocks: a named pipe, a device, a socket or a
-//!   directory is an error. A reader states the most bytes that it accepts and reads no more than one byte beyond them, so
-//!   that neither a device nor a file that grows can fill the memory.
-//! - **Writing** ([`write_atomically`], [`prepare`]) goes to a new file in the same folder, which is created exclusively, with
-//!   the permissions that the umask leaves, synchronized and renamed. A reader sees the old file or the new one.
-//! - **Our own folders** ([`protect`]) are `out/`, `report/` and temporary folders. Below them no symbolic link is followed, by
-//!   any function of this crate: each component of a path is opened relative to the one before it. The folder itself may
-//!   be a link, since a user may keep it elsewhere.
-//! - **Locks** ([`Lock`]) are the kernel's, and files that are created exclusively where the file system has none.
+//! - **Reading** ([`open`], [`read`]) accepts regular files only and never blocks: a named pipe, a device, a socket or a directory is an
+//!   error. A reader sets a maximum number of bytes and reads at most one byte more, so neither a device nor a growing file can fill the
+//!   memory.
+//! - **Writing** ([`write_atomically`], [`prepare`]) creates a temporary file in the same folder exclusively, with the permissions that
+//!   the umask allows, synchronizes it and renames it. A reader sees either the old or the new file.
+//! - **Protected folders** ([`protect`]) are `out/`, `report/` and temporary folders. Below them, no function of this crate follows a
+//!   symbolic link: each component of a path is opened relative to the one before it. The folder itself may be a link, since a user may
+//!   keep it elsewhere.
+//! - **Locks** ([`Lock`]) are kernel locks; on file systems without locks, exclusively created files replace them.
 //!
-//! On systems other than Unix, components are checked by path before they are used; whoever changes a folder between
-//! the check and the use is not noticed there.
+//! On systems other than Unix, path components are checked before they are used, and a change between check and use goes unnoticed.
 
 mod folder;
 mod lock;

@@ -1,4 +1,4 @@
-//! One process at a time.
+//! Locks between processes.
 
 use std::ffi::OsString;
 use std::fs::{File, TryLockError};
@@ -9,21 +9,21 @@ use std::time::{Duration, Instant};
 use crate::folder::{Folder, locate};
 use crate::write::write_new_in;
 
-/// Bytes of a lock's file that are read for a message.
+/// Maximum number of bytes of a lock file that are read for a message.
 const LONGEST_OWNER: u64 = 200;
 
 /// Time between two attempts.
 const STEP: Duration = Duration::from_millis(25);
 
-/// Holds a file's lock until it is dropped, or until the process ends however it ends.
+/// Holds the lock of a file until it is dropped or the process ends for any reason.
 ///
-/// Where the file system has no locks, `<file>.owner` is created exclusively and removed at the end; of a process that is
-/// killed it stays, and the next one says how to continue. Both kinds are respected whichever a process can take: a cluster's
-/// nodes may mount one file system differently.
+/// On a file system without locks, `<file>.owner` is created exclusively and removed on drop. If the process is killed, the file remains,
+/// and the error of the next process names the file to remove. A process that takes the kernel lock also respects an existing
+/// `<file>.owner`: nodes of a cluster may mount one file system differently.
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
-    /// The file that stands for the lock, and why it is needed.
+    /// The file that replaces the kernel lock, if it is unavailable.
     owned: Option<Owned>,
 }
 
@@ -37,14 +37,14 @@ struct Owned {
 /// Why a lock was not taken.
 #[derive(Debug)]
 pub enum LockError {
-    /// Another process has it.
+    /// Another process holds the lock.
     Held {
-        /// That process, or a reason why it is unknown.
+        /// That process, or `unknown process`.
         owner: String,
-        /// The file that stands for the lock and stays if its process was killed.
+        /// The file that replaces the kernel lock and remains if its process is killed.
         left: Option<PathBuf>,
     },
-    /// The file cannot be made, or is no regular file.
+    /// The file cannot be created, or is not a regular file.
     Io(Error),
 }
 
@@ -63,20 +63,21 @@ impl std::fmt::Display for LockError {
 impl std::error::Error for LockError {}
 
 impl Lock {
-    /// Takes the lock of a file, which is made if it is missing, or fails at once.
+    /// Takes the lock of a file, or fails immediately. A missing file is created.
     ///
     /// # Errors
     ///
-    /// Another process has it; the file cannot be made, or is a link, directory or anything but a regular file.
+    /// Returns an error if another process holds the lock, or if the file cannot be created or is not a regular file.
     pub fn try_take(file: &Path) -> std::result::Result<Lock, LockError> {
         try_take_with(file, File::try_lock)
     }
 
-    /// Waits for the lock of a file, at most for `patience`. If the lock is taken, calls `waits` once with its owner.
+    /// Waits for the lock of a file for at most `patience`. If another process holds the lock, calls `waits` once with the error that
+    /// names the owner.
     ///
     /// # Errors
     ///
-    /// Those of [`Lock::try_take`]; the lock is still taken after `patience`.
+    /// Returns the errors of [`Lock::try_take`]; [`LockError::Held`] only after `patience`.
     pub fn take(
         file: &Path,
         patience: Duration,
@@ -96,12 +97,12 @@ impl Lock {
         }
     }
 
-    /// Why the kernel's lock was not available, and which file stands for it.
+    /// If a file replaces the kernel lock: a message with the reason and the file.
     pub fn substitute(&self) -> Option<String> {
         self.owned.as_ref().map(|owned| {
             let file = owned.folder.path().join(&owned.name);
             format!(
-                "this file system has no locks ({}), so {} replaces one; if this process is killed, remove that file",
+                "this file system has no locks ({}), so {} replaces a lock; if this process is killed, remove that file",
                 owned.reason,
                 file.display()
             )
@@ -128,7 +129,7 @@ fn try_take_with(
     let left = || Some(folder.path().join(&substitute));
     match try_lock(&file) {
         Ok(()) => {
-            // A process that could not lock may be at work.
+            // A process on a mount without locks may be running.
             if let Ok(other) = folder.open_file(&substitute) {
                 return Err(LockError::Held { owner: owner(&other), left: left() });
             }
@@ -155,7 +156,7 @@ fn try_take_with(
     }
 }
 
-/// This process, for people.
+/// This process, for messages.
 fn this_process() -> String {
     format!("process {} on {}", std::process::id(), host())
 }
@@ -166,7 +167,7 @@ fn write_owner(file: &mut File) -> Result<()> {
     file.write_all(this_process().as_bytes())
 }
 
-/// Who wrote a lock's file.
+/// The process that wrote a lock file.
 fn owner(file: &File) -> String {
     let mut bytes = Vec::new();
     let _ = file.take(LONGEST_OWNER).read_to_end(&mut bytes);
@@ -192,7 +193,7 @@ mod tests {
         Err(TryLockError::Error(Error::from(ErrorKind::Unsupported)))
     }
 
-    /// Catches two processes that both have the lock, a lock that is not given back, and a message without the owner.
+    /// Catches two processes that both hold the lock, a lock that is not released, and a message without the owner.
     #[test]
     fn a_lock_has_one_owner() {
         let folder = tempfile::tempdir().unwrap();
@@ -209,10 +210,10 @@ mod tests {
         assert_eq!(told, 1);
     }
 
-    /// A file system without locks, as some network file systems are. Catches two owners on it, an owner that a process
-    /// with locks passes over, a substitute that stays, and messages that do not say what to remove.
+    /// Simulates a file system without locks, such as some network file systems. Catches two owners, an owner that a process with kernel
+    /// locks ignores, a replacement file that remains, and messages that do not name the file to remove.
     #[test]
-    fn without_locks_a_file_stands_for_one() {
+    fn without_locks_a_file_replaces_the_lock() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(".lock");
         let substitute = folder.path().join(".lock.owner");
@@ -220,7 +221,7 @@ mod tests {
         let first = take().unwrap();
         let note = first.substitute().unwrap();
         assert!(
-            note.contains("unsupported") && note.contains(".lock.owner replaces one"),
+            note.contains("unsupported") && note.contains(".lock.owner replaces a lock"),
             "{note}"
         );
         for held in [take().unwrap_err(), Lock::try_take(&file).unwrap_err()] {
@@ -232,14 +233,14 @@ mod tests {
         }
         drop(first);
         assert!(!substitute.exists());
-        // A process that was killed left it; what is in it is no terminal's command.
+        // A killed process left the file; escape sequences in it must not reach the terminal.
         std::fs::write(&substitute, "process 1 on \u{1b}[31mnode").unwrap();
         assert!(take().unwrap_err().to_string().starts_with("process 1 on [31mnode; if that"));
         std::fs::remove_file(&substitute).unwrap();
         take().unwrap();
     }
 
-    /// Catches a lock that empties what a link points to, waits for a pipe, or takes a directory for its file.
+    /// Catches a lock that truncates the target of a link, blocks on a pipe, or accepts a directory.
     #[cfg(unix)]
     #[test]
     fn only_a_regular_file_is_a_lock() {

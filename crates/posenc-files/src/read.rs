@@ -1,4 +1,4 @@
-//! Reading files that others made.
+//! Reading files that others may have created.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result};
@@ -7,16 +7,16 @@ use std::path::Path;
 use crate::folder::{locate, open_following};
 use crate::roots::protected;
 
-/// Why a file is not read.
+/// Why a file cannot be read.
 #[derive(Debug)]
 pub enum ReadError {
-    /// It cannot be opened or read, or is no regular file.
+    /// It cannot be opened or read, or is not a regular file.
     Io(Error),
     /// It is longer than its reader accepts.
     TooLong {
-        /// Bytes that it has; at least one more than the most.
+        /// Number of bytes that were found; more than `most`.
         length: u64,
-        /// Bytes that it may have.
+        /// Maximum number of bytes.
         most: u64,
     },
 }
@@ -26,7 +26,7 @@ impl std::fmt::Display for ReadError {
         match self {
             ReadError::Io(error) => write!(f, "{error}"),
             ReadError::TooLong { most, .. } => {
-                write!(f, "more than {most} bytes, the limit for a file of its kind")
+                write!(f, "the file exceeds {most} bytes, the limit for its kind")
             }
         }
     }
@@ -45,12 +45,11 @@ impl From<ReadError> for Error {
 
 /// Opens a regular file for reading. Links are followed, except below a [protected](crate::protect) folder.
 ///
-/// Opening never blocks: what is no regular file is refused. Reading the rest of a regular file does not wait for anyone
-/// but the disk.
+/// Opening never blocks, because anything but a regular file is an error. Reading a regular file waits only for the disk.
 ///
 /// # Errors
 ///
-/// A file that cannot be opened; a directory, named pipe, socket or device; a link below a protected folder.
+/// Returns an error if the file cannot be opened, is a directory, named pipe, socket or device, or is a link below a protected folder.
 pub fn open(path: &Path) -> Result<File> {
     match protected(path)? {
         Some(split) if !split.names.is_empty() => {
@@ -61,11 +60,11 @@ pub fn open(path: &Path) -> Result<File> {
     }
 }
 
-/// The bytes of a regular file that has at most `most`. Links are followed as by [`open`].
+/// Reads a regular file of at most `most` bytes. Links are followed as by [`open`].
 ///
 /// # Errors
 ///
-/// Those of [`open`]; a file that is longer, also one that grows while it is read.
+/// Returns the errors of [`open`], and [`ReadError::TooLong`] if the file is longer or grows beyond `most` during the read.
 pub fn read(path: &Path, most: u64) -> std::result::Result<Vec<u8>, ReadError> {
     let file = open(path).map_err(ReadError::Io)?;
     let length = file.metadata().map_err(ReadError::Io)?.len();
@@ -73,7 +72,7 @@ pub fn read(path: &Path, most: u64) -> std::result::Result<Vec<u8>, ReadError> {
         return Err(ReadError::TooLong { length, most });
     }
     let mut bytes = Vec::new();
-    // One byte more, so that its end is found without asking for more memory.
+    // One byte more, so that `read_to_end` finds the end without reallocating.
     let reserved = bytes.try_reserve_exact(usize::try_from(length + 1).unwrap_or(usize::MAX));
     reserved.map_err(|_| ReadError::Io(ErrorKind::OutOfMemory.into()))?;
     file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(ReadError::Io)?;
@@ -83,8 +82,7 @@ pub fn read(path: &Path, most: u64) -> std::result::Result<Vec<u8>, ReadError> {
     }
 }
 
-/// Whether anything has this name: also a link without a target, or what cannot be looked at, so that whoever reads it
-/// gets the error.
+/// Whether the path exists. A dangling link or an inaccessible path counts as existing, so that a reader gets the error.
 pub fn is_there(path: &Path) -> bool {
     match std::fs::symlink_metadata(path) {
         Ok(_) => true,
@@ -114,8 +112,8 @@ mod tests {
         assert!(!is_same(&folder.path().join("b"), b"") && !is_there(&folder.path().join("b")));
     }
 
-    /// The kernel's files report no length, as a file does that grows after it was opened. Catches a reader that trusts the
-    /// length.
+    /// Catches a reader that trusts the reported length. Files in `/proc` report a length of zero, like a file that grows after it is
+    /// opened.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_file_that_grows_is_read_up_to_its_limit() {
@@ -127,8 +125,7 @@ mod tests {
         assert!(!is_same(file, b""));
     }
 
-    /// Catches a reader that waits for a pipe or reads a device, directly or through a link, and one that takes a
-    /// directory for a file.
+    /// Catches a reader that blocks on a pipe or reads a device, directly or through a link, and one that accepts a directory.
     #[cfg(unix)]
     #[test]
     fn only_regular_files_are_read() {
@@ -155,7 +152,7 @@ mod tests {
             assert!(error.contains(reason), "{name}: {error}");
             assert!(is_there(&at(name)), "{name}");
         }
-        // Data often lie elsewhere.
+        // Links to regular files are followed, since data are often stored elsewhere.
         std::fs::write(at("file"), "x").unwrap();
         symlink(at("file"), at("to-file")).unwrap();
         assert_eq!(read(&at("to-file"), 1).unwrap(), b"x");

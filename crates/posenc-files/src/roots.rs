@@ -1,4 +1,4 @@
-//! The folders below which no link is followed.
+//! Protected folders, below which no link is followed.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -8,27 +8,28 @@ use std::sync::{PoisonError, RwLock};
 
 static ROOTS: RwLock<BTreeSet<PathBuf>> = RwLock::new(BTreeSet::new());
 
-/// From now on this process follows no symbolic link below `root`, which itself may be one and need not exist yet.
+/// Protects a folder: from now on, this process follows no symbolic link below `root`. The folder itself may be a link and need not exist
+/// yet.
 ///
-/// A folder inside of a protected one is no root of its own: the outermost counts.
+/// Of nested protected folders, only the outermost counts.
 pub fn protect(root: &Path) {
     if let Ok(root) = std::path::absolute(root) {
         ROOTS.write().unwrap_or_else(PoisonError::into_inner).insert(root);
     }
 }
 
-/// A path as a folder that may be reached through links, and the names below it that may not.
+/// A path, split into a folder that may be reached through links and the names below it that may not.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SplitPath {
     pub root: PathBuf,
     pub names: Vec<OsString>,
 }
 
-/// `path` below the outermost protected folder that contains it, if there is one.
+/// Splits `path` at the outermost protected folder that contains it; `None` if no protected folder does.
 ///
 /// # Errors
 ///
-/// A path below a protected folder that contains `..`.
+/// Returns an error if the path below the protected folder contains `..`.
 pub(crate) fn protected(path: &Path) -> Result<Option<SplitPath>> {
     let path = std::path::absolute(path)?;
     let roots = ROOTS.read().unwrap_or_else(PoisonError::into_inner);
@@ -46,7 +47,7 @@ pub(crate) fn protected(path: &Path) -> Result<Option<SplitPath>> {
     Ok(Some(SplitPath { names: names.collect::<Result<_>>()?, root: root.to_owned() }))
 }
 
-/// As [`protected`]; for other paths, the folder of the file is reached through links and the file itself is not.
+/// Like [`protected`], but also splits other paths: links to the folder of the file are followed, a link in place of the file is not.
 pub(crate) fn split(path: &Path) -> Result<SplitPath> {
     if let Some(split) = protected(path)?
         && !split.names.is_empty()
@@ -67,8 +68,8 @@ pub(crate) fn split(path: &Path) -> Result<SplitPath> {
 mod tests {
     use super::*;
 
-    /// Catches a path that leaves a protected folder, one that is not recognized as being below it, and a folder in it that
-    /// becomes a root and could then be a link.
+    /// Catches a path that leaves a protected folder, one that is not recognized as being below it, and a nested protected folder that
+    /// becomes a root of its own and could then be a link.
     #[test]
     fn paths_below_protected_folders_are_split() {
         let root = std::env::temp_dir().join("posenc-files-roots");
@@ -80,7 +81,7 @@ mod tests {
         assert_eq!(split(&root.join("a/b")).unwrap(), (root.clone(), 2));
         let error = split(&root.join("a/../../b")).unwrap_err().to_string();
         assert!(error.contains("leads out of"), "{error}");
-        // The folder itself, and one whose name begins in the same way.
+        // The folder itself, and a folder whose name has the same prefix.
         assert_eq!(split(&root).unwrap(), (std::env::temp_dir().components().collect(), 1));
         let other = root.with_file_name("posenc-files-roots-2");
         assert_eq!(split(&other.join("a")).unwrap(), (other, 1));

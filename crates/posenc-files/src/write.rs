@@ -1,4 +1,4 @@
-//! Writing files whole or not at all.
+//! Atomic writing of files.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -10,10 +10,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::folder::{Folder, WRITING, locate};
 use crate::read::is_same;
 
-/// Names that are tried for a temporary file.
+/// Maximum number of names that are tried for a temporary file.
 const MOST_NAMES: usize = 1000;
 
-/// A file that is written and synchronized, but does not have its name yet. Dropped, it is removed.
+/// A file that is written and synchronized, but not yet renamed to its final name. Dropping it removes the file.
 #[derive(Debug)]
 pub struct Prepared {
     folder: Folder,
@@ -23,11 +23,11 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Gives the file its name, in place of a file or link that has it, and waits until the name is on the disk.
+    /// Renames the file to its final name, replacing an existing file or link, and waits until the name is on disk.
     ///
     /// # Errors
     ///
-    /// A directory in its place, a disk that fails.
+    /// Returns an error if a directory is in its place, or if the disk fails.
     pub fn commit(mut self) -> Result<()> {
         self.folder.rename(&self.temporary, &self.name)?;
         self.is_there = false;
@@ -43,11 +43,11 @@ impl Drop for Prepared {
     }
 }
 
-/// Writes a file next to its place, ready to be renamed. Folders that are missing are made.
+/// Writes a temporary file next to its final path, ready to be renamed. Missing folders are created.
 ///
 /// # Errors
 ///
-/// A file that cannot be written; if space ran out, the error says how much was to be written.
+/// Returns an error if the file cannot be written; if space ran out, the message has the number of bytes to write.
 pub fn prepare(path: &Path, parts: &[&[u8]]) -> Result<Prepared> {
     let bytes: usize = parts.iter().map(|part| part.len()).sum();
     let prepared =
@@ -55,13 +55,13 @@ pub fn prepare(path: &Path, parts: &[&[u8]]) -> Result<Prepared> {
     prepared.map_err(|error| match is_full(&error) {
         true => Error::new(
             error.kind(),
-            format!("{error}; {bytes} bytes were to be written: free some space"),
+            format!("{error}; {bytes} bytes are needed, so free some disk space"),
         ),
         false => error,
     })
 }
 
-/// As [`prepare`], of what a function writes, whose errors are passed on.
+/// Like [`prepare`], but `write` writes the content; its errors are returned.
 pub fn prepare_with(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<Prepared> {
     let (folder, name) = locate(path, true)?;
     let (temporary, mut file) = temporary(&folder)?;
@@ -84,29 +84,29 @@ fn temporary(folder: &Folder) -> Result<(OsString, File)> {
             created => return created.map(|file| (name, file)),
         }
     }
-    Err(Error::new(ErrorKind::AlreadyExists, "no name is free for a temporary file"))
+    Err(Error::new(ErrorKind::AlreadyExists, "found no unused name for a temporary file"))
 }
 
-/// Writes a file by way of a temporary one in the same folder, and waits until it is on the disk.
+/// Writes a file through a temporary one in the same folder, and waits until it is on disk.
 ///
 /// # Errors
 ///
-/// Those of [`prepare`] and [`Prepared::commit`].
+/// Returns the errors of [`prepare`] and [`Prepared::commit`].
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     write_parts_atomically(path, &[bytes])
 }
 
-/// As [`write_atomically`], of pieces that need not be next to each other in memory.
+/// Like [`write_atomically`], with content in several parts.
 pub fn write_parts_atomically(path: &Path, parts: &[&[u8]]) -> Result<()> {
     prepare(path, parts)?.commit()
 }
 
-/// As [`write_atomically`], of what a function writes, whose errors are passed on.
+/// Like [`write_atomically`], but `write` writes the content; its errors are returned.
 pub fn write_with(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
     prepare_with(path, write)?.commit()
 }
 
-/// As [`write_atomically`], but leaves a file alone that has these bytes. True if it was written.
+/// Like [`write_atomically`], but does not touch a file that already has these bytes. Returns whether the file was written.
 pub fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool> {
     if is_same(path, bytes) {
         return Ok(false);
@@ -114,44 +114,44 @@ pub fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool> {
     write_atomically(path, bytes).map(|()| true)
 }
 
-/// Creates a file that was not there, and folders that are missing.
+/// Creates a file that must not exist yet, and missing folders.
 ///
 /// # Errors
 ///
-/// A file or link of this name; a folder that cannot be written.
+/// Returns an error if a file or link of this name exists, or if a folder is not writable.
 pub fn create_new(path: &Path) -> Result<File> {
     let (folder, name) = locate(path, true)?;
     folder.create_new(&name, false)
 }
 
-/// Opens a regular file for reading and writing. A file that is missing is made, as are its folders.
+/// Opens a regular file for reading and writing. A missing file and missing folders are created.
 ///
 /// # Errors
 ///
-/// A file that is not a regular one; a folder that cannot be written.
+/// Returns an error if the file is not a regular file, or if a folder is not writable.
 pub fn open_or_create(path: &Path) -> Result<File> {
     let (folder, name) = locate(path, true)?;
     folder.open_or_create(&name)
 }
 
-/// As [`create_new`], of a file that can be executed.
+/// Like [`create_new`], with execute permission.
 pub fn create_program(path: &Path) -> Result<File> {
     let (folder, name) = locate(path, true)?;
     folder.create_new(&name, true)
 }
 
-/// As [`create_new`], with content and without waiting for the disk; for folders of this process alone.
+/// Like [`create_new`], with content, without waiting for the disk; for folders that only this process uses.
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
     create_new(path)?.write_all(bytes)
 }
 
-/// Whether an error means that there is no more space: the disk, a quota or a limit on the size of files.
+/// Whether an error means that space ran out: on the disk, in a quota, or by a file size limit.
 pub fn is_full(error: &Error) -> bool {
     use ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// Creates a file in an open folder and writes it at once; removes it again if that fails.
+/// Creates a file in an open folder, then writes and synchronizes it; removes it if that fails.
 pub(crate) fn write_new_in(folder: &Folder, name: &OsStr, bytes: &[u8]) -> Result<()> {
     let mut file = folder.create_new(name, false)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());

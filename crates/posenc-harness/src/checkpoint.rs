@@ -1,14 +1,13 @@
-//! The state of a job in flight, on disk: a killed job resumes from it.
+//! Checkpoints: the state of a running job on disk, from which a killed job resumes.
 //!
-//! A file contains a magic number, the job's key, the seconds spent so far, its [`Owner`] as JSON behind its length, a body in the
-//! protocol's own format, and a checksum over all of that. It is written to a temporary file and renamed.
-//! When it is written depends on the clock; what is computed does not.
+//! A file contains a magic number, the job's key, the seconds spent so far, the length of the [`Owner`] and the owner as JSON, a body in
+//! the protocol's own format, and a checksum of everything before it. It is written to a temporary file and renamed. The time of writing
+//! depends on the clock; the results do not.
 //!
-//! The key is that of all units that the plan has for the job, whether they have records or not: a run that is killed between the
-//! records of one training finds the checkpoint again. The module `orphans` removes checkpoints that no run resumes from.
+//! The key covers all units that the plan has for the job, with or without records. A run that is killed between the records of one
+//! training therefore finds the checkpoint again. The module `orphans` removes checkpoints that no run resumes from.
 //!
-//! Trainings ask after every step whether a checkpoint is due. There a job that is to end does so: it writes its checkpoint
-//! and is unwound.
+//! Trainings call [`Checkpoint::is_due`] after every step. If the job must stop, it writes its checkpoint there and unwinds.
 
 use std::cell::Cell;
 use std::io::Read as _;
@@ -29,24 +28,24 @@ use crate::unit::Unit;
 
 /// The first bytes of a checkpoint; the number counts changes of the format.
 const MAGIC: &[u8; 16] = b"posenc-job-2\0\0\0\0";
-/// The format before: without an owner, and always of all units of the job.
+/// Magic of the previous format, which has no owner and always covers all units of the job.
 const MAGIC_WITHOUT_OWNER: &[u8; 16] = b"posenc-job-1\0\0\0\0";
 
 const KEY: usize = 64;
 const HEADER: usize = MAGIC.len() + KEY + 8;
 const CHECKSUM: usize = blake3::OUT_LEN;
 
-/// No job writes more; a larger file is no checkpoint of ours.
+/// Maximum file size in bytes. No job writes a larger checkpoint.
 const LARGEST_FILE: u64 = 8 << 30;
-/// Longest description of an owner: signals of a hundred thousand units.
+/// Maximum size of an owner in bytes, enough for the signals of a hundred thousand units.
 const LONGEST_OWNER: usize = 64 << 20;
 
-/// The first checkpoint of a job comes after this time, later ones when the job has run twice as
-/// long as at the last, at most [`LONGEST_INTERVAL`] apart: a short job loses at most half.
+/// Time to the first checkpoint of a job. Each later one is due when the running time has doubled, at most [`LONGEST_INTERVAL`] after the
+/// last. A short job thus loses at most half of its work.
 const FIRST_INTERVAL: Duration = Duration::from_millis(500);
 const LONGEST_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Writing takes at most this fraction, 1 / `WRITING_SHARE`, of the running time.
+/// Writing checkpoints takes at most 1 / `WRITING_SHARE` of the running time.
 const WRITING_SHARE: u32 = 20;
 
 /// The job that a checkpoint belongs to.
@@ -59,11 +58,11 @@ pub struct Owner {
     pub method: String,
     /// Repetition, from 0.
     pub repetition: u64,
-    /// What the result of the first unit depends on; other units differ in the signal alone.
+    /// Key parts of the first unit. The other units differ only in the signal.
     pub parts: KeyParts,
-    /// Signals of all units that the plan has for the job, in its order.
+    /// Signals of all units that the plan has for the job, in plan order.
     pub signals: Vec<String>,
-    /// Places of the units that are trained together, ascending.
+    /// Indices into `signals` of the units that are trained together, ascending.
     pub trained: Vec<usize>,
 }
 
@@ -84,7 +83,7 @@ impl Owner {
         (0..self.signals.len()).collect()
     }
 
-    /// The owner that a checkpoint names. The rest of the file is not read.
+    /// Reads the owner from a checkpoint file, without the rest of the file.
     pub fn read(file: &Path) -> Option<Self> {
         let mut file = posenc_files::open(file).ok()?;
         let mut head = [0; HEADER + 8];
@@ -97,7 +96,7 @@ impl Owner {
     }
 }
 
-/// The key of a job of these units, which names its checkpoint.
+/// The key of a job with these units. Its checkpoint file has this name.
 pub fn key<'a>(units: impl Iterator<Item = &'a KeyParts>) -> String {
     let mut hasher = blake3::Hasher::new();
     for parts in units {
@@ -112,37 +111,37 @@ pub struct Checkpoint {
     key: String,
     owner: Option<Owner>,
     started: Instant,
-    /// What this process spends.
+    /// Time that this process has spent.
     spent: Stopwatch,
-    /// Seconds that killed runs of the job spent before.
+    /// Seconds that earlier, killed runs of the job spent.
     earlier: Cell<f64>,
     next: Cell<Instant>,
     failed: Cell<bool>,
-    /// The job, as who watches over it sees it.
+    /// State of the job, shared with the supervisor.
     control: Arc<Control>,
-    /// Whether a job that is to end has been told to write its checkpoint.
+    /// Whether a job that must stop has already been told to write its last checkpoint.
     is_last: Cell<bool>,
-    /// Of how many steps the training is, and how many are done.
+    /// Training steps: total, done.
     steps: Cell<[usize; 2]>,
-    /// What share of the job the training in flight is: from, to.
+    /// Part of the job, from 0 to 1, that the current training covers: start, end.
     span: Cell<[f64; 2]>,
-    /// Whether a checkpoint is due whenever it is asked: for tests.
+    /// Whether a checkpoint is always due, for tests.
     always: bool,
 }
 
-/// What was found on disk.
+/// Checkpoint state found on disk.
 #[derive(Debug, PartialEq)]
 pub enum Saved {
     /// No checkpoint.
     Nothing,
-    /// One that cannot be used, and why.
+    /// An unusable checkpoint, with the reason.
     Damaged(String),
-    /// The protocol's own bytes.
+    /// Body of a valid checkpoint, in the protocol's own format.
     Body(Vec<u8>),
 }
 
 impl Checkpoint {
-    /// The checkpoint in `directory` of a job, which is trained with all units that the plan has for it.
+    /// The checkpoint, in `directory`, of a job that trains all units of its plan.
     pub fn new(directory: &Path, job: &Job<'_>, units: &[Unit]) -> Self {
         let key = key(units.iter().map(|unit| &unit.parts));
         Checkpoint::with(directory, key, Owner::of(job, units))
@@ -168,7 +167,7 @@ impl Checkpoint {
         }
     }
 
-    /// Trains units at these places only: others have records.
+    /// Restricts training to the units at these indices; the others have records.
     pub fn training(mut self, places: &[usize]) -> Self {
         if let Some(owner) = &mut self.owner {
             owner.trained = places.to_vec();
@@ -176,7 +175,7 @@ impl Checkpoint {
         self
     }
 
-    /// Places of the units that a killed run trained together, if it left a checkpoint.
+    /// Indices of the units that a killed run trained together, if it left a checkpoint.
     pub fn trained(&self) -> Option<Vec<usize>> {
         Owner::read(&self.file).map(|owner| owner.trained).or_else(|| {
             let mut magic = [0; MAGIC.len()];
@@ -185,7 +184,7 @@ impl Checkpoint {
         })
     }
 
-    /// That of a job that is watched.
+    /// Attaches the control through which the supervisor watches the job.
     pub fn of_job(mut self, control: &Arc<Control>) -> Self {
         self.control = control.clone();
         self
@@ -210,17 +209,17 @@ impl Checkpoint {
         self
     }
 
-    /// Where it lies.
+    /// Path of the file.
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Seconds spent by killed runs of this job whose work continues.
+    /// Seconds that earlier, killed runs of this job spent, as found by [`Checkpoint::read`].
     pub fn earlier(&self) -> f64 {
         self.earlier.get()
     }
 
-    /// What a killed run left.
+    /// Reads the checkpoint that a killed run left.
     pub fn read(&self) -> Saved {
         let mut bytes = match posenc_files::read(&self.file, LARGEST_FILE) {
             Ok(bytes) => bytes,
@@ -269,7 +268,7 @@ impl Checkpoint {
         self.steps.set([steps, done]);
     }
 
-    /// One more step is done of a training that said how many it has.
+    /// Counts one more training step and, after [`Checkpoint::begin`], reports progress.
     pub fn step(&self) {
         self.count_step();
         let [steps, done] = self.steps.get();
@@ -284,19 +283,19 @@ impl Checkpoint {
         self.control.count_step();
     }
 
-    /// The training in flight is this share of the job.
+    /// Declares which part of the job, from 0 to 1, the current training covers.
     pub fn within(&self, from: f64, to: f64) {
         self.span.set([from, to]);
     }
 
-    /// How much of the training in flight is done, from 0 to 1.
+    /// Reports the progress of the current training, from 0 to 1.
     pub fn reached(&self, fraction: f64) {
         let [from, to] = self.span.get();
         self.control.reached(from + (to - from) * fraction);
     }
 
-    /// Whether one is to be written: enough time has passed, or the job is to end. Does not come back if it is to end and has
-    /// had its turn to write.
+    /// Whether to write a checkpoint now, because enough time has passed or the job must stop. Unwinds with [`Stopped`] if the job must
+    /// stop and already had a chance to write.
     pub fn is_due(&self) -> bool {
         if self.control.stopped().is_some() {
             if self.failed.get() || self.is_last.replace(true) {
@@ -307,19 +306,19 @@ impl Checkpoint {
         self.always || !self.failed.get() && Instant::now() >= self.next.get()
     }
 
-    /// Whether writing failed: then no further checkpoint is tried.
+    /// Whether a write failed. No further checkpoint is then attempted.
     pub fn has_failed(&self) -> bool {
         self.failed.get()
     }
 
-    /// Writes the pieces of a body. A disk that is full must not end the training: the error is
-    /// returned once, for a warning, and no further checkpoint is tried. Does not come back if the job is to end.
+    /// Writes a body that is given in pieces. A full disk must not end the training: the error is returned once, for a warning, and no
+    /// further checkpoint is attempted. Unwinds with [`Stopped`] after a successful write if the job must stop.
     pub fn write(&self, body: &[&[u8]]) -> Option<std::io::Error> {
         let began = Instant::now();
         self.control.saving(true);
         let spent = self.earlier.get() + self.spent.seconds();
         let seconds = spent.to_le_bytes();
-        // Numbers and texts only: there is nothing that JSON could refuse.
+        // An owner contains only numbers and strings, so serialization cannot fail.
         let owner = serde_json::to_vec(&self.owner).unwrap_or_default();
         let length = (owner.len() as u64).to_le_bytes();
         let mut parts: Vec<&[u8]> = vec![MAGIC, self.key.as_bytes(), &seconds, &length, &owner];
@@ -342,7 +341,7 @@ impl Checkpoint {
         result.err()
     }
 
-    /// Removes it: the job's records are on disk.
+    /// Removes the file, once the job's records are on disk.
     pub fn remove(&self) {
         let _ = posenc_files::remove(&self.file);
     }
@@ -363,7 +362,7 @@ mod tests {
         }
     }
 
-    /// The checkpoint of a job of units with these signals.
+    /// The checkpoint of a job with one unit per signal.
     fn of(directory: &Path, signals: &[&str]) -> Checkpoint {
         let all: Vec<KeyParts> = signals.iter().map(|signal| parts(signal)).collect();
         let owner = Owner {
@@ -377,8 +376,7 @@ mod tests {
         Checkpoint::with(directory, key(all.iter()), Some(owner))
     }
 
-    /// Catches a checkpoint that is taken although a byte of it changed, that ends in a panic, or
-    /// that another job takes.
+    /// Catches a damaged checkpoint that is accepted or causes a panic, and a checkpoint that another job accepts.
     #[test]
     fn damaged_and_foreign_files_are_refused() {
         let directory = tempfile::tempdir().unwrap();
@@ -404,7 +402,7 @@ mod tests {
         assert_eq!(ours().read(), Saved::Nothing);
     }
 
-    /// Catches time that a killed run spent and that no record shows.
+    /// Catches time of a killed run that is missing from the total.
     #[test]
     fn seconds_add_up_over_killed_runs() {
         let directory = tempfile::tempdir().unwrap();
@@ -417,8 +415,8 @@ mod tests {
         assert!(second.earlier() >= 100.0 && second.earlier() < 200.0, "{}", second.earlier());
     }
 
-    /// Catches checkpoints that take the time of the training, and a full disk that is tried again
-    /// at every epoch. A file in the way of the directory stands for the disk.
+    /// Catches checkpoints that are written too often, and a full disk that is retried at every step. A file at the path of the directory
+    /// simulates the full disk.
     #[test]
     fn a_checkpoint_is_due_later_and_never_after_a_failure() {
         let directory = tempfile::tempdir().unwrap();
@@ -436,7 +434,7 @@ mod tests {
         assert!(!blocked.is_due());
     }
 
-    /// Catches a training of some units that continues as one of others, and one that cannot tell which units it has.
+    /// Catches a training of some units that resumes as a training of others, and a checkpoint that does not name its units.
     #[test]
     fn a_checkpoint_names_the_units_that_it_trains() {
         let directory = tempfile::tempdir().unwrap();
@@ -453,9 +451,9 @@ mod tests {
         assert_eq!((owner.signals.len(), owner.trained), (3, vec![1, 2]));
     }
 
-    /// Catches checkpoints of the format before, which the trainings of weeks may have, that are thrown away.
+    /// Catches checkpoints of the previous format, possibly weeks of training, that are discarded.
     #[test]
-    fn a_checkpoint_without_an_owner_is_of_all_units() {
+    fn a_checkpoint_without_an_owner_covers_all_units() {
         let directory = tempfile::tempdir().unwrap();
         let ours = || of(directory.path(), &["a", "b"]);
         let key = ours().key;

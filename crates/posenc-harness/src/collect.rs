@@ -1,4 +1,4 @@
-//! From raw records to the table, the pictures and the captions of an item.
+//! Collects raw records into the table, the pictures and the captions of an item.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -19,18 +19,18 @@ use crate::repository::Repository;
 use crate::store::{Found, Store};
 use crate::unit::{NO_DATA, Unit};
 
-/// The record of an item on this machine.
+/// Results of an item on this machine.
 #[derive(Default)]
 pub struct Collected {
     /// The rows.
     pub table: Table,
     /// The pictures, not written yet.
     pub pictures: Vec<(GalleryPicture, Content)>,
-    /// Where the captions of each unit lie that has some.
+    /// Caption files, one for each unit with captions.
     pub captions: Vec<KeptCaptions>,
-    /// Where they come from.
+    /// Provenance of the results.
     pub provenance: Provenance,
-    /// Groups and variants with units that have no record: the run was interrupted or a unit failed.
+    /// Pairs (group, variant) with units without a record, because the run was interrupted or a unit failed.
     pub incomplete: Vec<(String, String)>,
 }
 
@@ -43,25 +43,25 @@ pub struct KeptCaptions {
     pub method: String,
     /// Repetition, from 0.
     pub seed: u64,
-    /// Largest profile whose protocol this is.
+    /// Largest profile with this protocol.
     pub profile: Profile,
     /// Device that measured it.
     pub device: String,
     /// Data it was measured on; `-` for none.
     pub data: String,
-    /// Their file.
+    /// Path of the captions file.
     pub file: PathBuf,
 }
 
 impl Collected {
-    /// What each method said of the first screens, where a unit kept them.
+    /// Captions that each method predicted for the first screens, if a unit stored them.
     ///
     /// # Errors
     ///
-    /// A damaged file, by name and entry.
+    /// A file is damaged; the message names file and entry.
     pub fn captioned(&self) -> Result<Vec<CaptionedMethod>> {
         let mut methods = Vec::new();
-        // Only first repetitions keep screens.
+        // Only first repetitions store screens.
         for kept in self.captions.iter().filter(|kept| kept.seed == 0) {
             let captions = UnitCaptions::read(&kept.file)?.of_layouts();
             if captions.layouts.is_empty() {
@@ -81,11 +81,11 @@ impl Collected {
     }
 }
 
-/// Gathers what the store has for an experiment. For each variant the largest profile whose
-/// units are all there is taken; failing that, what there is of the largest with any. Where the
-/// file states the number of signals, a part of the full protocol comes before a smaller profile, unless
-/// that profile ran the same units. Of records of
-/// several classes of device those of the class that trains now come first.
+/// Collects the records that the store has for an experiment.
+///
+/// Each variant uses the largest profile whose units all have records, or else the available records of the largest profile with any. If
+/// the experiment file states the number of signals, an incomplete full protocol is preferred to a smaller profile, unless that profile ran
+/// the same units. Records of the device class that trains now are preferred to those of other classes.
 pub fn collect<'a>(
     experiment: &'a Experiment,
     plans: &Plans<'a>,
@@ -100,12 +100,12 @@ pub fn collect<'a>(
     let classes: Vec<&'static str> = std::iter::once(own).chain(others).collect();
     let profiles = Profile::ALL.into_iter().rev();
     for (profile, class) in profiles.flat_map(|p| classes.iter().map(move |class| (p, *class))) {
-        // Seeds of one variant belong together.
+        // Jobs of one variant that differ in the seed are collected together.
         let mut variants: BTreeMap<(usize, usize), Vec<PlannedJob<'_>>> = BTreeMap::new();
         for planned in planned.iter().filter(|planned| planned.job.profile == profile) {
             let planned = match planned.on(class) {
                 Some(planned) => planned,
-                // The same records for all classes.
+                // Protocols that run on the CPU alone have the same records for all classes.
                 None if class == own => planned.clone(),
                 None => continue,
             };
@@ -157,7 +157,7 @@ pub fn collect<'a>(
         spent.data.extend(own.data);
         spent.versions.extend(own.versions);
     }
-    // Rows that were all measured at one commit are of that commit, whatever the tree is now.
+    // If one commit measured all rows, the provenance names that commit, whatever is checked out now.
     let first = commits.values().next().cloned();
     let commit = first.filter(|one| commits.values().all(|own| own == one)).unwrap_or(commit);
     commits.retain(|_, own| *own != commit);
@@ -174,13 +174,14 @@ pub fn collect<'a>(
     Ok(Some(all))
 }
 
-/// What the store has for one variant at one profile.
+/// Stored results of one variant at one profile.
 #[derive(Default)]
 struct Results {
     complete: bool,
     /// Keys of the units found.
     found: BTreeSet<String>,
-    /// Whether a part of the units can be recorded as a part of the full protocol: one repetition of a stated number of signals.
+    /// Whether some of the units can be recorded as a part of the full protocol. This requires one repetition and a stated number of
+    /// signals.
     is_divisible: bool,
     rows: Vec<Row>,
     pictures: Vec<(GalleryPicture, Content)>,
@@ -188,12 +189,12 @@ struct Results {
     /// Sums and maxima over units.
     spent: Provenance,
     origin: Option<Origin>,
-    /// Commits of the units, as far as their records name them.
+    /// Commits that the records of the units name.
     commits: BTreeSet<String>,
 }
 
 impl Results {
-    /// The commit of the units. Of several, one that does not identify the source code comes first.
+    /// The commit of the units. If there are several, prefers one that does not identify the source code.
     fn commit(&self) -> Option<&String> {
         self.commits.iter().find(|commit| !is_clean(commit)).or(self.commits.first())
     }
@@ -204,7 +205,7 @@ impl Results {
     }
 }
 
-/// Where the numbers of a variant come from; `planned` holds all of its jobs.
+/// Origin of the results of a variant; `planned` contains all jobs of the variant.
 pub fn origin<'a>(planned: impl IntoIterator<Item = &'a PlannedJob<'a>>) -> Option<Origin> {
     let mut found: Option<Origin> = None;
     for PlannedJob { job, units, .. } in planned {
@@ -225,7 +226,7 @@ pub fn origin<'a>(planned: impl IntoIterator<Item = &'a PlannedJob<'a>>) -> Opti
     found
 }
 
-/// The rows of a unit's record, of the metrics that its group records.
+/// Rows of a unit's record, restricted to the metrics that its group records.
 pub fn rows(job: &Job<'_>, unit: &Unit, record: &UnitRecord) -> impl Iterator<Item = Row> {
     let values = record.values.iter().filter(|value| job.group.records(&value.metric));
     values.cloned().map(|value| Row {

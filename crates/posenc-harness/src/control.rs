@@ -7,38 +7,38 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Why a job is to end before it is done.
+/// Reason to stop a job early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// A unit takes longer than it may.
+    /// A unit exceeded its time limit.
     Timeout,
-    /// The person or the system asked the whole run to end.
+    /// An interrupt asked the whole run to stop.
     Interrupted,
 }
 
-/// What unwinds a training that is to end; it is no panic.
+/// Panic payload with which a training that must stop unwinds. It does not indicate a bug.
 pub struct Stopped;
 
-/// Where the job stands.
+/// Phase of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// A unit is computed.
+    /// A unit is being computed.
     Running,
-    /// A unit's record is written.
+    /// A unit's record is being written.
     Writing,
-    /// It was given up: nothing more is taken from it.
+    /// The job was given up; later results are rejected.
     GivenUp,
-    /// Its thread has come back.
+    /// The job's thread has returned.
     Ended,
 }
 
 struct State {
     phase: Phase,
-    /// Since when the unit in flight is computed.
+    /// Start time of the current unit.
     since: Instant,
     /// Which units have a record.
     written: Vec<bool>,
-    /// Whether another thread has taken the place of the job's.
+    /// Whether another thread has replaced the job's thread.
     is_replaced: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct Control {
     state: Mutex<State>,
     stop: OnceLock<Stop>,
     is_saving: AtomicBool,
-    /// Bits of the share that is done; NaN where it is not known.
+    /// Bits of the completed fraction of the job; NaN if unknown.
     fraction: AtomicU64,
     /// Whether the units are computed together, not one after the other.
     together: bool,
@@ -56,7 +56,7 @@ pub struct Control {
 }
 
 impl Default for Control {
-    /// A job that nobody watches.
+    /// A job without a supervisor.
     fn default() -> Self {
         Control::new(0, false)
     }
@@ -85,43 +85,43 @@ impl Control {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Asks the job to end; the first reason stays.
+    /// Asks the job to stop. The first reason wins.
     pub fn stop(&self, stop: Stop) {
         let _ = self.stop.set(stop);
     }
 
-    /// Whether the job is to end.
+    /// The reason to stop, if the job must stop.
     pub fn stopped(&self) -> Option<Stop> {
         self.stop.get().copied()
     }
 
-    /// Says how much of the job is done, from 0 to 1.
+    /// Reports the completed fraction of the job, from 0 to 1.
     pub fn reached(&self, fraction: f64) {
         self.fraction.store(fraction.to_bits(), Ordering::Relaxed);
     }
 
-    /// How much of the job is done, where it is known.
+    /// Completed fraction of the job, from 0 to 1; `None` if unknown.
     pub fn fraction(&self) -> Option<f64> {
         let fraction = f64::from_bits(self.fraction.load(Ordering::Relaxed));
         (0.0..=1.0).contains(&fraction).then_some(fraction)
     }
 
-    /// The job did one more training step.
+    /// Counts one more training step.
     pub fn count_step(&self) {
         self.steps.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Training steps since this was last asked.
+    /// Training steps since the last call.
     pub fn take_steps(&self) -> u64 {
         self.steps.swap(0, Ordering::Relaxed)
     }
 
-    /// A checkpoint begins to be written, or has been.
+    /// Marks the start (`true`) or the end (`false`) of writing a checkpoint.
     pub fn saving(&self, is_saving: bool) {
         self.is_saving.store(is_saving, Ordering::Relaxed);
     }
 
-    /// A record is about to be written: `false` if the job was given up, and none may be.
+    /// Marks the start of writing a record. Returns `false` if the job was given up and must not write one.
     pub fn begin_record(&self) -> bool {
         let mut state = self.state();
         let is_welcome = state.phase == Phase::Running;
@@ -131,7 +131,7 @@ impl Control {
         is_welcome
     }
 
-    /// The record of a unit is on disk, or could not be written; the next unit begins.
+    /// Marks the end of writing the record of `unit`; the next unit starts.
     pub fn end_record(&self, unit: usize, is_written: bool) {
         let mut state = self.state();
         if let Some(written) = state.written.get_mut(unit) {
@@ -145,7 +145,7 @@ impl Control {
         }
     }
 
-    /// Units without a record: those in flight, and those that have not begun.
+    /// Units without a record: those in flight, then those that have not started.
     pub fn unwritten(&self) -> (Vec<usize>, Vec<usize>) {
         let state = self.state();
         let mut left: Vec<usize> =
@@ -154,12 +154,13 @@ impl Control {
         (left, waiting)
     }
 
-    /// How long the unit in flight has been computed.
+    /// Time since the current unit started.
     pub fn elapsed(&self) -> Duration {
         self.state().since.elapsed()
     }
 
-    /// Gives the job up if a unit has taken longer than `limit`; a job that computes its units together may take that for each.
+    /// Gives the job up if its current unit exceeds `limit`, and returns whether it did. A job that computes its units together gets
+    /// `limit` for each of them.
     pub fn expire(&self, limit: Duration) -> bool {
         let mut state = self.state();
         let units = if self.together { state.written.len().max(1) as u32 } else { 1 };
@@ -187,12 +188,12 @@ impl Control {
         counts
     }
 
-    /// Whether another thread has taken the place of the job's.
+    /// Whether another thread has replaced the job's thread.
     pub fn is_replaced(&self) -> bool {
         self.state().is_replaced
     }
 
-    /// Takes the job's place from its thread, unless that has come back: whether another is to be started.
+    /// Marks the job's thread as replaced, unless it has returned. Returns whether another thread must start.
     pub fn replace(&self) -> bool {
         let mut state = self.state();
         state.is_replaced |= state.phase != Phase::Ended;
@@ -204,10 +205,10 @@ impl Control {
 mod tests {
     use super::*;
 
-    /// Catches a late result that is taken, a unit that expires while its record is written, and units that have not begun
-    /// and fail with the one in flight.
+    /// Catches a late result that is accepted, a unit that expires while its record is written, and units that fail with the current one
+    /// although they have not started.
     #[test]
-    fn what_expires_is_the_unit_in_flight() {
+    fn only_the_unit_in_flight_expires() {
         let job = Control::new(3, false);
         assert!(!job.expire(Duration::from_secs(60)));
         assert!(job.begin_record());

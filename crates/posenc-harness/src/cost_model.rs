@@ -1,6 +1,6 @@
-//! How long work really takes: measured seconds per estimated second, for each kind of protocol.
+//! Cost model: the ratio of measured to estimated seconds for each kind of protocol.
 //!
-//! Estimates count operations and know nothing of the machine. What units took in this run and in earlier ones corrects them.
+//! Estimates count operations and ignore the machine. Times that were measured in this and earlier runs correct them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,26 +8,26 @@ use std::path::Path;
 use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::text::read_text;
 
-/// Number of measurements per kind that count: the latest ones.
+/// Number of measurements that are kept per kind; older ones are dropped.
 const SAMPLES: usize = 64;
 
-/// Most bytes of the file: a hundred times what all protocols leave.
+/// Maximum file size in bytes, a hundred times the size for all protocols.
 const MOST_BYTES: u64 = 1 << 22;
 
-/// Name of the file below the output directory.
+/// Name of the file in the output directory.
 const FILE: &str = "pace.json";
 
 /// Estimated and measured seconds of a unit, or of a job whose units are computed together.
 type Sample = (f64, f64);
 
-/// What has been measured.
+/// Estimated and measured times by kind of protocol.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CostModel {
     kinds: BTreeMap<String, Vec<Sample>>,
 }
 
 impl CostModel {
-    /// What earlier runs left in a directory. Only estimates use this file, so a damaged one is ignored.
+    /// Reads the measurements of earlier runs from a directory. Only estimates use this file, so a damaged file is ignored.
     pub fn read(out: &Path) -> Self {
         let text = read_text(&out.join(FILE), MOST_BYTES).unwrap_or_default();
         let kinds: BTreeMap<String, Vec<Sample>> = serde_json::from_str(&text).unwrap_or_default();
@@ -40,7 +40,7 @@ impl CostModel {
         cost_model
     }
 
-    /// Keeps it for later runs. What cannot be written is not kept.
+    /// Writes the measurements for later runs. Errors are ignored.
     pub fn write(&self, out: &Path) {
         if let Ok(text) = serde_json::to_string(&self.kinds) {
             let _ = write_atomically(&out.join(FILE), text.as_bytes());
@@ -59,8 +59,9 @@ impl CostModel {
         samples.push((estimated, measured));
     }
 
-    /// Scales an estimate in seconds by the kind's ratio of measured to estimated time, the median of its measurements weighted
-    /// by their estimates. Without measurements of the kind, returns the estimate: other kinds may have units of milliseconds.
+    /// Scales an estimate in seconds by the kind's ratio of measured to estimated time, the median of its measurements weighted by their
+    /// estimates. Without measurements of the kind, returns the estimate: units of other kinds may take milliseconds, so their ratios do
+    /// not apply.
     pub fn seconds(&self, kind: &str, estimated: f64) -> f64 {
         let ratio = self.kinds.get(kind).and_then(|samples| weighted_median(samples));
         estimated * ratio.unwrap_or(1.0)
@@ -101,10 +102,9 @@ pub fn estimate_makespan(
 mod tests {
     use super::*;
 
-    /// Catches a forecast that one long unit, or many short ones, throws off, and a kind whose estimate uses another although
-    /// it was measured itself.
+    /// Catches a ratio that one long unit or many short ones distort, and a kind that uses the ratio of another.
     #[test]
-    fn the_median_is_weighted_by_what_was_estimated() {
+    fn the_median_is_weighted_by_the_estimates() {
         let mut cost_model = CostModel::default();
         assert_eq!(cost_model.seconds("a", 10.0), 10.0);
         cost_model.add("a", 100.0, 300.0);
@@ -121,9 +121,9 @@ mod tests {
         assert!(!cost_model.kinds.contains_key("c"));
     }
 
-    /// Catches a damaged file that ends the run, or that is read as numbers.
+    /// Catches measurements that are lost between runs, and a damaged file that causes an error or yields measurements.
     #[test]
-    fn what_was_measured_is_kept_and_damage_is_ignored() {
+    fn measurements_are_kept_and_damage_is_ignored() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(CostModel::read(directory.path()), CostModel::default());
         let mut cost_model = CostModel::default();
@@ -135,9 +135,9 @@ mod tests {
         assert_eq!(CostModel::read(directory.path()), CostModel::default());
     }
 
-    /// Catches a time left that forgets that one long job ends alone.
+    /// Catches an estimate that divides the work evenly although one long job finishes last.
     #[test]
-    fn the_last_worker_ends_last() {
+    fn the_makespan_ends_with_the_last_worker() {
         assert_eq!(estimate_makespan(&[], [10.0, 1.0, 1.0, 1.0].into_iter(), 2), 10.0);
         assert_eq!(estimate_makespan(&[5.0], [2.0, 2.0].into_iter(), 2), 5.0);
         assert_eq!(estimate_makespan(&[], [1.0; 6].into_iter(), 2), 3.0);

@@ -20,11 +20,11 @@ type Decoded<T> = OnceLock<Result<Arc<T>, String>>;
 
 type Loaded<T> = Mutex<BTreeMap<String, Arc<Decoded<T>>>>;
 
-/// A set of files that a protocol reads by itself.
+/// A set of files that a protocol reads directly.
 pub struct Files {
-    /// What they hold.
+    /// Format of the files.
     pub format: Format,
-    /// Their identity, or a sentence that says where to get them.
+    /// Identity of the files, or a sentence about where to get them.
     pub found: Result<FileIdentity, String>,
 }
 
@@ -38,7 +38,7 @@ pub struct DataSets {
     clips: Loaded<ClipSet>,
 }
 
-/// The manifest and the directory that the options name.
+/// Data source with the manifest of the repository and the data directory and images that the options name.
 pub fn source(repository: &Repository, options: &DataOptions) -> Result<DataSource> {
     let manifest = Manifest::read(&repository.manifest())?;
     let directory = DataDirectory::resolve(options.data.as_deref(), repository.root())?;
@@ -53,7 +53,7 @@ pub fn source(repository: &Repository, options: &DataOptions) -> Result<DataSour
 }
 
 impl DataSets {
-    /// Nothing is read yet.
+    /// Creates the data sets without reading any file.
     pub fn new(source: DataSource, seed: u64) -> Self {
         DataSets {
             source,
@@ -65,7 +65,7 @@ impl DataSets {
         }
     }
 
-    /// What a data set is on this machine: label, checksum, signals.
+    /// Identity of a data set on this machine: label, checksum, signals.
     pub fn identity(&self, set: &str) -> Result<Arc<Identity>> {
         let mut identities = lock(&self.identities);
         if let Some(identity) = identities.get(set) {
@@ -78,7 +78,7 @@ impl DataSets {
         Ok(identity)
     }
 
-    /// What a set of files is on this machine; `None` for a set of signals.
+    /// A set of files on this machine; `None` for a set of signals.
     pub fn files(&self, set: &str) -> Result<Option<Arc<Files>>> {
         let mut files = lock(&self.files);
         if let Some(known) = files.get(set) {
@@ -120,7 +120,7 @@ impl DataSets {
         once(&self.images, set, || self.source.load(set, self.seed, None))
     }
 
-    /// The clips of a data set, likewise.
+    /// The clips of a data set, decoded like the images of [`DataSets::load`].
     pub fn load_clips(&self, set: &str) -> Result<Arc<ClipSet>> {
         once(&self.clips, set, || self.source.load_clips(set, self.seed, None))
     }
@@ -137,7 +137,7 @@ fn once<T>(
         .map_err(|message| anyhow::anyhow!("data set `{set}`: {message}"))
 }
 
-/// A panic in another worker leaves the map whole: entries are only ever added.
+/// Locks a mutex even if it is poisoned: a panic in another worker leaves the map valid, because entries are only added.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -6,16 +6,16 @@ use std::sync::{Arc, LazyLock};
 use anyhow::Result;
 use posenc_nets::{CpuEngine, Engine};
 
-/// The class of device that enters keys where the CPU computes.
+/// Device class, in cache keys, of units that the CPU computes.
 pub const CPU: &str = "cpu";
 /// A real GPU.
 pub const GPU: &str = "wgpu";
-/// A program on the CPU that behaves like a GPU. It is never treated as one.
+/// A software adapter: a GPU that is emulated on the CPU. It is never treated as a GPU.
 pub const SOFTWARE: &str = "wgpu-software";
-/// All classes; where several have a record of the same worth, the first is shown.
+/// All classes. If several have equally good records, the first is shown.
 pub const CLASSES: [&str; 3] = [CPU, GPU, SOFTWARE];
 
-/// What `--device` says.
+/// Value of `--device`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// A real GPU if there is one, else the CPU.
@@ -24,7 +24,7 @@ pub enum Request {
     Cpu,
     /// A real GPU.
     Gpu,
-    /// The adapter whose name contains this; the only way to a software adapter.
+    /// The adapter whose name contains this text. Only this request selects a software adapter.
     Named(String),
 }
 
@@ -62,14 +62,14 @@ impl FromStr for Request {
 
 /// The devices of a run.
 pub struct Devices {
-    /// What trains where the CPU does not; its class, and what it is in words.
+    /// Engine that trains instead of the CPU, with its class and its label.
     other: Option<(Arc<dyn Engine>, &'static str, String)>,
-    /// Its adapter.
+    /// Adapter of that engine.
     #[cfg(feature = "wgpu")]
     adapter: Option<posenc_nets::device::AdapterDescription>,
-    /// Its limits in words.
+    /// Limits of the adapter in words.
     limits: String,
-    /// The class that trains elsewhere, where nothing trains here.
+    /// Class that trains if `other` is `None`: the CPU, or a device of another machine.
     elsewhere: &'static str,
 }
 
@@ -79,7 +79,8 @@ impl Devices {
         Devices::of_class(CPU)
     }
 
-    /// Devices of a class that other machines have: for plans and records, not for training.
+    /// Devices of a class, without opening an adapter. Classes other than the CPU serve plans and records of other machines; they cannot
+    /// train.
     pub fn of_class(class: &'static str) -> Self {
         Devices {
             other: None,
@@ -90,11 +91,11 @@ impl Devices {
         }
     }
 
-    /// Opens what was asked for.
+    /// Opens the requested devices.
     ///
     /// # Errors
     ///
-    /// A GPU, or an adapter by name, that is not there; the message says what to install.
+    /// The requested GPU or adapter is missing; the message names what to install.
     pub fn open(request: &Request) -> Result<Self> {
         match request {
             Request::Cpu => Ok(Devices::cpu()),
@@ -104,7 +105,7 @@ impl Devices {
         }
     }
 
-    /// The engine of a class; on the CPU one thread, since jobs run next to each other.
+    /// The engine of a class. The CPU engine has one thread, because several jobs run at a time.
     pub fn engine(&self, class: &str) -> &dyn Engine {
         static ONE_THREAD: LazyLock<CpuEngine> = LazyLock::new(|| CpuEngine::new(1));
         match &self.other {
@@ -132,7 +133,7 @@ impl Devices {
         }
     }
 
-    /// What trains, with its limits, for the head of a run.
+    /// Label and limits of the training device, for the header of a run.
     pub fn header(&self) -> String {
         format!("{}; {}", self.label(self.training()), self.limits)
     }
@@ -162,7 +163,7 @@ fn open(_: Option<&str>) -> Result<Devices> {
     )
 }
 
-/// A real GPU that opens, or the CPU; says why where a GPU is there and does not open.
+/// Opens a real GPU or falls back to the CPU. Prints a note if there is a GPU that cannot be opened.
 #[cfg(feature = "wgpu")]
 fn open_or_cpu() -> Devices {
     let is_gpu = |adapter: &posenc_nets::device::AdapterDescription| !adapter.is_software;
@@ -192,7 +193,7 @@ fn limits(adapter: &posenc_nets::device::AdapterDescription) -> String {
     )
 }
 
-/// What trains here, for `doctor`.
+/// Description of the adapters, for `doctor`.
 #[cfg(feature = "wgpu")]
 pub fn adapters() -> Vec<String> {
     let line = |adapter: posenc_nets::device::AdapterDescription| {
@@ -215,7 +216,7 @@ pub fn adapters() -> Vec<String> {
     found
 }
 
-/// What trains here, for `doctor`.
+/// Description of the adapters, for `doctor`.
 #[cfg(not(feature = "wgpu"))]
 pub fn adapters() -> Vec<String> {
     vec![
@@ -229,7 +230,7 @@ pub fn adapters() -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Catches a request that is read as another, and one that is taken though it means nothing.
+    /// Catches a device request that is parsed incorrectly, and an invalid one that is accepted.
     #[test]
     fn requests_are_read_or_refused() {
         for (text, request) in [
@@ -247,7 +248,7 @@ mod tests {
         }
     }
 
-    /// Catches a class that two kinds of device share, whose records would be confused.
+    /// Catches two device classes with the same name, whose records would be confused.
     #[test]
     fn classes_are_distinct_and_the_cpu_is_the_default() {
         let mut classes = CLASSES.to_vec();

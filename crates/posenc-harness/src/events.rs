@@ -1,4 +1,4 @@
-//! What a run does, for programs: one JSON object per line, each written as it happens. FORMAT.md lists the fields.
+//! Events of a run for programs: one JSON object per line, written as they happen. FORMAT.md lists the fields.
 
 use std::fs::File;
 use std::io::Write;
@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-/// A unit, by what a program can find it by.
+/// Identifies a unit.
 #[derive(Debug, Clone, Serialize)]
 pub struct UnitName {
     /// `paper/item/group/method`.
@@ -22,7 +22,7 @@ pub struct UnitName {
     pub key: String,
 }
 
-/// A claim whose verdict is another than before the run.
+/// A claim whose verdict changed during the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangedVerdict {
     /// `paper/item`.
@@ -35,7 +35,7 @@ pub struct ChangedVerdict {
     pub after: &'static str,
 }
 
-/// Something that happened.
+/// An event of a run.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event<'a> {
@@ -43,49 +43,49 @@ pub enum Event<'a> {
     RunStarted {
         /// Version of posenc.
         version: &'a str,
-        /// Profile that was asked for.
+        /// Requested profile.
         profile: &'a str,
         /// Seed of the run.
         seed: u64,
-        /// Units that have no record.
+        /// Units without a record.
         units: usize,
-        /// Units that run at a time.
+        /// Number of units that run at a time.
         workers: usize,
-        /// How long all of them take, as far as is known.
+        /// Estimated seconds until all of these units are done.
         estimated_seconds: f64,
     },
-    /// A unit begins; units that are computed together begin together.
+    /// A unit starts; units that are computed together start together.
     UnitStarted {
-        /// Which.
+        /// The unit.
         #[serde(flatten)]
         unit: &'a UnitName,
     },
     /// A unit has a record on disk.
     UnitFinished {
-        /// Which.
+        /// The unit.
         #[serde(flatten)]
         unit: &'a UnitName,
-        /// Seconds that it took.
+        /// Seconds that the unit took.
         seconds: f64,
-        /// How many numbers it gave.
+        /// Number of recorded values.
         values: usize,
-        /// Training steps of this process since the unit before of the same job; steps of killed runs are not among them.
+        /// Training steps of this process since the previous unit of the same job, without steps of killed runs.
         steps: u64,
-        /// What its table or plot shows first.
+        /// Metric that the unit's table or plot shows first.
         metric: Option<&'a str>,
-        /// The mean of these numbers; null where it is none.
+        /// Mean of the metric's values; null if it is not finite.
         value: Option<f64>,
-        /// In what it is measured; empty for pure numbers.
+        /// Unit of measurement; empty for dimensionless values.
         value_unit: &'a str,
     },
-    /// A unit has none.
+    /// A unit failed.
     UnitFailed {
-        /// Which.
+        /// The unit.
         #[serde(flatten)]
         unit: &'a UnitName,
         /// Seconds until it failed.
         seconds: f64,
-        /// Why.
+        /// Reason of the failure.
         reason: &'a str,
     },
     /// A line for people.
@@ -93,13 +93,13 @@ pub enum Event<'a> {
         /// The line.
         text: &'a str,
     },
-    /// How far the run is: after each unit, at most once a second.
+    /// Progress of the run, after each unit but at most once a second.
     Progress {
         /// Units done.
         done: usize,
         /// Units of the run.
         total: usize,
-        /// Seconds until all are done, as far as is known.
+        /// Estimated seconds until all units are done.
         seconds_left: f64,
     },
     /// The last line.
@@ -108,20 +108,20 @@ pub enum Event<'a> {
         units: usize,
         /// Units that failed.
         failed: usize,
-        /// Units that did not run: the budget or an interruption left them out.
+        /// Units that did not run because of the budget or an interrupt.
         left: usize,
         /// Seconds of the run.
         seconds: f64,
         /// `SIGINT` or `SIGTERM`, if one ended the run.
         interrupted: Option<&'a str>,
-        /// Claims whose verdicts are others than before.
+        /// Claims whose verdicts changed.
         verdicts: &'a [ChangedVerdict],
         /// The first page of this machine's report.
         report: String,
     },
 }
 
-/// A line: the event, and when.
+/// A line of output: an event with its time.
 #[derive(Serialize)]
 struct Line<'a> {
     /// Seconds since the run began.
@@ -130,23 +130,23 @@ struct Line<'a> {
     event: &'a Event<'a>,
 }
 
-/// Where events go.
+/// Writer of events.
 pub struct Events {
     file: Option<Box<dyn Write + Send>>,
     started: Instant,
 }
 
 impl Events {
-    /// Nowhere.
+    /// Discards all events.
     pub fn none() -> Self {
         Events { file: None, started: Instant::now() }
     }
 
-    /// Into a new file, or to the standard output for `-`.
+    /// Writes events to a new file, or to standard output if the path is `-`.
     ///
     /// # Errors
     ///
-    /// A file that cannot be created.
+    /// The file cannot be created.
     pub fn open(path: &Path) -> Result<Self> {
         let file: Box<dyn Write + Send> = if path == Path::new("-") {
             Box::new(std::io::stdout())
@@ -158,11 +158,11 @@ impl Events {
         Ok(Events { file: Some(file), started: Instant::now() })
     }
 
-    /// Writes a line. The first one that cannot be written is the last that is tried; its error is for a warning.
+    /// Writes an event as a line. After the first error no further events are written; the error is returned once, for a warning.
     pub fn write(&mut self, event: &Event<'_>) -> Option<std::io::Error> {
         let file = self.file.as_mut()?;
         let line = Line { at: millis(self.started.elapsed().as_secs_f64()), event };
-        // At once, so that a line is whole unless the disk or the process ends within it.
+        // Writes the line at once, so that it is complete unless the disk is full or the process is killed.
         let written = json(&line).and_then(|mut bytes| {
             bytes.push(b'\n');
             file.write_all(&bytes)?;
@@ -175,7 +175,7 @@ impl Events {
     }
 }
 
-/// JSON in which hidden characters have their codes, so that events can be printed; a program reads the same text.
+/// Serializes to JSON with hidden characters escaped, so that events can be printed safely. Parsers read the same text.
 fn json(value: &impl Serialize) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, Escaping))?;
@@ -203,7 +203,7 @@ impl Formatter for Escaping {
     }
 }
 
-/// Seconds to the millisecond: what is behind it says nothing.
+/// Rounds seconds to milliseconds; further digits are not meaningful.
 pub fn millis(seconds: f64) -> f64 {
     (seconds * 1000.0).round() / 1000.0
 }
@@ -212,7 +212,7 @@ pub fn millis(seconds: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Catches an event that changes a terminal, and one that a program reads otherwise.
+    /// Catches control characters of an event that reach the terminal, and escapes that change the parsed text.
     #[test]
     fn events_hold_no_hidden_characters() {
         let text = "a\u{9b}2J\u{7f}\u{202e}\u{2028}\u{e0041}é\n\u{1b}";

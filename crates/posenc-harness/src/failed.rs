@@ -1,4 +1,4 @@
-//! Units that failed: which of them still count, and which are history.
+//! Stored failures of units: which ones still apply, and which ones are obsolete.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,15 @@ use posenc_experiments::record::{Failure, UnitFailure};
 use crate::plan::{PlannedJob, Plans, all_jobs, defines};
 use crate::store::{Found, Store};
 
-/// The failures of an item that this machine's report shows: of units that some profile plans now, with this data and seed, and
-/// that have no record. Failures of units that have one, or whose definition is no more, are removed; those on other data, which a
-/// later run may bring again, are kept and not shown. Second are the lines of files that cannot be used.
+/// Returns the failures of an item that the report of this machine shows, and one message for each unusable file.
+///
+/// A failure is shown if some profile plans its unit with the current data and seed, and the unit has no record. Failures of units that
+/// have a record, or that are no longer defined, are removed. Failures on other data are kept but not shown, because a later run may use
+/// that data again.
 ///
 /// # Errors
 ///
-/// Those of the plan.
+/// Errors of the plan.
 pub fn current<'a>(
     experiment: &'a Experiment,
     plans: &Plans<'a>,

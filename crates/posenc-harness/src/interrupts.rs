@@ -1,14 +1,14 @@
-//! Interrupts (SIGINT, SIGTERM) that ask a run to end, and SIGXFSZ, which reports that a file may not grow.
+//! Interrupts (SIGINT, SIGTERM) that ask a run to end, and SIGXFSZ, which reports that a file exceeds the size limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Ctrl-C.
+/// Number of SIGINT, which Ctrl-C sends.
 pub const INTERRUPT: usize = 2;
-/// What `kill` and batch systems send.
+/// Number of SIGTERM, which `kill` and batch systems send.
 pub const TERMINATE: usize = 15;
 
-/// Listens while units run: the first signal is for the run to see, a second one ends the process at once.
+/// Listens for interrupts while units run. The first one is reported to the run; a second one ends the process at once.
 #[derive(Clone, Default)]
 pub struct Interrupts {
     asked: Arc<AtomicUsize>,
@@ -16,33 +16,33 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Listens from now on.
+    /// Installs the handlers.
     ///
     /// # Errors
     ///
-    /// A system that refuses it.
+    /// The system rejects a handler.
     #[cfg(unix)]
     pub fn listen() -> std::io::Result<Self> {
         use signal_hook::{consts, flag};
         let signals = Interrupts::default();
         for (signal, number) in [(consts::SIGINT, INTERRUPT), (consts::SIGTERM, TERMINATE)] {
-            // In this order: what the first signal sets makes the second one end the process.
+            // The order matters: the flag that the first interrupt sets makes the second one end the process.
             flag::register_conditional_shutdown(signal, 128 + signal, signals.at_once.clone())?;
             flag::register(signal, signals.at_once.clone())?;
             flag::register_usize(signal, signals.asked.clone(), number)?;
         }
-        // A limit on the size of files would kill the process; caught, the write fails as on a full disk.
+        // Without a handler, exceeding the file size limit kills the process. With one, the write fails as on a full disk.
         flag::register(consts::SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
         Ok(signals)
     }
 
-    /// Elsewhere the system's own way stays.
+    /// Installs nothing: other systems keep their default behavior.
     #[cfg(not(unix))]
     pub fn listen() -> std::io::Result<Self> {
         Ok(Interrupts::default())
     }
 
-    /// The signal that has asked the run to end.
+    /// Number of the interrupt that asked the run to end, if any.
     pub fn asked(&self) -> Option<usize> {
         match self.asked.load(Ordering::Relaxed) {
             0 => None,
@@ -50,13 +50,13 @@ impl Interrupts {
         }
     }
 
-    /// From now on the first signal ends the process, too.
+    /// Makes the next interrupt end the process, even if it is the first.
     pub fn end_at_once(&self) {
         self.at_once.store(true, Ordering::Relaxed);
     }
 }
 
-/// A signal's name.
+/// Name of an interrupt.
 pub fn name(signal: usize) -> &'static str {
     if signal == INTERRUPT { "SIGINT" } else { "SIGTERM" }
 }

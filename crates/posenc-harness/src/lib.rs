@@ -1,10 +1,10 @@
-//! The harness: it plans units, runs them on workers or on a cluster, keeps their records and collects them.
+//! The harness plans units, runs them on workers or on a cluster, stores their records and collects the results.
 //!
-//! It knows protocols only as [`protocol::Protocol`]. Modules depend on each other without cycles (a test checks it).
+//! It uses protocols only through the trait [`protocol::Protocol`]. Modules have no cyclic dependencies; a test checks this.
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
-// Printing macros that escape: text of files and of other programs reaches the terminal through these alone.
+// Printing macros that escape hidden characters. All text from files and other programs must reach the terminal through them.
 #[macro_use(eprintln, println)]
 extern crate posenc_text;
 

@@ -1,4 +1,4 @@
-//! One `reproduce` at a time in one directory, and one process at a time that writes the reference.
+//! Locks: one `reproduce` per output directory, and one writer of the reference.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,23 +8,23 @@ use posenc_files::LockError;
 
 use crate::repository::Repository;
 
-/// Name of the lock's file in an output directory and in `report/`.
+/// Name of the lock file in an output directory and in `report/`.
 const FILE: &str = ".lock";
 
-/// How long a process waits for another one that writes the reference: many times what that takes.
+/// How long a process waits for another writer of the reference. Writing takes a small part of this time.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Holds a directory until it is dropped, or until the process ends however it ends.
+/// An exclusive lock on a directory. It is released when it is dropped or when the process ends for any reason.
 pub struct Lock {
     _lock: posenc_files::Lock,
 }
 
 impl Lock {
-    /// Takes an output directory, which is made if it is missing; fails at once if another process has it.
+    /// Locks an output directory and creates it if it is missing. Fails at once if another process holds the lock.
     ///
     /// # Errors
     ///
-    /// Another process has the directory, or it cannot be written.
+    /// Another process holds the lock, or the directory cannot be written.
     pub fn take(directory: &Path) -> Result<Self> {
         posenc_files::protect(directory);
         match posenc_files::Lock::try_take(&directory.join(FILE)) {
@@ -40,12 +40,11 @@ impl Lock {
         }
     }
 
-    /// Takes `report/`, so that what is read from its records is still there when they are written. Waits for a process
-    /// that has it.
+    /// Locks `report/`, so that its records do not change between reading and writing them. Waits while another process holds the lock.
     ///
     /// # Errors
     ///
-    /// Another process does not give it back, or it cannot be written.
+    /// Another process holds the lock for too long, or the lock file cannot be written.
     pub fn of_reference(repository: &Repository) -> Result<Self> {
         let file = repository.report().join(FILE);
         let waits = |held: &LockError| {

@@ -1,4 +1,4 @@
-//! What the machine is, for provenance and for `doctor`.
+//! Description of the machine, for provenance and for `doctor`.
 
 use std::collections::BTreeMap;
 
@@ -36,14 +36,13 @@ pub fn system() -> String {
     format!("{} {}", std::env::consts::OS, kernel.trim()).trim().to_owned()
 }
 
-/// Lets [`peak_memory`] count from now on, where the system can; elsewhere it counts from the start
-/// of the process.
+/// Resets the peak that [`peak_memory`] reports. On systems without support, the peak since the start of the process remains.
 pub fn reset_peak_memory() {
     // 5 is the kernel's number for "reset the high-water mark" (proc(5)).
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The most memory this process has held, in bytes; `None` if the system does not say.
+/// Peak memory of this process in bytes; `None` if the system does not report it.
 pub fn peak_memory() -> Option<u64> {
     high_water_mark(&std::fs::read_to_string("/proc/self/status").ok()?)
 }
@@ -54,7 +53,7 @@ fn high_water_mark(status: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// Packages whose version may move a number.
+/// Packages whose versions may affect results.
 const PACKAGES: &[&str] = &[
     "burn-core",
     "burn-flex",
@@ -72,7 +71,7 @@ const PACKAGES: &[&str] = &[
     "wgpu",
 ];
 
-/// Versions of the compiler and of the packages that numbers depend on.
+/// Versions of this program, the compiler and the packages that results depend on.
 pub fn versions() -> BTreeMap<String, String> {
     let lock = include_str!("../../../Cargo.lock");
     let mut versions = BTreeMap::new();
@@ -96,7 +95,7 @@ pub fn versions() -> BTreeMap<String, String> {
 
 #[cfg(test)]
 mod tests {
-    /// Catches a package that was renamed or dropped without the list following.
+    /// Catches a listed package that was renamed or removed.
     #[test]
     fn every_listed_package_has_a_version() {
         let versions = super::versions();
@@ -105,7 +104,7 @@ mod tests {
         }
     }
 
-    /// Catches a mark in the wrong unit, and a system that says nothing mistaken for zero.
+    /// Catches a high-water mark in the wrong unit, and a missing mark that is read as zero.
     #[test]
     fn the_high_water_mark_is_read_in_bytes() {
         let status = "Name:\tposenc\nVmPeak:\t 9 kB\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n";

@@ -1,12 +1,12 @@
-//! Memory: what the machine has left for a run, and what of it jobs in flight take.
+//! Memory that is available to a run, and the part of it that jobs in flight use.
 //!
-//! A container or a batch system limits a process by a control group (versions 1 and 2), a shell by `ulimit -v`; both end a
-//! process that takes more. The least of these limits and of the machine's free memory is the budget of a run.
+//! A container or a batch system limits memory with a control group (version 1 or 2), a shell with `ulimit -v`. A process that exceeds
+//! either limit ends. The budget of a run is the smallest of these limits and the machine's free memory.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// An amount of memory, as people write it: `8GiB`, `512MiB`, `16GB`.
+/// An amount of memory in bytes, written as `8GiB`, `512MiB` or `16GB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
 
@@ -40,7 +40,7 @@ impl std::fmt::Display for Bytes {
     }
 }
 
-/// Memory that this process may still take; `None` if the system does not report it.
+/// Memory that this process may still allocate; `None` if the system does not report it.
 pub fn available() -> Option<Bytes> {
     available_below(Path::new("/"))
 }
@@ -55,13 +55,13 @@ fn available_below(root: &Path) -> Option<Bytes> {
     free.into_iter().chain(limits).chain(space).min().map(Bytes)
 }
 
-/// The number behind a name at the beginning of a line.
+/// The number after `name` in the line that starts with it.
 fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Folders of the control groups of this process and of those that contain them.
+/// Folders of the memory control groups of this process and of their ancestors.
 fn groups(root: &Path, text: &str) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for line in text.lines() {
@@ -74,14 +74,14 @@ fn groups(root: &Path, text: &str) -> Vec<PathBuf> {
             }
             _ => continue,
         };
-        // In a container the path is that of the host, and its own group lies at the base.
+        // In a container the path is the host's, and the container's own group is at the base.
         let own = base.join(path.trim_start_matches('/'));
         folders.extend(own.ancestors().take_while(|f| f.starts_with(&base)).map(Path::to_owned));
     }
     folders
 }
 
-/// What a control group has left: pages of files that nobody has open count as free.
+/// Bytes that a control group has left. Inactive file pages count as free, because the kernel can reclaim them.
 fn left_in_group(group: &Path) -> Option<u64> {
     let read = |file: &str| std::fs::read_to_string(group.join(file)).unwrap_or_default();
     let number = |file: &str| read(file).trim().parse::<u64>().ok();
@@ -94,42 +94,42 @@ fn left_in_group(group: &Path) -> Option<u64> {
     Some(limit.saturating_sub(used.saturating_sub(inactive)))
 }
 
-/// What `ulimit -v` leaves.
+/// Bytes of address space that `ulimit -v` leaves.
 fn address_space(limits: &str, status: &str) -> Option<u64> {
     let limit = field(limits, "Max address space")?;
     let used = field(status, "VmSize:").unwrap_or(0) * 1024;
     Some(limit.saturating_sub(used))
 }
 
-/// The memory of a run.
+/// Memory budget of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Memory {
-    /// What the run may take; `None` if nobody knows.
+    /// Bytes that the run may use; `None` if unknown.
     budget: Option<u64>,
-    /// What jobs in flight take, by their estimates.
+    /// Estimated bytes of jobs in flight and of abandoned jobs.
     held: u64,
-    /// Jobs that give their memory back when they end.
+    /// Number of jobs that will return their memory when they end.
     in_flight: usize,
 }
 
-/// Whether a job may begin.
+/// Whether a job may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
-    /// Its memory is there.
+    /// Enough memory is available.
     Now,
-    /// It will be when others end.
+    /// Enough memory will be available when other jobs end.
     Later,
-    /// It will not be: this much is.
+    /// The job does not fit; only this much memory is available.
     Never(Bytes),
 }
 
 impl Memory {
-    /// A run that may take so much.
+    /// A run with this budget; `None` means no limit.
     pub fn new(budget: Option<Bytes>) -> Self {
         Memory { budget: budget.map(|bytes| bytes.0), ..Memory::default() }
     }
 
-    /// Whether a job that takes so much may begin.
+    /// Whether a job that needs `bytes` may start.
     pub fn fit(&self, bytes: u64) -> Fit {
         let left = self.budget.map_or(u64::MAX, |budget| budget.saturating_sub(self.held));
         match bytes <= left {
@@ -139,24 +139,24 @@ impl Memory {
         }
     }
 
-    /// A job begins.
+    /// Reserves the memory of a job that starts.
     pub fn take(&mut self, bytes: u64) {
         self.held = self.held.saturating_add(bytes);
         self.in_flight += 1;
     }
 
-    /// A job has ended.
+    /// Releases the memory of a job that has ended.
     pub fn give_back(&mut self, bytes: u64) {
         self.give_back_late(bytes);
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 
-    /// A job that was left behind has ended after all.
+    /// Releases the memory of an abandoned job that has ended after all.
     pub fn give_back_late(&mut self, bytes: u64) {
         self.held = self.held.saturating_sub(bytes);
     }
 
-    /// A job that cannot be ended keeps its memory.
+    /// Marks a job as abandoned: its thread keeps its memory.
     pub fn leave_behind(&mut self) {
         self.in_flight = self.in_flight.saturating_sub(1);
     }
@@ -166,7 +166,7 @@ impl Memory {
 mod tests {
     use super::*;
 
-    /// Catches an amount that is read as another, and a typo that is mistaken for one.
+    /// Catches an amount that is parsed incorrectly, and a typo that is accepted.
     #[test]
     fn amounts_are_read_with_their_units() {
         for (text, bytes) in [("8GiB", 8 << 30), ("512 MiB", 512 << 20), ("2gb", 2_000_000_000)] {
@@ -191,9 +191,9 @@ mod tests {
         root
     }
 
-    /// Catches a limit of a container that is not seen: the process would be ended by the system.
+    /// Catches a container limit that is overlooked, so that the system would kill the process.
     #[test]
-    fn the_least_limit_counts() {
+    fn the_smallest_limit_counts() {
         let meminfo = ("proc/meminfo", "MemTotal: 9000000 kB\nMemAvailable:    8388608 kB\n");
         let of = |more: &[(&str, &str)]| {
             let root = system(&[&[meminfo], more].concat());
@@ -201,7 +201,7 @@ mod tests {
         };
         assert_eq!(of(&[]), Some(8 << 30));
         assert_eq!(available_below(system(&[]).path()), None);
-        // Version 2: the group's own limit, and that of the one around it.
+        // Version 2: the limit of the group and that of its parent.
         let two = ("proc/self/cgroup", "0::/job/step\n");
         let outer = ("sys/fs/cgroup/job/memory.max", "2147483648\n");
         let used = ("sys/fs/cgroup/job/memory.current", "1073741824\n");
@@ -213,7 +213,7 @@ mod tests {
         // A container sees its own group at the base, whatever the path is called.
         let inside = ("sys/fs/cgroup/memory.max", "4294967296\n");
         assert_eq!(of(&[two, inside]), Some(4 << 30));
-        // Version 1, where no limit is a number beyond all memory.
+        // Version 1, where a huge number means no limit.
         let one = ("proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/docker/1\n0::/\n");
         let limit = |text| ("sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes", text);
         let used = ("sys/fs/cgroup/memory/docker/1/memory.usage_in_bytes", "1048576\n");
@@ -229,8 +229,7 @@ mod tests {
         assert_eq!(of(&[status, limits(few)]), Some(1 << 20));
     }
 
-    /// Catches jobs that begin beyond the budget, one that waits for memory that nobody gives back, and memory that is given
-    /// back twice.
+    /// Catches jobs that exceed the budget, a job that waits for memory that is never returned, and memory that is returned twice.
     #[test]
     fn jobs_share_a_budget() {
         let mut memory = Memory::new(Some(Bytes(10)));

@@ -1,8 +1,8 @@
 //! Checkpoints that no run resumes from.
 //!
-//! A checkpoint is removed if the catalog plans its job at no profile any more, or if all units that it trains have records.
-//! Data, device and seed are the checkpoint's own: another run may bring them again. Checkpoints that do not name their job
-//! (those of older versions, damaged ones) are identified by their file name, with the data and the seed of this run.
+//! A checkpoint is removed if no profile of the catalog plans its job any more, or if all units that it trains have records. The check uses
+//! the data, device and seed of the checkpoint, because another run may use them again. Checkpoints that do not name their job (of older
+//! versions, or damaged) are identified by their file name, with the data and the seed of this run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,13 +17,12 @@ use crate::checkpoint::{Owner, key};
 use crate::plan::{PlannedJob, Plans, all_jobs, defines};
 use crate::store::{Found, Store};
 
-/// Removes orphaned checkpoints of a store that no other process uses, and returns how many. With `is_forced` units with
-/// records run again, too, so that their checkpoints are in use. Checkpoints that earlier versions
-/// left in the folder of all items are moved to that of their item.
+/// Removes orphaned checkpoints from a store that no other process uses, and returns their number. With `is_forced`, units with records run
+/// again, so their checkpoints are kept. Checkpoints that earlier versions left in the common folder move to the folder of their item.
 ///
 /// # Errors
 ///
-/// Those of the plan. Nothing that a plan could still use was removed.
+/// Errors of the plan. No checkpoint that a plan could still use has then been removed.
 pub fn sweep(store: &Store, plans: &Plans<'_>, is_forced: bool) -> Result<usize> {
     let mut removed = 0;
     let root = store.all_checkpoints();
@@ -53,18 +52,18 @@ pub fn sweep(store: &Store, plans: &Plans<'_>, is_forced: bool) -> Result<usize>
     Ok(removed)
 }
 
-/// Moves a checkpoint to the folder of its item; `false` if that has one of the same name already.
+/// Moves a checkpoint to the folder of its item; `false` if that folder already has a file of this name.
 fn adopt(file: &Path, folder: &Path) -> bool {
     let Some(place) = file.file_name().map(|name| folder.join(name)) else { return true };
     if place.exists() {
         return false;
     }
-    // What cannot be moved now may be moved by the next run.
+    // If the move fails, the next run tries again.
     let _ = posenc_files::make_folder(folder).and_then(|()| std::fs::rename(file, place));
     true
 }
 
-/// Folders that may have checkpoints, with the experiment of each: that of all items, and two levels below it.
+/// Folders that may contain checkpoints, each with its experiment: the common folder, then the item folders two levels below it.
 fn folders<'a>(root: &Path, catalog: &'a Catalog) -> Vec<(PathBuf, Option<&'a Experiment>)> {
     let mut all = vec![(root.to_owned(), None)];
     for (paper, paper_name) in directories(root) {
@@ -84,7 +83,7 @@ fn directories(folder: &Path) -> Vec<(PathBuf, String)> {
         .collect()
 }
 
-/// Files in a folder that are named as checkpoints are.
+/// Files in a folder that have the name of a checkpoint.
 fn checkpoints(folder: &Path) -> Vec<PathBuf> {
     let is_name = |path: &Path| {
         let stem = path.file_stem().map(|stem| stem.to_string_lossy());

@@ -1,4 +1,4 @@
-//! From jobs to units with keys, and what the store has for them.
+//! Expands jobs to units with keys, and looks up their records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -28,7 +28,7 @@ pub struct PlannedJob<'a> {
     pub units: Arc<[Unit]>,
     /// The size of its signals.
     pub shape: SignalShape,
-    /// Signals of the units that this process may run, where others run elsewhere.
+    /// Signals of the units that this process may run, if other processes run the rest; `None` for all.
     pub share: Option<BTreeSet<String>>,
 }
 
@@ -47,7 +47,7 @@ impl PlannedJob<'_> {
         Some(PlannedJob { units, ..self.clone() })
     }
 
-    /// These units, and the same on each class of device that may run them.
+    /// This job, followed by the same job on each device class that can run it.
     pub fn on_all_devices(&self) -> Vec<Self> {
         let of_class = CLASSES.into_iter().filter_map(|class| self.on(class));
         std::iter::once(self.clone()).chain(of_class).collect()
@@ -58,7 +58,7 @@ impl PlannedJob<'_> {
         Workload { job: &self.job, shape: self.shape, units }.seconds()
     }
 
-    /// Leaves only the signals with these places in their data set to this process. Units that are not of a single signal stay.
+    /// Restricts this process to the signals at these indices in their data set. Units that do not have a single signal are kept.
     pub fn restrict_to(&mut self, places: &Places) {
         let is_own = |unit: &&Unit| {
             [ALL_SIGNALS, NO_SIGNAL].contains(&unit.signal.as_str())
@@ -81,19 +81,19 @@ pub fn all_jobs(experiment: &Experiment) -> Vec<Job<'_>> {
     Profile::ALL.into_iter().flat_map(at).collect()
 }
 
-/// Whether a job has this group, method and repetition, and its definition still gives a unit of this signal these parts with
-/// their own data, device and seed.
+/// Whether `job` has this group, method and repetition and still defines a unit of `signal` with these key parts. Data, device and seed are
+/// those of `parts`.
 pub fn defines(job: &Job<'_>, name: (&str, &str, u64), signal: &str, parts: &KeyParts) -> bool {
     let KeyParts { data, device, seed, .. } = parts;
     name == (&job.group.id, &job.variant.id, job.seed_index)
         && job.key_parts(signal, data, device, *seed, &job.protocol().revision()) == *parts
 }
 
-/// The set of a job whose group picks signals that are not in it, which may be a smaller one of the user's, and how many signals
-/// the group needs.
+/// The data set of a job and the number of signals that its group needs, if the group picks signals that the set lacks. The user's own set
+/// may be too small.
 fn lacks_signals(job: &Job<'_>, data: &DataSets) -> Option<(Arc<Identity>, usize)> {
     let Data { set, pick: Some(places), .. } = job.group.data.as_ref()? else { return None };
-    // A set of files has no signals; what is wrong with any other is told where it is read.
+    // A set of files has no signals. Errors of other sets are reported when they are read.
     let Ok(None) = data.files(set) else { return None };
     let identity = data.identity(set).ok()?;
     let limit = job.resolved.signals.unwrap_or(usize::MAX);
@@ -101,8 +101,8 @@ fn lacks_signals(job: &Job<'_>, data: &DataSets) -> Option<(Arc<Identity>, usize
     (needed > identity.signals.len()).then_some((identity, needed))
 }
 
-/// Takes out jobs whose groups pick signals that a data set of the user's own does not have; a line for each group says so.
-/// Of any other set it is a mistake of the file, which [`expand`] tells.
+/// Removes jobs whose groups pick signals that the user's own data set lacks, and returns one line per group. For other data sets this is
+/// an error in the experiment file, which [`expand`] reports.
 pub fn leave_out_absent_picks(jobs: &mut Vec<Job<'_>>, data: &DataSets) -> Vec<String> {
     let mut lines = Vec::new();
     jobs.retain(|job| {
@@ -231,7 +231,7 @@ pub fn expand<'a>(
     Ok(planned)
 }
 
-/// All that may have records: the jobs of every profile, on the CPU. Each experiment is planned once.
+/// The jobs that may have records: those of every profile, on the CPU. Each experiment is planned once.
 pub struct Plans<'a> {
     /// All experiments.
     pub catalog: &'a Catalog,
@@ -245,7 +245,7 @@ pub struct Plans<'a> {
 }
 
 impl<'a> Plans<'a> {
-    /// Nothing is planned yet.
+    /// Creates plans; each experiment is planned on first use.
     pub fn new(catalog: &'a Catalog, data: &'a DataSets, published: String, seed: u64) -> Self {
         Plans { catalog, data, published, seed, planned: Mutex::default() }
     }
@@ -263,8 +263,8 @@ impl<'a> Plans<'a> {
         })
     }
 
-    /// The jobs of an experiment at all profiles, the smallest profile first. Groups that pick signals which a smaller data set
-    /// of the user's does not have are left out: they ran on other data, or not at all.
+    /// The jobs of an experiment at all profiles, smallest profile first. Groups that pick signals that the user's smaller data set lacks
+    /// are left out, because they ran on other data or not at all.
     ///
     /// # Errors
     ///
@@ -290,7 +290,7 @@ impl<'a> Plans<'a> {
     }
 }
 
-/// Checksum of the weights or vectors that a model begins from; none where they are not there.
+/// Checksum of the pretrained weights or word vectors of a model; `None` if they are missing.
 fn weights_of(job: &Job<'_>, set: &str, data: &DataSets) -> Result<Option<String>> {
     let files = data.files(set)?;
     let wanted = protocol::of(job.protocol())?.weights();
@@ -304,7 +304,7 @@ fn weights_of(job: &Job<'_>, set: &str, data: &DataSets) -> Result<Option<String
     Ok(files.found.as_ref().ok().map(|found| found.sha256.clone()))
 }
 
-/// Refuses a set whose format is not the protocol's.
+/// Rejects a data set whose format differs from the one that the protocol reads.
 fn check_format(
     job: &Job<'_>,
     set: &str,
@@ -316,7 +316,7 @@ fn check_format(
         return Ok(());
     }
     bail!(
-        "{}: `data.set: {set}` holds {}, but `{}` reads {}; data/manifest.yaml lists the sets",
+        "{}: `data.set: {set}` contains {}, but `{}` reads {}; data/manifest.yaml lists the sets",
         job.path(),
         name(held),
         job.protocol().name(),
@@ -333,7 +333,7 @@ pub enum Reason {
     Changed(Vec<&'static str>),
     /// Its record is damaged.
     Damaged(String),
-    /// It was asked for.
+    /// All units must run.
     Forced,
 }
 
@@ -348,16 +348,16 @@ impl std::fmt::Display for Reason {
     }
 }
 
-/// What the store has for a job.
+/// Records of a job in the store.
 #[derive(Debug, Default)]
 pub struct CacheStatus {
     /// Units that must run, with the reason.
     pub pending: Vec<(Unit, Reason)>,
-    /// Seconds that each of the others took.
+    /// Seconds that each of the other units took.
     pub seconds: Vec<f64>,
 }
 
-/// What the store has for a job; with `force` every unit must run. `explain` costs a look at older records.
+/// Looks up the records of a job. With `force`, every unit must run. With `explain`, older records are read to explain why a unit must run.
 pub fn lookup(planned: &PlannedJob<'_>, store: &Store, force: bool, explain: bool) -> CacheStatus {
     let (paper, item) = (&planned.job.experiment.paper, &planned.job.experiment.item);
     let mut cached = CacheStatus::default();

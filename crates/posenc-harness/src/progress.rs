@@ -1,4 +1,4 @@
-//! What a person sees while units run: bars on a terminal, one line per finished item elsewhere.
+//! Progress display: bars on a terminal, one line per finished item otherwise.
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;
@@ -11,29 +11,29 @@ use posenc_text::escaped;
 use crate::events::{Event, Events, UnitName, millis};
 use crate::span::{and_failed, counted, duration};
 
-/// Without a terminal the time left is printed if nothing else was printed for this long.
+/// Without a terminal, the remaining time is printed if nothing else was printed for this long.
 const TELL_EVERY: Duration = Duration::from_secs(60);
-/// Events tell it this often.
+/// Minimum interval of progress events.
 const EVENT_EVERY: Duration = Duration::from_secs(1);
 const DRAW_EVERY: Duration = Duration::from_millis(250);
 const RESULTS: usize = 3;
-/// Units in flight that have a line of their own.
+/// Maximum number of units in flight that have their own line.
 const MOST_LINES: usize = 24;
 
-/// How much is told.
+/// Verbosity of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
-    /// Failures, warnings and what was done.
+    /// Failures, warnings and the summary.
     Quiet,
-    /// And each item that has finished.
+    /// Also each finished item.
     #[default]
     Usual,
-    /// And each unit: its key, why it ran, its estimate and its memory.
+    /// Also each unit: its key, the reason to run it, its estimate and its memory.
     Verbose,
 }
 
 impl Detail {
-    /// What `--quiet` and `--verbose` ask for.
+    /// The verbosity that `--quiet` and `--verbose` select.
     pub fn asked(quiet: bool, verbose: bool) -> Detail {
         match (quiet, verbose) {
             (true, _) => Detail::Quiet,
@@ -43,21 +43,21 @@ impl Detail {
     }
 }
 
-/// A unit that has a record now.
+/// A finished unit.
 pub struct Finished {
     /// Seconds that it took.
     pub seconds: f64,
-    /// Most memory that the process held, in bytes.
+    /// Peak memory of the process, in bytes.
     pub peak_memory: Option<u64>,
-    /// How many numbers it gave.
+    /// Number of recorded values.
     pub values: usize,
-    /// Training steps of this process since the unit before.
+    /// Training steps of this process since the previous unit.
     pub steps: u64,
-    /// Metric, mean and unit of what its table or plot shows first.
+    /// Name, mean and unit of the metric that the unit's table or plot shows first.
     pub main: Option<(String, f64, String)>,
 }
 
-/// What was done of an item.
+/// Progress of an item.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tally {
     /// Units of the run.
@@ -66,7 +66,7 @@ pub struct Tally {
     pub done: usize,
     /// Units that failed.
     pub failed: usize,
-    /// Seconds of all that ended.
+    /// Seconds of all units that have ended.
     pub seconds: f64,
 }
 
@@ -79,11 +79,11 @@ impl Tally {
 
 /// A unit, or several computed together, in flight.
 pub struct InFlight {
-    /// What it is.
+    /// Path and signal.
     pub name: String,
-    /// Since when.
+    /// Seconds since the start.
     pub elapsed: f64,
-    /// How much of the job is done, where it is known.
+    /// Completed fraction of the job, if known.
     pub fraction: Option<f64>,
 }
 
@@ -115,7 +115,7 @@ struct Screen {
 impl Screen {
     fn new(workers: usize) -> Self {
         let all = MultiProgress::new();
-        // The templates are fixed text; if one could not be parsed the default would serve.
+        // The templates are valid constants, so the fallback is never used.
         let style = |template: &str| {
             ProgressStyle::with_template(template)
                 .unwrap_or_else(|_| ProgressStyle::default_bar())
@@ -130,7 +130,7 @@ impl Screen {
         Screen { all, bar, styles, lines, last, results: VecDeque::new() }
     }
 
-    /// Shows a unit's result below those in flight.
+    /// Shows a unit's result below the units in flight.
     fn result(&mut self, line: String) {
         if self.results.len() == RESULTS {
             self.results.pop_front();
@@ -166,7 +166,7 @@ impl Progress {
         }
     }
 
-    /// The last unit of an item has ended; `finished` counts the finished items, `items` all.
+    /// Reports that the last unit of an item has ended. `finished` counts the finished items, `items` all items.
     pub fn item_finished(&mut self, item: &str, tally: &Tally, finished: usize, items: usize) {
         if self.screen.is_some() || self.detail == Detail::Quiet {
             return;
@@ -187,26 +187,26 @@ impl Progress {
         }
     }
 
-    /// An event for programs.
+    /// Writes an event for programs.
     pub fn event(&mut self, event: &Event<'_>) {
         if let Some(error) = self.events.write(event) {
             self.say(&format!("warning: --events: {error}; no further events are written"));
         }
     }
 
-    /// A unit begins.
+    /// Reports that a unit starts.
     pub fn begins(&mut self, unit: &UnitName) {
         self.event(&Event::UnitStarted { unit });
     }
 
-    /// Details of a job that begins, for those who want them.
+    /// Prints details of a job that starts, with `--verbose` only.
     pub fn detail(&mut self, line: impl FnOnce() -> String) {
         if self.detail == Detail::Verbose {
             self.say(&line());
         }
     }
 
-    /// A unit has a record, after `expected` seconds by its estimate.
+    /// Reports a unit that now has a record. `expected` is its estimated time in seconds.
     pub fn finished(&mut self, unit: &UnitName, expected: f64, finished: &Finished) {
         self.done += 1;
         let Finished { seconds, peak_memory, values, steps, ref main } = *finished;
@@ -239,14 +239,14 @@ impl Progress {
         });
     }
 
-    /// A unit failed.
+    /// Reports a failed unit.
     pub fn failed(&mut self, unit: &UnitName, seconds: f64, reason: &str) {
         self.failed += 1;
         self.say(&format!("failed {}: {reason}", named(&unit.path, &unit.signal)));
         self.event(&Event::UnitFailed { unit, seconds: millis(seconds), reason });
     }
 
-    /// A line for the person who waits.
+    /// Prints a note, unless `--quiet` is given, and writes it as an event.
     pub fn note(&mut self, line: &str) {
         if self.detail != Detail::Quiet {
             self.say(line);
@@ -254,13 +254,13 @@ impl Progress {
         self.event(&Event::Note { text: line });
     }
 
-    /// A line that also those get who want few.
+    /// Prints a warning, even with `--quiet`, and writes it as an event.
     pub fn warn(&mut self, line: &str) {
         self.say(line);
         self.event(&Event::Note { text: line });
     }
 
-    /// Time has passed. What is in flight, and the seconds left, are asked for only when they are shown.
+    /// Updates the display if it is time to. Calls `now`, for the units in flight and the seconds left, only if they are shown.
     pub fn tick(&mut self, now: impl FnOnce() -> (Vec<InFlight>, f64)) {
         let at = Instant::now();
         let ended = self.done + self.failed;
@@ -312,7 +312,7 @@ impl Progress {
         }
     }
 
-    /// Clears the bars and says what was done.
+    /// Clears the bars and prints a summary.
     pub fn finish(&mut self) {
         if let Some(screen) = self.screen.take() {
             let _ = screen.all.clear();

@@ -21,14 +21,13 @@ pub fn files(directory: &Path, experiment: &Experiment) -> (PathBuf, PathBuf) {
     (stem.with_extension("csv"), stem.with_extension("provenance.json"))
 }
 
-/// Whether the reference accepts a device's measurements. A software adapter only repeats the CPU's numbers and would
-/// replace them.
+/// Whether the reference accepts a device's measurements. A software adapter repeats the CPU's numbers and would replace them.
 fn is_recordable(device: &str) -> bool {
     !device.starts_with("software adapter")
 }
 
-/// How much a method's rows are worth: the paper's own data first, then what replaces them, then
-/// the full protocol, then the profile.
+/// Rank of a method's rows: first by data (the paper's own, its substitute, other), then the full protocol before reduced ones, then by
+/// profile.
 fn worth(group: &Group, rows: &[&Row]) -> Option<(u8, bool, Profile)> {
     let smallest = rows.iter().map(|r| r.profile).min()?;
     let data = |r: &&Row| match &group.data {
@@ -60,8 +59,8 @@ fn unit(row: &Row) -> (u64, String) {
     (row.seed, row.signal.clone())
 }
 
-/// Adds the units of an earlier run of the same protocol that this run does not have. All rows get the larger profile: a smaller one
-/// may be the same protocol with fewer signals.
+/// Adds the units of an earlier run of the same protocol that this run lacks. All rows get the larger profile, because a smaller one may be
+/// the same protocol with fewer signals.
 fn joined(mine: Vec<Row>, theirs: Vec<Row>) -> Vec<Row> {
     let own: HashSet<(u64, String)> = mine.iter().map(unit).collect();
     let others = theirs.into_iter().filter(|row| !own.contains(&unit(row)));
@@ -78,17 +77,17 @@ fn has_new_units(mine: &[Row], theirs: &[Row]) -> bool {
     mine.iter().any(|row| !known.contains(&unit(row)))
 }
 
-/// What became of the rows of a local record.
+/// Result of [`promote`].
 pub struct Promoted {
-    /// Whether those of any method are the reference now.
+    /// Whether the reference now contains local rows of any method.
     pub is_taken: bool,
-    /// Methods (`group/method`) whose rows in the reference stay, since they are better.
+    /// Methods (`group/method`) whose rows in the reference are kept because they are better.
     pub kept: Vec<String>,
 }
 
-/// Merges a local record into the reference, method by method: a smaller profile, other data or
-/// an interrupted run never replaces something better, and a run of one method leaves the others. A run of some signals joins
-/// the units that the reference has of exactly the same protocol, code version, seed and data.
+/// Merges a local record into the reference, method by method. A smaller profile, other data or an interrupted run never replaces better
+/// rows, and a run of one method leaves the others unchanged. A run of some signals is joined with recorded units of the same protocol,
+/// code version, seed and data.
 pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> Result<Promoted> {
     let (csv, provenance_file) = files(directory, experiment);
     let (paper, item) = (&experiment.paper, &experiment.item);
@@ -109,8 +108,8 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
             let rows = rows.get(&(group.id.as_str(), method)).into_iter().flatten();
             rows.filter(|r| is_recordable(&r.device)).map(|r| (*r).clone()).collect()
         };
-        // Variants in the order of the file; what else the run gave (a variant may measure
-        // several things); of the reference only what is still defined.
+        // Variants in file order, then other methods of the run, because a variant may measure several. Methods that only the reference has
+        // are kept if they are still defined.
         let mut methods: Vec<&str> = group.variants.iter().map(|v| v.id.as_str()).collect();
         let mut known: HashSet<&str> = methods.iter().copied().collect();
         for row in local.table.rows.iter().filter(|r| r.group == group.id) {
@@ -126,7 +125,7 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
             let (mine, theirs) = (of(&local_rows, method), of(&old_rows, method));
             if mine.is_empty() {
                 if local_rows.contains_key(&(group.id.as_str(), method)) {
-                    // Rows of a software adapter are not taken, nor is what made them.
+                    // Rows of a software adapter are rejected, and so is their origin.
                     stays.insert(format!("{}/{method}", group.id));
                 }
                 merged.rows.extend(theirs);
@@ -135,7 +134,8 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
             let complete = !incomplete.contains(&(group.id.as_str(), method));
             let worth_mine = worth(group, &mine.iter().collect::<Vec<_>>());
             let worth_theirs = worth(group, &theirs.iter().collect::<Vec<_>>());
-            // Equal worth is a newer run of the same protocol, if it came to its end.
+            // Rows of equal worth come from a newer run of the same protocol. They replace the old ones if that run is complete or has at
+            // least as many rows.
             let better = worth_mine > worth_theirs
                 || worth_mine == worth_theirs && (complete || mine.len() >= theirs.len());
             let name = format!("{}/{method}", group.id);
@@ -150,7 +150,7 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
                 }
                 _ => None,
             };
-            // A run of all signals of a smaller profile adds to a larger one only if the reference lacks some of them.
+            // A complete run of a smaller profile is joined only if the reference lacks some of its units.
             let is_part = !complete || worth_mine < worth_theirs && has_new_units(&mine, &theirs);
             if let Some(origin) = same_protocol.filter(|_| is_part) {
                 merged.rows.extend(joined(mine, theirs));
@@ -167,13 +167,13 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
         }
     }
     let is_identified = set_commits(&mut provenance, &taken, &merged, (&old_rows, &before));
-    // Equal numbers of another version: without its origin, `--from` would refuse the record.
+    // Equal numbers of a newer version: without the new origin, `--from` would reject the record.
     let is_newer = provenance.origins.iter().any(|(variant, own)| {
         let earlier = before.origins.get(variant).filter(|_| !stays.contains(variant));
         earlier.is_some_and(|earlier| !own.differences(earlier).is_empty())
     });
     if !taken.is_empty() && (is_identified || is_newer || !is_same(&merged.rows, &old.rows)) {
-        // What made the rows that stay is what made them before.
+        // Rows that stay keep their origin.
         provenance.origins.retain(|key, _| !stays.contains(key));
         let of_group = |group: &Group| -> Vec<String> {
             group.variants.iter().map(|v| format!("{}/{}", group.id, v.id)).collect()
@@ -195,10 +195,10 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
     Ok(Promoted { is_taken: !taken.is_empty(), kept })
 }
 
-/// Sets the commits of the methods of a merged table: those taken come from the commit of the local run, the others from the
-/// commit they had. Equal rows keep a commit that identifies the source code if that of the local run does not.
+/// Sets the commits of the methods of a merged table. Methods in `taken` get the commit of the local run; the others keep theirs. Equal
+/// rows keep a commit that identifies the source code if that of the local run does not.
 ///
-/// True if the rows of a method get such a commit that they did not have.
+/// Returns whether the rows of a method get such a commit for the first time.
 fn set_commits(
     provenance: &mut Provenance,
     taken: &HashSet<String>,
@@ -259,7 +259,7 @@ pub fn promote_pictures(
             let worth_theirs = worth(theirs.iter().map(|p| p.profile).min());
             let is_missing = |(g, m): &(String, String)| *g == group.id && *m == variant.id;
             let complete = !local.incomplete.iter().any(is_missing);
-            // As with rows: equal worth is a newer run of the same protocol.
+            // As with rows: pictures of equal worth come from a newer run of the same protocol.
             let better = worth_mine > worth_theirs
                 || worth_mine == worth_theirs && (complete || mine.len() >= theirs.len());
             if better {
@@ -275,9 +275,9 @@ pub fn promote_pictures(
     Ok(Gallery::write(directory, paper, item, merged)?)
 }
 
-/// Merges what methods said of the first screens into the reference, method by method; true if the reference changed.
+/// Merges predicted captions of the first screens into the reference, method by method; true if the reference changed.
 ///
-/// As with pictures, only generated screens are taken.
+/// As with pictures, only captions of generated screens are accepted.
 pub fn promote_captions(
     experiment: &Experiment,
     local: &[CaptionedMethod],
@@ -285,7 +285,7 @@ pub fn promote_captions(
 ) -> Result<bool> {
     let (paper, item) = (&experiment.paper, &experiment.item);
     let old = match CaptionRecord::read(directory, paper, item) {
-        // What is written next replaces a damaged file.
+        // The write below replaces a damaged file.
         Err(_) if !local.is_empty() => CaptionRecord::default(),
         read => read?,
     };
@@ -301,7 +301,7 @@ pub fn promote_captions(
             let mine = local.iter().find(of_method);
             let theirs = old.methods.iter().find(of_method);
             let worth = |m: &CaptionedMethod| (group.reduced(m.profile).is_none(), m.profile);
-            // Equal worth is a newer run of the same protocol.
+            // Captions of equal worth come from a newer run of the same protocol.
             let taken = match (mine, theirs) {
                 (Some(mine), Some(theirs)) if worth(mine) < worth(theirs) => Some(theirs),
                 (mine, theirs) => mine.or(theirs),
@@ -312,7 +312,7 @@ pub fn promote_captions(
     Ok(merged.write(directory, paper, item)?)
 }
 
-/// Places of the pictures that the reference accepts and the definition shows.
+/// Indices of the pictures that the reference accepts and the definition shows.
 fn wanted<'a>(
     experiment: &Experiment,
     pictures: impl Iterator<Item = &'a GalleryPicture>,

@@ -1,4 +1,4 @@
-//! What the harness knows of a protocol that runs: [`Protocol`], implemented once per kind in `posenc-protocols`.
+//! The interface between the harness and protocols: [`Protocol`], implemented once per kind in `posenc-protocols`.
 
 use std::any::Any;
 
@@ -19,7 +19,7 @@ use crate::device::{CPU, Devices};
 use crate::shape::SignalShape;
 use crate::unit::Unit;
 
-/// A protocol that can run: its settings with what they do.
+/// A protocol that can run: its settings with their implementation.
 pub trait Protocol: Settings {
     /// Format of the files that `data.set` must have; `None` if the protocol reads images, clips or nothing.
     fn reads(&self) -> Option<Format> {
@@ -36,8 +36,7 @@ pub trait Protocol: Settings {
         Placement::Cpu
     }
 
-    /// Estimated time. Only the plan, the order of jobs, the shares of a cluster and the page of costs
-    /// use it.
+    /// Estimated time. Only the plan, the order of jobs, the shares on a cluster and the page of costs use it.
     fn estimate(&self, workload: &Workload<'_>) -> Estimate {
         self.estimate_unit(workload).times(workload.units as f64)
     }
@@ -47,7 +46,7 @@ pub trait Protocol: Settings {
         Estimate::of(0.05)
     }
 
-    /// Bytes of the largest arrays that a job holds at a time, roughly, above [`MIN_MEMORY`].
+    /// Approximate bytes of the largest arrays that a job holds at a time, in addition to [`MIN_MEMORY`].
     fn memory(&self, _: &Workload<'_>) -> f64 {
         0.0
     }
@@ -56,7 +55,7 @@ pub trait Protocol: Settings {
     ///
     /// # Errors
     ///
-    /// A unit that fails; those emitted before keep their records.
+    /// A unit fails. Units that were emitted before keep their records.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()>;
 }
 
@@ -72,7 +71,7 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// The class of device of units placed so, if `class` is that of the run.
+    /// Device class of units with this placement if the run uses `class`.
     pub fn class(self, class: &'static str) -> &'static str {
         if self == Placement::Device { class } else { CPU }
     }
@@ -93,7 +92,7 @@ impl Runner {
 ///
 /// # Errors
 ///
-/// A build that does not have it.
+/// This build does not contain the implementation.
 pub fn of(protocol: &schema::Protocol) -> Result<&dyn Protocol> {
     let runner = protocol.kind().runner.and_then(|runner| (runner as &dyn Any).downcast_ref());
     runner
@@ -101,7 +100,7 @@ pub fn of(protocol: &schema::Protocol) -> Result<&dyn Protocol> {
         .with_context(|| format!("this build of posenc cannot run protocol `{}`", protocol.name()))
 }
 
-/// What any job may take: buffers, decoded images, values of a record.
+/// Bytes that any job may need: buffers, decoded images, recorded values.
 pub const MIN_MEMORY: f64 = (64 << 20) as f64;
 
 /// Units of a job whose time and memory are estimated.
@@ -116,7 +115,7 @@ pub struct Workload<'a> {
 }
 
 impl Workload<'_> {
-    /// Estimated time; nothing where this build cannot run the protocol.
+    /// Estimated time; zero if this build cannot run the protocol.
     pub fn estimate(&self) -> Estimate {
         of(self.job.protocol()).map_or_else(|_| Estimate::default(), |own| own.estimate(self))
     }
@@ -126,17 +125,17 @@ impl Workload<'_> {
         self.estimate().seconds
     }
 
-    /// Bytes that the units take at most, roughly. Units that are not computed together follow each other.
+    /// Approximate peak memory of the units in bytes. Units that are not computed together run one after another.
     ///
-    /// The queue starts no more jobs at a time than fit into the memory of the machine, so that the system does not end a run.
+    /// The queue starts no more jobs at a time than fit into the memory of the machine, so that the system does not kill the run.
     pub fn memory(&self) -> u64 {
         let bytes = of(self.job.protocol()).map_or(0.0, |own| own.memory(self));
-        // A number beyond the range becomes the largest; NaN, which no setting gives, becomes 0.
+        // The cast saturates. NaN, which no setting produces, becomes 0.
         (MIN_MEMORY + bytes) as u64
     }
 }
 
-/// Where a protocol trains; on the CPU where this build cannot run it.
+/// Where a protocol trains; on the CPU if this build cannot run it.
 pub fn placement(protocol: &schema::Protocol) -> Placement {
     of(protocol).map_or(Placement::Cpu, |own| own.placement())
 }
@@ -151,7 +150,7 @@ pub fn is_built(protocol: &schema::Protocol) -> bool {
 pub struct Estimate {
     /// Seconds on one core.
     pub seconds: f64,
-    /// Floating-point operations of training and of evaluating the trained model; 0 where nothing is trained.
+    /// Floating-point operations of training and of evaluating the trained model; 0 without training.
     pub operations: f64,
 }
 
@@ -186,7 +185,7 @@ impl std::iter::Sum for Estimate {
     }
 }
 
-/// What a protocol is given.
+/// Input of a protocol.
 pub struct Context<'a> {
     /// The job.
     pub job: &'a Job<'a>,
@@ -207,7 +206,7 @@ pub struct Context<'a> {
 /// Result of a unit.
 #[derive(Debug, Default)]
 pub struct UnitResult {
-    /// The numbers.
+    /// Recorded values.
     pub values: Vec<Value>,
     /// Pictures that the report shows next to the numbers.
     pub pictures: Vec<Picture>,
@@ -215,7 +214,7 @@ pub struct UnitResult {
     pub captions: Option<UnitCaptions>,
     /// Remarks for readers of the record.
     pub remarks: Vec<String>,
-    /// Seconds that killed runs spent on the unit before.
+    /// Seconds that earlier, killed runs spent on the unit.
     pub earlier: f64,
 }
 
@@ -225,7 +224,7 @@ impl From<Vec<Value>> for UnitResult {
     }
 }
 
-/// Takes the result of the unit of that index; it is on disk when this returns.
+/// Stores the result of the unit with this index. The result is on disk when the call returns.
 pub type Emit<'a> = dyn FnMut(usize, UnitResult) -> Result<()> + 'a;
 
 impl Context<'_> {
@@ -239,7 +238,7 @@ impl Context<'_> {
         self.devices.engine(self.device_class())
     }
 
-    /// The random stream of a purpose.
+    /// The random stream for a purpose.
     pub fn stream(&self, purpose: &str) -> ChaCha8Rng {
         stream(self.seed, &self.job.stream_label(purpose))
     }
@@ -248,13 +247,13 @@ impl Context<'_> {
     ///
     /// # Errors
     ///
-    /// Parameters that the embedder does not take.
+    /// The embedder rejects its parameters.
     pub fn embedder(&self) -> Result<Box<dyn Embedder>> {
         self.embedder_from("embedder", None)
     }
 
-    /// The variant's embedder, sampled from the stream of `purpose`, with a parameter changed or none. Along a sweep only the
-    /// parameter differs, since the stream is the same.
+    /// The variant's embedder, sampled from the stream for `purpose`, with at most one changed parameter. All points of a sweep use the
+    /// same stream, so only the parameter differs.
     ///
     /// # Errors
     ///
@@ -271,7 +270,7 @@ impl Context<'_> {
         Ok(embedder::build(&spec, &mut self.stream(purpose))?)
     }
 
-    /// The embedder of another specification, sampled from the stream of the variant's.
+    /// An embedder with another specification, sampled from the stream of the variant's embedder.
     ///
     /// # Errors
     ///
@@ -284,7 +283,7 @@ impl Context<'_> {
     ///
     /// # Errors
     ///
-    /// A variant without one.
+    /// The variant has no embedder.
     pub fn spec(&self) -> Result<&EmbedderSpec> {
         self.job.variant.embedder.as_ref().context("this protocol needs an embedder")
     }

@@ -1,14 +1,14 @@
-//! Which job is next.
+//! Order in which jobs run.
 //!
-//! Items with the cheapest verdicts come first: they are ordered by their seconds per claim, each with its longest jobs first. The
-//! longest job that waits starts out of this order as soon as the others would end before it.
+//! Items are sorted by estimated seconds per claim, cheapest first. Within an item, the longest jobs come first. The longest waiting job
+//! starts out of this order once it would otherwise finish after all others.
 //!
-//! With a budget only items that fit as a whole into what is left of the workers' time are taken in this order; jobs of the others
-//! follow, the shortest first. No job starts that would not end within the budget, by what such jobs took so far; time that jobs
-//! which run alone need at the end is kept for them.
+//! With a budget, this order applies only to items that fit completely into the remaining time of the workers. Jobs of the other items
+//! follow, shortest first. No job starts that would exceed the budget, judged by measured times of its kind. Time is reserved for jobs that
+//! run alone at the end.
 //!
-//! No job starts whose memory, by its estimate, is not there: it waits for others to end while smaller ones start. One that
-//! needs more than the whole run may take is handed out as refused.
+//! A job waits until its estimated memory is available, while smaller jobs start. A job that needs more than the whole run may use is
+//! returned as refused.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::unit::Unit;
 pub struct Work<'a> {
     /// The job.
     pub job: Job<'a>,
-    /// All units that the plan has for the job, those with records among them.
+    /// All units that the plan has for the job, including those with records.
     pub all: Arc<[Unit]>,
     /// The units that must run.
     pub units: Vec<Unit>,
@@ -38,12 +38,12 @@ pub struct Work<'a> {
     pub shape: SignalShape,
     /// Estimated seconds on one core.
     pub cost: f64,
-    /// Bytes that it takes at most, estimated.
+    /// Estimated peak memory in bytes.
     pub memory: u64,
 }
 
 impl<'a> Work<'a> {
-    /// These units of a planned job, if there are any.
+    /// Work for these units of a planned job; `None` if there are none.
     pub fn of(planned: &PlannedJob<'a>, units: Vec<Unit>) -> Option<Self> {
         let (job, all, shape) = (planned.job.clone(), planned.units.clone(), planned.shape);
         let none = Work { job, all, units: Vec::new(), shape, cost: 0.0, memory: 0 };
@@ -59,24 +59,24 @@ impl<'a> Work<'a> {
         planned.iter().filter_map(|planned| Work::of(planned, units(planned))).collect()
     }
 
-    /// Other units of the same job.
+    /// The same job with other units.
     pub fn only(&self, units: Vec<Unit>) -> Self {
         let workload = Workload { job: &self.job, shape: self.shape, units: units.len() };
         let (cost, memory) = (workload.seconds(), workload.memory());
         Work { units, cost, memory, ..self.clone() }
     }
 
-    /// Whether the units are computed together: their records come at the end.
+    /// Whether the units are computed together, so that all their records come at the end.
     pub fn emits_as_batch(&self) -> bool {
         self.job.protocol().kind().emits_as_batch
     }
 
-    /// The kind of protocol, whose earlier times correct estimates.
+    /// The kind of protocol, under which the cost model stores times.
     pub fn kind(&self) -> &'static str {
         self.job.protocol().name()
     }
 
-    /// Estimated seconds, corrected by what such jobs took.
+    /// Estimated seconds, corrected by the cost model.
     pub fn seconds(&self, cost_model: &CostModel) -> f64 {
         cost_model.seconds(self.kind(), self.cost)
     }
@@ -97,14 +97,14 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Who runs a job.
+/// The pool of workers that runs a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lane {
-    /// One of the workers.
+    /// One of the CPU workers.
     Cpu,
-    /// The worker of the device, which does one job at a time, next to those of the CPU.
+    /// The device worker, which runs one job at a time in parallel with the CPU workers.
     Device,
-    /// One worker, when all others are done: jobs that read the clock.
+    /// One worker, after all others are done, for jobs that measure time.
     Alone,
 }
 
@@ -129,20 +129,20 @@ struct Waiting<'a> {
 
 /// What a worker does next.
 pub enum Next<'a> {
-    /// It runs a job.
+    /// Run this job.
     Run(Work<'a>),
-    /// It refuses a job, since no more memory than this is there.
+    /// Refuse this job, because only this much memory is available.
     Refuse(Work<'a>, Bytes),
-    /// It waits: others give back memory.
+    /// Wait until other jobs return memory.
     Wait,
-    /// Nothing.
+    /// Stop, because no further job may start.
     End,
 }
 
-/// Jobs that wait.
+/// Waiting jobs.
 pub struct Queue<'a> {
     lanes: BTreeMap<Lane, VecDeque<Waiting<'a>>>,
-    /// No more jobs are handed out at a time than fit into it; without a budget, all are.
+    /// Memory budget that jobs in flight must fit into. Without a budget, memory is unlimited.
     pub memory: Memory,
     workers: usize,
     has_budget: bool,
@@ -150,7 +150,7 @@ pub struct Queue<'a> {
 }
 
 impl<'a> Queue<'a> {
-    /// Puts jobs in order; `budget` is the seconds that each of the `workers` has.
+    /// Sorts jobs. `budget` is the time of each of the `workers` in seconds.
     pub fn new(
         work: Vec<Work<'a>>,
         budget: Option<f64>,
@@ -167,8 +167,8 @@ impl<'a> Queue<'a> {
         Queue { lanes, memory, workers, has_budget: budget.is_some(), is_closed: false }
     }
 
-    /// The next job of a lane that fits into the memory and into the seconds left; these count with a budget only. Its memory
-    /// is taken until [`Memory::give_back`].
+    /// Takes the next job of a lane that fits into the memory and, with a budget, into the seconds left. Its memory is reserved until
+    /// [`Memory::give_back`].
     pub fn next(&mut self, lane: Lane, left: f64, cost_model: &CostModel) -> Next<'a> {
         if self.is_closed {
             return Next::End;
@@ -211,24 +211,24 @@ impl<'a> Queue<'a> {
         admitted.map(|waiting| waiting.work.seconds(cost_model)).sum()
     }
 
-    /// Puts back what is left of a job, as the next one.
+    /// Puts back the rest of a job, as the next one.
     pub fn put_back(&mut self, work: Work<'a>) {
         let lane = Lane::of(&work);
         self.lanes.entry(lane).or_default().push_front(Waiting { work, is_admitted: true });
     }
 
-    /// No further job is handed out.
+    /// Closes the queue: no further job starts.
     pub fn close(&mut self) {
         self.is_closed = true;
     }
 
-    /// Jobs of a lane that wait, in order.
+    /// Waiting jobs of a lane, in order.
     pub fn waiting(&self, lane: Lane) -> impl Iterator<Item = &Work<'a>> {
         self.lanes.get(&lane).into_iter().flatten().map(|waiting| &waiting.work)
     }
 }
 
-/// Items by seconds per claim; those that fit whole first, then the jobs of the others.
+/// Sorts jobs: those of items that fit completely, by seconds per claim of the item, then the others.
 fn by_verdicts<'a>(
     work: Vec<Work<'a>>,
     capacity: f64,
@@ -246,7 +246,7 @@ fn by_verdicts<'a>(
         let claims = experiment.claims.len().max(1);
         let new = || Item { work: Vec::new(), claims, seconds: 0.0 };
         let item = items.entry(experiment.id()).or_insert_with(new);
-        // Beside a job that runs alone the other workers have nothing to do.
+        // While a job runs alone, the other workers are idle.
         let share = if Lane::of(&work) == Lane::Alone { workers as f64 } else { 1.0 };
         item.seconds += share * work.seconds(cost_model);
         item.work.push(work);
@@ -326,7 +326,7 @@ mod tests {
         }
     }
 
-    /// Item and cost of all work that the CPU does, in order.
+    /// Item and cost of all CPU jobs, in order.
     fn order<'a>(queue: &mut Queue<'a>, left: f64) -> Vec<(&'a str, f64)> {
         let next = || next(queue, Lane::Cpu, left);
         std::iter::from_fn(next).map(|work| (&*work.job.experiment.item, work.cost)).collect()
@@ -334,13 +334,13 @@ mod tests {
 
     const RANK: &str = "kind: stable-rank, samples: [4]";
 
-    /// Catches a budget that begins what does not fit, whose order is not that of verdicts, and an item that takes time from
-    /// one that could be done as a whole.
+    /// Catches a budget that starts jobs that do not fit, a wrong order of items, and an item that takes time from one that could run
+    /// completely.
     #[test]
     fn with_a_budget_whole_items_come_first_by_seconds_per_claim() {
         let costs = [&[30.0, 10.0][..], &[8.0, 2.0], &[100.0, 1.0], &[500.0]];
         let experiments = [
-            // 10 s a claim, 5 s a claim, does not fit whole, fits not at all.
+            // 10 s per claim, 5 s per claim, does not fit completely, does not fit at all.
             experiment("a", 4, RANK, costs[0]),
             experiment("b", 2, RANK, costs[1]),
             experiment("c", 0, RANK, costs[2]),
@@ -352,7 +352,7 @@ mod tests {
         let expected = [("b", 8.0), ("b", 2.0), ("a", 30.0), ("a", 10.0), ("c", 1.0)];
         assert_eq!(order(&mut queue, 51.0), expected);
         assert_eq!(queue.waiting(Lane::Cpu).count(), 2);
-        // What such jobs took so far decides, not what was estimated.
+        // Measured times decide, not estimates.
         let mut slow = CostModel::default();
         slow.add("stable-rank", 1.0, 100.0);
         let all = work(&experiments[1], costs[1]);
@@ -360,8 +360,8 @@ mod tests {
         assert!(matches!(next, Next::End));
     }
 
-    /// Catches time that jobs which run alone at the end need and do not get, a queue that is closed and hands out, and the
-    /// usual order.
+    /// Catches jobs that run alone at the end without reserved time, a closed queue that returns jobs, and a long job that does not start
+    /// first.
     #[test]
     fn jobs_that_run_alone_keep_their_time() {
         let clock = "kind: complexity, scheme: separable, axes: 2, sizes: [16, 24], repeats: 1";
@@ -380,7 +380,7 @@ mod tests {
         assert!(next(&mut queue, Lane::Cpu, 0.0).is_none());
     }
 
-    /// Catches verdicts that come late although they are cheap, and a long job that starts last and then runs alone.
+    /// Catches cheap verdicts that come late, and a long job that starts last and then runs alone.
     #[test]
     fn cheap_verdicts_come_first_and_a_long_job_starts_in_time() {
         let costs = [&[40.0, 2.0][..], &[6.0, 4.0], &[30.0, 30.0, 30.0]];
@@ -403,10 +403,10 @@ mod tests {
         assert_eq!(order(&mut queue, 0.0)[..2], [("b", 60.0), ("a", 25.0)]);
     }
 
-    /// Catches jobs that begin beyond the memory, small ones that wait behind a large one, a large one that nobody runs when its
-    /// memory is there, and one that waits for what never will be.
+    /// Catches jobs that exceed the memory, small jobs that wait behind a large one, a large job that does not start although its memory is
+    /// available, and a job that waits for memory that never becomes available.
     #[test]
-    fn no_more_begins_than_fits_into_the_memory() {
+    fn jobs_in_flight_fit_into_the_memory() {
         let experiment = experiment("a", 0, RANK, &[40.0, 30.0, 20.0, 10.0]);
         let mut all = work(&experiment, &[40.0, 30.0, 20.0, 10.0]);
         for (work, memory) in all.iter_mut().zip([6, 5, 4, 20]) {
@@ -425,7 +425,7 @@ mod tests {
         let five = next(&mut queue, Lane::Cpu, 0.0).unwrap();
         assert_eq!(five.memory, 5);
         assert!(matches!(queue.next(Lane::Cpu, 0.0, &cost_model), Next::Wait));
-        // The job that has five does not end: twenty never fit next to it.
+        // The job with five bytes never ends, so twenty bytes never become available.
         queue.memory.leave_behind();
         let Next::Refuse(large, there) = queue.next(Lane::Cpu, 0.0, &cost_model) else { panic!() };
         assert_eq!((large.memory, there), (20, Bytes(5)));

@@ -1,4 +1,4 @@
-//! Where things lie in a repository.
+//! Paths and git state of a repository.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +13,7 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// The given directory, or the nearest one from the current directory upwards.
+    /// Finds the given repository, or the nearest one at or above the current directory.
     pub fn find(given: Option<&Path>) -> Result<Self> {
         let is_root = |p: &Path| p.join("experiments").is_dir() && p.join("data").is_dir();
         if let Some(root) = given {
@@ -60,7 +60,7 @@ impl Repository {
         self.root.join("data/manifest.yaml")
     }
 
-    /// Where a run on this machine writes.
+    /// Output directory of runs on this machine.
     pub fn out(&self, given: Option<&Path>) -> PathBuf {
         given.map_or_else(|| self.root.join("out"), Path::to_owned)
     }
@@ -70,7 +70,7 @@ impl Repository {
         let mut hasher = blake3::Hasher::new();
         for paper in posenc_experiments::catalog::PAPER_ORDER {
             let file = self.root.join("data/papers").join(format!("{paper}.csv"));
-            // A missing file is a paper without values; its absence is part of the sum.
+            // A missing file means a paper without values and counts as empty.
             let bytes = posenc_files::read(&file, MAX_RECORD_BYTES).unwrap_or_default();
             hasher.update(&(bytes.len() as u64).to_le_bytes());
             hasher.update(&bytes);
@@ -106,11 +106,11 @@ impl Repository {
         Some(all)
     }
 
-    /// Refuses a tree with changes that results may depend on: the commit would not identify what made a record.
+    /// Rejects a tree with changes that results may depend on, because the commit would not identify the code behind a record.
     ///
     /// # Errors
     ///
-    /// The changed files, and what to do.
+    /// The tree has such changes; the message lists the files and what to do.
     pub fn refuse_changes(&self) -> Result<()> {
         let Some(changes) = self.changes().filter(|changes| !changes.is_empty()) else {
             return Ok(());
@@ -139,7 +139,7 @@ impl Repository {
     }
 }
 
-/// Folders and files whose new files results may depend on.
+/// Paths below which new files may affect results.
 const INPUTS: [&str; 6] =
     ["crates", "xtask", "experiments", "data/papers", "benches", "Cargo.toml"];
 
@@ -154,7 +154,7 @@ mod tests {
         assert!(status.unwrap().status.success(), "{arguments:?}");
     }
 
-    /// Catches a record of a tree that no commit identifies, and a tree that is refused for its results.
+    /// Catches changed inputs that are accepted, and a tree that is rejected because of changed results.
     #[test]
     fn changes_outside_the_results_are_refused() {
         let directory = tempfile::tempdir().unwrap();

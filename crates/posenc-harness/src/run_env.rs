@@ -1,4 +1,4 @@
-//! What units of a run share.
+//! Environment that all units of a run share.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::plan::Plans;
 use crate::repository::Repository;
 use crate::store::Store;
 
-/// What units read, and where records go.
+/// Inputs of units, and the store for their records.
 #[derive(Clone, Copy)]
 pub struct RunEnv {
     /// Records.
@@ -20,11 +20,11 @@ pub struct RunEnv {
     pub devices: &'static Devices,
     /// Seed of the run.
     pub seed: u64,
-    /// Git commit of the run, as records keep it.
+    /// Git commit of the run, as stored in records.
     pub commit: &'static str,
 }
 
-/// What tables and report of this machine are made from.
+/// Inputs of the tables and the report of this machine.
 #[derive(Clone, Copy)]
 pub struct ResultInputs<'a> {
     /// The repository.
@@ -41,7 +41,7 @@ pub struct ResultInputs<'a> {
     pub out: &'a Path,
 }
 
-/// What lives as long as the process, so that threads which cannot be ended may still read it.
+/// Leaks a value, so that abandoned threads can read it until the process ends.
 pub fn keep<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }

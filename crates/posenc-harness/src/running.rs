@@ -1,4 +1,4 @@
-//! Jobs in flight, and how long they and those that wait still take.
+//! Jobs in flight, and the remaining time of running and waiting jobs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use crate::worker::{Shared, lock};
 pub struct Job {
     pub lane: Lane,
     pub work: Arc<Work<'static>>,
-    /// What its thread sees.
+    /// State shared with its thread.
     pub control: Arc<Control>,
     pub started: Instant,
     /// When it was given up.
     pub expired: Option<Instant>,
-    /// Seconds of its units, where they are computed together.
+    /// Total seconds of its finished units.
     pub seconds: f64,
-    /// The first share that it told, and when.
+    /// Time and value of the first reported fraction.
     pub first: Option<(Instant, f64)>,
 }
 
 impl Job {
-    /// Seconds until it ends: by the share that is done where it is known, else by what such jobs took.
+    /// Seconds until the job ends, from its completed fraction if known, else from the cost model.
     pub fn left(&self, cost_model: &CostModel) -> f64 {
         if let (Some((since, first)), Some(now)) = (self.first, self.control.fraction())
             && now - first > 0.01
@@ -43,7 +43,7 @@ impl Job {
     }
 }
 
-/// Seconds until all is done, as far as is known.
+/// Estimated seconds until all jobs are done.
 pub fn time_left(shared: &Shared, jobs: &BTreeMap<u64, Job>, workers: usize) -> f64 {
     let (queue, cost_model) = (lock(&shared.queue), lock(&shared.cost_model));
     let of = |lane: Lane, workers: usize| {
@@ -67,7 +67,7 @@ pub fn unit_name(work: &Work<'_>, unit: &Unit) -> UnitName {
     }
 }
 
-/// What a person sees of jobs in flight.
+/// Jobs in flight, for the progress display.
 pub fn in_flight(jobs: &BTreeMap<u64, Job>) -> Vec<InFlight> {
     let one = |job: &Job| {
         let units = job.control.unwritten().0;

@@ -3,17 +3,17 @@
 use posenc_data::{Kind, Manifest};
 use posenc_experiments::plan::Job;
 
-/// The size of a job's signals, from the manifest: a job has the name of its set only.
+/// The size of a job's signals, taken from the manifest because a job has only the name of its data set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SignalShape {
     /// Number of axes: 2 for images, 3 for clips.
     pub axes: u32,
-    /// Positions along an axis. A user's signals are brought to the same size.
+    /// Positions along an axis. A user's signals are resized to this number.
     pub side: f64,
 }
 
 impl SignalShape {
-    /// The shape of the signals of a job. Jobs without signals have the papers' images, whose rows are the lines.
+    /// The shape of a job's signals. Jobs without a data set get the size of the papers' images, whose rows serve as 1-D signals.
     pub fn of(job: &Job<'_>, manifest: &Manifest) -> Self {
         let set = job.group.data.as_ref().and_then(|data| manifest.get(&data.set).ok());
         let (axes, side) = match set.map(|set| (set.kind, set.size)) {

@@ -1,13 +1,13 @@
-//! Spans of time as people write them: `2h`, `1h30m`, `90m`, `45s`.
+//! Time spans, written as `2h`, `1h30m`, `90m` or `45s`.
 
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A span of time that an option names.
+/// A time span given as an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span(pub Duration);
 
-/// What is said of a text that is none.
+/// The message for invalid text.
 const ALLOWED: &str = "allowed are hours, minutes and seconds as whole numbers, such as 2h, 1h30m, 90m, 45s; more than 0, at most 10000h";
 
 impl FromStr for Span {
@@ -21,7 +21,7 @@ impl FromStr for Span {
             let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or(ALLOWED)?;
             let number: u64 = rest[..digits].parse().map_err(|_| ALLOWED)?;
             let unit = rest[digits..].chars().next().ok_or(ALLOWED)?;
-            // Each unit once, the larger first.
+            // Each unit may appear once, larger units first.
             let place = units.iter().position(|(name, _)| *name == unit).ok_or(ALLOWED)?;
             seconds = number
                 .checked_mul(units[place].1)
@@ -63,7 +63,7 @@ pub fn counted(units: usize) -> String {
     format!("{units} unit{}", if units == 1 { "" } else { "s" })
 }
 
-/// How many units failed, to be added to a list: `, 2 failed`; nothing for none.
+/// Number of failed units as a suffix, such as `, 2 failed`; empty for none.
 pub fn and_failed(units: usize) -> String {
     if units == 0 { String::new() } else { format!(", {units} failed") }
 }
@@ -72,7 +72,7 @@ pub fn and_failed(units: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Catches a span that is read as another, and a typo that is mistaken for one.
+    /// Catches a span that is parsed incorrectly, and a typo that is accepted.
     #[test]
     fn spans_are_read_or_refused() {
         for (text, seconds, shown) in [

@@ -1,4 +1,4 @@
-//! The time that a computation takes, whatever else the machine does.
+//! Measures the time of a computation, independent of other load on the machine.
 
 use std::time::{Duration, Instant};
 
@@ -6,30 +6,30 @@ use crate::device::CPU;
 
 /// Measures a computation on the thread that starts it.
 ///
-/// On the CPU, only time that the thread spends on a core counts, so that other work on the machine does not. On other devices,
-/// and on systems that do not report it, all time counts.
+/// On the CPU, only the thread's CPU time counts, so other work on the machine does not. On other devices, and on systems that do not
+/// report CPU time, wall-clock time counts.
 #[derive(Debug, Clone, Copy)]
 pub struct Stopwatch {
     started: Instant,
-    /// Time of the thread on a core at the start.
+    /// CPU time of the thread at the start.
     on_core: Option<Duration>,
 }
 
 impl Stopwatch {
-    /// Starts for a computation on a class of device.
+    /// Starts measuring a computation on a device class.
     pub fn start(class: &str) -> Self {
         let on_core = if class == CPU { on_core() } else { None };
         Stopwatch { started: Instant::now(), on_core }
     }
 
-    /// Seconds since the start. To be read by the thread that started.
+    /// Seconds since the start. Must be called on the thread that started the stopwatch.
     pub fn seconds(&self) -> f64 {
         let on_core = self.on_core.and_then(|start| on_core()?.checked_sub(start));
         on_core.unwrap_or_else(|| self.started.elapsed()).as_secs_f64()
     }
 }
 
-/// Time that this thread has spent on a core.
+/// CPU time of this thread.
 #[cfg(unix)]
 fn on_core() -> Option<Duration> {
     use rustix::time::{ClockId, clock_gettime};
@@ -46,7 +46,7 @@ fn on_core() -> Option<Duration> {
 mod tests {
     use super::*;
 
-    /// Catches waiting that counts as work on the CPU, and work of a GPU that does not count.
+    /// Catches waiting that counts as CPU time, and waiting for a GPU that does not count.
     #[test]
     fn only_work_counts_on_the_cpu() {
         let (on_cpu, elsewhere) = (Stopwatch::start(CPU), Stopwatch::start("wgpu"));

@@ -17,16 +17,16 @@ pub struct Store {
     failed: PathBuf,
 }
 
-/// What the store has for a unit.
+/// Result of looking up a unit.
 #[derive(Debug)]
 pub enum Found {
     /// A record of exactly this key.
     Record(Box<UnitRecord>),
-    /// Records of the same unit under other keys: the parts that differ from the nearest.
+    /// The unit has records under other keys only. These key parts differ from the nearest record.
     Stale(Vec<&'static str>),
-    /// A record of this key that cannot be used, and why.
+    /// The record of this key is unusable, for this reason.
     Damaged(String),
-    /// Nothing.
+    /// There is no record.
     Nothing,
 }
 
@@ -46,23 +46,23 @@ impl Store {
         &self.checkpoints
     }
 
-    /// Where jobs of an item save their checkpoints. Jobs of two items may have the same key.
+    /// Folder for the checkpoints of an item. Jobs of two items may have the same key.
     pub fn checkpoints(&self, paper: &str, item: &str) -> PathBuf {
         self.checkpoints.join(paper).join(item)
     }
 
-    /// Where the records of an item lie, with their pictures.
+    /// Folder with the records and pictures of an item.
     pub fn folder(&self, paper: &str, item: &str) -> PathBuf {
         self.directory.join(paper).join(item)
     }
 
-    /// Where a unit's record lies.
+    /// Path of a unit's record.
     pub fn file(&self, paper: &str, item: &str, parts: &KeyParts) -> PathBuf {
         self.folder(paper, item).join(UnitRecord::file_name(parts))
     }
 
-    /// Whether a usable record of exactly this key exists, with all its pictures and captions. The files are
-    /// read to find out: a damaged record must be run again, not skipped.
+    /// Looks up a usable record of exactly this key, with all its pictures and captions. Reads the files, because a unit with a damaged
+    /// record must run again.
     pub fn find(&self, paper: &str, item: &str, parts: &KeyParts) -> Found {
         let file = self.file(paper, item, parts);
         if !posenc_files::is_there(&file) {
@@ -83,8 +83,8 @@ impl Store {
         }
     }
 
-    /// As [`Store::find`], and for units without a record says what changed since the nearest
-    /// older one. Slower: it lists the folder.
+    /// As [`Store::find`], but reports for units without a record what changed since the nearest older one. Slower, because it lists the
+    /// folder.
     pub fn explain(&self, paper: &str, item: &str, parts: &KeyParts) -> Found {
         let found = self.find(paper, item, parts);
         if !matches!(found, Found::Nothing) {
@@ -105,12 +105,11 @@ impl Store {
         nearest.map_or(Found::Nothing, Found::Stale)
     }
 
-    /// Writes a record whole or not at all: its pictures and captions first, each whole, then what lists them.
+    /// Writes a record atomically: first its pictures and captions, then the file that lists them.
     ///
     /// # Errors
     ///
-    /// A picture whose pixels do not fit its size or whose name the report does not know, captions of screens
-    /// that cannot be, a file that cannot be written.
+    /// A picture has the wrong number of pixels or an unknown name, the captions are invalid, or a file cannot be written.
     pub fn write(
         &self,
         paper: &str,
@@ -150,7 +149,7 @@ impl Store {
         let bytes = record.bytes().map_err(anyhow::Error::msg)?;
         write_file(&file, &bytes)?;
         self.forget_failure(paper, item, &record.parts);
-        // A forced run may give fewer pictures than the one before.
+        // A forced run may produce fewer pictures than the one before.
         for old in before {
             if record.pictures.iter().all(|new| new.file != old.file) {
                 let _ = posenc_files::remove(&folder.join(old.file));
@@ -159,11 +158,11 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps a unit's failure until it has a record.
+    /// Stores a unit's failure until the unit has a record.
     ///
     /// # Errors
     ///
-    /// A file that cannot be written.
+    /// The file cannot be written.
     pub fn write_failure(&self, paper: &str, item: &str, failure: &UnitFailure) -> Result<()> {
         let folder = self.failed.join(paper).join(item);
         failure.write(&folder).with_context(|| {
@@ -178,7 +177,7 @@ impl Store {
         let _ = posenc_files::remove(&self.failed.join(paper).join(item).join(name));
     }
 
-    /// Failures of an item that are kept, by name, and one line for each file that cannot be used.
+    /// Stored failures of an item, and one line for each unusable file.
     pub fn failures(&self, paper: &str, item: &str) -> (Vec<UnitFailure>, Vec<String>) {
         let folder = self.failed.join(paper).join(item);
         let entries = posenc_files::entries(&folder).unwrap_or_default().into_iter();
@@ -193,7 +192,7 @@ impl Store {
         (failures, damaged)
     }
 
-    /// Removes what a killed process left half written.
+    /// Removes temporary files of killed processes.
     pub fn sweep(&self) {
         for folder in [&self.directory, &self.checkpoints, &self.failed] {
             posenc_files::sweep(folder);

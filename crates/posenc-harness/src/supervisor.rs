@@ -1,8 +1,8 @@
-//! Running jobs: workers take them, one thread watches, tells and keeps what failed.
+//! Supervises jobs: workers run them, and the calling thread watches, reports progress and stores failures.
 //!
-//! The watching thread is the caller's. A unit that takes too long is marked as failed and asked to end; if it does not,
-//! another worker takes the place of its thread, which is left behind: whatever it gives later is refused, and it does not keep the
-//! process from ending. What threads read must therefore live as long as the process: [`keep`].
+//! A unit that takes too long is marked as failed and asked to stop. If it does not, another worker replaces its thread, which is
+//! abandoned: its later results are rejected, and it does not keep the process from ending. Data that threads read must therefore live as
+//! long as the process; see [`keep`](crate::run_env::keep).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,25 +26,25 @@ use crate::worker::{End, Message, Shared, lock, put_back, work};
 /// How often the supervisor checks for timeouts and signals.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Time for a job to end after it was told to; more if it writes.
+/// Time that a job has to end after it was told to stop; longer while it writes.
 fn grace(is_writing: bool) -> Duration {
     Duration::from_secs(if is_writing { 60 } else { 3 })
 }
 
-/// How a plan is run.
+/// Options of a run.
 #[derive(Default)]
 pub struct Options {
     /// Units at a time; 0 means 1.
     pub workers: usize,
-    /// Whether no job begins after a failure.
+    /// Whether to start no further job after a failure.
     pub fail_fast: bool,
-    /// What a unit may take.
+    /// Time limit of a unit.
     pub timeout: Option<Span>,
-    /// When the budget ends: nothing begins that would not end before.
+    /// End of the budget. No job starts that would end later.
     pub end: Option<Instant>,
-    /// Memory that jobs may take together; what the machine has left if absent.
+    /// Memory limit of all jobs together. Default: the available memory of the machine.
     pub memory: Option<Bytes>,
-    /// Who hears which items are finished.
+    /// Connection to a thread that follows the run.
     pub feed: Option<Feed>,
     /// Interrupts that end the run.
     pub signals: Interrupts,
@@ -56,15 +56,15 @@ pub struct FinishedItem {
     pub item: String,
     /// Units of the run that have neither run nor failed.
     pub left: usize,
-    /// Seconds that these need, about.
+    /// Estimated seconds for these units.
     pub seconds: f64,
 }
 
-/// The connection to another thread that hears how far a run is.
+/// Connection to another thread that follows the progress of a run.
 pub struct Feed {
-    /// Takes items when they are finished.
+    /// Sends items when they are finished.
     pub finished: Sender<FinishedItem>,
-    /// Gives lines to print.
+    /// Receives lines to print.
     pub lines: Receiver<String>,
 }
 
@@ -75,26 +75,26 @@ pub struct Failure {
     pub path: String,
     /// Key of the unit.
     pub key: String,
-    /// Why.
+    /// Reason of the failure.
     pub message: String,
 }
 
-/// What was done.
+/// Summary of a run.
 #[derive(Default)]
 pub struct RunSummary {
     /// Units that failed.
     pub failures: Vec<Failure>,
-    /// Units that did not run, and about how long they take on the workers.
+    /// Number of units that did not run, and their estimated seconds on the workers.
     pub left: (usize, f64),
-    /// The signal that ended the run.
+    /// The interrupt that ended the run.
     pub interrupted: Option<usize>,
     /// Items with units that ended, by `paper/item`.
     pub items: BTreeMap<String, Tally>,
-    /// How long work took.
+    /// Cost model with the measurements of this run.
     pub cost_model: CostModel,
 }
 
-/// Runs jobs and tells nothing but units; for those who need no more.
+/// Runs jobs with default options and returns the failures.
 pub fn run_plainly(jobs: Vec<Work<'static>>, site: RunEnv, workers: usize) -> Vec<Failure> {
     let units = jobs.iter().map(|work| work.units.len()).sum();
     let mut progress = Progress::new(units, workers, Detail::Usual, Events::none());
@@ -102,9 +102,9 @@ pub fn run_plainly(jobs: Vec<Work<'static>>, site: RunEnv, workers: usize) -> Ve
     run(jobs, site, &options, CostModel::default(), &mut progress).failures
 }
 
-/// Runs everything; the records on disk do not depend on the number of workers.
+/// Runs all jobs. The records do not depend on the number of workers.
 ///
-/// Jobs that read the clock run last and alone, so that nothing else is on the machine.
+/// Jobs that measure time run last and alone, so that nothing else uses the machine.
 pub fn run(
     jobs: Vec<Work<'static>>,
     site: RunEnv,
@@ -165,15 +165,15 @@ struct Supervisor<'r> {
     options: &'r Options,
     workers: usize,
     jobs: BTreeMap<u64, Job>,
-    /// Workers that have not said that they are idle.
+    /// Number of active workers per lane.
     alive: BTreeMap<Lane, usize>,
     progress: &'r mut Progress,
     summary: RunSummary,
-    /// When an interrupted run waits no longer.
+    /// Time of the interrupt, after which the run waits only for the grace period.
     give_up: Option<Instant>,
-    /// Seconds that jobs which it stopped still take.
+    /// Remaining seconds of each job that the interrupt stopped.
     stopped: Vec<f64>,
-    /// Threads that could not be ended.
+    /// Number of abandoned threads.
     left_behind: usize,
 }
 
@@ -207,7 +207,7 @@ impl Supervisor<'_> {
                 self.progress.warn(&format!("warning: cannot start another thread: {error}"));
             }
             Err(error) => {
-                // Nobody would run what waits: a run that does nothing must not end well.
+                // No worker would run the waiting jobs. A run that does nothing must not succeed.
                 let message = format!("cannot start a thread ({error}); see `ulimit -u`");
                 let is_told = self.summary.failures.iter().any(|f| f.message == message);
                 if !is_told {
@@ -289,7 +289,7 @@ impl Supervisor<'_> {
             }
             Message::Note(line) => self.progress.note(&line),
             Message::Ended { id, end } => {
-                // One that was left behind is forgotten.
+                // Messages of abandoned jobs are ignored.
                 let Some(job) = self.jobs.remove(&id) else { return };
                 match end {
                     End::Whole if job.work.emits_as_batch() => {
@@ -310,14 +310,14 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A worker is idle, or was left behind.
+    /// Counts a worker as idle or abandoned.
     fn count_idle(&mut self, lane: Lane) {
         if let Some(alive) = self.alive.get_mut(&lane) {
             *alive = alive.saturating_sub(1);
         }
     }
 
-    /// A unit of an item has run or failed.
+    /// Counts a unit that has run or failed.
     fn count(&mut self, item: &str, seconds: f64, has_failed: bool) {
         let items = &mut self.summary.items;
         let Some(tally) = items.get_mut(item) else { return };
@@ -333,12 +333,12 @@ impl Supervisor<'_> {
         if let Some(feed) = &self.options.feed {
             let left = items.values().map(Tally::left).sum();
             let seconds = time_left(&self.shared, &self.jobs, self.workers);
-            // A listener that is gone needs nothing more.
+            // The receiver may have ended.
             let _ = feed.finished.send(FinishedItem { item: item.to_owned(), left, seconds });
         }
     }
 
-    /// The units in flight have failed.
+    /// Marks the units in flight of a job as failed.
     fn fail(&mut self, work: &Work<'static>, control: &Control, reason: &str) {
         let seconds = control.elapsed().as_secs_f64();
         let experiment = work.job.experiment;
@@ -362,7 +362,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Units that take too long, jobs that do not end, signals.
+    /// Handles units that exceed the time limit, jobs that do not end, and interrupts.
     fn look_at_clock(&mut self) {
         let now = Instant::now();
         for job in self.jobs.values_mut() {

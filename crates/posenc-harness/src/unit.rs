@@ -9,13 +9,13 @@ pub struct Unit {
     pub signal: String,
     /// Place of the signal in its data set.
     pub signal_index: usize,
-    /// What the result depends on.
+    /// Parts of the cache key.
     pub parts: KeyParts,
     /// Label of the data; `-` without data.
     pub data: String,
 }
 
-/// Name of the signal where a set is read as a whole.
+/// Signal name of units that read a data set as a whole.
 pub const ALL_SIGNALS: &str = "all";
 
 /// Label and checksum if there is no data.

@@ -21,25 +21,25 @@ use crate::run_env::RunEnv;
 use crate::unit::Unit;
 use crate::{machine, protocol};
 
-/// How often a worker looks whether others gave back the memory that it waits for.
+/// How often a worker checks whether the memory that it waits for is available.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// What workers share. It lives as long as the last of them, which may be longer than the run.
+/// State that workers share. It lives as long as the last worker, possibly longer than the run.
 pub struct Shared {
-    /// What units read, and where records go.
+    /// Inputs of units, and the store for their records.
     pub site: RunEnv,
     pub queue: Mutex<Queue<'static>>,
-    /// How long work takes.
+    /// Measured times, for estimates.
     pub cost_model: Mutex<CostModel>,
     pub end: Option<Instant>,
-    /// Whether the first failure is the last.
+    /// Whether to start no further job after a failure.
     pub fail_fast: bool,
-    /// Where workers say what happens.
+    /// Channel to the supervisor.
     pub messages: Sender<Message>,
     pub next: AtomicU64,
 }
 
-/// What a worker says.
+/// Message from a worker to the supervisor.
 pub enum Message {
     Started {
         id: u64,
@@ -54,7 +54,7 @@ pub enum Message {
         finished: Finished,
     },
     Note(String),
-    /// The job's thread has come back.
+    /// The job's thread has returned.
     Ended {
         id: u64,
         end: End,
@@ -66,17 +66,17 @@ pub enum Message {
 pub enum End {
     /// All units have records.
     Whole,
-    /// It was told to.
+    /// The job was told to stop.
     Stopped,
     Failed(String),
 }
 
-/// A lock that a panic elsewhere does not close: what it guards is changed in single steps.
+/// Locks a mutex even if it is poisoned: the guarded values change in single steps, so they stay valid.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Says that its worker is idle, however that comes about.
+/// Reports when dropped that its worker is idle, even after a panic.
 struct Idle<'a> {
     shared: &'a Shared,
     lane: Lane,
@@ -91,7 +91,7 @@ impl Drop for Idle<'_> {
     }
 }
 
-/// Takes jobs until there are none, or until another thread has taken its place.
+/// Runs jobs until none are left, or until another thread has replaced this one.
 pub fn work(shared: &Shared, lane: Lane) {
     let mut idle = Idle { shared, lane, is_replaced: false };
     loop {
@@ -123,13 +123,13 @@ pub fn work(shared: &Shared, lane: Lane) {
             if shared.fail_fast {
                 lock(&shared.queue).close();
             }
-            // What has not begun does not fail with the unit that has.
+            // Units that have not started do not fail with the one in flight.
             put_back(shared, &work, &control.unwritten().1);
         }
         idle.is_replaced = control.is_replaced();
         let memory = &mut lock(&shared.queue).memory;
         match idle.is_replaced {
-            // It was counted as ended before.
+            // The supervisor already counted the job as ended.
             true => memory.give_back_late(work.memory),
             false => memory.give_back(work.memory),
         }
@@ -140,7 +140,7 @@ pub fn work(shared: &Shared, lane: Lane) {
     }
 }
 
-/// Why a job is refused that needs more memory than there is.
+/// Reason to refuse a job that needs more memory than available.
 fn too_large(work: &Work<'_>, there: Bytes) -> String {
     format!(
         "needs about {} of memory, {there} are available; lower its size (such as `dimension`, `side` or `width`), \
@@ -157,8 +157,8 @@ pub fn put_back(shared: &Shared, work: &Work<'static>, units: &[usize]) {
     }
 }
 
-/// Places, in the plan of the job, of the units that it trains: those that must run. Units that are computed together come
-/// all together from a checkpoint that has them, even if the records of some are on disk.
+/// Indices, in the plan of the job, of the units to train: those that must run. Units that are computed together resume together: if a
+/// checkpoint covers all of them, its units are returned, even if some have records.
 fn trained(work: &Work<'_>, checkpoint: &Checkpoint) -> Vec<usize> {
     let must_run: BTreeSet<String> = work.units.iter().map(|unit| unit.parts.key()).collect();
     let places = || work.all.iter().enumerate();
@@ -181,7 +181,7 @@ fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -
     let places = trained(work, &checkpoint);
     let checkpoint = checkpoint.training(&places);
     let units: Vec<Unit> = places.iter().filter_map(|&i| work.all.get(i).cloned()).collect();
-    // Indices of these units among those to run; the others keep their records.
+    // Maps the key of each unit that must run to its index. The other units keep their records.
     let of_key: BTreeMap<String, usize> =
         work.units.iter().enumerate().map(|(i, unit)| (unit.parts.key(), i)).collect();
     let must_run: Vec<Option<usize>> =
@@ -200,7 +200,7 @@ fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -
     };
     machine::reset_peak_memory();
     let mut last = Instant::now();
-    // Each unit is on disk before the next one starts: a killed run loses one.
+    // Each unit is on disk before the next one starts, so a killed run loses at most one.
     let mut emit = |trained: usize, outcome: protocol::UnitResult| -> Result<()> {
         let Some(index) = must_run.get(trained).copied().flatten() else { return Ok(()) };
         if !control.begin_record() {
@@ -227,14 +227,14 @@ fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -
         let written = store.write(&experiment.paper, &experiment.item, record, pictures, captions);
         control.end_record(index, written.is_ok());
         written?;
-        // What it takes to write pictures is no part of the next unit.
+        // The time to write pictures does not count for the next unit.
         last = Instant::now();
         let steps = control.take_steps();
         let finished = Finished { seconds, peak_memory, values, steps, main };
         let _ = shared.messages.send(Message::Unit { id, index, finished });
         Ok(())
     };
-    // A panic in a protocol is our bug; it must not take the other units with it.
+    // A panic in a protocol is a bug; it must not end the other units.
     let result = catch_unwind(AssertUnwindSafe(|| {
         protocol::of(work.job.protocol())?.run(&context, &mut emit)
     }));
@@ -255,18 +255,18 @@ fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -
         }
         Ok(Ok(())) => anyhow!("internal error (a unit without a result); please report it"),
     };
-    // Nothing that runs later could be written either.
+    // The disk is full, so later records could not be written either.
     let io = |cause: &(dyn std::error::Error + 'static)| {
         cause.downcast_ref::<std::io::Error>().is_some_and(is_full)
     };
     if error.chain().any(io) {
         lock(&shared.queue).close();
     }
-    // The reason goes to files, events and pages: what it quotes of a file must not change how they are read.
+    // The reason goes to files, events and pages, so text that it quotes must be escaped.
     End::Failed(posenc_text::escaped(&format!("{error:#}")).into_owned())
 }
 
-/// Metric, mean and unit of what the first table or plot that shows a job's group shows first; else of the first number.
+/// Name, mean and unit of the first metric in the first table or plot that shows the job's group; else of the first value's metric.
 fn main_result(job: &Job<'_>, values: &[Value]) -> Option<(String, f64, String)> {
     let group = &job.group.id;
     let experiment = job.experiment;

@@ -1,7 +1,6 @@
-//! Data of others: archives, pictures, annotations, text, weights.
+//! Third-party data: archives, pictures, annotations, text, weights.
 //!
-//! Their readers take paths. The bytes are written into a folder of this process, in memory where the system has such a
-//! place; other names are links to the same file.
+//! The readers of these data take paths, so the bytes are written into a temporary folder, in memory if `/dev/shm` exists.
 
 use std::io::{Cursor, Write as _};
 use std::path::Path;
@@ -22,7 +21,7 @@ const SCREEN: &str = r#"{"activity":{"root":{"bounds":[0,0,1440,2560],"class":"V
 "visibility":"visible","visible-to-user":true,"children":[{"bounds":[0,0,720,80],"class":"Button","clickable":true,
 "visibility":"visible","visible-to-user":true,"text":"go back"}]}}}"#;
 
-/// A folder that holds one input under many names.
+/// A temporary folder for an input, with the other files that its readers need.
 fn folder() -> std::io::Result<TempDir> {
     let memory = Path::new("/dev/shm");
     let folder = match memory.is_dir() {
@@ -45,7 +44,7 @@ thread_local! {
     static FOLDER: Option<TempDir> = folder().ok();
 }
 
-/// Runs `read` on a folder that holds the bytes under these names.
+/// Runs `read` on a folder that contains the bytes under these names.
 fn with(bytes: &[u8], names: &[&str], read: impl Fn(&Path) -> usize) -> usize {
     FOLDER.with(|folder| {
         let Some(folder) = folder.as_ref().map(TempDir::path) else { return 0 };
@@ -54,8 +53,8 @@ fn with(bytes: &[u8], names: &[&str], read: impl Fn(&Path) -> usize) -> usize {
     })
 }
 
-/// An npz archive: the names of its arrays, arrays of bytes, a clip, downsampled images. The bytes are also taken as the one
-/// array of an archive, whose checksums no fuzzer would guess, and as features of an encoding.
+/// Reads an npz archive: array names, arrays, a clip, downsampled images. The bytes are also read as the only array of a valid archive,
+/// since a fuzzer would not guess its checksums, and as features of an encoding.
 pub fn npz(bytes: &[u8]) -> usize {
     let archive = with(bytes, &["val_data.npz"], read_archive);
     let tables = ["features.npy", "features.safetensors"];
@@ -85,7 +84,7 @@ fn read_archive(folder: &Path) -> usize {
     arrays + features + clips + usize::from(images.is_ok_and(|images| images.first(3).is_ok()))
 }
 
-/// Annotations and screens: COCO's, RICO's trees, RICO Semantics, UIBert.
+/// Reads COCO annotations, RICO view hierarchies, RICO Semantics and UIBert screens.
 pub fn json_data(bytes: &[u8]) -> usize {
     with(bytes, &["instances.json"], |folder| {
         let path = folder.join("instances.json");
@@ -103,7 +102,7 @@ pub fn json_data(bytes: &[u8]) -> usize {
     })
 }
 
-/// Captions of widgets, vectors of words, parallel text, plain and compressed.
+/// Reads widget captions, word vectors, and parallel text, plain and compressed.
 pub fn csv_data(bytes: &[u8]) -> usize {
     let names = ["widget_captions.csv", "vectors.txt", "a.en", "a.de", "b.en.gz", "b.de.gz"];
     with(bytes, &names, |folder| {
@@ -119,7 +118,7 @@ pub fn csv_data(bytes: &[u8]) -> usize {
     })
 }
 
-/// Pictures: PNG, JPEG, TIFF; as a picture, as frames of a clip, as a picture of a record.
+/// Reads a picture (PNG, JPEG, TIFF): as a picture, as a frame of a clip, and as a picture of a record.
 pub fn picture(bytes: &[u8]) -> usize {
     let own = posenc_experiments::record::Picture::from_png("truth", "a", bytes).is_ok();
     let Ok(picture) = Picture::parse(Path::new("a.png"), bytes) else { return usize::from(own) };
@@ -133,7 +132,7 @@ pub fn picture(bytes: &[u8]) -> usize {
     1 + usize::from(own) + files
 }
 
-/// Weights: safetensors, PyTorch's files, zipped and not.
+/// Reads weights: safetensors and PyTorch files, zipped and not.
 pub fn weights(bytes: &[u8]) -> usize {
     with(bytes, &["weights.pt"], |folder| {
         let Ok(file) = WeightFile::open(&folder.join("weights.pt")) else { return 0 };

@@ -15,8 +15,8 @@ use posenc_experiments::{Experiment, Profile, Published};
 
 use crate::text;
 
-/// An experiment from its text to the keys of its units and the verdicts on its claims; a paper; rules of metrics; statements of a
-/// paper; a manifest.
+/// Reads an experiment, up to the keys of its units and the verdicts on its claims; a paper; metric rules; coverage statements; a
+/// manifest.
 pub fn yaml(bytes: &[u8]) -> usize {
     let Some(text) = text(bytes) else { return 0 };
     let file = Path::new("a.yaml");
@@ -35,7 +35,7 @@ pub fn yaml(bytes: &[u8]) -> usize {
 fn plan(experiment: &Experiment) {
     for profile in Profile::ALL {
         let all = jobs(std::iter::once(experiment), &Selectors::default(), profile);
-        // Keys of a hundred thousand units take minutes and differ in a number.
+        // The keys of 100,000 units would take minutes and differ only in a number.
         for job in all.iter().take(100) {
             job.key_parts(NO_SIGNAL, "-", "cpu", 0, "1").key();
         }

@@ -5,7 +5,7 @@ use posenc_math::random::stream;
 
 use crate::text;
 
-/// The profile of an embedder as text, and rows of it.
+/// Builds an embedder with the text as its profile formula, and computes rows of its matrix.
 pub fn formula(bytes: &[u8]) -> usize {
     let Some(text) = text(bytes) else { return 0 };
     let spec = EmbedderSpec::new(names::FORMULA).text("psi", text).number("dimension", 5.0);

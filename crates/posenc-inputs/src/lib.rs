@@ -1,8 +1,8 @@
-//! Every reader of a user's file behind one function from bytes.
+//! Functions of bytes that run every reader of user files.
 //!
-//! Fuzzing (`fuzz/`) and the tests next to this file run the same functions: what a fuzzer finds stays found. Each takes any
-//! bytes and must return; it gives how many readers accepted them, so that a test can tell a seed that is read from one
-//! that is refused at its first byte. What they guard is in `docs/TRUST.md`.
+//! Fuzzing (`fuzz/`) and the tests of this crate run the same functions, so every input that a fuzzer found remains tested. Each function
+//! accepts any bytes and must return. The result is the number of readers that accepted the bytes, so that a test can distinguish a seed
+//! that is read from one that is rejected at its first byte. `docs/TRUST.md` describes what the readers protect.
 
 mod data;
 mod definitions;
@@ -20,10 +20,10 @@ pub use records::{csv_records, json_records, report};
 pub use selectors::selectors;
 pub use time::{in_time, lengthened, within_time};
 
-/// A function of bytes; how many readers accepted them.
+/// A function of bytes that returns the number of readers that accepted them.
 pub type Target = fn(&[u8]) -> usize;
 
-/// All of them by name. A target has a folder of that name in `fuzz/corpus` and a file in `fuzz/fuzz_targets`.
+/// All targets by name. A target has a folder of that name in `fuzz/corpus` and a file in `fuzz/fuzz_targets`.
 pub const TARGETS: &[(&str, Target)] = &[
     ("yaml", yaml),
     ("csv_records", csv_records),
@@ -39,7 +39,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("pages", pages),
 ];
 
-/// The bytes as text, where they are.
+/// The bytes as text, if they are valid UTF-8.
 fn text(bytes: &[u8]) -> Option<&str> {
     str::from_utf8(bytes).ok()
 }

@@ -1,14 +1,14 @@
-//! Text of experiments on its way to pages.
+//! Text of experiments in report pages.
 
 use posenc_experiments::Catalog;
 
 use crate::records::{catalog, rendered, table};
 use crate::text;
 
-/// A record with a row for each method of the demonstration.
+/// A record with a row for each method of the demo experiment.
 const RECORD: &str = include_str!("demo/fig1.csv");
 
-/// The report of an experiment with the same text as its title, description, analysis, deviations, claims, captions and labels.
+/// Renders the report of an experiment with the same text as its title, description, analysis, deviations, claims, captions and labels.
 pub fn pages(bytes: &[u8]) -> usize {
     let (Some(text), Some(catalog)) = (text(bytes), catalog()) else { return 0 };
     let mut catalog: Catalog = catalog.clone();

@@ -1,4 +1,4 @@
-//! Files that the program writes and reads again: records and published values.
+//! Records, which the program writes and reads again, and published values.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -14,14 +14,14 @@ use posenc_report::{Inputs, Record, Records, render};
 
 use crate::text;
 
-/// An experiment with claims, plots and tables of all kinds; its record is whatever comes.
+/// An experiment with claims, plots and tables of all kinds; the input is its record.
 const EXPERIMENT: &str = include_str!("demo/fig1.yaml");
 const PAPER: &str = include_str!("demo/paper.yaml");
 
-/// Rows that a report is rendered from, at most: drawing takes a millisecond for a few hundred.
+/// Maximum number of rows of a rendered report: drawing a few hundred takes a millisecond.
 const MOST_ROWS: usize = 300;
 
-/// A paper with one item; none if this crate's own files are wrong, which a test would say.
+/// A paper with one item; `None` if this crate's own files are invalid, which a test would detect.
 pub(crate) fn catalog() -> Option<&'static Catalog> {
     static CATALOG: OnceLock<Option<Catalog>> = OnceLock::new();
     let read = || {
@@ -39,7 +39,7 @@ pub(crate) fn table(text: &str) -> Option<Table> {
     Table::parse(Path::new("fig1.csv"), text.to_owned(), "demo", "fig1").ok()
 }
 
-/// A record's table, with every kind of claim judged on it; published values.
+/// Reads a record's table and judges every kind of claim on it; reads published values.
 pub fn csv_records(bytes: &[u8]) -> usize {
     let Some(text) = text(bytes) else { return 0 };
     let published = Published::parse(Path::new("demo.csv"), text.to_owned());
@@ -52,7 +52,7 @@ pub fn csv_records(bytes: &[u8]) -> usize {
                 judge(claim, Context { experiment, record: Some(&table), published });
             }
         }
-        // What is written of it reads back.
+        // The written table must be readable.
         let again = table.to_csv("demo", "fig1").ok();
         let again = again.and_then(|text| self::table(&text));
         debug_assert_eq!(again.map(|t| t.rows.len()), Some(table.rows.len()));
@@ -60,7 +60,7 @@ pub fn csv_records(bytes: &[u8]) -> usize {
     accepted
 }
 
-/// The records of units, provenance, benchmarks, captions, indices of pictures.
+/// Reads unit records, provenance, benchmarks, captions and picture indices.
 pub fn json_records(bytes: &[u8]) -> usize {
     let Some(text) = text(bytes) else { return 0 };
     let file = Path::new("a.json");
@@ -68,7 +68,7 @@ pub fn json_records(bytes: &[u8]) -> usize {
         UnitRecord::parse(file, text).is_ok(),
         UnitRecord::parse(file, &enveloped(text)).is_ok(),
         Provenance::parse(file, text).is_ok_and(|own| {
-            // Compared as a repetition of a run compares them.
+            // Compares origins as a repeated run does.
             let origins: Vec<_> = own.origins.values().collect();
             origins.iter().zip(origins.iter().skip(1)).for_each(|(a, b)| {
                 a.differences(b);
@@ -83,21 +83,21 @@ pub fn json_records(bytes: &[u8]) -> usize {
     read.into_iter().filter(|accepted| *accepted).count()
 }
 
-/// A unit's record with the checksum that belongs to it, which no fuzzer would guess.
+/// A unit record with a valid checksum, which a fuzzer would not guess.
 fn enveloped(body: &str) -> String {
     let Ok(body) = serde_json::from_str::<serde_json::Value>(body) else { return String::new() };
     let checksum = blake3::hash(body.to_string().as_bytes()).to_hex();
     format!("{{\"checksum\":\"{checksum}\",\"body\":{body}}}")
 }
 
-/// Pages and plots of a record.
+/// Renders the pages and plots of a record.
 pub fn report(bytes: &[u8]) -> usize {
     let parsed = text(bytes).and_then(table).filter(|table| table.rows.len() <= MOST_ROWS);
     let (Some(table), Some(catalog)) = (parsed, catalog()) else { return 0 };
     rendered(catalog, table)
 }
 
-/// Whether the report of a catalog with this record can be rendered.
+/// 1 if the report of a catalog with this record can be rendered, else 0.
 pub(crate) fn rendered(catalog: &Catalog, table: Table) -> usize {
     let record = Record { table, ..Record::default() };
     let records = Records {

@@ -1,20 +1,20 @@
-//! How long an input may take: a start and a time for each byte, so that a reader whose time grows faster than its input is found.
+//! Time limits for inputs: a constant plus a time per byte, so that a reader whose time grows faster than its input fails.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::Target;
 
-/// Time that any input may take, however short: limits that do not depend on a file's length are below it.
+/// Constant part of the time limit; readers whose limits do not depend on the file length stay below it.
 const START: Duration = Duration::from_secs(10);
 /// Time for each million bytes.
 const PER_MEGABYTE: Duration = Duration::from_secs(2);
-/// Length to which a lengthened input comes: what takes a nanosecond for each pair of its bytes takes a minute.
+/// Length of a lengthened input: a reader that takes a nanosecond for each pair of bytes takes a minute.
 const LENGTHENED: usize = 1 << 18;
-/// Longest part that is repeated.
+/// Maximum length of the repeated part.
 const LONGEST_PART: usize = 256;
 
-/// How much longer this build may take: `POSENC_TIME_FACTOR`, which `fuzz/run` sets for builds with a sanitizer.
+/// Factor of the time limits: `POSENC_TIME_FACTOR`, which `fuzz/run` sets for builds with a sanitizer.
 fn factor() -> f64 {
     static FACTOR: OnceLock<f64> = OnceLock::new();
     let read = || std::env::var("POSENC_TIME_FACTOR").ok()?.parse::<f64>().ok();
@@ -25,18 +25,18 @@ fn allowed(bytes: usize) -> Duration {
     (START + PER_MEGABYTE.mul_f64(bytes as f64 / 1e6)).mul_f64(factor())
 }
 
-/// Time that this thread has spent on a processor, where the system reports it.
+/// CPU time of this thread, if the system reports it.
 fn processor_time() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(Duration::from_nanos(text.split(' ').next()?.parse().ok()?))
 }
 
-/// Runs a target.
+/// Runs a target within the time limit of its input.
 ///
 /// # Panics
 ///
-/// If it takes longer than its input may. An input that seems slow is run once more, measured by the time on a processor: other
-/// work on the machine does not count.
+/// If the target exceeds the limit. A slow input runs a second time, measured in CPU time, so that other work on the machine does not
+/// count.
 pub fn in_time(target: Target, bytes: &[u8]) -> usize {
     within(allowed(bytes.len()), target, bytes)
 }
@@ -55,7 +55,7 @@ fn within(allowed: Duration, target: Target, bytes: &[u8]) -> usize {
     accepted
 }
 
-/// As [`in_time`]; one input in 64 is also run [`lengthened`], since inputs of fuzzers are short.
+/// Like [`in_time`], but also runs one input in 64 [`lengthened`], since fuzzer inputs are short.
 pub fn within_time(target: Target, bytes: &[u8]) -> usize {
     if let [0..4, ..] = blake3::hash(bytes).as_bytes() {
         in_time(target, &lengthened(bytes));
@@ -63,7 +63,7 @@ pub fn within_time(target: Target, bytes: &[u8]) -> usize {
     in_time(target, bytes)
 }
 
-/// The input with a part of it, which depends on its bytes, repeated up to 256 KiB.
+/// The input with one part repeated, to about 256 KiB; a hash of the bytes selects the part.
 #[must_use]
 pub fn lengthened(bytes: &[u8]) -> Vec<u8> {
     let hash = blake3::hash(bytes);
@@ -100,9 +100,9 @@ mod tests {
         }
     }
 
-    /// Catches an input that is not lengthened, or loses what is around the part.
+    /// Catches an input that is not lengthened, or that loses the bytes around the repeated part.
     #[test]
-    fn inputs_are_lengthened_by_a_part_of_theirs() {
+    fn inputs_are_lengthened_by_repeating_a_part() {
         for bytes in [&b""[..], b"a", b"item: { a: 1 }\n", &[7; 100_000]] {
             let long = lengthened(bytes);
             assert!(bytes.is_empty() || long.len() > LENGTHENED / 2, "{}", long.len());

@@ -1,11 +1,10 @@
-//! Every seed of the fuzzers, every input they once failed on, and hostile files made here go through the functions that are
-//! fuzzed, on any compiler.
+//! Runs the fuzzed functions on every seed, on every input that once failed, and on hostile files, with any compiler.
 
 mod fuzz_targets;
 mod hostile;
 mod mutations;
 
-// Where the fuzz targets look for their macro.
+// The fuzz targets import their macro from this crate.
 extern crate self as libfuzzer_sys;
 pub(crate) use fuzz_targets::fuzz_target;
 
@@ -37,12 +36,12 @@ fn names(folder: &str) -> BTreeSet<String> {
 }
 
 fn run(target: Target, what: &str, bytes: &[u8]) -> usize {
-    // A panic says which input it was.
+    // The output of a failed test shows the input.
     println!("{what}, {} bytes", bytes.len());
     in_time(target, bytes)
 }
 
-/// Catches a reader that panics on a seed, and seeds that no reader reads any more: fuzzing would then start from nothing.
+/// Catches a reader that panics on a seed, and seeds that no reader accepts any more, so that fuzzing would start from nothing.
 #[test]
 fn every_seed_is_read() {
     for (name, target) in TARGETS {
@@ -50,7 +49,7 @@ fn every_seed_is_read() {
         assert!(!seeds.is_empty(), "{name} has no seeds");
         for seed in &seeds {
             let accepted = run(*target, &seed.display().to_string(), &std::fs::read(seed).unwrap());
-            // Those are there for the branches that refuse them.
+            // These seeds cover the branches that reject them.
             let refused = ["fortran.npy", "structured.npy", "scalar.npy", "clips.npz"];
             let refused = refused.iter().any(|end| seed.ends_with(end));
             assert!(accepted > 0 || refused, "{}: no reader accepts it", seed.display());
@@ -58,10 +57,10 @@ fn every_seed_is_read() {
     }
 }
 
-/// Catches a dictionary that libFuzzer refuses, so that its target would not start: it takes comments, and quoted ASCII with the
-/// escapes of a backslash, of a quote and `\xAB` alone.
+/// Catches a dictionary that libFuzzer rejects, so that its target would not start. Valid lines are comments, and quoted ASCII with only
+/// three escapes: of a backslash, of a quote, and `\xAB`.
 #[test]
-fn dictionaries_are_such_as_libfuzzer_takes() {
+fn dictionaries_are_valid_for_libfuzzer() {
     for entry in std::fs::read_dir(fuzz().join("dictionaries")).unwrap() {
         let file = entry.unwrap().path();
         for (i, line) in std::fs::read_to_string(&file).unwrap().lines().enumerate() {
@@ -98,7 +97,7 @@ fn is_dictionary_line(line: &str) -> bool {
     true
 }
 
-/// Catches a limit below what the repository itself has: its experiments, manifest, records and pictures.
+/// Catches a limit that the repository's own experiments, manifest, records or pictures exceed.
 #[test]
 fn the_repository_keeps_within_the_limits() {
     let root = fuzz().join("..");
@@ -109,7 +108,7 @@ fn the_repository_keeps_within_the_limits() {
     Manifest::read(&root.join("data/manifest.yaml")).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// Catches what a fuzzer once found.
+/// Catches failures that a fuzzer once found.
 #[test]
 fn what_once_failed_is_survived() {
     for (name, target) in TARGETS {
@@ -128,8 +127,8 @@ fn hostile_files_are_refused() {
     }
 }
 
-/// Catches a reader whose time grows faster than its file: files of megabytes with very many rows, methods, places or nodes, and
-/// every seed with a part of it repeated a thousand times.
+/// Catches a reader whose time grows faster than its file. Inputs are files of megabytes with very many rows, methods, places or nodes,
+/// and every seed with one part repeated many times.
 #[test]
 fn time_grows_with_the_length() {
     for (name, what, bytes) in hostile::large_files() {
@@ -144,8 +143,8 @@ fn time_grows_with_the_length() {
     }
 }
 
-/// Catches what a few changes of a seed bring to light: a step of fuzzing on any compiler, without its knowledge of what code was
-/// reached. `POSENC_MUTATIONS=100000` makes it longer, `POSENC_SEED=1` another.
+/// Catches panics on mutated seeds: fuzzing with any compiler, but without coverage feedback. `POSENC_MUTATIONS=100000` runs more
+/// mutations, `POSENC_SEED=1` different ones.
 #[test]
 fn changed_seeds_are_survived() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
@@ -161,7 +160,10 @@ fn changed_seeds_are_survived() {
             let Ok(readers) = outcome else {
                 let file = std::env::temp_dir().join(format!("posenc-{name}-{i}"));
                 std::fs::write(&file, &bytes).unwrap();
-                panic!("{name}: change {i} makes a reader panic; it is in {}", file.display());
+                panic!(
+                    "{name}: mutation {i} makes a reader panic; the input is in {}",
+                    file.display()
+                );
             };
             accepted += u64::from(readers > 0);
         }
@@ -170,11 +172,11 @@ fn changed_seeds_are_survived() {
     }
 }
 
-/// Catches a file of a few megabytes that makes a reader ask for gigabytes: the tests above run again in a process that may have
-/// no more than that.
+/// Catches a file of a few megabytes that makes a reader allocate gigabytes: the tests above run again in a process with a memory limit
+/// of 2 GiB.
 #[cfg(unix)]
 #[test]
-fn no_file_asks_for_more_than_two_gigabytes() {
+fn no_file_needs_more_than_two_gigabytes() {
     let tests = [
         "every_seed_is_read",
         "what_once_failed_is_survived",
@@ -186,7 +188,7 @@ fn no_file_asks_for_more_than_two_gigabytes() {
         .arg(std::env::current_exe().unwrap())
         .args(tests)
         .args(["--exact", "--test-threads=1", "--nocapture"])
-        // Its pool reserves memory for each thread.
+        // The thread pool of Polars reserves memory for each thread.
         .env("POLARS_MAX_THREADS", "1")
         .output()
         .unwrap();
@@ -195,8 +197,8 @@ fn no_file_asks_for_more_than_two_gigabytes() {
     assert!(output.status.success() && said.contains("4 passed"), "{said}\n{complaint}");
 }
 
-/// Catches a target without a fuzzer or seeds, a fuzzer that no test runs, and seeds that grow: the repository only contains
-/// small seeds written for this project.
+/// Catches a target without a fuzzer or seeds, a fuzzer that no test runs, and large seeds: the repository contains only small seeds
+/// written for this project.
 #[test]
 fn targets_fuzzers_and_seeds_belong_together() {
     let targets: BTreeSet<String> = TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();

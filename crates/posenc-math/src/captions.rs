@@ -12,17 +12,17 @@ pub mod rouge;
 pub mod stem;
 pub mod tuples;
 
-/// A caption to judge. A slice of them is a corpus.
+/// A generated caption and its references. A slice of candidates is a corpus.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its words.
+    /// Words of the generated caption.
     pub words: Vec<String>,
-    /// The words of its reference captions, any number of them.
+    /// Words of each reference caption; any number of references.
     pub references: Vec<Vec<String>>,
 }
 
 impl Candidate {
-    /// Of texts whose words white space separates.
+    /// Splits texts into words at white space.
     #[must_use]
     pub fn split<T: AsRef<str>>(candidate: &str, references: &[T]) -> Self {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
@@ -30,12 +30,12 @@ impl Candidate {
         Candidate { words: words(candidate), references }
     }
 
-    /// Whether there is anything to compare.
+    /// Whether both words and references exist.
     fn is_comparable(&self) -> bool {
         !self.words.is_empty() && !self.references.is_empty()
     }
 
-    /// Number of words of the reference nearest in length, the shorter of two equally near; 0 without references.
+    /// Number of words of the reference closest in length, the shorter one of two equally close; 0 without references.
     fn closest_length(&self) -> usize {
         let lengths = self.references.iter().map(Vec::len);
         lengths.min_by_key(|&n| (n.abs_diff(self.words.len()), n)).unwrap_or(0)
@@ -45,22 +45,22 @@ impl Candidate {
 /// A metric's values over a corpus.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Scores {
-    /// Of each candidate, in the order of the corpus.
+    /// Value of each candidate, in the order of the corpus.
     pub each: Vec<f64>,
-    /// Their mean; 0 for none.
+    /// Mean of `each`; 0 if it is empty.
     pub mean: f64,
 }
 
 impl Scores {
-    /// Of the values of all candidates.
+    /// Scores with the given values of all candidates.
     #[must_use]
     pub fn new(each: Vec<f64>) -> Self {
-        // A sum over nothing would be −0.
+        // `sum` of an empty iterator would be −0.
         let mean = each.iter().fold(0.0, |sum, value| sum + value) / each.len().max(1) as f64;
         Scores { each, mean }
     }
 
-    /// Those of the candidates at the indices that are kept.
+    /// Scores of the candidates whose index satisfies `keep`.
     #[must_use]
     pub fn subset(&self, keep: impl Fn(usize) -> bool) -> Self {
         let kept = self.each.iter().enumerate().filter(|(index, _)| keep(*index));
@@ -72,7 +72,7 @@ impl Scores {
     }
 }
 
-/// How often each run of `order` ≥ 1 words occurs.
+/// Number of occurrences of each n-gram of `order` ≥ 1 words.
 fn ngram_counts(words: &[String], order: usize) -> BTreeMap<&[String], usize> {
     let mut counts = BTreeMap::new();
     for ngram in words.windows(order) {

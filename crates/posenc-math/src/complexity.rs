@@ -7,18 +7,18 @@
 //! | simple (concatenation) | `DK·N^D` | `DK·N^D` |
 //! | complex, Kronecker product written out | `K^D·N^D` | `K^D·N^D` |
 //! | complex, separable points | `K^D + NK` | `Σ_{i=1..D} N^i K^{D+1−i}` |
-//! | complex, free points (blending) | the former `+ 2^D·N^D` | the former `+ 2^D·N^D` |
+//! | complex, free points (blending) | separable points `+ 2^D·N^D` | separable points `+ 2^D·N^D` |
 //!
-//! The sum is `NK (N^D − K^D)/(N − K)` for N ≠ K and `D·N^{D+1}` for N = K, and the main text's `NK(N + K)` for two axes. The
-//! stored values are the encoding, the weights where they outnumber it, and the blending weights, as the paper counts them. All
-//! axes share one encoding; with one per axis, it is stored D times.
+//! The sum equals `NK (N^D − K^D)/(N − K)` for N ≠ K and `D·N^{D+1}` for N = K. For two axes, it is the main text's `NK(N + K)`.
+//! As in the paper, stored values are the encoding, the weights if they outnumber the encoding, and the blending weights. All axes
+//! share one encoding; with one encoding per axis, it would be stored D times.
 
 use crate::Error;
 
 /// How a linear layer is applied to encoded points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
-    /// Encodings of the axes side by side.
+    /// Concatenated encodings of the axes.
     Simple,
     /// Kronecker product of the encodings, written out.
     ComplexNaive,
@@ -39,12 +39,12 @@ pub struct Sizes {
     pub n_axes: u32,
 }
 
-/// What one forward pass costs for one output channel.
+/// Cost of a forward pass with one output channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cost {
-    /// Multiplications that are added to a sum.
+    /// Multiply-add operations.
     pub multiply_adds: u128,
-    /// Numbers kept in memory.
+    /// Numbers in memory.
     pub stored_values: u128,
 }
 
@@ -59,7 +59,7 @@ impl Cost {
 ///
 /// # Errors
 ///
-/// A size of 0, and more than 2^128 operations.
+/// A size of 0, and counts above 2^128.
 pub fn cost(scheme: Scheme, sizes: Sizes) -> Result<Cost, Error> {
     checked(sizes, || counted(scheme, sizes))
 }
@@ -70,7 +70,7 @@ pub fn cost(scheme: Scheme, sizes: Sizes) -> Result<Cost, Error> {
 ///
 /// # Errors
 ///
-/// A size of 0, and more than 2^128 operations.
+/// A size of 0, and counts above 2^128.
 pub fn printed_separable_memory(n_points: u64, n_axes: u32) -> Result<u128, Error> {
     let sizes = Sizes { n_points, n_features: n_points, n_axes };
     let n = u128::from(n_points);

@@ -16,8 +16,8 @@ pub const ANCHOR: f64 = 0.5;
 
 /// D at every displacement, measured on the embedder itself.
 ///
-/// Uses the exact Gram kernel of Fourier embedders, one cosine per frequency; otherwise rows are
-/// compared block by block of columns, so that no row is ever held whole.
+/// For Fourier embedders, this evaluates the exact Gram kernel, one cosine per frequency. Rows of other embedders are computed in
+/// blocks of columns, so no whole row is in memory.
 ///
 /// ```
 /// use posenc_math::distance::{measured_distance, preserved_length};
@@ -72,8 +72,8 @@ pub fn measured_distance(
     }
 }
 
-/// D at the displacements k/d, k = 0 .. d−1, of an embedder whose rows at j/d are one row shifted
-/// cyclically, given that row: the cyclic autocorrelation `Σ_j c_j c_{j+k} / Σ_j c_j²`.
+/// D at the displacements k/d, k = 0 .. d−1, for an embedder whose rows at the points j/d are cyclic shifts of `row`: the cyclic
+/// autocorrelation `Σ_j c_j c_{j+k} / Σ_j c_j²`.
 ///
 /// By the Wiener–Khinchin theorem it is the inverse Fourier transform of the power spectrum: O(d log d)
 /// instead of the O(d²) of [`measured_distance`], equal to it up to rounding.
@@ -103,9 +103,8 @@ pub fn centered_displacements(n: usize) -> Vec<f64> {
 
 /// The largest `l <= limit` such that `D(Δ) >= 10^-k` for all |Δ| <= l, for a law D with D(Δ) = D(-Δ).
 ///
-/// The first crossing is looked for on 4096 equal steps and then bisected, so that a law that rises
-/// again later does not mislead. 0 when the law is below the threshold at the first step already;
-/// NaN counts as below.
+/// Searches for the first crossing on 4096 equal steps and bisects it, so a law that rises again later has no effect. Returns 0 if
+/// the law is below the threshold at Δ = 0; NaN counts as below.
 pub fn preserved_length(law: impl Fn(f64) -> f64, k: f64, limit: f64) -> f64 {
     const STEPS: i32 = 4096;
     let threshold = 10f64.powf(-k);
@@ -133,8 +132,8 @@ pub fn preserved_length(law: impl Fn(f64) -> f64, k: f64, limit: f64) -> f64 {
 
 /// Half the fraction of the sampled displacements with `D > 10^-k`.
 ///
-/// The length of the `rethinking` notebooks for displacements that cover [-1/2, 1/2) evenly. NaN
-/// without samples.
+/// This is how the `rethinking` notebooks compute the length, with displacements that cover [-1/2, 1/2) evenly. NaN without
+/// samples.
 pub fn sampled_preserved_length(values: &[f64], k: f64) -> f64 {
     let threshold = 10f64.powf(-k);
     let preserved = values.iter().filter(|&&value| value > threshold).count();

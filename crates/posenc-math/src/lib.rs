@@ -17,22 +17,21 @@
 //! | describe position encodings of attention models | [`lff::encoding`] |
 //! | score reconstructions, boxes, captions | [`quality`], [`detection`], [`captions`], [`classification`] |
 //! | compare samples of scores | [`statistics`] |
-//! | draw numbers that are the same everywhere | [`random`] |
-//! | read what is wrong in the papers, and check it | [`errata`] |
+//! | sample random numbers that are the same on every machine | [`random`] |
+//! | list and check the errata of the papers | [`errata`] |
 //!
 //! # Conventions
 //!
-//! Everything here is a pure function of its arguments: no files, no clocks, no threads, and no
-//! random number that does not come from a ChaCha8 generator the caller passes in. Coordinates `x`
-//! lie in `[0, 1)`; the `n` sample points of a line are `x_i = i/n` and the centers of an embedder
-//! of dimension `d` are `t_j = j/d`.
-//! A matrix of embedded points has a row per point and a column per feature (N × d); matrices are those of [`faer`], generators
-//! those of [`rand_chacha`], both exported from here. Images are indexed by row and column, the coordinates y and x; vectors of
-//! their pixels run along rows. What can fail returns an [`Error`] that names the argument.
+//! Every function is a pure function of its arguments: no files, no clocks, no threads. Random numbers come only from ChaCha8
+//! generators that the caller passes in. Coordinates `x` lie in `[0, 1)`; the `n` sample points of a line are `x_i = i/n` and the
+//! centers of an embedder of dimension `d` are `t_j = j/d`.
+//! A matrix of embedded points has a row per point and a column per feature (N × d). Matrices are those of [`faer`], generators
+//! those of [`rand_chacha`]; both crates are re-exported. Images are indexed by row (y) and column (x) and flattened row by row.
+//! Functions that can fail return an [`Error`] that names the argument.
 //!
 //! # First example
 //!
-//! Two embedders of the same stable rank, and what each makes of a step:
+//! The built-in Gaussian embedder and the same embedder written as a formula reconstruct a step equally well:
 //!
 //! ```
 //! use posenc_math::closed_form::Factorization;

@@ -31,7 +31,7 @@ impl SquaredError {
     ) -> Result<(), Error> {
         if predictions.len() != targets.len() {
             return Err(Error(format!(
-                "{} predictions against {} targets; the numbers must be equal",
+                "{} predictions but {} targets; their numbers must be equal",
                 predictions.len(),
                 targets.len()
             )));
@@ -116,15 +116,15 @@ mod tests {
     }
 
     #[test]
-    fn zero_error_is_infinitely_good_and_nan_stays() {
+    fn zero_error_has_infinite_psnr_and_nan_propagates() {
         assert_eq!(psnr(&[0.25f32, 1.0], &[0.25, 1.0]), Ok(f64::INFINITY));
         assert!(psnr(&[f32::NAN, 1.0], &[0.25, 1.0]).unwrap().is_nan());
         assert!(psnr_of(-1.0).is_nan());
     }
 
     #[test]
-    fn pieces_weigh_by_their_number_of_values() {
-        // Would catch a mean of means.
+    fn pieces_are_weighted_by_their_number_of_values() {
+        // Catches a mean of means.
         let mut error = SquaredError::default();
         error.add(&[1.0], &[0.0]).unwrap();
         error.add(&[0.0, 0.0, 0.0], &[0.0, 0.0, 0.0]).unwrap();
@@ -141,10 +141,10 @@ mod tests {
     }
 
     #[test]
-    fn lengths_and_emptiness_are_named() {
+    fn errors_name_lengths_and_empty_input() {
         assert_eq!(
             psnr(&[0.0], &[0.0, 1.0]).unwrap_err().to_string(),
-            "1 predictions against 2 targets; the numbers must be equal"
+            "1 predictions but 2 targets; their numbers must be equal"
         );
         let empty = mean_squared_error::<f64>(&[], &[]).unwrap_err().to_string();
         assert!(empty.contains("at least one"), "{empty}");

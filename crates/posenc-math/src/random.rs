@@ -1,10 +1,10 @@
 //! Random streams: one ChaCha8 generator per (seed, label).
 //!
 //! The 32-byte key of a generator is
-//! `blake3_derive_key("posenc 2026 random stream v1", seed as 8 little-endian bytes ‖ label)`, so
-//! that any two different pairs give unrelated streams, whatever the labels look like. The words of
-//! a stream never change between versions of this crate: golden tests pin them. Normal numbers are
-//! the ziggurat of `rand_distr`.
+//! `blake3_derive_key("posenc 2026 random stream v1", seed as 8 little-endian bytes ‖ label)`. Any two
+//! different pairs therefore have unrelated streams, even if the labels are similar. The words of a
+//! stream never change between versions of this crate: golden tests pin them. Normal numbers come from
+//! the ziggurat algorithm of `rand_distr`.
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -28,27 +28,27 @@ pub fn stream(base_seed: u64, label: &str) -> ChaCha8Rng {
     ChaCha8Rng::from_seed(*hasher.finalize().as_bytes())
 }
 
-/// `n` independent draws of N(0, 1).
+/// `n` independent samples of N(0, 1).
 pub fn gaussian_vector(rng: &mut ChaCha8Rng, n: usize) -> Vec<f64> {
     (0..n).map(|_| rng.sample(StandardNormal)).collect()
 }
 
-/// `n` independent draws from the uniform distribution on `[low, high)`.
+/// `n` independent samples of the uniform distribution on `[low, high)`.
 ///
-/// Each draw is `low + (high - low)·k/2^53` with `k` the upper 53 bits of one 64-bit word.
+/// Each sample is `low + (high - low)·k/2^53` with `k` the upper 53 bits of one 64-bit word.
 pub fn uniform_vector(rng: &mut ChaCha8Rng, n: usize, low: f64, high: f64) -> Vec<f64> {
     const STEP: f64 = 1.0 / (1_u64 << 53) as f64;
     (0..n).map(|_| low + (high - low) * ((rng.next_u64() >> 11) as f64 * STEP)).collect()
 }
 
-/// One of 0, …, `n` − 1; 0 for none.
+/// A uniform sample of 0, …, `n` − 1; 0 if `n` is 0.
 pub fn below(rng: &mut ChaCha8Rng, n: usize) -> usize {
     ((u64::from(rng.next_u32()) * n as u64) >> 32) as usize
 }
 
 /// `count` different indices of `0..n` in increasing order, every subset equally likely.
 ///
-/// A `count` above `n` gives all `n` indices. The first `count` steps of a Fisher-Yates shuffle.
+/// Runs the first `count` steps of a Fisher-Yates shuffle. A `count` above `n` returns all `n` indices.
 pub fn sample_without_replacement(rng: &mut ChaCha8Rng, n: usize, count: usize) -> Vec<usize> {
     let count = count.min(n);
     let mut indices: Vec<usize> = (0..n).collect();

@@ -8,7 +8,7 @@ use faer::{Mat, MatRef};
 /// the variance 2 / fan-in; there are no biases. Without hidden layers, it is the Gram matrix.
 pub fn tangent_kernel(gram: MatRef<'_, f64>, depth: usize) -> Mat<f64> {
     let n = gram.nrows();
-    // Layers keep the norms of their inputs.
+    // Each layer preserves the norms of its inputs.
     let norms: Vec<f64> = (0..n).map(|i| gram[(i, i)].max(0.0).sqrt()).collect();
     Mat::from_fn(n, n, |i, j| {
         let scale = norms[i] * norms[j];

@@ -1,4 +1,4 @@
-//! The propositions of `rethinking` and `trading` as functions, in the corrected form.
+//! The propositions of `rethinking` and `trading` as functions, in corrected form.
 //!
 //! | embedder | D(Δ), D(0) = 1 | stable rank of N samples | source |
 //! |---|---|---|---|
@@ -7,8 +7,8 @@
 //! | rectangle of width w | max(0, 1 - \|Δ\|/w) | min(N, 1/w) | `trading` Prop. 4 |
 //! | triangle of width w | cubic B-spline of base ±w | min(N, 4/(3w)) | `trading` Prop. 5 |
 //!
-//! The minimum is an envelope: [`exact_stable_rank`] is what equally spaced samples have, up to 8 %
-//! less near the corner. Coordinates and widths are in units of the line [0, 1).
+//! The minimum is an upper envelope. Equally spaced samples have the stable rank [`exact_stable_rank`],
+//! which is up to 8 % less near the corner. Coordinates and widths are in units of the line [0, 1).
 
 use std::f64::consts::{LN_10, PI};
 
@@ -75,7 +75,7 @@ pub fn rectangle_law(width: f64, delta: f64) -> f64 {
 /// The normalized autocorrelation of a triangle of full width w: a cubic B-spline.
 ///
 /// With `v = 2|Δ|/w`: `1 - 3v²/2 + 3v³/4` for `v <= 1`, `(2 - v)³/4` for `1 < v < 2`, then 0. The
-/// square `(1 - |Δ|/w)²` that `trading` Eq. 39 prints is no autocorrelation of a triangle.
+/// square `(1 - |Δ|/w)²` printed in `trading` Eq. 39 is not the autocorrelation of a triangle.
 pub fn triangle_law(width: f64, delta: f64) -> f64 {
     let v = 2.0 * delta.abs() / width;
     if v <= 1.0 {
@@ -86,8 +86,8 @@ pub fn triangle_law(width: f64, delta: f64) -> f64 {
     }
 }
 
-/// max(0, 1 - |Δ|/w)²: what `trading` prints for the triangle of full width w (Prop. 5, Eq. 39), and
-/// what its code blends with. [`triangle_law`] is the autocorrelation.
+/// max(0, 1 - |Δ|/w)²: the law of the triangle of full width w as printed in `trading` (Prop. 5, Eq. 39)
+/// and used for blending in its code. The true autocorrelation is [`triangle_law`].
 pub fn printed_triangle_law(width: f64, delta: f64) -> f64 {
     let rest = (1.0 - delta.abs() / width).max(0.0);
     rest * rest
@@ -110,9 +110,9 @@ pub fn periodized(law: impl Fn(f64) -> f64, n_images: u32) -> impl Fn(f64) -> f6
 
 /// N·D(0) / Σ_j D(j/N): the stable rank of N equally spaced samples of a periodic embedder.
 ///
-/// `kernel` is D on the circle of circumference 1 and must not be negative; its scale is
-/// immaterial. The Gram matrix is then circulant and its largest eigenvalue is the row sum, which
-/// makes the value exact. `n = 0` gives NaN.
+/// `kernel` is D on the circle of circumference 1, up to a factor, and must not be negative. The Gram
+/// matrix is then circulant and its largest eigenvalue is the row sum, which makes the value exact.
+/// Returns NaN for `n = 0`.
 pub fn exact_stable_rank(n: usize, kernel: impl Fn(f64) -> f64) -> f64 {
     let row_sum: f64 = (0..n).map(|j| kernel(j as f64 / n as f64)).sum();
     n as f64 * kernel(0.0) / row_sum
@@ -126,9 +126,9 @@ pub fn stable_rank_for_interval(l: f64, k: f64) -> f64 {
     (k * LN_10 / PI).sqrt() / l
 }
 
-/// The smallest ‖Xw + b - y‖ over w ∈ ℝ^d and b ∈ ℝ: what remains of a target that is not memorized.
+/// The smallest ‖Xw + b - y‖ over w ∈ ℝ^d and b ∈ ℝ: the norm of the part of y that is not memorized.
 ///
-/// Computed by projecting `y` on the left singular vectors of [X, 1] whose singular values exceed
+/// Projects `y` on the left singular vectors of [X, 1] whose singular values exceed
 /// `relative_tolerance` times the largest.
 ///
 /// # Errors
@@ -142,7 +142,7 @@ pub fn memorization_residual(
     check_finite(x)?;
     if y.len() != x.nrows() {
         return Err(Error(format!(
-            "{} values are given where the matrix has {} rows; give one value per row",
+            "expected one value per row, got {} for {} rows",
             y.len(),
             x.nrows()
         )));

@@ -1,6 +1,6 @@
 //! One comparator for tests and validation: `|actual - expected| <= absolute + relative * |expected|`.
 
-/// How far a number may lie from the expected one.
+/// The accepted difference between a number and the expected one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
     absolute: f64,
@@ -26,10 +26,10 @@ impl Tolerance {
         Self::new(0.0, bound)
     }
 
-    /// Accepts what rounds to the printed number: half a unit of its last decimal.
+    /// Accepts values that round to the printed number: a difference of half a unit of its last decimal.
     ///
-    /// `decimals = 2` accepts 28.2051 for a printed 28.21. A 1e-9 share is added for the rounding of
-    /// the decimal itself.
+    /// `decimals = 2` accepts 28.2051 for a printed 28.21. A share of 1e-9 is added because the printed decimal itself is
+    /// rounded in binary.
     pub fn decimals(decimals: i32) -> Self {
         Self::absolute(0.5 * 10f64.powi(-decimals) * (1.0 + 1e-9))
     }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn decimals_accept_what_rounds_to_the_printed_number() {
+    fn decimals_accept_values_that_round_to_the_printed_number() {
         assert!(Tolerance::decimals(2).accepts(28.2149, 28.21));
         assert!(!Tolerance::decimals(2).accepts(28.2151, 28.21));
     }

@@ -7,25 +7,25 @@
 //! z_j = √(−2 ln(1 − u_j)) cos 2πu_{j+8},   z_{j+8} = √(−2 ln(1 − u_j)) sin 2πu_{j+8},   j = 0, …, 7.
 //! ```
 //!
-//! If n is no multiple of 16, the last 16 numbers are sampled again. Uniform tensors, such as initial weights, take one word
-//! per number too, so a script's numbers follow from counting those before. No experiment samples from this generator unless
-//! its embedder has a `torch_seed`.
+//! If n is not a multiple of 16, the last 16 numbers are sampled again. Uniform tensors, such as initial weights, also take one
+//! word per number, so the number of words to skip is the number of values that the script sampled before. Only embedders with a
+//! `torch_seed` use this generator.
 
 use crate::trigonometry::sin_cos_turns;
 
 const WORDS: usize = 624;
 const SHIFT: usize = 397;
-/// Fewest numbers for which PyTorch works in blocks.
+/// Numbers per block. PyTorch works in blocks for at least this many numbers.
 pub(crate) const BLOCK: usize = 16;
 
-/// The generator.
+/// MT19937, PyTorch's CPU generator.
 pub(crate) struct TorchGenerator {
     state: [u32; WORDS],
     next: usize,
 }
 
 impl TorchGenerator {
-    /// As after `torch.manual_seed(seed)`; PyTorch uses the lower 32 bits of a seed.
+    /// The state after `torch.manual_seed(seed)`; PyTorch uses the lower 32 bits of a seed.
     pub(crate) fn new(seed: u32) -> Self {
         let mut state = [0; WORDS];
         state[0] = seed;
@@ -36,7 +36,7 @@ impl TorchGenerator {
         Self { state, next: WORDS }
     }
 
-    /// Leaves out words: about a second per 10⁹.
+    /// Skips words; takes about a second per 10⁹ words.
     pub(crate) fn skip(&mut self, mut words: u64) {
         while words > 0 {
             if self.next == WORDS {
@@ -87,7 +87,7 @@ impl TorchGenerator {
     }
 }
 
-/// Turns 16 uniform numbers into normal ones.
+/// Transforms a block of uniform numbers into normal ones.
 fn box_muller(block: &mut [f64]) {
     let (first, second) = block.split_at_mut(BLOCK / 2);
     for (a, b) in first.iter_mut().zip(second) {
@@ -103,19 +103,19 @@ mod tests {
     use super::*;
     use crate::tolerance::{Tolerance, assert_all_close, assert_close};
 
-    /// The word that the C++ standard names for its `mt19937`; catches any error of seeding, twist or tempering.
+    /// Catches any error in seeding, twist or tempering: the C++ standard specifies the 10,000th word of `mt19937`.
     #[test]
-    fn the_ten_thousandth_word_is_the_standards() {
+    fn the_ten_thousandth_word_agrees_with_the_cpp_standard() {
         let mut generator = TorchGenerator::new(5489);
         assert_eq!(generator.word(), 3_499_211_612);
         generator.skip(9998);
         assert_eq!(generator.word(), 4_123_659_995);
     }
 
-    /// Values of an independent implementation on NumPy's MT19937, of `torch.manual_seed(20220222)`. Catches another order
-    /// within a block.
+    /// Catches a wrong order within a block. The expected values are from an independent implementation on NumPy's MT19937,
+    /// after `torch.manual_seed(20220222)`.
     #[test]
-    fn normal_numbers_are_those_of_the_scripts() {
+    fn normal_numbers_agree_with_an_independent_implementation() {
         let first = TorchGenerator::new(20_220_222).normals(16);
         let expected = [
             -0.579_729_1,
@@ -141,7 +141,7 @@ mod tests {
         assert_close(generator.normals(128)[0], -1.090_491_4, Tolerance::absolute(2e-6));
     }
 
-    /// Catches a tail of raw uniform numbers.
+    /// Catches a tail of numbers that stay uniform.
     #[test]
     fn the_last_sixteen_of_an_odd_length_are_sampled_again() {
         let whole = TorchGenerator::new(1).normals(32);

@@ -7,12 +7,12 @@
 //! `sin 2πu, cos 2πu = ± sin(πh/2), ± cos(πh/2)`, exchanged when `k` is odd.
 //!
 //! The two remaining functions on `[-π/4, π/4]` are the polynomials of fdlibm's `__kernel_sin` and
-//! `__kernel_cos`. There is no branch, no call into the platform's library and no fused multiply-add,
-//! so that the loops become the widest vector instructions of the running machine and that every machine
-//! gives the same bits. The error is
-//! at most 2.5e-16, and multiples of a quarter turn give 0, 1 and -1 exactly.
+//! `__kernel_cos`. The code has no branches, no calls into the platform's library and no fused
+//! multiply-adds. Loops therefore compile to the widest vector instructions of the running machine,
+//! and every machine computes the same bits. The error is at most 2.5e-16; multiples of a quarter turn
+//! yield exactly 0, 1 or -1.
 //!
-//! Arguments beyond `2^49` turns in magnitude carry no phase and give NaN, as NaN and infinities do.
+//! Arguments beyond `2^49` turns in magnitude carry no phase and yield NaN, like NaN and infinities.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -61,7 +61,7 @@ pub fn sin_cos_turns(u: f64) -> (f64, f64) {
     let angle = (quarter_turns - (shifted - ROUND_TO_INTEGER)) * FRAC_PI_2;
     let sine = sin_kernel(angle).to_bits();
     let cosine = cos_kernel(angle).to_bits();
-    // All ones where the quadrant is odd: the two functions change places.
+    // All ones if the quadrant is odd, to exchange sine and cosine.
     let exchange = (quadrant & 1).wrapping_neg();
     let difference = (sine ^ cosine) & exchange;
     let sine_sign = (quadrant >> 1) << SIGN_BIT;
@@ -84,7 +84,7 @@ pub fn cos_turns(u: f64) -> f64 {
     sin_cos_turns(u).1
 }
 
-/// `out_j = sin(2π f_j x)` for every frequency `f_j`; the shorter slice decides how many.
+/// `out_j = sin(2π f_j x)` for every frequency `f_j`; the longer slice's excess is ignored.
 pub fn fill_sin_turns(frequencies: &[f64], x: f64, out: &mut [f64]) {
     Arch::new().dispatch(
         #[inline(always)]
@@ -96,7 +96,7 @@ pub fn fill_sin_turns(frequencies: &[f64], x: f64, out: &mut [f64]) {
     );
 }
 
-/// `out_j = cos(2π f_j x)` for every frequency `f_j`; the shorter slice decides how many.
+/// `out_j = cos(2π f_j x)` for every frequency `f_j`; the longer slice's excess is ignored.
 pub fn fill_cos_turns(frequencies: &[f64], x: f64, out: &mut [f64]) {
     Arch::new().dispatch(
         #[inline(always)]
@@ -108,7 +108,7 @@ pub fn fill_cos_turns(frequencies: &[f64], x: f64, out: &mut [f64]) {
     );
 }
 
-/// Both at once, for half of the price: `sines_j = sin(2π f_j x)`, `cosines_j = cos(2π f_j x)`.
+/// `sines_j = sin(2π f_j x)` and `cosines_j = cos(2π f_j x)` at half the cost of two separate calls.
 pub fn fill_sin_cos_turns(frequencies: &[f64], x: f64, sines: &mut [f64], cosines: &mut [f64]) {
     Arch::new().dispatch(
         #[inline(always)]

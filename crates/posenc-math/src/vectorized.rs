@@ -2,11 +2,10 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// Runs `passes`, which must be `#[inline(always)]`, compiled for the running machine's vectors.
+/// Runs `passes`, which must be `#[inline(always)]`, compiled for the vector instructions of the running machine.
 ///
-/// Only what is inlined into `passes` is. That is why this is not `Arch::dispatch`, which takes the
-/// closure by value and so has a call between that is not inlined if the closure is long; and why
-/// the passes are loops and not chains of closures.
+/// Only code that is inlined into `passes` uses these instructions, so passes should be loops, not chains of closures.
+/// `Arch::dispatch` alone is not enough: it takes the closure by value, and a long closure is then not inlined.
 #[inline(always)]
 pub fn vectorized<R>(passes: impl FnMut() -> R) -> R {
     struct Passes<F>(F);

@@ -1,4 +1,4 @@
-//! Engines: tasks in, sessions out.
+//! Tasks, and the engines and sessions that train them.
 
 use faer::Mat;
 
@@ -14,17 +14,17 @@ pub struct Samples {
     pub targets: Mat<f32>,
 }
 
-/// Several runs of one network on the same positions. Each run has its own targets, its own
-/// initial parameters and its own Adam state, and never sees another's.
+/// Independent runs of one network on the same positions. Each run has its own targets, initial parameters
+/// and Adam state.
 #[derive(Debug, Clone)]
 pub struct Task {
     /// Shape of every run's network.
     pub network: Network,
     /// Optimizer of every run.
     pub optimizer: Adam,
-    /// What is fitted.
+    /// Training samples.
     pub train: Samples,
-    /// What is only measured.
+    /// Test samples, if any.
     pub test: Option<Samples>,
     /// One set of initial parameters per run.
     pub initial: Vec<Parameters>,
@@ -36,7 +36,7 @@ impl Task {
         self.initial.len()
     }
 
-    /// Refuses what does not fit together.
+    /// Checks that the sizes match and all settings and targets are valid.
     pub fn check(&self) -> Result<(), NetError> {
         self.network.check()?;
         self.optimizer.check()?;
@@ -77,35 +77,35 @@ impl Task {
     }
 }
 
-/// Which samples of a task.
+/// Selects the training or the test samples of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleSet {
-    /// The samples that are fitted.
+    /// Training samples.
     Train,
-    /// The samples that are only measured.
+    /// Test samples.
     Test,
 }
 
-/// Parameters and optimizer state of all runs: enough to resume with the same bits.
+/// Parameters and optimizer state of all runs. Resuming from it gives the same bits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct State {
-    /// Epochs done and runs that diverged.
+    /// Completed epochs and diverged runs.
     pub progress: Progress,
     /// θ, m and v in the engine's own layout.
     pub numbers: Vec<f32>,
 }
 
-/// The epochs that a session has done, and the runs that diverged.
+/// The completed epochs of a session, and its diverged runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// Epochs done.
+    /// Number of completed epochs.
     pub epoch: u64,
-    /// Per run the epoch (from 1) in whose step the error was not finite.
+    /// For each run, the epoch (from 1) whose error was not finite.
     pub diverged: Vec<Option<u64>>,
 }
 
 impl Progress {
-    /// Before the first epoch.
+    /// Progress before the first epoch.
     pub fn new(runs: usize) -> Self {
         Progress { epoch: 0, diverged: vec![None; runs] }
     }
@@ -119,46 +119,44 @@ impl Progress {
         }
     }
 
-    /// A state with these numbers.
+    /// Combines this progress and the numbers of an engine into a state.
     pub(crate) fn state(&self, numbers: Vec<f32>) -> State {
         State { progress: self.clone(), numbers }
     }
 
-    /// Refuses a state of another task.
+    /// Refuses a state whose number of runs or numbers differs from the task's.
     pub(crate) fn check(&self, state: &State, numbers: usize) -> Result<(), NetError> {
         let refuse = |what: &str, found: usize, expected: usize| match found == expected {
             true => Ok(()),
-            false => {
-                Err(NetError::State(format!("it has {found} {what}, the task needs {expected}")))
-            }
+            false => Err(NetError::State(format!("expected {expected} {what}, got {found}"))),
         };
         refuse("runs", state.progress.diverged.len(), self.diverged.len())?;
         refuse("numbers", state.numbers.len(), numbers)
     }
 }
 
-/// Errors of all runs before the step of one epoch.
+/// Mean squared errors of all runs before the step of one epoch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EpochErrors {
-    /// On the training samples: as exact as [`Session::errors`] if errors were to be measured, else as [`Session::step`] returns
-    /// them.
+    /// On the training samples: as exact as [`Session::errors`] if a measurement was requested, otherwise as
+    /// returned by [`Session::step`].
     pub train: Vec<f64>,
-    /// On the test samples; empty without test samples or if errors were not to be measured.
+    /// On the test samples; empty without test samples or if no measurement was requested.
     pub test: Vec<f64>,
 }
 
-/// Something that trains networks.
+/// A backend that trains networks.
 pub trait Engine: Send + Sync {
-    /// The device in words, for the record.
+    /// Description of the device, for the record.
     fn device(&self) -> String;
 
-    /// Starts a session of a task, before its first epoch.
+    /// Starts a session that trains `task` from its initial parameters.
     fn start(&self, task: Task) -> Result<Box<dyn Session>, NetError>;
 }
 
 /// A task in training.
 pub trait Session {
-    /// Epochs done and runs that diverged.
+    /// Completed epochs and diverged runs.
     fn progress(&self) -> &Progress;
 
     /// Number of runs.
@@ -166,32 +164,31 @@ pub trait Session {
         self.progress().diverged.len()
     }
 
-    /// Epochs done.
+    /// Number of completed epochs.
     fn epoch(&self) -> u64 {
         self.progress().epoch
     }
 
-    /// One full-batch epoch of every run: gradient of the mean squared error over all points and
-    /// outputs, then one Adam step.
+    /// Trains every run for one full-batch epoch: computes the gradient of the mean squared error over all
+    /// points and outputs, then takes one Adam step.
     ///
-    /// Gives for each run the training error *before* the step, the one the gradient belongs to.
-    /// A run whose error is NaN or infinite has diverged: the epoch is noted, and its parameters
-    /// no longer matter.
+    /// Returns the training error of each run *before* the step, at the parameters of the gradient. A run whose
+    /// error is NaN or infinite has diverged: the epoch is recorded, and its parameters are undefined from then on.
     ///
     /// # Errors
     ///
-    /// [`NetError::Device`], here and below: a device that was lost or ran out of memory. The CPU
-    /// gives none.
+    /// Returns [`NetError::Device`] if the device was lost or ran out of memory; so do the other methods. The CPU
+    /// engine never returns this error.
     fn step(&mut self) -> Result<Vec<f64>, NetError>;
 
-    /// How many epochs [`Session::advance`] takes well at once. A device works off a queue, and to
-    /// wait for it after every epoch costs more than a short epoch.
+    /// Recommended number of epochs per call of [`Session::advance`]. Devices process a queue, and waiting for
+    /// it after every epoch costs more than a short epoch.
     fn epochs_at_once(&self) -> usize {
         1
     }
 
-    /// One epoch for every entry of `measured`, which says whether the errors of the parameters that
-    /// the epoch starts from are wanted.
+    /// Trains one epoch for every entry of `measured`. If an entry is true, the errors of the parameters before
+    /// that epoch are measured.
     fn advance(&mut self, measured: &[bool]) -> Result<Vec<EpochErrors>, NetError> {
         let one = |measured: &bool| {
             let test = if *measured { self.errors(SampleSet::Test)? } else { Vec::new() };
@@ -203,36 +200,37 @@ pub trait Session {
         measured.iter().map(one).collect()
     }
 
-    /// Whether the errors that [`Session::step`] gives are as exact as those of [`Session::errors`].
+    /// Whether the errors returned by [`Session::step`] are as exact as those of [`Session::errors`].
     ///
-    /// Not where a step never sees the residuals: its errors are then small differences of large
-    /// sums, good for seeing whether a run has diverged, and little else once the fit is close.
+    /// They are inexact if a step does not compute the residuals. Its errors are then small differences of large
+    /// sums: they show whether a run has diverged, but are inaccurate once the fit is close.
     fn step_errors_are_exact(&self) -> bool {
         true
     }
 
-    /// Mean squared error of each run with its present parameters; empty where the task has no
-    /// test samples.
+    /// Mean squared error of each run with its current parameters; empty for [`SampleSet::Test`] if the task has
+    /// no test samples.
     fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError>;
 
-    /// Outputs with the present parameters, N × (runs · outputs).
+    /// Outputs with the current parameters, N × (runs · outputs).
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError>;
 
     /// Stable rank ‖H‖²_F/σ₁² of the activations of every hidden layer (after ReLU) on the training
-    /// points with the present parameters, per run from the input on. Empty without hidden layers.
+    /// points with the current parameters: one list per run, from the input on. The lists are empty without
+    /// hidden layers.
     fn hidden_stable_ranks(&mut self) -> Result<Vec<Vec<f64>>, NetError>;
 
-    /// Per run the epoch (from 1) in whose step the error was not finite.
+    /// For each run, the epoch (from 1) whose error was not finite.
     fn diverged(&self) -> &[Option<u64>] {
         &self.progress().diverged
     }
 
-    /// Present parameters of each run.
+    /// Current parameters of each run.
     fn parameters(&self) -> Result<Vec<Parameters>, NetError>;
 
-    /// What a later session of the same task needs to resume with the same bits.
+    /// State from which a later session of the same task resumes with the same bits.
     fn state(&self) -> Result<State, NetError>;
 
-    /// Goes on from a saved state.
+    /// Resumes from a saved state.
     fn restore(&mut self, state: &State) -> Result<(), NetError>;
 }

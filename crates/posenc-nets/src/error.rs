@@ -1,4 +1,4 @@
-//! What can be wrong with a network, an input or a task.
+//! Errors of networks, inputs and tasks.
 
 /// Refuses two sizes that differ.
 pub(crate) fn same(what: &str, found: usize, expected: usize) -> Result<(), NetError> {
@@ -9,14 +9,14 @@ pub(crate) fn same(what: &str, found: usize, expected: usize) -> Result<(), NetE
     }
 }
 
-/// A task that cannot be trained; the message says what to change.
+/// Reason why a task cannot be trained; the message shows how to fix it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NetError {
     /// A size of zero.
     #[error("{0} is 0; at least 1 is needed")]
     Zero(&'static str),
     /// Two sizes that must agree.
-    #[error("{what}: {found} found, {expected} expected")]
+    #[error("{what}: expected {expected}, got {found}")]
     Shape {
         /// Which sizes.
         what: String,
@@ -35,36 +35,47 @@ pub enum NetError {
         /// What is allowed.
         allowed: &'static str,
     },
+    /// An index beyond the end of a table or a grid.
+    #[error("{what}: got {index}, must be below {count}")]
+    Index {
+        /// Which index.
+        what: &'static str,
+        /// The index, from 0.
+        index: u32,
+        /// Number of columns or nodes.
+        count: usize,
+    },
     /// A number that is not finite, or too large for single precision.
-    #[error("{0} holds a number that single precision cannot hold (NaN, infinite or too large)")]
+    #[error("{0} is NaN, infinite or too large for single precision")]
     NotFinite(&'static str),
-    /// Parts that each are sound and do not go together, and what does.
+    /// Parts that are valid alone but cannot be combined; the message names a valid combination.
     #[error("{0}")]
     Combination(String),
-    /// Every feature of every point is zero: nothing can be learned from such an embedding.
+    /// Every feature of every training point is zero, so nothing can be learned.
     #[error(
         "every feature of every training point underflows to zero in single precision; \
          widen the embedder (a larger sigma or half width) or raise its dimension"
     )]
     Vanishes,
-    /// More memory than a unit may have.
+    /// More memory than a unit may use.
     #[error(
-        "{what} would take {needed:.1} GiB; allowed are {allowed:.1} GiB: lower the dimension, the width or the number of points"
+        "{what} needs {needed:.1} GiB, more than the limit of {allowed:.1} GiB: \
+         lower the dimension, the width or the number of points"
     )]
     Memory {
-        /// What asks for it.
+        /// What needs the memory.
         what: &'static str,
-        /// GiB asked for.
+        /// GiB needed.
         needed: f64,
         /// GiB allowed.
         allowed: f64,
     },
-    /// A device that cannot do it: lost, out of memory, a limit exceeded.
+    /// A device failure: the device was lost, is out of memory, or a limit was exceeded.
     #[error("{device}: {why}")]
     Device {
         /// Which device.
         device: String,
-        /// What happened, and what helps.
+        /// What happened, and how to fix it.
         why: String,
     },
     /// A saved state that does not belong to the task, or is damaged.

@@ -1,29 +1,29 @@
-//! Where the numbers of some runs lie among the parameters and moments.
+//! Layout of the parameters of several runs in one buffer; the moments use the same layout.
 
 use faer::Mat;
 
 use crate::{Layer, Network, Parameters};
 
-/// One affine layer: the weights of all runs, run by run, every row of W after the other; then the
-/// biases of all runs.
+/// Position of one affine layer: first the weights of all runs, run by run and row by row of W, then the biases
+/// of all runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Slot {
     pub fan_in: usize,
     pub fan_out: usize,
-    /// Biases of a run: `fan_out` or none.
+    /// Number of biases per run: `fan_out` or 0.
     pub biases: usize,
-    /// First weight of the first run.
+    /// Index of the first weight of the first run.
     pub weights: usize,
-    /// First bias of the first run.
+    /// Index of the first bias of the first run.
     pub bias: usize,
 }
 
-/// The layers of some runs.
+/// Layout of all layers of several runs.
 #[derive(Debug, Clone)]
 pub struct Layout {
     pub slots: Vec<Slot>,
     pub runs: usize,
-    /// Numbers of all runs.
+    /// Number of parameters of all runs.
     pub len: usize,
 }
 
@@ -43,7 +43,7 @@ impl Layout {
         Layout { slots, runs, len }
     }
 
-    /// All runs' parameters in the order of the buffer.
+    /// Flattens the parameters of all runs in the order of the buffer.
     pub fn pack(&self, parameters: &[Parameters]) -> Vec<f32> {
         let mut numbers = Vec::with_capacity(self.len);
         for (l, slot) in self.slots.iter().enumerate() {
@@ -58,7 +58,7 @@ impl Layout {
         numbers
     }
 
-    /// Undoes [`Layout::pack`].
+    /// Inverse of [`Layout::pack`].
     pub fn unpack(&self, numbers: &[f32]) -> Vec<Parameters> {
         let layer = |run: usize, slot: &Slot| {
             let first = slot.weights + run * slot.fan_out * slot.fan_in;

@@ -1,17 +1,18 @@
-//! Coordinate networks: what they are, and engines that train them.
+//! Coordinate networks and the engines that train them.
 //!
 //! A coordinate network is an affine map or a ReLU network on embedded positions ψ(x)
 //! (`rethinking` Sec. 5, `trading` Sec. 6). Positions of several coordinates are embedded by
 //! concatenation ("simple") or by the Kronecker product of the axes' features ("complex", `trading`
-//! Sec. 5). A [`Network`] is its shape, an [`Input`] the embedded
-//! positions of N points, a [`Task`] one or several runs that share positions, and an [`Engine`]
-//! starts a [`Session`] that trains them by full-batch Adam. [`train::fit`] drives a session along
-//! a schedule of measurements. [`mod@reference`] is the same mathematics written to be read, in double
-//! precision; tests hold the engines against it. The CPU engine is always there; the device engine
-//! (`device`, behind the feature `wgpu`) trains the same tasks on a GPU.
+//! Sec. 5).
 //!
-//! Single precision, no randomness but in [`Network::initialize`], no clocks, no files. On the CPU
-//! the bits of a result do not depend on the number of threads.
+//! A [`Network`] describes the shape, an [`Input`] the embedded positions of N points, and a [`Task`] one or
+//! several runs that share positions. An [`Engine`] starts a [`Session`], which trains a task with full-batch
+//! Adam. [`train::fit`] trains a session and measures it on a schedule. [`mod@reference`] implements the same
+//! mathematics readably in double precision; tests compare the engines with it. The CPU engine is always
+//! available. The device engine (`device`, behind the feature `wgpu`) trains the same tasks on a GPU.
+//!
+//! Engines compute in single precision and use no clocks and no files. Only [`Network::initialize`] uses random
+//! numbers. On the CPU, the number of threads does not change the bits of a result.
 
 pub mod cpu;
 #[cfg(feature = "wgpu")]

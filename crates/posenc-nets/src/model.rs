@@ -7,21 +7,21 @@ use rand_chacha::ChaCha8Rng;
 use crate::error::same;
 use crate::{Input, NetError};
 
-/// What the first layer is.
+/// Kind of the first layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FirstLayer {
-    /// W₁ψ + b₁ on any features but Kronecker ones.
+    /// W₁ψ + b₁ on any features except Kronecker features.
     #[default]
     Affine,
-    /// W₁ψ without bias on Kronecker features, which are never formed: every row of W₁ is a tensor
-    /// that is multiplied axis by axis (`trading` Sec. 5).
+    /// W₁ψ without bias on Kronecker features. The features are never formed: every row of W₁ is a tensor that
+    /// is multiplied axis by axis (`trading` Sec. 5).
     Kronecker,
 }
 
 /// The activation after the last affine layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OutputActivation {
-    /// Nothing: y = z.
+    /// No activation: y = z.
     #[default]
     Identity,
     /// y = 1/(1 + e^-z), as in the 2-D notebooks of `rethinking` (Fig. 10).
@@ -31,13 +31,13 @@ pub enum OutputActivation {
 /// Shape of a network: affine layers with ReLU between them.
 ///
 /// z₁ = W₁ψ + b₁, z_{l+1} = W_{l+1} max(z_l, 0) + b_{l+1}, y = σ(z_L). Without hidden layers this is the
-/// papers' "one layer linear network". Depth counts hidden layers, as in the papers. b₁ is missing
-/// where the first layer is [`FirstLayer::Kronecker`].
+/// papers' "one layer linear network". Depth counts hidden layers, as in the papers. There is no b₁ if the
+/// first layer is [`FirstLayer::Kronecker`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
     /// Number d of features of the input.
     pub input: usize,
-    /// What the first layer is.
+    /// Kind of the first layer.
     pub first: FirstLayer,
     /// Widths of the hidden layers, from the input on.
     pub hidden: Vec<usize>,
@@ -83,7 +83,7 @@ impl Network {
         Ok(network)
     }
 
-    /// The same with another output activation.
+    /// Sets the output activation.
     pub fn with_output_activation(mut self, activation: OutputActivation) -> Self {
         self.output_activation = activation;
         self
@@ -102,7 +102,7 @@ impl Network {
         }
         if self.first == FirstLayer::Kronecker && self.depth() > 1 {
             let why = format!(
-                "a Kronecker layer is followed by at most one hidden layer, not by {}",
+                "at most one hidden layer may follow a Kronecker layer, got {}",
                 self.depth()
             );
             return Err(NetError::Combination(why));
@@ -110,17 +110,15 @@ impl Network {
         Ok(())
     }
 
-    /// Refuses an input that the first layer does not take, and one of another dimension.
+    /// Refuses an input whose form does not match the kind of the first layer.
     pub(crate) fn check_input(&self, input: &Input) -> Result<(), NetError> {
         let why = match (self.first, input) {
             (FirstLayer::Kronecker, Input::Kronecker(_)) => return Ok(()),
             (FirstLayer::Kronecker, _) => {
-                "a network whose first layer is a Kronecker layer needs a Kronecker input \
-                 (Input::kronecker)"
+                "a Kronecker layer requires a Kronecker input (Input::kronecker)"
             }
             (FirstLayer::Affine, Input::Kronecker(_)) => {
-                "a Kronecker input needs a network whose first layer is a Kronecker layer \
-                 (Network::kronecker)"
+                "a Kronecker input requires a Kronecker layer (Network::kronecker)"
             }
             (FirstLayer::Affine, _) => return Ok(()),
         };
@@ -139,7 +137,7 @@ impl Network {
         ins.zip(outs).collect()
     }
 
-    /// Number of biases of every layer: its outputs, or none of a Kronecker layer.
+    /// Number of biases of every layer: its fan out, or 0 for a Kronecker layer.
     pub fn biases(&self) -> Vec<usize> {
         let count = |(layer, (_, fan_out)): (usize, (usize, usize))| match (layer, self.first) {
             (0, FirstLayer::Kronecker) => 0,
@@ -154,11 +152,10 @@ impl Network {
         weights + self.biases().iter().sum::<usize>()
     }
 
-    /// Weights and biases uniform on ±1/√(fan in), the default of the authors' library; the weights
-    /// of a Kronecker layer on ±1/√(fan out), as in the authors' code.
+    /// Samples weights and biases uniformly from ±1/√(fan in), the default of the authors' library, and the
+    /// weights of a Kronecker layer from ±1/√(fan out), as in the authors' code.
     ///
-    /// The order of the draws is fixed: layer by layer, the weights of one output after the other,
-    /// then the biases.
+    /// The sampling order is fixed: layer by layer, first the weights output by output, then the biases.
     pub fn initialize(&self, rng: &mut ChaCha8Rng) -> Parameters {
         let shapes = self.layers().into_iter().zip(self.biases()).enumerate();
         let layers = shapes
@@ -169,7 +166,7 @@ impl Network {
                 };
                 let limit = 1.0 / (spread as f64).sqrt();
                 let mut weights = Mat::zeros(fan_out, fan_in);
-                // One output at a time: the weights of a Kronecker layer are many.
+                // One output at a time, because a Kronecker layer has many weights.
                 for o in 0..fan_out {
                     let draws = uniform_vector(rng, fan_in, -limit, limit);
                     for (i, draw) in draws.into_iter().enumerate() {
@@ -201,11 +198,11 @@ pub struct Parameters<T = f32> {
 }
 
 impl<T> Parameters<T> {
-    /// Whether these are the parameters of such a network.
+    /// Checks that the shapes match `network`.
     ///
     /// # Errors
     ///
-    /// The first size that differs.
+    /// Returns [`NetError::Shape`] for the first size that differs.
     pub fn check(&self, network: &Network) -> Result<(), NetError> {
         let shapes = network.layers();
         same("layers", self.layers.len(), shapes.len())?;

@@ -6,7 +6,7 @@ use crate::NetError;
 ///
 /// With g ← ∇L + λθ: m ← β₁m + (1 − β₁)g, v ← β₂v + (1 − β₂)g²,
 /// θ ← θ − η (m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε).
-/// ε stands outside the root and after the bias correction, as in PyTorch.
+/// ε is added after the square root and the bias correction, as in PyTorch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adam {
     /// Learning rate η.
@@ -15,14 +15,14 @@ pub struct Adam {
     pub beta1: f64,
     /// Decay β₂ of the second moment.
     pub beta2: f64,
-    /// ε in the denominator.
+    /// ε, added to the denominator.
     pub epsilon: f64,
-    /// L2 weight decay λ, of weights and biases.
+    /// L2 weight decay λ of weights and biases.
     pub weight_decay: f64,
 }
 
 impl Adam {
-    /// β = (0.9, 0.999), ε = 1e-8 and λ = 1e-8: what all experiments of `rethinking` and `trading` use.
+    /// β = (0.9, 0.999), ε = 1e-8 and λ = 1e-8, as in all experiments of `rethinking` and `trading`.
     pub fn new(learning_rate: f64) -> Self {
         Adam { learning_rate, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weight_decay: 1e-8 }
     }
@@ -40,8 +40,7 @@ impl Adam {
         range("the weight decay", decay, (0.0..1.0).contains(&decay), "0 up to below 1")
     }
 
-    /// The constants of step `t` (from 1) in single precision. The powers are taken in double
-    /// precision.
+    /// The constants of step `t` (from 1) in single precision, computed in double precision.
     pub(crate) fn constants(&self, t: u64) -> StepConstants {
         let t = t as f64;
         let (first, second) = (1.0 - self.beta1.powf(t), 1.0 - self.beta2.powf(t));
@@ -58,7 +57,7 @@ impl Adam {
     }
 }
 
-/// θ ← θ − `rate`·m / (√v·`root_scale` + ε).
+/// Constants of one step θ ← θ − `rate`·m / (√v·`root_scale` + ε).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StepConstants {
     pub beta1: f32,

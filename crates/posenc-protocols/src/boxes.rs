@@ -1,4 +1,4 @@
-//! What protocols on boxes of screens share: the unit of coordinates, defaults and checks.
+//! Shared settings of protocols on boxes of screens: the unit of coordinates, defaults and checks.
 
 use posenc_experiments::schema::Data;
 use posenc_experiments::schema::protocol::Fault;
@@ -13,14 +13,14 @@ use crate::checks::{positive, within};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BoxScale {
-    /// Of 0 to 99, as in the code that the paper built on.
+    /// Hundredths of the screen, from 0 to 99, as in the code on which the paper builds.
     #[default]
     Hundredths,
-    /// Of 0 to 1.
+    /// Shares of the screen, from 0 to 1; not for `embed`.
     Shares,
 }
 
-/// Default decay of Adam's second moment.
+/// The default of Adam's β₂.
 pub fn beta2() -> f64 {
     0.999
 }
@@ -30,7 +30,7 @@ pub fn check_weight_decay(weight_decay: f64) -> Result<(), Fault> {
     if weight_decay == 0.0 { Ok(()) } else { positive("weight_decay", weight_decay, 1.0) }
 }
 
-/// An encoding of boxes.
+/// Checks an encoding of boxes.
 pub fn check_encoding(encoding: &Encoding, scale: BoxScale, width: usize) -> Result<(), Fault> {
     if encoding.flat {
         return Err(("encoding", "flat: boxes have four coordinates here".into()));
@@ -41,7 +41,7 @@ pub fn check_encoding(encoding: &Encoding, scale: BoxScale, width: usize) -> Res
     within("encoding", encoding.check(COORDINATES, width))
 }
 
-/// Refuses a group without a set of screens: no synthetic data replaces them.
+/// Refuses a group without a set of screens, for protocols without synthetic screens.
 pub fn check_has_screens(data: Option<&Data>) -> Result<(), Fault> {
     if data.is_none() {
         let message = "needs `data: { set: … }`; see file_sets in data/manifest.yaml";

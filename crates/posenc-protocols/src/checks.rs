@@ -1,19 +1,19 @@
-//! Checks of settings that several protocols share, and their defaults.
+//! Checks and defaults of settings that several protocols share.
 
 use posenc_experiments::schema::protocol::Fault;
 use posenc_experiments::schema::{Data, NumberList};
 use posenc_math::lff::divergence::Divergence;
 use posenc_math::lff::encoding::Encoding;
 
-/// What keys record that a sweep excludes.
+/// Message for a key that is not allowed with a sweep.
 pub const WITHOUT_SWEEP: &str = "is recorded without a sweep only; make a variant for each value";
 
-/// Learning rates beyond these train nothing, or nothing that stays finite.
+/// The smallest learning rate; below it, training has no effect.
 pub const MIN_RATE: f64 = 1e-30;
-/// The largest learning rate.
+/// The largest learning rate; above it, training diverges.
 pub const MAX_RATE: f64 = 1e3;
 
-/// Sizes of a transformer.
+/// Checks the sizes of a transformer.
 pub fn check_sizes(width: usize, heads: usize, feed_forward: usize) -> Result<(), Fault> {
     range("width", width, 1, 4096)?;
     range("heads", heads, 1, 64)?;
@@ -23,7 +23,7 @@ pub fn check_sizes(width: usize, heads: usize, feed_forward: usize) -> Result<()
     range("feed_forward", feed_forward, 1, 65_536)
 }
 
-/// A number that 1 is too large for, such as a decay of Adam or a dropout.
+/// Checks a number from 0 to below 1, such as a dropout or Adam's β₂.
 pub fn below_one(key: &'static str, value: f64) -> Result<(), Fault> {
     if (0.0..1.0).contains(&value) {
         return Ok(());
@@ -31,12 +31,12 @@ pub fn below_one(key: &'static str, value: f64) -> Result<(), Fault> {
     Err((key, format!("{value} is not allowed; allowed: 0 up to below 1")))
 }
 
-/// A fault of a mapping under `key`.
+/// Moves a fault of a nested mapping to its `key`; the message begins with the inner key.
 pub fn within(key: &'static str, checked: Result<(), Fault>) -> Result<(), Fault> {
     checked.map_err(|(inner, message)| (key, format!("{inner}: {message}")))
 }
 
-/// Refuses keys that are given although they belong to something else.
+/// Refuses keys that are given although other settings exclude them.
 pub fn absent(keys: &[(&'static str, bool)], message: &str) -> Result<(), Fault> {
     match keys.iter().find(|(_, is_given)| *is_given) {
         Some((key, _)) => Err((key, message.to_owned())),
@@ -44,7 +44,7 @@ pub fn absent(keys: &[(&'static str, bool)], message: &str) -> Result<(), Fault>
     }
 }
 
-/// A group whose protocol has no synthetic data.
+/// Refuses a group without data, for protocols without synthetic data.
 pub fn check_has_data(protocol: &str, data: Option<&Data>) -> Result<(), Fault> {
     if data.is_some() {
         return Ok(());
@@ -52,7 +52,7 @@ pub fn check_has_data(protocol: &str, data: Option<&Data>) -> Result<(), Fault> 
     Err(("protocol", format!("`{protocol}` needs `data: {{set: …}}`; see data/manifest.yaml")))
 }
 
-/// Known positions: a grid, or a share of all.
+/// Checks the known positions: a grid, or a random share of all positions.
 pub fn check_positions(step: Option<usize>, fraction: Option<f64>) -> Result<(), Fault> {
     absent(
         &[("fraction", step.is_some() && fraction.is_some())],
@@ -62,18 +62,18 @@ pub fn check_positions(step: Option<usize>, fraction: Option<f64>) -> Result<(),
     fraction.map_or(Ok(()), check_fraction)
 }
 
-/// The term of `lff` Eq. 10 on an encoding.
+/// Checks the regularizer of `lff` Eq. 10, which needs learned frequencies.
 pub fn check_divergence(divergence: Option<&Divergence>, encoding: &Encoding) -> Result<(), Fault> {
     let Some(divergence) = divergence else {
         return Ok(());
     };
     if !encoding.learned {
-        return Err(("divergence", "belongs to an encoding with `learned: true`".into()));
+        return Err(("divergence", "only allowed with `encoding.learned: true`".into()));
     }
     positive("divergence.weight", divergence.weight, 1e6)
 }
 
-/// How long and at what rate a model is trained.
+/// Checks batch size, steps and learning rate schedule.
 pub fn check_training(
     batch: usize,
     steps: usize,
@@ -86,6 +86,7 @@ pub fn check_training(
     range("warm_up", warm_up, 0, 10_000_000)
 }
 
+/// Checks that a value is from `least` to `most`.
 pub fn range<T: PartialOrd + std::fmt::Display>(
     key: &'static str,
     value: T,
@@ -99,6 +100,7 @@ pub fn range<T: PartialOrd + std::fmt::Display>(
     }
 }
 
+/// Checks that a value is above 0 and at most `most`.
 pub fn positive(key: &'static str, value: f64, most: f64) -> Result<(), Fault> {
     if value > 0.0 && value <= most {
         Ok(())
@@ -107,7 +109,7 @@ pub fn positive(key: &'static str, value: f64, most: f64) -> Result<(), Fault> {
     }
 }
 
-/// A constant learning rate.
+/// Checks a constant learning rate.
 pub fn check_rate(key: &'static str, rate: f64) -> Result<(), Fault> {
     if (MIN_RATE..=MAX_RATE).contains(&rate) {
         Ok(())
@@ -116,7 +118,7 @@ pub fn check_rate(key: &'static str, rate: f64) -> Result<(), Fault> {
     }
 }
 
-/// Whole numbers within limits.
+/// Checks that all numbers are whole and from `least` to `most`.
 pub fn whole(key: &'static str, numbers: &NumberList, least: f64, most: f64) -> Result<(), Fault> {
     match numbers.0.iter().find(|v| v.fract() != 0.0 || **v < least || **v > most) {
         Some(v) => {
@@ -126,27 +128,27 @@ pub fn whole(key: &'static str, numbers: &NumberList, least: f64, most: f64) -> 
     }
 }
 
-/// The default of a key: a whole number.
+/// A default for serde: a whole number.
 pub fn preset<const N: u16, T: From<u16>>() -> T {
     T::from(N)
 }
 
-/// The default of a key: a number of hundredths.
+/// A default for serde, in hundredths.
 pub fn hundredths<const N: u16>() -> f64 {
     f64::from(N) / 100.0
 }
 
-/// Default L2 weight decay of coordinate networks.
+/// The default L2 weight decay of coordinate networks.
 pub fn default_decay() -> f64 {
     1e-8
 }
 
-/// For keys that are left out of canonical settings where they are `false`.
+/// For keys that are left out of canonical settings if they are `false`.
 pub fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// A share of positions that leaves some to train and some to test.
+/// Checks a share of training positions, above 0 and below 1.
 pub fn check_fraction(fraction: f64) -> Result<(), Fault> {
     if fraction > 0.0 && fraction < 1.0 {
         Ok(())
@@ -156,12 +158,12 @@ pub fn check_fraction(fraction: f64) -> Result<(), Fault> {
     }
 }
 
-/// For keys that are left out of canonical settings where they are 1.
+/// For keys that are left out of canonical settings if they are 1.
 pub fn is_one(value: &usize) -> bool {
     *value == 1
 }
 
-/// Models of pixels read two whole sets of photographs, or none.
+/// Checks the data of pixel models, which read two whole sets of photographs or none.
 pub fn check_photographs(data: Option<&Data>, reduce: usize) -> Result<(), Fault> {
     let (key, message) = match data {
         Some(Data { held_out: Some(_), pick: Some(_), .. }) => {
@@ -172,7 +174,7 @@ pub fn check_photographs(data: Option<&Data>, reduce: usize) -> Result<(), Fault
             "`held_out` is missing: pixel models are evaluated on photographs of another set",
         ),
         None if reduce > 1 => {
-            ("protocol", "`reduce` belongs to photographs; name their sets under `data`")
+            ("protocol", "`reduce` is only allowed with photographs; name their sets under `data`")
         }
         _ => return Ok(()),
     };

@@ -1,5 +1,6 @@
-//! What a training in flight has reached, as the body of a checkpoint: the length of the finished
-//! part, the finished part as JSON, and the bytes of the fit in flight.
+//! Checkpoints of coordinate networks.
+//!
+//! The body of a checkpoint contains the finished runs as JSON after its length, and then the state of the running fit.
 
 use posenc_experiments::record::Value;
 use posenc_nets::train::{History, Schedule, fit};
@@ -8,21 +9,21 @@ use serde::{Deserialize, Serialize};
 
 use posenc_harness::checkpoint::{Checkpoint, Saved};
 
-/// The checkpoint of a training, and whom to tell about it.
+/// Reads and writes the checkpoint of a training.
 pub struct Resumption<'a> {
-    /// Where the training is kept.
+    /// The checkpoint.
     pub checkpoint: &'a Checkpoint,
-    /// Tells the person who waits.
+    /// Prints a note for the user.
     pub note: &'a dyn Fn(&str),
 }
 
 impl Resumption<'_> {
-    /// What a killed run left, or the beginning. `units`, `values` and `runs` are what the job has;
-    /// `goes_on` says of what is left, and whether a fit was in flight, that it is taken up.
+    /// Returns the finished runs of an interrupted job and the state of its running fit, or the initial state. `units`, `values` and `runs`
+    /// are the numbers of the job. `describe` formats the note that the job resumes; its second argument is whether a fit was running.
     pub fn read(
         &self,
         [units, values, runs]: [usize; 3],
-        goes_on: impl Fn(&Done, bool) -> String,
+        describe: impl Fn(&Done, bool) -> String,
         remarks: &mut Vec<String>,
     ) -> (Done, Option<Vec<u8>>) {
         let why = match self.checkpoint.read() {
@@ -30,7 +31,7 @@ impl Resumption<'_> {
             Saved::Damaged(why) => why,
             Saved::Body(body) => match Done::decode(&body, units, values, runs) {
                 Ok((done, fit)) => {
-                    (self.note)(&goes_on(&done, fit.is_some()));
+                    (self.note)(&describe(&done, fit.is_some()));
                     return (done, fit);
                 }
                 Err(why) => why,
@@ -40,12 +41,12 @@ impl Resumption<'_> {
         (Done::nothing(units), None)
     }
 
-    /// Trains from what a killed run left of this fit, or from the beginning, and keeps what is
-    /// reached. `start` gives a session at its beginning; the one that was trained comes back.
+    /// Trains from the saved state `resume` of this fit, or from the start, and writes checkpoints. `start` creates a new session; the
+    /// trained session is returned.
     ///
     /// # Errors
     ///
-    /// Those of the engine.
+    /// Errors of the engine.
     pub fn fit(
         &self,
         start: impl Fn() -> Result<Box<dyn Session>, NetError>,
@@ -57,7 +58,7 @@ impl Resumption<'_> {
         let mut after_epoch = |epoch: u64, save: &dyn Fn() -> Result<Vec<u8>, NetError>| {
             self.checkpoint.count_step();
             self.checkpoint.reached(epoch as f64 / schedule.epochs.max(1) as f64);
-            // A session that cannot be saved says why at its next epoch.
+            // A session that cannot be saved reports the reason at its next epoch.
             if self.checkpoint.is_due()
                 && let Ok(bytes) = save()
             {
@@ -76,49 +77,49 @@ impl Resumption<'_> {
         Ok((session, history))
     }
 
-    /// Keeps what is finished, if it is time to.
+    /// Writes the finished runs if a checkpoint is due.
     pub fn keep(&self, done: &Done) {
         if self.checkpoint.is_due() {
             self.write(&[&encode(done)]);
         }
     }
 
-    /// Keeps what is finished before the first of several records is written: a run that is killed between them does not
-    /// train again.
+    /// Writes the finished runs before the first of several records is written, so that a job that is interrupted between records does
+    /// not train again.
     pub fn keep_all(&self, done: &Done) {
         if !self.checkpoint.has_failed() {
             self.write(&[&encode(done)]);
         }
     }
 
-    /// Says that a checkpoint was not used, and why.
+    /// Reports that a checkpoint was not used, and the reason.
     pub fn distrust(&self, why: &str, remarks: &mut Vec<String>) {
-        let remark = format!("a checkpoint was not used, training began anew: {why}");
+        let remark = format!("ignored a checkpoint and restarted training: {why}");
         (self.note)(&format!("{remark} ({})", self.checkpoint.file().display()));
         remarks.push(remark);
     }
 
-    /// Writes a checkpoint; a note says where it cannot.
+    /// Writes a checkpoint, or a note if writing fails.
     pub fn write(&self, body: &[&[u8]]) {
         if let Some(error) = self.checkpoint.write(body) {
             (self.note)(&format!(
-                "no checkpoint can be written, an interruption will lose the unit ({}: {error})",
+                "cannot write a checkpoint; an interruption would lose the progress of the unit ({}: {error})",
                 self.checkpoint.file().display()
             ));
         }
     }
 }
 
-/// Says how many runs diverged.
+/// A remark on the number of runs that diverged, if any.
 pub fn divergence(values: &[Value]) -> Option<String> {
     let count = |metric: &str| values.iter().filter(|v| v.metric == metric).count();
     let (diverged, runs) = (count("diverged_epoch"), count("train_psnr"));
     (diverged > 0).then(|| {
-        format!("{diverged} of {runs} runs diverged; their values are NaN, a lower learning rate may help")
+        format!("{diverged} of {runs} runs diverged; their values are NaN; a lower learning rate may help")
     })
 }
 
-/// Splits off a list of elements of `size` bytes each, which follows its length. Returns the list and the rest.
+/// Splits off a list that is stored after its length, with elements of `size` bytes. Returns the list and the rest.
 pub fn split(bytes: &[u8], size: usize) -> Result<(&[u8], &[u8]), String> {
     let (length, rest) = bytes.split_first_chunk::<8>().ok_or("ends too early")?;
     let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
@@ -126,33 +127,32 @@ pub fn split(bytes: &[u8], size: usize) -> Result<(&[u8], &[u8]), String> {
     Ok(rest.split_at_checked(length).ok_or("ends too early")?)
 }
 
-/// JSON after its length.
+/// Encodes a value as JSON after its length.
 pub fn encode(own: &impl Serialize) -> Vec<u8> {
-    // Numbers and texts only: there is nothing that JSON could refuse.
+    // The values are numbers and texts, so serialization does not fail.
     let json = serde_json::to_vec(own).unwrap_or_default();
     [&(json.len() as u64).to_le_bytes()[..], &json].concat()
 }
 
-/// What is finished.
+/// The finished runs of a job.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Done {
-    /// Values of the sweep with all runs finished.
+    /// Number of values of the sweep with all runs finished.
     pub values: usize,
-    /// Runs that are finished of the next value.
+    /// Number of finished runs at the next value.
     pub runs: usize,
-    /// Per unit the numbers so far; curves with the repeat as seed.
+    /// The values of each unit so far; curves have the repeat as seed.
     pub records: Vec<Vec<Value>>,
 }
 
 impl Done {
-    /// No run of `units` units is finished.
+    /// The initial state of `units` units, without finished runs.
     pub fn nothing(units: usize) -> Self {
         Done { values: 0, runs: 0, records: vec![Vec::new(); units] }
     }
 
-    /// The finished part and, if one was in flight, the bytes of the fit. `units`, `values` and
-    /// `runs` are what the job has.
+    /// Decodes the finished runs and, if a fit was running, its bytes. `units`, `values` and `runs` are the numbers of the job.
     pub fn decode(
         body: &[u8],
         units: usize,
@@ -175,10 +175,10 @@ impl Done {
 mod tests {
     use super::*;
 
-    /// Catches numbers that a checkpoint changes, NaN and infinity among them, and a body of
-    /// another job or cut off that is taken or panics.
+    /// Catches a round trip that changes numbers, including NaN and infinity, and a body that is truncated or of another job and is
+    /// accepted or panics.
     #[test]
-    fn bodies_read_back_the_same_or_are_refused() {
+    fn bodies_round_trip_or_are_refused() {
         let number = |v: f64| Value::new("test_psnr", v).at(0.1 + 0.2).signal("row 1").seed(3);
         let done = Done {
             values: 1,
@@ -189,7 +189,7 @@ mod tests {
         let whole = body.len();
         body.extend(b"fit");
         let (read, fit) = Done::decode(&body, 2, 4, 5).unwrap();
-        // NaN differs from itself; its text does not.
+        // NaN is not equal to itself, but its encoding is.
         assert_eq!(encode(&read), encode(&done));
         assert_eq!(fit.as_deref(), Some(&b"fit"[..]));
         assert_eq!(Done::decode(&body[..whole], 2, 4, 5).unwrap().1, None);

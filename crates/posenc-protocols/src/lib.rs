@@ -1,12 +1,12 @@
-//! The protocols: what groups of experiments do. One folder each, with the settings, an example, and how units run.
+//! The protocols, which compute the units of experiments. Each has a folder with its settings, an example, and the code that runs units.
 //!
-//! To add one, write its folder and add a line to [`KINDS`] (docs/EXTENDING.md).
+//! docs/EXTENDING.md describes how to add a protocol.
 //!
-//! Without the feature `run` this crate only reads settings, and without `attention` it runs everything but attention models.
+//! Without the feature `run`, this crate only reads settings. Without `attention`, it runs all protocols except those of attention models.
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
-/// The runner of a protocol, in builds that have it.
+/// The runner of a protocol; `None` without the feature `run`.
 #[cfg(feature = "run")]
 macro_rules! runner {
     ($settings:ty) => {
@@ -20,7 +20,7 @@ macro_rules! runner {
     };
 }
 
-/// The runner of a protocol that trains attention models, in builds that have it.
+/// The runner of a protocol that trains attention models; `None` without the feature `attention`.
 #[cfg(feature = "attention")]
 macro_rules! attention_runner {
     ($settings:ty) => {
@@ -83,10 +83,10 @@ mod streams;
 use posenc_experiments::Kinds;
 use posenc_experiments::schema::protocol::{Kind, ReadNumbers};
 
-/// All protocols, and the loader of encodings computed elsewhere.
+/// All protocols, and the loader of files with encodings.
 pub const KINDS: Kinds = Kinds { all: ALL, read_numbers: READ_NUMBERS };
 
-/// In the order in which messages list them.
+/// All protocols, in the order in which messages and documents list them.
 const ALL: &[&Kind] = &[
     &embedding::KIND,
     &stable_rank::KIND,
@@ -122,7 +122,7 @@ const ALL: &[&Kind] = &[
     &errata::KIND,
 ];
 
-/// Builds without runners have no loaders.
+/// Builds without runners have no loader.
 #[cfg(not(feature = "run"))]
 const READ_NUMBERS: Option<ReadNumbers> = None;
 #[cfg(feature = "run")]

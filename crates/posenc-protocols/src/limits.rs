@@ -1,29 +1,29 @@
-//! Limits of what settings may ask for: beyond these a typo, or a file from elsewhere, would fill the memory before anything
-//! runs. What a unit takes while it runs is checked again when it runs.
+//! Limits of settings, so that a typo or an untrusted file cannot exhaust memory before a unit runs. Units check their memory again when
+//! they run.
 
 use posenc_experiments::schema::protocol::Fault;
 
-/// Most points of the curves of a unit, over its runs: each is a row of the record.
+/// Maximum number of curve points of a unit over all its runs; each is a row of the record.
 pub const MOST_CURVE_POINTS: f64 = 1e6;
 
-/// Maximum number of weights of an attention model, fifty times the papers' largest: 32 GB with gradients and Adam's moments.
+/// Maximum number of weights of an attention model, fifty times the largest of the papers: 32 GB with gradients and Adam's moments.
 const MOST_WEIGHTS: f64 = 2e9;
 
-/// Maximum bytes that a step, or the held-out data, keeps at once.
+/// Maximum bytes of a training step, or of the held-out data.
 const MOST_STEP_BYTES: f64 = 64e9;
 
-/// A transformer, roughly.
+/// Sizes of a transformer, for estimates.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Transformer {
     pub layers: usize,
     pub width: usize,
     pub heads: usize,
     pub feed_forward: usize,
-    /// Numbers of all other weights, such as tables of words.
+    /// Number of all other weights, such as embedding tables.
     pub others: f64,
-    /// Items of a batch.
+    /// Number of items in a batch.
     pub batch: usize,
-    /// Tokens of an item.
+    /// Number of tokens of an item.
     pub length: usize,
 }
 
@@ -33,7 +33,7 @@ impl Transformer {
             .map(|n| n as f64)
     }
 
-    /// Refuses a model that has more weights, or a step that keeps more, than any machine it is meant for. Both are lower bounds.
+    /// Refuses a model whose weights or activations would not fit on any supported machine. Both numbers are lower bounds.
     pub fn check(self) -> Result<(), Fault> {
         let [layers, width, heads, feed_forward, batch, length] = self.numbers();
         let weights = layers * (4.0 * width * width + 2.0 * width * feed_forward) + self.others;
@@ -44,7 +44,7 @@ impl Transformer {
             );
             return Err(("width", message));
         }
-        // Input and output of attention and of the layer that follows, and the weights of attention.
+        // Inputs and outputs of attention and of feed-forward layers, and attention weights.
         let kept = 4.0 * layers * batch * length * (heads * length + 4.0 * width + feed_forward);
         check_bytes(
             "batch",
@@ -54,17 +54,17 @@ impl Transformer {
         )
     }
 
-    /// Bytes that training takes.
+    /// Estimates the bytes of training.
     #[cfg(feature = "attention")]
     pub fn bytes(self) -> f64 {
         let [layers, width, heads, feed_forward, batch, length] = self.numbers();
         let weights = layers * (8.0 * width * width + 2.0 * width * feed_forward) + self.others;
-        // Kept from the pass forward to the pass back: weights of attention, inputs and outputs of all parts.
+        // Kept from the forward to the backward pass: attention weights, and inputs and outputs of all parts.
         let token = 2.0 * heads * length + 12.0 * width + 3.0 * feed_forward;
         1.5 * crate::memory::WEIGHT * weights + 4.0 * layers * batch * length * token
     }
 
-    /// The sizes of the model.
+    /// The sizes as a type of the models.
     #[cfg(feature = "attention")]
     pub fn sizes(self) -> posenc_attention::layers::TransformerSizes {
         let Transformer { width, heads, feed_forward, layers, .. } = self;
@@ -72,7 +72,7 @@ impl Transformer {
     }
 }
 
-/// Refuses what would take more than any machine it is meant for.
+/// Refuses a step or data that would not fit on any supported machine.
 pub fn check_bytes(key: &'static str, what: &str, bytes: f64, lower: &str) -> Result<(), Fault> {
     if bytes <= MOST_STEP_BYTES {
         return Ok(());

@@ -1,6 +1,6 @@
-//! What estimates of time and memory share: the largest arrays that a job holds at a time, roughly.
+//! Shared code of estimates of time and memory. Memory estimates count the largest arrays that a job has at the same time.
 //!
-//! A test compares the estimates with the peaks that records have.
+//! A test compares the estimates with the recorded peaks.
 
 use anyhow::{Result, ensure};
 use faer::Mat;
@@ -13,29 +13,29 @@ use crate::sweep::Sweep;
 
 /// Bytes of a weight with its gradient and two moments, in single precision.
 pub const WEIGHT: f64 = 16.0;
-/// Bytes of a number of a record: its metric, places and value.
+/// Bytes of a value of a record, with its metric, abscissa and labels.
 pub const RECORDED: f64 = 200.0;
 
-/// No unit may ask for more: an allocation that fails would end the whole run.
+/// Memory limit of a unit; a failed allocation would abort the whole run.
 const MAX_BYTES: f64 = 4.0 * (1u64 << 30) as f64;
 
-/// Refuses what would need more memory than a unit may have; `numbers` of eight bytes each.
+/// Checks that an array of `numbers` double-precision numbers is within the memory limit of a unit.
 ///
 /// # Errors
 ///
-/// The size, the limit and what to lower.
+/// An array that is too large; the message contains the size, the limit and the remedy.
 pub fn check_memory(what: &str, numbers: f64) -> Result<()> {
     let bytes = 8.0 * numbers;
     ensure!(
         bytes <= MAX_BYTES,
-        "{what} would take {:.1} GiB; allowed are {:.0} GiB: lower `dimension` or the number of points",
+        "{what} needs {:.1} GiB; allowed: {:.0} GiB. Lower `dimension` or the number of points",
         bytes / f64::from(1 << 30),
         MAX_BYTES / f64::from(1 << 30)
     );
     Ok(())
 }
 
-/// The N × d embedding matrix.
+/// Computes the N × d embedding matrix.
 ///
 /// # Errors
 ///
@@ -53,7 +53,7 @@ pub fn row(embedder: &dyn Embedder, x: f64) -> Vec<f64> {
     row
 }
 
-/// Divides a matrix by a norm. A norm of 0 belongs to an embedding of zeros, which is refused elsewhere.
+/// Divides a matrix by a norm. Does nothing if the norm is 0; embeddings of zeros are refused elsewhere.
 pub fn divide(matrix: &mut Mat<f64>, norm: f64) {
     if norm > 0.0 {
         for j in 0..matrix.ncols() {
@@ -67,17 +67,17 @@ pub fn largest(numbers: &NumberList) -> f64 {
     numbers.0.iter().copied().fold(0.0, f64::max)
 }
 
-/// The square of a number.
+/// n².
 pub fn square(n: f64) -> f64 {
     n * n
 }
 
-/// The embedding dimension d of the variant.
+/// The embedding dimension d of the variant, or 1000 if it is unknown.
 pub fn feature_count(job: &Job<'_>) -> f64 {
     own_dimension(job).unwrap_or(1000.0)
 }
 
-/// The largest embedding dimension d along a sweep.
+/// The largest embedding dimension d along a sweep, or 256 if it is unknown.
 pub fn dimension(job: &Job<'_>, sweep: Option<&Sweep>) -> f64 {
     let swept = sweep.filter(|sweep| sweep.parameter == "dimension");
     let swept = swept.map(|sweep| largest(&sweep.values));
@@ -88,7 +88,7 @@ fn own_dimension(job: &Job<'_>) -> Option<f64> {
     job.variant.embedder.as_ref()?.dimension()
 }
 
-/// Side and axes of the signals, reduced to `side` if there is one.
+/// Side and number of axes of the signals, after reduction to `side` if given.
 pub fn reduced(shape: SignalShape, side: Option<usize>) -> (f64, i32) {
     (side.map_or(shape.side, |side| side as f64), shape.axes as i32)
 }

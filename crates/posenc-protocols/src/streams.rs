@@ -4,8 +4,8 @@ use posenc_harness::protocol::Context;
 use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
 
-/// The stream of a purpose, named by item and repetition. Neither group nor method enters, so that they are compared on the same
-/// draws.
+/// The random stream of a purpose, named by item and seed. The name does not contain group and method, so that they are compared on the
+/// same random numbers.
 pub fn shared_stream(context: &Context<'_>, purpose: &str) -> ChaCha8Rng {
     let job = context.job;
     stream(context.seed, &format!("{} seed {} {purpose}", job.experiment.id(), job.seed_index))

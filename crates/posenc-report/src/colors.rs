@@ -1,11 +1,12 @@
 //! One color per embedder, the same in every figure of every paper.
 //!
-//! Hues are given in OKLCH (lightness, chroma, hue angle), in which equal steps of lightness look
-//! equal: the variants of one embedder, such as a sweep over σ, are shades of its hue from light
-//! to dark. What has no embedder is gray.
+//! Hues are given in OKLCH (lightness, chroma, hue angle), in which equal steps of lightness look equal: the variants
+//! of one embedder, such as a sweep over σ, are shades of its hue from light to dark. Methods without a family are
+//! gray.
 //!
 //! A sweep of three or more values within one embedder is a [`sequence`] of hues instead. Curves without an embedder of
-//! their own, such as the layers of a network, have [`named`] colors. Every color has a counterpart on [`dark`] ground.
+//! their own, such as the layers of a network, have [`named`] colors. Every color has a counterpart for [`dark`]
+//! backgrounds.
 
 use posenc_experiments::schema::Group;
 use posenc_experiments::schema::display::Color;
@@ -14,7 +15,7 @@ use posenc_math::embedder::{find, registry};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rgb(pub u8, pub u8, pub u8);
 
-/// What all methods share, such as a target.
+/// Color of what all methods share, such as a target.
 pub const REFERENCE: Rgb = Rgb(31, 35, 40);
 
 /// A family of colors: an embedder, a position encoding, or neither.
@@ -22,7 +23,7 @@ pub const REFERENCE: Rgb = Rgb(31, 35, 40);
 pub enum Family {
     /// An embedder, by the name of its kind.
     Embedder(&'static str),
-    /// Learned tables.
+    /// Embedding tables.
     Table,
     /// A network on coordinates.
     Network,
@@ -45,24 +46,25 @@ fn base(family: Family) -> [f64; 3] {
     }
 }
 
-/// The color in the registry, or one by the kind's place among those without.
+/// The kind's color in the registry; for kinds without one, a color by their place among such kinds.
 fn of_kind(name: &str) -> [f64; 3] {
     let without = registry().iter().filter(|k| k.color.is_none());
     let place = || without.take_while(|k| k.name != name).count();
     find(name).and_then(|kind| kind.color).unwrap_or_else(|| added(place()))
 }
 
-/// Steps of the golden angle, in dark and in light: far from each other, however many there are.
+/// Colors at steps of the golden angle, dark and light in turn, so that consecutive colors are easy to distinguish.
 fn added(place: usize) -> [f64; 3] {
     let light = if place.is_multiple_of(2) { 0.38 } else { 0.84 };
-    [light, 0.120, 320.0 + 137.508 * (place % 8) as f64]
+    [light, 0.120, 320.0 + 137.508 * place as f64]
 }
 
-/// Beginnings of the names of methods without an embedder, in lower case.
+/// Prefixes of the names of methods without an embedder, in lower case.
 const NAMES: [(&str, Family); 3] =
     [("embed-", Table), ("mlp", Network), ("transformer md-sine", SummedSine)];
 
-/// The family of an embedder kind or, where an experiment names no embedder, of the longest beginning of a method's name.
+/// The family of an embedder kind; if the experiment names no embedder, that of the longest matching prefix of the
+/// method's name.
 pub fn family(embedder_kind: Option<&str>, method: &str) -> Family {
     if let Some(kind) = embedder_kind.and_then(find) {
         return Embedder(kind.name);
@@ -95,13 +97,13 @@ fn shade_of([own, chroma, hue]: [f64; 3], index: usize, count: usize) -> Rgb {
     }
     let share = index.min(count - 1) as f64 / (count - 1) as f64;
     let (light, dark) = if chroma == 0.0 { (0.70, 0.20) } else { (0.79, 0.34) };
-    // Few shades stay near the middle: two of them need not be nearly white and nearly black.
+    // A few shades stay near the middle, since two shades need not be nearly white and nearly black.
     let reach = [0.0, 0.0, 0.55, 0.75, 0.9].get(count).copied().unwrap_or(1.0);
     let middle = 0.5 * (light + dark);
     oklch(middle + (dark - light) * (share - 0.5) * reach, chroma, hue)
 }
 
-/// Color number `index` of `count` in a sweep: viridis without its palest third.
+/// Color number `index` of `count` in a sweep: viridis without its palest fifth.
 pub fn sequence(index: usize, count: usize) -> Rgb {
     viridis(0.78 * index.min(count.max(1) - 1) as f64 / (count.max(2) - 1) as f64)
 }
@@ -122,7 +124,7 @@ pub fn named(color: Color) -> Rgb {
     oklch(lightness, chroma, hue)
 }
 
-/// Named color number `index`, from the first again after the last.
+/// Named color number `index`; starts over after the last color.
 pub fn categorical(index: usize) -> Rgb {
     named(Color::ALL[index % Color::ALL.len()])
 }
@@ -133,7 +135,7 @@ pub fn legible(color: Rgb) -> Rgb {
     if lightness <= 0.54 { color } else { oklch(0.54, chroma, hue) }
 }
 
-/// The counterpart of a color on dark ground: hues are kept, and what is faint on white is faint on black.
+/// The counterpart of a color for dark backgrounds. It keeps the hue, and faint colors stay faint.
 pub fn dark(color: Rgb) -> Rgb {
     let (lightness, chroma, hue) = to_oklch(color);
     if chroma < 0.03 {
@@ -174,7 +176,7 @@ fn oklch(lightness: f64, chroma: f64, hue: f64) -> Rgb {
     }
 }
 
-/// Björn Ottosson's OKLab, to linear sRGB.
+/// Converts Björn Ottosson's OKLab to linear sRGB.
 fn oklab_to_linear(lightness: f64, a: f64, b: f64) -> [f64; 3] {
     let l = (lightness + 0.396_337_777_4 * a + 0.215_803_757_3 * b).powi(3);
     let m = (lightness - 0.105_561_345_8 * a - 0.063_854_172_8 * b).powi(3);
@@ -192,8 +194,8 @@ fn gamma(linear: f64) -> u8 {
     (255.0 * v).round() as u8
 }
 
-/// Sixteen evenly spaced colors of matplotlib's viridis, which is even to the eye and survives
-/// gray-scale printing and the common kinds of color blindness.
+/// Sixteen evenly spaced colors of matplotlib's viridis, which is perceptually uniform and stays readable in gray-scale
+/// print and with the common kinds of color blindness.
 const VIRIDIS: [Rgb; 16] = [
     Rgb(68, 1, 84),
     Rgb(72, 26, 108),
@@ -213,7 +215,7 @@ const VIRIDIS: [Rgb; 16] = [
     Rgb(253, 231, 37),
 ];
 
-/// The color of a share of the way from the lowest to the highest value; `0` and `1` outside.
+/// The color of a value between 0 (lowest) and 1 (highest). Values outside are clamped, and NaN counts as 0.
 pub fn viridis(share: f64) -> Rgb {
     let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
     let place = share * 15.0;
@@ -252,6 +254,16 @@ mod tests {
         }
     }
 
+    /// Catches two kinds without a color of their own that get the same one.
+    #[test]
+    fn added_colors_differ() {
+        let all: Vec<Rgb> = (0..24).map(|place| shade_of(added(place), 0, 1)).collect();
+        for (place, color) in all.iter().enumerate() {
+            let nearest = all[..place].iter().map(|other| distance(*color, *other));
+            assert!(nearest.fold(f64::INFINITY, f64::min) > 10.0, "{place}: {color:?}");
+        }
+    }
+
     #[test]
     fn shades_darken() {
         for (name, color) in all() {
@@ -270,16 +282,16 @@ mod tests {
         assert_eq!(family(Some("random"), "anything"), Embedder("random"));
         assert_eq!(family(Some("formula"), "Gau (formula)"), Embedder("formula"));
         assert_eq!(family(None, "separable"), Neutral);
-        // A kind is itself, whatever it begins with.
+        // Embedder kinds are not matched by prefix: `sinc` is not `sine`.
         assert_eq!(family(Some("sinc"), "separable"), Neutral);
         for kind in registry() {
             assert_ne!(family(Some(kind.name), ""), Neutral, "{}", kind.name);
         }
     }
 
-    /// Catches an inverse that is none: the color of a curve in one theme would be another in the other.
+    /// Catches a conversion to OKLCH that does not invert [`oklch`]: the color of a curve would differ between themes.
     #[test]
-    fn colors_are_read_back() {
+    fn oklch_conversion_round_trips() {
         for color in Color::ALL {
             let own = named(color);
             let (lightness, chroma, hue) = to_oklch(own);
@@ -287,7 +299,7 @@ mod tests {
         }
     }
 
-    /// Catches ink that vanishes on dark ground, and two curves that become one there.
+    /// Catches text that vanishes on a dark background, and two colors that look the same there.
     #[test]
     fn dark_colors_are_legible_and_differ() {
         let lightness = |c: Rgb| to_oklch(c).0;

@@ -1,5 +1,5 @@
-//! What runs would cost, as the runner estimates it: numbers that depend on definitions and records alone, so that a page
-//! made of them is the same bytes on any machine.
+//! Cost estimates of the runner. They depend only on definitions and records, so a page of costs has the same bytes on
+//! any machine.
 
 use posenc_experiments::Profile;
 
@@ -8,11 +8,11 @@ use posenc_experiments::Profile;
 pub struct Costs {
     /// The profile.
     pub profile: Profile,
-    /// Cores of a machine or node.
+    /// Cores per machine or node.
     pub cores: usize,
     /// Nodes of the cluster.
     pub nodes: usize,
-    /// Assumed operations per second of a GPU, sustained.
+    /// Assumed sustained rate of a GPU, in floating-point operations per second.
     pub gpu_rate: f64,
     /// The items, in the order of the catalog.
     pub items: Vec<ItemCosts>,
@@ -27,38 +27,38 @@ pub struct ItemCosts {
     pub item: String,
     /// Its name, such as `Figure 3`.
     pub name: String,
-    /// Units.
+    /// Number of units.
     pub units: usize,
     /// Seconds on one core.
     pub seconds: f64,
-    /// Of these, seconds that a GPU would take over.
+    /// Part of `seconds` that a GPU would take over.
     pub on_device: f64,
     /// Floating-point operations of training.
     pub operations: f64,
-    /// Of these, those that a GPU would take over.
+    /// Part of `operations` that a GPU would take over.
     pub device_operations: f64,
-    /// Seconds on one core of the longest job, which no second node shortens.
+    /// Seconds on one core of the longest job, which more nodes do not shorten.
     pub longest: f64,
-    /// Seconds on one core of the longest job that a GPU would not take over.
+    /// Seconds on one core of the longest job that stays on the CPU.
     pub longest_on_cpu: f64,
-    /// The record next to its estimate; `None` without a record, or where it cannot be told what was run.
+    /// Recorded and estimated times; `None` without a record, or if the record does not list its units.
     pub check: Option<Check>,
-    /// Mean rate of training on record, in operations per second, where units record one.
+    /// Mean recorded training rate in floating-point operations per second; `None` if no unit records one.
     pub rate: Option<f64>,
     /// Groups that do not run at the profile, and why.
     pub refused: Vec<(String, String)>,
-    /// Groups that run only where a set of files is, and which.
+    /// Groups that run only if a set of files is available, and the name of the set.
     pub needs: Vec<(String, String)>,
 }
 
-/// Measured against estimated.
+/// Recorded and estimated times of the same units.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Check {
-    /// Units.
+    /// Number of units.
     pub units: usize,
-    /// Sum of their seconds on record.
+    /// Sum of the recorded times, in seconds.
     pub measured: f64,
-    /// The same, estimated.
+    /// Sum of the estimated times, in seconds.
     pub estimated: f64,
 }
 
@@ -72,7 +72,7 @@ impl Check {
 /// Sums over items.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Sums {
-    /// Units.
+    /// Number of units.
     pub units: usize,
     /// Floating-point operations.
     pub operations: f64,
@@ -85,7 +85,7 @@ pub struct Sums {
 }
 
 impl Costs {
-    /// Sums over some of the items. On a cluster nothing is shorter than the longest job.
+    /// Sums over `items`. No time is below that of the longest job.
     pub fn sums<'a>(&self, items: impl IntoIterator<Item = &'a ItemCosts>) -> Sums {
         let (mut sums, mut longest, mut seconds) = (Sums::default(), 0.0f64, 0.0);
         let (mut on_cpu, mut longest_on_cpu, mut on_device) = (0.0, 0.0f64, 0.0);
@@ -98,7 +98,7 @@ impl Costs {
             on_device += item.device_operations / self.gpu_rate;
             longest = longest.max(item.longest);
         }
-        // What stays on the CPU runs next to what the GPU does; the longer of the two is waited for.
+        // The CPU and the GPU work at the same time, so the longer part determines the time.
         sums.with_gpu = (on_cpu / self.cores as f64).max(longest_on_cpu).max(on_device);
         let over = |cores: usize| (seconds / cores as f64).max(longest);
         sums.machine = over(self.cores);
@@ -124,10 +124,10 @@ mod tests {
         }
     }
 
-    /// Catches a cluster that is faster than its longest job, cores that are counted twice, and work that a GPU cannot
-    /// take over and that costs nothing next to one.
+    /// Catches a cluster time below that of the longest job, cores that are counted twice, and CPU work that costs
+    /// nothing on a machine with a GPU.
     #[test]
-    fn nothing_is_shorter_than_the_longest_job() {
+    fn no_time_is_below_that_of_the_longest_job() {
         let items = vec![item(100.0, 60.0, 1e12), item(300.0, 10.0, 0.0)];
         let costs = Costs { profile: Profile::Paper, cores: 2, nodes: 4, gpu_rate: 1e11, items };
         let sums = costs.sums(&costs.items);

@@ -1,10 +1,11 @@
-//! Records and published values in, Markdown and SVG out.
+//! Renders records and published values as a report in Markdown and SVG.
 //!
-//! [`render`] reads a catalog and records, and nothing else: it runs no experiment, asks no clock,
-//! and gives the same bytes for the same inputs. A report is a summary (`README.md`), an index per paper with a page per
-//! item (`trading.md`, `trading/table1.md`), lists of claims and errata, a gallery of embedders, a page of costs, a drawing
-//! per plot, shown screen and run under `figures/`, and the recorded pictures under `pictures/`, unless it lies next to the
-//! record that has them.
+//! [`render`] depends only on its inputs. It runs no experiment and reads no clock, so equal inputs
+//! yield equal bytes.
+//!
+//! A report has a summary (`README.md`), an index per paper and a page per item (`trading.md`, `trading/table1.md`),
+//! lists of claims and errata, a gallery of embedders and a page of costs. `figures/` contains a drawing per plot,
+//! screen and run. `pictures/` contains the recorded pictures, unless the report lies next to the record that has them.
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 #![warn(missing_docs)]
@@ -37,33 +38,33 @@ pub use pages::choice::advice;
 pub use pages::entries::Entry;
 pub use records::{Record, Records, shown_rows};
 
-/// What a report is made from.
+/// Inputs of [`render`].
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
     /// Papers, experiments and published values.
     pub catalog: &'a Catalog,
-    /// The run that the repository stands for.
+    /// The committed reference run.
     pub reference: &'a Records,
-    /// A run of this machine to show next to it.
+    /// A run of this machine to show next to the reference.
     pub local: Option<&'a Records>,
-    /// Path or address of the repository's root as seen from the report's directory, such as
-    /// `..`; empty where the report lies outside a repository, which leaves links out.
+    /// Path or URL of the repository root, relative to the report's directory, such as `..`. Empty for a report outside
+    /// a repository; it then has no links to repository files.
     pub repository: &'a str,
-    /// Path of the reference's records as seen from the report's directory, such as `record`: its
-    /// pictures are shown from there. Without it the report gets copies.
+    /// Path of the reference's records, relative to the report's directory, such as `record`. Pages show the pictures
+    /// from there. With `None`, the report gets copies of the pictures.
     pub record: Option<&'a str>,
-    /// What runs would cost: a page of its own.
+    /// Estimated costs of runs. They get a page of their own.
     pub costs: Option<&'a costs::Costs>,
 }
 
 impl Inputs<'_> {
-    /// A link to a file of the repository under another name; `None` without a repository.
+    /// A link with the text `name` to a file of the repository; `None` without a repository.
     fn named_link(&self, name: &str, path: &str) -> Option<String> {
         let root = Some(self.repository.trim_end_matches('/')).filter(|root| !root.is_empty())?;
         Some(format!("[{name}]({root}/{})", markdown::destination(path)))
     }
 
-    /// A link to a file of the repository; its bare name without a repository.
+    /// A link to a file of the repository; without a repository, only its path.
     fn link(&self, path: &str) -> String {
         let name = markdown::code(path);
         self.named_link(&name, path).unwrap_or(name)
@@ -74,7 +75,8 @@ impl Inputs<'_> {
 ///
 /// # Errors
 ///
-/// A picture that cannot be drawn, by plot and experiment; numbers alone never cause one.
+/// A picture that cannot be drawn; the error names the plot and the experiment. Non-finite numbers alone never cause
+/// one.
 pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     let views = view::Views::new(inputs)?;
     let mut pages = Pages::default();
@@ -167,7 +169,7 @@ pub fn with_speed(page: &str, benchmarks: &Benchmarks) -> Option<String> {
     with_block(page, "speed", &pages::speed::overview(benchmarks))
 }
 
-/// Files next to the reference's pictures that no index lists, below the report's directory.
+/// Files next to the reference's pictures that no index lists, as paths below the report's directory.
 fn unlisted(inputs: &Inputs<'_>) -> Vec<PathBuf> {
     let Some(record) = inputs.record else { return Vec::new() };
     let mut files = Vec::new();

@@ -75,9 +75,9 @@ impl Grid {
     }
 }
 
-/// An author's Markdown as one line of text: raw HTML is text, and nothing stays open at its end.
+/// An author's Markdown as one line. Raw HTML is escaped, and no code or formula stays open at its end.
 ///
-/// Texts of experiments are as little trusted as records: neither closes, hides or forges what is around it.
+/// Texts of experiments are not trusted: they must not close, hide or forge the text around them.
 pub fn inline(text: &str) -> String {
     escaped(&one_line(text), "")
 }
@@ -94,7 +94,7 @@ pub fn cell(text: &str) -> String {
 
 /// Escapes the bars that would end a table's cell.
 fn piped(text: &str) -> String {
-    // There `\|` is a bar; the double bar of formulas has a name, too.
+    // Within a cell, `\|` is a single bar, so the double bar of formulas is written as `\Vert`.
     let named: String = pieces(text)
         .map(|piece| match piece.math {
             Some(_) => piece.raw.replace("\\|", "\\Vert "),
@@ -113,8 +113,8 @@ fn piped(text: &str) -> String {
     out
 }
 
-/// An author's Markdown as blocks of its own: paragraphs, lists, tables and fenced code. Raw HTML is text, headings
-/// and definitions of links are paragraphs, and no code stays open at its end.
+/// An author's Markdown as blocks of its own: paragraphs, lists, tables and fenced code. Raw HTML is escaped, headings
+/// and definitions of links become paragraphs, and fenced code without an end is closed.
 pub fn block(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut paragraph = String::new();
@@ -138,7 +138,7 @@ pub fn block(text: &str) -> String {
                 out.push_str(line);
                 out.push('\n');
             }
-            // Behind the backticks of a fence there are no others.
+            // The line that opens a fence of backticks contains no other backticks.
             (None, Some(mark)) if mark.starts_with('~') || !content[ticks..].contains('`') => {
                 out.push_str(&escaped(&std::mem::take(&mut paragraph), ""));
                 fence = Some(mark.to_owned());
@@ -158,23 +158,23 @@ pub fn block(text: &str) -> String {
     if let Some(open) = fence {
         out.push_str(&open);
     }
-    // Behind words on its line, a fence would be none, and its end would begin one.
+    // After other text on its line, the opening fence would be text, and the closing one would open a block.
     let begins_with_fence = out.starts_with("```") || out.starts_with("~~~");
     let before = if begins_with_fence { "\n\n" } else { "" };
     let out = out.trim_end();
-    // Nor would words behind a fence's end, a list or a table be words of their own.
+    // Text right after a fence, a list or a table would become part of it.
     let last = out.rsplit('\n').next().unwrap_or(out).trim_start();
     let ends_block = begins_block(last) || last.starts_with("```") || last.starts_with("~~~");
     let after = if ends_block && !out.is_empty() { "\n\n" } else { "" };
     format!("{before}{out}{after}")
 }
 
-/// The same, as an item of a list: its lines are below the item's mark.
+/// Like [`block`], but indented as the content of a list item.
 pub fn item(text: &str) -> String {
     block(text).trim_end().replace('\n', "\n  ")
 }
 
-/// Whether a line ends the paragraph before it, so that no code or formula reaches across.
+/// Whether a line ends the paragraph before it. Code and formulas do not extend beyond such a line.
 fn begins_block(content: &str) -> bool {
     let digits = content.trim_start_matches(|c: char| c.is_ascii_digit());
     let (number, rest) = content.split_at(content.len() - digits.len());
@@ -186,7 +186,7 @@ fn begins_block(content: &str) -> bool {
     content.is_empty() || is_item || content.starts_with(['>', '#', '|'])
 }
 
-/// A line that would be a heading as one that is none.
+/// Escapes the mark of a line that would be a heading.
 fn without_heading(line: &str) -> String {
     let is_mark = |c: char| matches!(c, '>' | '-' | '*' | '+' | ' ' | '\t');
     let content = line
@@ -202,8 +202,8 @@ fn without_heading(line: &str) -> String {
     line.to_owned()
 }
 
-/// Escapes what could become HTML, define a link or a footnote, or open code or a formula without an end, and the
-/// characters in `more`.
+/// Escapes text that could become HTML, define a link or a footnote, or open code or a formula without an end. Also
+/// escapes the characters in `more`.
 fn escaped(text: &str, more: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for piece in pieces(text) {
@@ -239,20 +239,20 @@ fn escaped(text: &str, more: &str) -> String {
     out
 }
 
-/// A text without line breaks, control characters, and the characters that reorder a line.
+/// A text on one line, without control characters and characters that change the writing direction.
 fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().filter(|c| !is_hidden(*c)).collect()
 }
 
-/// Characters that are not allowed in XML, and those that change the direction of writing, so that a text looks other
-/// than it is.
+/// Whether a character is not allowed in XML, or changes the writing direction so that a text looks different from its
+/// content.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
 }
 
-/// Text from data, for any place within a line: nothing in it is markup.
+/// Escapes text from data for any place within a line, so that nothing in it is markup.
 pub fn plain(text: &str) -> String {
     let one_line = one_line(text);
     let mut out = String::with_capacity(one_line.len());
@@ -271,7 +271,7 @@ pub fn plain(text: &str) -> String {
     out
 }
 
-/// Text from data as a paragraph: it begins neither a list nor a heading.
+/// Like [`plain`], for the start of a paragraph: the text begins neither a list nor a heading.
 pub fn paragraph(text: &str) -> String {
     let plain = plain(text);
     let digits = plain.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -299,13 +299,13 @@ pub fn attribute(text: &str) -> String {
     out
 }
 
-/// Text from data in a monospaced face.
+/// Text from data as inline code.
 pub fn code(text: &str) -> String {
     let one_line = one_line(text);
     if one_line.is_empty() {
         return String::new();
     }
-    // Tables split `\\|` differently from renderer to renderer, and code has no escapes.
+    // Renderers split tables at `\\|` differently, and code spans have no escapes.
     if one_line.contains("\\|") {
         let attribute = attribute(&one_line).replace('*', "&#42;").replace('_', "&#95;");
         return format!("<code>{}</code>", attribute.replace('[', "&#91;").replace('~', "&#126;"));
@@ -332,17 +332,17 @@ pub fn destination(path: &str) -> String {
     out
 }
 
-/// A part that is folded until a reader opens it.
+/// A collapsed part of a page.
 pub fn details(summary: &str, body: &str) -> String {
     format!("<details>\n<summary>{summary}</summary>\n\n{}\n\n</details>\n\n", body.trim())
 }
 
-/// A place that links can name.
+/// An anchor for links.
 pub fn anchor(id: &str) -> String {
     format!("<a id=\"{}\"></a>", slug(id))
 }
 
-/// An id in the form for links: lower case letters, digits and hyphens.
+/// An id in the form used in links: lower case letters, digits and hyphens.
 pub fn slug(id: &str) -> String {
     id.chars()
         .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
@@ -354,8 +354,8 @@ pub fn bare(text: &str) -> String {
     one_line(text).chars().filter(|c| !matches!(c, '*' | '`' | '$' | '[' | ']' | '\\')).collect()
 }
 
-/// Wraps inline math that Markdown would damage as `` $`…`$ ``, which GitHub leaves alone: in
-/// plain `$…$` it unescapes `\,` and `\{`, and takes some `_` and `*` for emphasis. Code stays.
+/// Wraps inline math that Markdown would damage as `` $`…`$ ``, which GitHub does not change. In plain `$…$`, GitHub
+/// unescapes `\,` and `\{` and treats some `_` and `*` as emphasis. Code is not changed.
 pub fn protect_math(page: &str) -> String {
     let mut out = String::with_capacity(page.len() + 64);
     for piece in pieces(page) {
@@ -376,7 +376,7 @@ fn is_fragile(math: &str) -> bool {
     let mut before = ' ';
     for c in math.chars() {
         let escape = before == '\\' && c.is_ascii_punctuation();
-        // Inside a word an underscore is only that.
+        // An underscore inside a word is not markup.
         let emphasis = c == '*' || (c == '_' && !before.is_alphanumeric());
         if escape || emphasis || matches!(c, '|' | '<' | '>' | '~' | '\n') {
             return true;
@@ -395,16 +395,16 @@ mod tests {
     fn pipes_stay_inside_their_cell() {
         assert_eq!(cell("$|x|$\nand"), "$\\|x\\|$ and");
         assert_eq!(cell("a \\| b"), "a \\| b");
-        // A norm would become a bar: the table takes its backslash.
+        // The table removes the backslash of `\|`, so a norm would become an absolute value.
         assert_eq!(cell("$\\|x\\| = |y|$"), "$\\Vert x\\Vert  = \\|y\\|$");
         assert_eq!(plain("a|b <c> *d*"), "a\\|b &lt;c&gt; \\*d\\*");
         assert_eq!(code("a|b"), "`a\\|b`");
         assert_eq!(attribute("a|\"b\" `$`\n<i>"), "a&#124;&#34;b&#34; &#96;&#36;&#96; &#60;i&#62;");
     }
 
-    /// Catches text that ends its code, opens something that stays open, or becomes HTML.
+    /// Catches text that closes its code span, leaves markup open, or becomes HTML.
     #[test]
-    fn texts_end_where_they_end() {
+    fn no_markup_stays_open() {
         assert_eq!(code("a `` b` c"), "``` a `` b` c ```");
         assert_eq!(code("`"), "`` ` ``");
         assert_eq!(code("a\\|`b*"), "<code>a&#92;&#124;&#96;b&#42;</code>");

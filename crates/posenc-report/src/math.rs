@@ -1,4 +1,5 @@
-//! Where a Markdown page has formulas and code: `$…$`, `` $`…`$ `` and `$$…$$` as GitHub reads them, and code in backticks.
+//! Finds formulas and code in a Markdown page: `$…$`, `` $`…`$ `` and `$$…$$` as GitHub reads them, and code in
+//! backticks.
 //!
 //! Pages contain text from records and experiments. Every search therefore continues where the previous one ended, so
 //! that a page takes linear time whatever it contains.

@@ -1,4 +1,4 @@
-//! Numbers as text, with fixed digits, and the mean that tables and plots need.
+//! Formats numbers as text, and computes means for tables and plots.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,11 @@ pub fn distinct<T: Ord + Copy>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     items.into_iter().filter(|item| known.insert(*item)).collect()
 }
 
-/// Stands for a missing number.
+/// Shown in place of a missing number.
 pub const MISSING: &str = "–";
 
-/// `digits` after the point; from 10,000 on in groups of three.
+/// Formats a number with `digits` decimals, and with thousands separators from 10,000 on. Nonzero numbers that would
+/// round to zero, and numbers from 10¹⁵ on, get significant digits instead.
 pub fn fixed(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return not_finite(value);
@@ -28,7 +29,7 @@ pub fn fixed(value: f64, digits: usize) -> String {
     if value.abs() >= 1e4 { grouped(&text) } else { text }
 }
 
-/// As [`fixed`], with its sign even where it is positive, and zero where nothing is left of it.
+/// Like [`fixed`], but with a sign for positive numbers, too. Numbers that round to zero are shown as zero.
 pub fn signed(value: f64, digits: usize) -> String {
     let zero = value.is_finite() && value.abs() < 0.5 * 0.1f64.powi(digits as i32);
     match fixed(if zero { 0.0 } else { value }, digits) {
@@ -37,18 +38,18 @@ pub fn signed(value: f64, digits: usize) -> String {
     }
 }
 
-/// Digits after the point in the shortest form of a number: as many as were written down.
+/// Number of decimals in the shortest form of a number, as it was written down.
 pub fn written_digits(value: f64) -> usize {
     let text = format!("{value}");
     text.split_once('.').map_or(0, |(_, digits)| digits.len())
 }
 
-/// The number with this many significant digits.
+/// Rounds to this many significant digits.
 pub fn rounded(value: f64, digits: usize) -> f64 {
     format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value)
 }
 
-/// At most `digits` significant digits, without trailing zeros; powers of ten where shorter.
+/// At most `digits` significant digits, without trailing zeros; with a power of ten below 10⁻⁴ and from 10¹⁵ on.
 pub fn significant(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return not_finite(value);
@@ -98,7 +99,7 @@ fn grouped(text: &str) -> String {
     out + &number[whole..]
 }
 
-/// An integer in raised digits.
+/// An integer in superscript digits.
 pub fn superscript(value: i32) -> String {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let raised = |c: char| c.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize]);
@@ -111,7 +112,7 @@ pub fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{s}")
 }
 
-/// Seconds in the unit that a reader would choose.
+/// Formats seconds in ms, s, min or h.
 pub fn duration(seconds: f64) -> String {
     match seconds {
         s if !s.is_finite() || s < 0.0 => MISSING.into(),
@@ -152,7 +153,7 @@ mod tests {
         assert_eq!(fixed(-0.001, 2), "-0.001");
     }
 
-    /// Catches differences whose sign is lost, and noise that is shown as one.
+    /// Catches differences without their sign, and rounding noise with a negative sign.
     #[test]
     fn differences_have_signs() {
         assert_eq!(signed(0.071, 2), "+0.07");

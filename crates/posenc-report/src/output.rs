@@ -12,21 +12,22 @@ use crate::markdown;
 use crate::pages::MARKER;
 use crate::pages::entries::Entry;
 
-/// All files of a report, by path below its directory.
+/// A rendered report.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
-    /// Verdicts of the last run that the pages show, by paper and item: what a program compares with those before its run.
+    /// Verdicts by paper and item: those of this machine's run if the report shows one, else those of the reference. A
+    /// program compares them with the verdicts before its run.
     pub verdicts: BTreeMap<(String, String), Vec<Classified>>,
-    /// Their bytes.
+    /// Contents of all files, by path below the report's directory.
     pub files: BTreeMap<PathBuf, Vec<u8>>,
     /// The Markdown pages in reading order, without those that a caller adds to `files`.
     pub pages: Vec<Page>,
-    /// What a search over the pages finds.
+    /// Search entries of the pages.
     pub entries: Vec<Entry>,
     /// The answer and the first decided findings, as Markdown with links relative to the report; `None` without findings.
     pub digest: Option<String>,
-    /// PNG files next to the reference's pictures that its index does not list: they belong to no
-    /// report.
+    /// PNG files next to the reference's pictures that its index does not list. [`Report::check`] reports them and
+    /// [`Report::write`] removes them.
     pub unlisted: Vec<PathBuf>,
 }
 
@@ -56,7 +57,7 @@ pub enum PageKind {
     Part,
 }
 
-/// A file that differs from what the records give.
+/// A file that is changed, missing, or no longer part of the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stale {
     /// Path below the report's directory.
@@ -72,7 +73,7 @@ impl std::fmt::Display for Stale {
 }
 
 impl Report {
-    /// Adds a notice below the title of the first page, such as that a run is not finished.
+    /// Adds a notice below the title of the first page, for example that a run is not finished.
     pub fn with_notice(mut self, notice: &str) -> Self {
         if let Some(page) = self.files.get_mut(Path::new("README.md")) {
             let text = String::from_utf8_lossy(page).into_owned();
@@ -89,7 +90,7 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// A file that cannot be written or removed, by name.
+    /// A file that cannot be written or removed; the error names it.
     pub fn write(&self, directory: &Path) -> Result<()> {
         posenc_files::protect(directory);
         for (path, bytes) in &self.files {
@@ -101,7 +102,7 @@ impl Report {
             let file = directory.join(&path);
             posenc_files::remove(&file)
                 .with_context(|| format!("{} cannot be removed", file.display()))?;
-            // A folder that this leaves empty goes too; one that is not empty stays.
+            // Remove the folder as well if it is empty now.
             if let Some(folder) = file.parent().filter(|f| *f != directory) {
                 posenc_files::remove_empty_folder(folder);
             }
@@ -131,7 +132,8 @@ impl Report {
         Ok(stale)
     }
 
-    /// Generated files that the report does not have: pages with our first line, and pictures.
+    /// Generated files in `directory` that the report does not have: pages that begin with [`MARKER`], plots and
+    /// pictures.
     fn surplus(&self, directory: &Path) -> Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         let of = |folder: &Path, ending: &str| -> Result<Vec<PathBuf>> {
@@ -161,14 +163,14 @@ impl Report {
     }
 }
 
-/// Whether a file begins as our pages do.
+/// Whether a file begins with [`MARKER`].
 fn is_page(file: &Path) -> bool {
     let mut start = vec![0; MARKER.len()];
     let read = posenc_files::open(file).and_then(|mut file| file.read_exact(&mut start));
     read.is_ok() && start == MARKER.as_bytes()
 }
 
-/// What a folder holds of a kind; nothing if it is missing.
+/// Entries of one kind in a folder; none if the folder is missing.
 fn list(directory: &Path, kind: Kind) -> Result<Vec<PathBuf>> {
     if !is_there(directory) {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Records of a run, and what the report shows of them.
+//! Records of a run, and the part of them that the report shows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -20,11 +20,11 @@ use crate::markdown::{code, plain};
 pub struct Record {
     /// Its numbers.
     pub table: Table,
-    /// Where they come from.
+    /// Provenance of the numbers.
     pub provenance: Provenance,
     /// Its pictures.
     pub pictures: Gallery,
-    /// What its methods said of screens.
+    /// Captions that its methods generated for screens.
     pub captions: CaptionRecord,
     /// Units that failed; none in the reference.
     pub failures: Vec<Failure>,
@@ -35,18 +35,19 @@ pub struct Record {
 pub struct Records {
     /// The records.
     pub items: BTreeMap<(String, String), Record>,
-    /// Speed next to other frameworks.
+    /// Benchmarks against other frameworks.
     pub benchmarks: Benchmarks,
 }
 
 impl Records {
-    /// Reads `<directory>/<paper>/<item>.csv`, `<item>.provenance.json` and the pictures and captions in
-    /// `<item>/` of every experiment, `<item>.failed.json` where units failed, and `benchmarks.json`; items without a file are
-    /// not run yet.
+    /// Reads the records of every experiment from `<directory>/<paper>/`: `<item>.csv`, `<item>.provenance.json`, the
+    /// pictures and captions in `<item>/`, and `<item>.failed.json` if units failed. Also reads
+    /// `<directory>/benchmarks.json`. Items without a CSV file have not been run.
     ///
     /// # Errors
     ///
-    /// A damaged file, by name, line and column; a table that does not match its provenance; a picture that is missing or damaged, captions that are.
+    /// A damaged file, with its name, line and column; a table that does not match its provenance; a picture that is
+    /// missing or damaged; damaged captions.
     pub fn read(directory: &Path, catalog: &Catalog) -> Result<Self, FileError> {
         let benchmarks = Benchmarks::read(directory)?;
         let mut records = Records { benchmarks, ..Records::default() };
@@ -85,9 +86,9 @@ impl Records {
 /// Which of the two runs a number is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The run that the repository stands for.
+    /// The committed reference run.
     Reference,
-    /// The run of the reader's machine.
+    /// The run of this machine.
     Local,
 }
 
@@ -99,7 +100,7 @@ impl Side {
         }
     }
 
-    /// What the names of its files end with, before their extension.
+    /// Suffix of its file names, before the extension.
     pub fn ending(self) -> &'static str {
         match self {
             Side::Reference => "",
@@ -108,7 +109,7 @@ impl Side {
     }
 }
 
-/// What is shown of an item's record: the largest profile of every method.
+/// The part of an item's record that is shown: the largest profile of every method.
 #[derive(Debug, Clone)]
 pub struct Run {
     pub side: Side,
@@ -117,18 +118,18 @@ pub struct Run {
     pub provenance: Provenance,
     /// Its pictures.
     pub pictures: Gallery,
-    /// What its methods said of screens.
+    /// Captions that its methods generated for screens.
     pub captions: CaptionRecord,
-    /// Rows by group, method and, unless those of all are meant, signal: a record has up to millions of rows, and a page up to
-    /// as many cells.
+    /// Rows by group, method and signal (`None` for all signals). Lookups use this index because a record can have
+    /// millions of rows, and a page as many cells.
     index: HashMap<(String, String, Option<String>), Places>,
 }
 
-/// Places of rows.
+/// Indices of rows.
 #[derive(Debug, Clone, Default)]
 struct Places {
     in_order: Vec<usize>,
-    /// Those that have an abscissa, by it.
+    /// Rows that have an abscissa, sorted by it.
     by_x: Vec<(f64, usize)>,
 }
 
@@ -161,7 +162,7 @@ impl Run {
         })
     }
 
-    /// A label for rows whose commit does not identify what made them; names their methods unless these are all.
+    /// A label for rows recorded with uncommitted changes. It names their methods unless all rows share the commit.
     pub fn changes(&self) -> Option<String> {
         let dirty = |commit: &&str| !commit.is_empty() && !is_clean(commit);
         let commits = self.commits(dirty);
@@ -170,7 +171,7 @@ impl Run {
         })
     }
 
-    /// The commits of the rows shown that `is_wanted` selects, each with its methods unless it is that of all rows.
+    /// The commits of the shown rows that `is_wanted` selects, each with its methods unless all rows share one commit.
     pub fn commits(&self, is_wanted: impl Fn(&&str) -> bool) -> Vec<String> {
         let all = self.provenance.methods_by_commit(&self.table.rows);
         let size = |group: &str| -> usize {
@@ -194,7 +195,8 @@ impl Run {
         all.iter().filter(|(commit, _)| is_wanted(commit)).map(line).collect()
     }
 
-    /// Rows of a method, or of one of its signals. With an abscissa, those about there: at least those within 10⁻⁹ of it.
+    /// Rows of a method, or of one of its signals. With `x`, only rows near this abscissa: all within a relative
+    /// distance of 10⁻⁹, and possibly some slightly beyond.
     pub fn rows(
         &self,
         group: &str,
@@ -224,8 +226,8 @@ impl Run {
 /// Share of the paper's epochs or steps below which a model counts as untrained.
 const UNTRAINED: f64 = 0.02;
 
-/// Why a value is not shown next to a published one: its model had a few of many epochs, so the two have nothing in common.
-/// Sizes do not depend on training.
+/// The reason why a value is not shown next to a published one: its model was trained for too small a share of the
+/// paper's epochs or steps. `None` for sizes, which do not depend on training.
 pub fn untrained<'a>(group: &'a Group, row: &Row) -> Option<&'a str> {
     let variant = group.variants.iter().position(|v| v.id == row.method)?;
     let length = |profile: Profile| {
@@ -239,8 +241,8 @@ pub fn untrained<'a>(group: &'a Group, row: &Row) -> Option<&'a str> {
     group.reduced(row.profile).filter(|_| !is_size && share < UNTRAINED)
 }
 
-/// What is shown and judged of a record: rows of the largest profile of each group and method and, among equals, of the
-/// group's own data if there are any.
+/// The rows that are shown and judged: those of the largest profile of each group and method. At equal profiles, rows
+/// on the group's own data take precedence.
 pub fn shown_rows(experiment: &Experiment, rows: &[Row]) -> Vec<Row> {
     let mut best: BTreeMap<(&str, &str), (Profile, bool)> = BTreeMap::new();
     let rank = |row: &Row| {
@@ -257,7 +259,7 @@ pub fn shown_rows(experiment: &Experiment, rows: &[Row]) -> Vec<Row> {
         .collect()
 }
 
-/// Under which conditions numbers were measured.
+/// Conditions under which numbers were measured.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conditions {
     /// Profiles, smallest first.
@@ -265,13 +267,13 @@ pub struct Conditions {
     /// Labels of data; `-` for none.
     pub data: BTreeSet<String>,
     pub devices: BTreeSet<String>,
-    /// What is reduced against the published protocol, with the groups it holds for.
+    /// Reductions of the published protocol, with the groups that they apply to.
     pub reduced: BTreeMap<String, BTreeSet<String>>,
-    /// What groups are for that the paper does not have.
+    /// Purposes of the groups that the paper does not have, with these groups.
     pub ours: BTreeMap<String, BTreeSet<String>>,
-    /// Whether any row is of a group that the paper does have.
+    /// Whether any row belongs to a group of the paper.
     pub has_published: bool,
-    /// Data used and the set that they replace, with the groups that use them.
+    /// Pairs of the data used and the set that they replace, with the groups that use them.
     pub other_data: BTreeMap<(String, String), BTreeSet<String>>,
     /// Devices other than the CPU, with the groups that ran on them.
     pub other_devices: BTreeMap<String, BTreeSet<String>>,
@@ -299,7 +301,7 @@ impl Conditions {
             if let Some(reduced) = group.reduced(row.profile) {
                 all.reduced.entry(reduced.to_owned()).or_default().insert(row.group.clone());
             }
-            // Groups of ours stand for no data of the paper.
+            // Groups marked `ours` replace no data of the paper.
             let is_others = group.ours.is_none() && !group.is_papers_data(&row.data);
             let set = group.data.as_ref().map(|d| &d.set);
             if let Some(set) = set.filter(|s| **s != row.data || is_others) {
@@ -324,14 +326,15 @@ impl Conditions {
             labels.push(format!("**Reduced run:** {} ({})", plain(what), groups(of)));
         }
         if !self.ours.is_empty() {
-            // One line: tables of `trading` have half a dozen controls.
+            // One line, since tables of `trading` have half a dozen ablations.
             let each =
                 self.ours.iter().map(|(what, of)| format!("{} ({})", plain(what), groups(of)));
             let all = each.collect::<Vec<_>>().join("; ");
-            labels.push(format!("**Ours, not the paper's:** {all}"));
+            labels.push(format!("**Not in the paper:** {all}"));
         }
         for ((data, set), of) in &self.other_data {
-            // Sets of these names (data/manifest.yaml) replace nothing; a substitute is the set itself.
+            // Sets named `embedded-…` (data/manifest.yaml) are generated and replace nothing. `substitute:SET` names
+            // the substitute itself.
             let why = if data == set {
                 "which the paper did not use".to_owned()
             } else if set.starts_with("embedded-") {
@@ -351,9 +354,9 @@ impl Conditions {
         labels
     }
 
-    /// The same in a few words, for captions: empty for the published protocol on its own data.
+    /// The conditions in a few words, for captions; empty for the published protocol on the paper's data.
     pub fn remark(&self) -> String {
-        let mut parts = self.differences("Reduced run: ", "Ours: ");
+        let mut parts = self.differences("Reduced run: ", "Not in the paper: ");
         if !self.other_data.is_empty() {
             let data: BTreeSet<&str> = self.other_data.keys().map(|(d, _)| d.as_str()).collect();
             parts.push(format!("Data: {}", joined(data, "; ")));
@@ -361,7 +364,7 @@ impl Conditions {
         parts.join(" · ")
     }
 
-    /// What is reduced, and what is ours if nothing is the paper's.
+    /// The reductions and, if no row belongs to a group of the paper, the purposes of the groups marked `ours`.
     fn differences(&self, reduced: &str, ours: &str) -> Vec<String> {
         let mut parts = Vec::new();
         if !self.reduced.is_empty() {
@@ -386,7 +389,7 @@ impl Conditions {
         ];
         let named = named.into_iter().filter(|(_, value)| !value.is_empty());
         let mut parts: Vec<String> = named.map(|(name, value)| format!("{name} {value}")).collect();
-        parts.extend(self.differences("reduced run: ", "ours: "));
+        parts.extend(self.differences("reduced run: ", "not in the paper: "));
         parts.join(" · ")
     }
 }

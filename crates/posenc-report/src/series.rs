@@ -1,4 +1,4 @@
-//! From rows of a record to the curves, points and maps of a figure.
+//! Converts rows of a record to the curves, points and maps of a figure.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,24 +17,24 @@ use crate::numbers::{distinct, mean_deviation};
 use crate::plot::canvas::Marker;
 use crate::plot::{self, AxisSpec, Content, DotRow, Figure, Heatmap, Mark, Naming, Sample, Series};
 
-/// A mean of fewer values has no interval; its runs are drawn instead.
+/// Means of fewer values than this have no interval; their single runs are drawn instead.
 const FEW: usize = 5;
 
-/// What makes a curve of its own: the method and, in panels by signal or by metric, that.
+/// Identifies a curve: its method and, in panels by signal or by metric, its signal or metric.
 #[derive(PartialEq)]
 struct CurveKey {
     method: String,
-    /// Empty for all.
+    /// Empty for all signals.
     signal: String,
     metric: String,
     /// The metric's name in panels by metric; empty in others.
     label: String,
 }
 
-/// Color and marker by embedder and name.
+/// Color and marker, by color family and curve name.
 type Styles = BTreeMap<(Family, String), (colors::Rgb, Marker)>;
 
-/// How the curves of a figure look, and what they are called.
+/// Styles and display names of the curves of a figure.
 struct Look<'a> {
     styles: Styles,
     names: &'a BTreeMap<String, String>,
@@ -46,11 +46,11 @@ impl Look<'_> {
     }
 }
 
-/// What a picture is drawn from.
+/// The data of a figure.
 #[derive(Clone, Copy)]
 pub struct FigureSource<'a> {
     pub experiment: &'a Experiment,
-    /// Rows of one run; none where nothing is run yet.
+    /// Rows of one run; empty if nothing was run yet.
     pub rows: &'a [Row],
     pub published: &'a Published,
 }
@@ -65,7 +65,7 @@ impl<'a> FigureSource<'a> {
         })
     }
 
-    /// Published values of a curve, under its own name or under others.
+    /// Published values of a curve, including those that `published_as` assigns to its method.
     fn printed(
         self,
         panel: &'a Panel,
@@ -90,8 +90,8 @@ impl<'a> FigureSource<'a> {
         plot.panels.iter().any(|p| self.measured(p, &p.metric).next().is_some())
     }
 
-    /// Curves of a panel, in the order of the experiment's variants and of the record's signals or
-    /// of the panel's metrics.
+    /// Curves of a panel, in the order of the experiment's variants, then of the record's signals or the panel's
+    /// metrics.
     fn keys(self, panel: &'a Panel) -> Vec<CurveKey> {
         let mut methods: Vec<&str> = match (&panel.methods, self.experiment.group(&panel.group)) {
             (Some(methods), _) => methods.iter().map(String::as_str).collect(),
@@ -143,7 +143,8 @@ impl<'a> FigureSource<'a> {
         Ok(Figure { alt, heading, labels, panels })
     }
 
-    /// What the color of a curve stands for: its embedder, or nothing if all curves of the panel share it.
+    /// Color family of a curve: neutral if the panel shows the signals or metrics of one method, else that of its
+    /// embedder.
     fn style_family(self, panel: &Panel, several: bool, method: &str) -> Family {
         match panel.series {
             By::Signal | By::Metric if !several => Family::Neutral,
@@ -151,9 +152,10 @@ impl<'a> FigureSource<'a> {
         }
     }
 
-    /// One style per curve in all panels of a picture: the plot's own color; for a sweep within one embedder, a sequence
-    /// of hues; else the hue of the embedder, from light to dark in the order in which its curves appear. Curves of one
-    /// method, such as the layers of a network, have the named colors.
+    /// Assigns one style to each curve, the same in all panels of a figure. A curve gets, in order of precedence: the
+    /// plot's own color; a named color if the curves belong to one method, such as the layers of a network; a hue of a
+    /// sequence for a sweep within one embedder; else a shade of the embedder's hue, from light to dark in order of
+    /// appearance.
     fn styles(self, plot: &'a Plot) -> Styles {
         let mut order: Vec<(Family, String, bool)> = Vec::new();
         let mut known = BTreeSet::new();
@@ -312,7 +314,7 @@ impl<'a> FigureSource<'a> {
                 continue;
             }
             let (color, marker) = self.style(panel, several, key, look);
-            // A curve alone in its panel is told from no other.
+            // A single curve needs no marker.
             let marker = if keys.len() == 1 { Marker::None } else { marker };
             all.push(Series {
                 name: look.name(&name(several, key)),
@@ -334,7 +336,7 @@ impl<'a> FigureSource<'a> {
         Ok(all)
     }
 
-    /// The metric that is drawn once, from the first method that has it.
+    /// The reference metric, drawn once from the first method that has it.
     fn reference(self, panel: &'a Panel) -> Result<Option<Series>> {
         let Some(reference) = &panel.reference else { return Ok(None) };
         let all = || self.measured(panel, &reference.metric);
@@ -361,7 +363,7 @@ fn band_label(band: Band) -> &'static str {
     }
 }
 
-/// The points that the paper names, on the curve of a method. A place beyond the curve has none.
+/// The marked points on the curve of a method, interpolated between its samples. Points beyond its ends are left out.
 fn marks(panel: &Panel, method: &str, points: &[Sample]) -> Vec<Mark> {
     let measure = |x: f64| if panel.x.scale == Scale::Log { x.ln() } else { x };
     let on_curve = |x: f64| {
@@ -386,19 +388,19 @@ fn marks(panel: &Panel, method: &str, points: &[Sample]) -> Vec<Mark> {
         .collect()
 }
 
-/// Rows by metric, method and signal; without a signal those of all.
+/// Rows by metric, method and signal. The entry with an empty signal has the rows of all signals.
 type RowsOf<'a> = HashMap<(&'a str, &'a str, &'a str), Vec<&'a Row>>;
 
 fn rows_of_curve<'a>(rows: &'a RowsOf<'a>, metric: &'a str, key: &'a CurveKey) -> &'a [&'a Row] {
     rows.get(&(metric, &key.method, &key.signal)).map_or(&[], Vec::as_slice)
 }
 
-/// Whether curves are of several methods.
+/// Whether the curves belong to several methods.
 fn several(keys: &[CurveKey]) -> bool {
     keys.windows(2).any(|pair| matches!(pair, [a, b] if a.method != b.method))
 }
 
-/// A curve's name among those of its panel: what they all share goes without saying.
+/// A curve's name within its panel: the method, the signal or metric label, or both if the panel has several methods.
 fn name(several: bool, key: &CurveKey) -> String {
     let own = if key.label.is_empty() { &key.signal } else { &key.label };
     match (own.is_empty(), several) {
@@ -423,8 +425,8 @@ fn alone(rows: &[&Row]) -> Vec<Sample> {
     rows.iter().filter_map(sample).collect()
 }
 
-/// Mean and band over signals and seeds at each abscissa. One value that is not finite makes the
-/// mean so: a failed measurement is not averaged away.
+/// Mean and band over signals and seeds at each abscissa. A non-finite value makes the mean non-finite, so that failed
+/// measurements stay visible.
 fn averaged(rows: &[&Row], band: Band) -> Result<Vec<Sample>> {
     let half_width = |values: &[f64]| match band {
         Band::Interval => mean_interval(values).half_width.filter(|_| values.len() >= FEW),
@@ -443,7 +445,7 @@ fn averaged(rows: &[&Row], band: Band) -> Result<Vec<Sample>> {
     Ok(samples)
 }
 
-/// The runs behind means of so few values that an interval would show chance: one line per signal and seed.
+/// One line per signal and seed if the panel has interval bands but too few runs for them; else none.
 fn single_runs(rows: &[&Row], band: Band) -> Result<Vec<Vec<(f64, f64)>>> {
     let mut runs = Vec::new();
     for run in Keys::of(rows).by(|r| &r.signal).by(|r| &r.seed).groups()? {
@@ -456,7 +458,7 @@ fn single_runs(rows: &[&Row], band: Band) -> Result<Vec<Vec<(f64, f64)>>> {
     Ok(if few { runs } else { Vec::new() })
 }
 
-/// Means at each place of a map.
+/// Mean value at each position of a map.
 fn cells(rows: &[&Row]) -> Result<Vec<(f64, f64, f64)>> {
     let mut cells = Vec::new();
     for cell in Keys::of(rows).by(|r| &r.x).by(|r| &r.y).groups()? {
@@ -467,8 +469,8 @@ fn cells(rows: &[&Row]) -> Result<Vec<(f64, f64, f64)>> {
     Ok(cells)
 }
 
-/// Means over circles around the origin, with the standard deviation over directions. The width of a ring is the step of
-/// the grid, and the last ring is the last whole one.
+/// Means over circles around the origin, with the standard deviation over directions. Rings are as wide as the grid
+/// step, and rings that are not complete are left out.
 fn radial(rows: &[&Row]) -> Result<Vec<Sample>> {
     let cells = cells(rows)?;
     let steps = cells.iter().map(|c| c.0.abs()).filter(|x| *x > 0.0);

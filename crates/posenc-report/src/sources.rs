@@ -1,4 +1,4 @@
-//! Where published numbers come from, as raised letters with a legend.
+//! Sources of published numbers, shown as superscript letters with a legend.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ pub struct Sources {
     used: BTreeSet<&'static str>,
 }
 
-/// Source as in the published values, its letter, and what it means.
+/// Name of a source in the published values, its letter, and its meaning.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("notebook", "n", "printed in the authors' notebook, not in the paper"),
     ("plot", "p", "read off a plot"),
@@ -17,7 +17,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
 const OTHER: (&str, &str) = ("o", "not printed in the paper");
 
 impl Sources {
-    /// The mark behind a number; none for what the paper itself prints.
+    /// The superscript of a source; empty for numbers that the paper prints.
     pub fn mark(&mut self, source: &str) -> String {
         if source == "paper" || source.is_empty() {
             return String::new();

@@ -22,7 +22,7 @@ pub struct View<'a> {
     pub experiment: &'a Experiment,
     /// Published values of all items.
     pub published: &'a Published,
-    /// The runs to show: the reference and, where asked for, this machine's.
+    /// The runs to show: the reference and, if given, this machine's.
     pub sides: Vec<SideView>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> View<'a> {
         self.sides.iter().filter_map(|s| s.run.as_ref())
     }
 
-    /// What the claims are judged with on a run.
+    /// The context for judging the claims on a run.
     pub fn context<'b>(&'b self, side: &'b SideView) -> Context<'b> {
         let record = side.run.as_ref().map(|run| &run.table);
         Context { experiment: self.experiment, record, published: self.published }
@@ -80,7 +80,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// A verdict that lacks rows because units failed says so.
+/// Adds the number of failed units that the claim selects to the reason of the verdict.
 fn lacking(claim: &Claim, mut judgement: Judgement, failures: &[Failure]) -> Judgement {
     let selects = claim.check.selects();
     let is_asked = |failure: &&Failure| {
@@ -92,7 +92,7 @@ fn lacking(claim: &Claim, mut judgement: Judgement, failures: &[Failure]) -> Jud
     };
     let units = failures.iter().filter(is_asked).count();
     if units > 0 {
-        let lacks = format!("{} of it failed", counted(units, "unit"));
+        let lacks = format!("{} that this claim needs failed", counted(units, "unit"));
         judgement.reason = match judgement.reason.as_str() {
             "" => lacks,
             reason => format!("{reason}; {lacks}"),
@@ -125,7 +125,7 @@ pub struct Views<'a> {
 }
 
 impl<'a> Views<'a> {
-    /// Verdicts of the last run shown, that of this machine if there is one, by paper and item.
+    /// Verdicts by paper and item: those of this machine's run if it is shown, else those of the reference.
     pub fn verdicts(&self) -> BTreeMap<(String, String), Vec<Classified>> {
         let of = |view: &View<'_>| {
             let side = view.sides.last();
@@ -136,7 +136,7 @@ impl<'a> Views<'a> {
         self.views.iter().map(|(key, view)| (key.clone(), of(view))).collect()
     }
 
-    /// Prepares every experiment.
+    /// Creates the views of all experiments.
     pub fn new(inputs: &Inputs<'a>) -> Result<Views<'a>> {
         let catalog: &'a Catalog = inputs.catalog;
         let view =
@@ -151,7 +151,7 @@ impl<'a> Views<'a> {
         Ok(views)
     }
 
-    /// Adjusts the p-values of a paper's claims for their number.
+    /// Applies Holm's correction to the p-values of a paper's claims.
     fn adjust(&mut self, paper: &str, side: Side) {
         let own = self.views.values_mut().filter(|view| view.experiment.paper == paper);
         let mut sides: Vec<&mut SideView> =
@@ -229,7 +229,7 @@ impl Counts {
         self.counts.iter().filter(|(key, _)| key.verdict == verdict).map(|(_, n)| n).sum()
     }
 
-    /// The counts of one class; `None` stands for claims that were not run.
+    /// The counts of one class; `None` selects claims that were not run.
     pub fn of_class(&self, evidence: Option<Evidence>) -> Counts {
         let own = self.counts.iter().filter(|(key, _)| key.evidence == evidence);
         Counts { counts: own.map(|(key, n)| (*key, *n)).collect() }

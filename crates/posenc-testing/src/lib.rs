@@ -34,7 +34,7 @@ pub enum Need {
 }
 
 impl Need {
-    /// All of them.
+    /// All needs.
     pub const ALL: [Need; 8] = [
         Need::Slurm,
         Need::Ffmpeg,
@@ -51,7 +51,7 @@ impl Need {
         self.word_and_remedy().0
     }
 
-    /// How to get it.
+    /// How to provide it.
     pub fn remedy(self) -> &'static str {
         self.word_and_remedy().1
     }
@@ -77,7 +77,7 @@ impl Need {
             ),
             Need::Mount => ("mount", "run the tests as root"),
             Need::Curl => ("curl", "install it with `apt-get install curl`"),
-            Need::Cargo => ("cargo", "run the tests by `cargo xtask test`"),
+            Need::Cargo => ("cargo", "run the tests with `cargo xtask test`"),
         }
     }
 
@@ -87,11 +87,11 @@ impl Need {
     }
 }
 
-/// What [`REQUIRE`] lists.
+/// The needs that [`REQUIRE`] lists.
 ///
 /// # Errors
 ///
-/// The variable has an unknown word; the message lists the allowed ones.
+/// Returns an error if the variable has an unknown word; the message lists the allowed ones.
 pub fn required() -> Result<Vec<Need>, String> {
     let text = std::env::var_os(REQUIRE).unwrap_or_default();
     parse_required(&text.to_string_lossy())
@@ -104,15 +104,15 @@ fn parse_required(text: &str) -> Result<Vec<Need>, String> {
             Need::parse(word).ok_or_else(|| {
                 let allowed = Need::ALL.map(Need::word).join(", ");
                 format!(
-                    "{REQUIRE}: unknown word `{word}`; allowed, separated by commas, are {allowed}"
+                    "{REQUIRE}: unknown word `{word}`; allowed words, separated by commas: {allowed}"
                 )
             })
         })
         .collect()
 }
 
-/// Reports that the calling test skips all or a part of what it checks, since `need` is missing; `detail` says what exactly.
-/// The test continues after the call, usually with `return`.
+/// Reports that the calling test skips some or all of its checks because `need` is missing; `detail` describes what exactly. The test
+/// continues after the call, usually with `return`.
 ///
 /// # Panics
 ///
@@ -129,7 +129,7 @@ pub fn skip(need: Need, detail: impl Display) {
     }
     eprintln!("{skip}");
     if let Some(path) = std::env::var_os(SKIPPED) {
-        // One write: lines of tests that run at the same time do not mix.
+        // A single write, so that lines of concurrent tests do not mix.
         let written = std::fs::File::options()
             .append(true)
             .create(true)
@@ -168,8 +168,8 @@ impl Skip {
     }
 }
 
-/// Package, binary and test that run now. The harness names the thread of a test after it; elsewhere the caller's place
-/// stands for the name.
+/// Package, binary and name of the running test. The harness names the thread of a test after it; on other threads, the caller's location
+/// replaces the name.
 #[track_caller]
 fn test_name() -> String {
     let place = std::panic::Location::caller();
@@ -194,7 +194,7 @@ fn test_name() -> String {
 mod tests {
     use super::*;
 
-    /// Catches a line that is written in one form and read in another, and text of tests that looks like one.
+    /// Catches skips that are not parsed as they were written, and other output that is parsed as a skip.
     #[test]
     fn lines_are_read_as_they_are_written() {
         for need in Need::ALL {
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// Catches a word that is misspelled and then requires nothing.
+    /// Catches a misspelled word that is ignored.
     #[test]
     fn unknown_words_are_errors() {
         assert_eq!(parse_required(""), Ok(vec![]));

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use posenc_testing::{Need, REQUIRE, SKIPPED, Skip, skip};
 
-/// Makes the two tests below skip.
+/// The environment variable that makes the two tests below skip.
 const INNER: &str = "POSENC_TESTING_INNER";
 
 #[test]
@@ -23,7 +23,7 @@ fn inner_skips() {
     }
 }
 
-/// Runs the inner tests; what they left in the file, too.
+/// Runs the inner tests; also returns what they wrote to the file of [`SKIPPED`].
 fn run(name: &str, required: &str, more: &[&str]) -> (Output, String) {
     let file =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
@@ -45,8 +45,7 @@ fn printed(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Catches a skip that nobody sees because the harness discards what passing tests print, and one that is counted for a test
-/// that does not exist.
+/// Catches a skip that is lost because the harness discards the output of passing tests, and one that is reported for the wrong test.
 #[test]
 fn skips_reach_the_file_without_nocapture() {
     for more in [&[][..], &["--test-threads=1"]] {
@@ -62,7 +61,7 @@ fn skips_reach_the_file_without_nocapture() {
     }
 }
 
-/// Catches a missing tool that a complete machine does not notice.
+/// Catches a missing required tool that does not fail the tests.
 #[test]
 fn a_required_tool_that_is_missing_is_a_failure() {
     let (output, text) = run("required", "slurm,chromium", &[]);
@@ -73,14 +72,14 @@ fn a_required_tool_that_is_missing_is_a_failure() {
     assert!(!text.contains("slurm") && text.contains("data is missing"), "{text}");
 }
 
-/// Catches a misspelled requirement that requires nothing.
+/// Catches a misspelled requirement that is ignored.
 #[test]
 fn an_unknown_requirement_is_a_failure() {
     let (output, text) = run("unknown", "slrum", &[]);
     let told = printed(&output);
     assert!(!output.status.success() && text.is_empty(), "{told}{text}");
     assert!(
-        told.contains("unknown word `slrum`; allowed, separated by commas, are slurm"),
+        told.contains("unknown word `slrum`; allowed words, separated by commas: slurm"),
         "{told}"
     );
 }

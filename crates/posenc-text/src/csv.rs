@@ -5,29 +5,29 @@ use std::borrow::Cow;
 
 use crate::Lines;
 
-/// Most fields of a record; the tables of this project have up to 14 columns.
+/// Maximum number of fields of a record; the tables of this project have up to 14 columns.
 pub const MOST_FIELDS: usize = 1000;
 
-/// The line of a fault, and what it is.
+/// The line of an error, and its description.
 pub type Fault = (usize, String);
 
-/// A record and where it begins.
+/// A record and its line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Line, counted from 1.
+    /// Line where it begins, counted from 1.
     pub line: usize,
     /// Its fields, without quotes.
     pub fields: Vec<Cow<'a, str>>,
 }
 
-/// The records of a text; empty lines and a byte order mark at the beginning are none.
+/// Reads the records of a text; skips empty lines and a byte order mark at the beginning.
 pub struct Records<'a> {
     rest: &'a str,
     lines: Lines,
 }
 
 impl<'a> Records<'a> {
-    /// Begins at the first record.
+    /// Starts at the first record.
     #[must_use]
     pub fn new(text: &'a str) -> Self {
         Records { rest: text.strip_prefix('\u{feff}').unwrap_or(text), lines: Lines::default() }
@@ -37,7 +37,7 @@ impl<'a> Records<'a> {
     ///
     /// # Errors
     ///
-    /// A quote that is never closed, text behind a closing quote, more than [`MOST_FIELDS`] fields.
+    /// Returns an error for a quote that is never closed, for text after a closing quote, and for more than [`MOST_FIELDS`] fields.
     pub fn next_record(&mut self) -> Result<Option<Record<'a>>, Fault> {
         let blank = self.rest.len() - self.rest.trim_start_matches(['\r', '\n']).len();
         self.take(blank);
@@ -68,7 +68,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// The next `length` bytes.
+    /// Consumes the next `length` bytes.
     fn take(&mut self, length: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at_checked(length).unwrap_or((self.rest, ""));
         self.lines.pass(taken.as_bytes());
@@ -76,7 +76,7 @@ impl<'a> Records<'a> {
         taken
     }
 
-    /// A field, up to what ends it.
+    /// Reads a field, up to its delimiter.
     fn field(&mut self) -> Result<Cow<'a, str>, Fault> {
         if !self.rest.starts_with('"') {
             let length = self.rest.find([',', '\r', '\n']).unwrap_or(self.rest.len());
@@ -119,9 +119,9 @@ mod tests {
         Record { line, fields: fields.iter().map(|f| Cow::Borrowed(*f)).collect() }
     }
 
-    /// Catches commas, quotes and line ends that are lost or end a field inside of quotes, and wrong lines.
+    /// Catches commas, quotes and line ends that are lost or that end a quoted field, and wrong line numbers.
     #[test]
-    fn records_by_hand() {
+    fn records_are_read() {
         let text = "\u{feff}a,b\r\n\r\n\"x, \"\"y\"\"\n\",\n,\"\"\r\"last\"";
         let expected = [
             record(1, &["a", "b"]),
@@ -137,9 +137,9 @@ mod tests {
         assert!(all(&",".repeat(MOST_FIELDS)).unwrap_err().1.contains("more than 1000 fields"));
     }
 
-    /// Catches lines that are counted otherwise than an editor does.
+    /// Catches line numbers that differ from an editor's.
     #[test]
-    fn lines_are_those_of_an_editor() {
+    fn lines_are_counted_as_by_an_editor() {
         for text in ["a\nb\nc", "a\r\nb\r\nc", "a\rb\rc", "a\u{2028}\n\"b\u{85}\u{c}\"\nc"] {
             let lines: Vec<usize> = all(text).unwrap().iter().map(|r| r.line).collect();
             assert_eq!(lines, [1, 2, 3], "{text:?}");
@@ -148,9 +148,9 @@ mod tests {
         assert_eq!(lines, [1, 4]);
     }
 
-    /// Catches a field that is read otherwise than it was written: all of six characters of few kinds.
+    /// Catches a field that changes when it is written and read: all fields of six characters from a small set.
     #[test]
-    fn what_is_written_is_read() {
+    fn fields_survive_a_round_trip() {
         let kinds = ["a", ",", "\"", "\r", "\n", " "];
         for n in 0..kinds.len().pow(6) {
             let field: String =

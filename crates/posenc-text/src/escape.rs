@@ -1,4 +1,4 @@
-//! Replacing characters that a reader does not see, or that change what a reader sees.
+//! Escapes characters that are invisible or change how other text is shown.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -6,9 +6,9 @@ use std::fmt::{self, Write};
 /// Longest output of another program in a message, in characters.
 const LONGEST_OUTPUT: usize = 2000;
 
-/// Whether a character is invisible or changes how text around it is shown: control characters (C0 with line breaks and tabs,
-/// DEL, C1), line and paragraph separators, controls of the reading direction, and invisible format characters. The joiners
-/// U+200C and U+200D are none of them, since several scripts need them.
+/// Whether a character is invisible or changes how text around it is shown: control characters (C0 with line breaks and tabs, DEL, C1),
+/// line and paragraph separators, controls of the reading direction, and invisible format characters. The joiners U+200C and U+200D do
+/// not count, since several scripts need them.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
@@ -25,7 +25,7 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     replaced(text, is_hidden)
 }
 
-/// As [`escaped`], keeping tabs and the line breaks `\n`: for text whose lines are the program's own.
+/// Like [`escaped`], but keeps tabs and the line break `\n`: for text whose line breaks come from the program.
 #[must_use]
 pub fn shown_lines(text: &str) -> Cow<'_, str> {
     replaced(text, |c| is_hidden(c) && c != '\n' && c != '\t')
@@ -47,11 +47,11 @@ fn replaced(text: &str, hides: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The output of another program in one line of at most 2000 characters: its lines with ` | ` between them. The end, where
-/// programs report what is wrong, stays; of longer output the beginning is left out.
+/// The output of another program as one line of at most 2000 characters, with ` | ` between its lines. Longer output loses its beginning,
+/// since programs report errors at the end.
 #[must_use]
 pub fn one_line(output: &[u8]) -> String {
-    // A character has at most four bytes; what is before them is not looked at.
+    // The result needs only the last bytes, since a character has at most four.
     let start = output.len().saturating_sub(8 * LONGEST_OUTPUT);
     let text = String::from_utf8_lossy(output.get(start..).unwrap_or_default());
     let lines = text.split(['\n', '\r']).map(str::trim_end).filter(|line| !line.trim().is_empty());
@@ -66,7 +66,7 @@ pub fn one_line(output: &[u8]) -> String {
     }
 }
 
-/// A writer that escapes what passes through it, for implementations of [`fmt::Display`].
+/// A writer that escapes all text, for implementations of [`fmt::Display`].
 pub struct Escaping<W>(pub W);
 
 impl<W: Write> Write for Escaping<W> {
@@ -79,8 +79,8 @@ impl<W: Write> Write for Escaping<W> {
 mod tests {
     use super::*;
 
-    /// Catches a character that changes a terminal, breaks a line or turns the reading direction and passes; and plain text that
-    /// changes.
+    /// Catches a character that controls the terminal, breaks a line or changes the reading direction but is not escaped, and plain text
+    /// that changes.
     #[test]
     fn hidden_characters_are_shown_by_their_codes() {
         for c in ('\0'..='\u{1f}').chain('\u{7f}'..='\u{9f}') {
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(shown_lines("a\tb\nc\rd"), "a\tb\nc\\rd");
     }
 
-    /// Catches output of another program that takes several lines, or a megabyte, of a message.
+    /// Catches output of another program that makes a message several lines or a megabyte long.
     #[test]
     fn output_is_one_line() {
         assert_eq!(

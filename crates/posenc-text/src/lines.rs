@@ -1,9 +1,9 @@
-//! Numbers of lines as editors count them.
+//! Line numbers as editors count them.
 
 use crate::is_hidden;
 
-/// Counts lines while a reader moves forward through a text. A line ends at `\n`, at `\r\n` and at a single `\r`, and nowhere
-/// else: form feeds, NEL, U+2028 and U+2029 are characters of a line, as in editors.
+/// Counts lines while a reader moves forward through a text. As in editors, only `\n`, `\r\n` and a single `\r` end a line; form
+/// feeds, NEL, U+2028 and U+2029 do not.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Lines {
     ended: usize,
@@ -36,13 +36,13 @@ impl Lines {
 pub fn line_at(text: &[u8], offset: usize) -> usize {
     let mut lines = Lines::default();
     lines.pass(text.get(..offset).unwrap_or(text));
-    // Between the two bytes of a line break is still the line that they end.
+    // The `\n` of `\r\n` belongs to the line that it ends.
     let is_inside = offset > 0 && text.get(offset - 1..=offset) == Some(b"\r\n");
     lines.line() - usize::from(is_inside)
 }
 
-/// What keeps a YAML file from being read, with its line: characters that are invisible, or end a line for one parser and not for
-/// another, and directives (`%TAG`), whose number makes libyaml quadratic.
+/// The first reason to reject a YAML text, with its line. Rejected are invisible characters, characters that end a line only for some
+/// parsers, and directives (`%TAG`), which take libyaml quadratic time.
 #[must_use]
 pub fn unreadable(text: &str) -> Option<(usize, String)> {
     let mut line_starts = true;
@@ -50,7 +50,7 @@ pub fn unreadable(text: &str) -> Option<(usize, String)> {
         let message = match c {
             '\n' | '\r' | '\t' => None,
             '%' if line_starts => {
-                Some("a line that begins with `%`: directives are not allowed".to_owned())
+                Some("the line begins with `%`; YAML directives are not allowed".to_owned())
             }
             c if is_hidden(c) => Some(format!(
                 "the character U+{:04X} is not allowed; remove it, or write `{}` in double quotes",
@@ -79,7 +79,7 @@ fn yaml_escape(c: char) -> String {
 mod tests {
     use super::*;
 
-    /// Catches line numbers that differ from an editor's, which shift with a character that ends no line there.
+    /// Catches line numbers that differ from an editor's after a character that is not a line break there.
     #[test]
     fn lines_end_at_line_feeds_and_carriage_returns() {
         for (before, line) in [

@@ -1,16 +1,16 @@
-//! Printing: everything that reaches the terminal passes through here and is escaped.
+//! Printing: all terminal output passes through this module and is escaped.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};
 
 use crate::{escaped, shown_lines};
 
-/// Exit status that a shell expects of a program whose reader has gone (SIGPIPE).
+/// Exit status after a broken pipe, as for a program that SIGPIPE ended.
 const READER_GONE: i32 = 141;
-/// Exit status where the standard output cannot be written, such as to a full disk.
+/// Exit status if the standard output cannot be written, for example to a full disk.
 const UNWRITABLE: i32 = 2;
 
-/// Where text goes.
+/// The destination of printed text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// The standard output.
@@ -19,7 +19,7 @@ pub enum Stream {
     Error,
 }
 
-/// Line breaks of a format string.
+/// Number of line breaks in a format string.
 #[doc(hidden)]
 #[must_use]
 pub const fn breaks(format: &str) -> usize {
@@ -34,8 +34,8 @@ pub const fn breaks(format: &str) -> usize {
     count
 }
 
-/// What [`print!`](crate::print) and [`println!`](crate::println) print: only line breaks of the format string stay. Where an
-/// argument has brought others, nobody knows which are which, so that all of them are escaped.
+/// The text that [`print!`](crate::print) and [`println!`](crate::println) print. Line breaks of the format string are kept. If an
+/// argument has line breaks, all line breaks are escaped, since they cannot be distinguished.
 #[doc(hidden)]
 #[must_use]
 pub fn shown(own_breaks: usize, arguments: Arguments<'_>) -> String {
@@ -45,18 +45,18 @@ pub fn shown(own_breaks: usize, arguments: Arguments<'_>) -> String {
     shown.into_owned()
 }
 
-/// Prints what the macros have formatted.
+/// Prints the arguments of the macros.
 #[doc(hidden)]
 pub fn print(stream: Stream, own_breaks: usize, end: &str, arguments: Arguments<'_>) {
     write(stream, &(shown(own_breaks, arguments) + end));
 }
 
-/// Prints text of several lines, whose line breaks are the program's own: a table, a preview of files. Everything else is escaped.
+/// Prints text whose line breaks come from the program, such as a table or a preview of files. Other hidden characters are escaped.
 pub fn print_lines(text: &str) {
     write(Stream::Output, &shown_lines(text));
 }
 
-/// Writes at once, so that lines of several threads do not mix.
+/// Writes the text in one call, so that lines of several threads do not mix.
 fn write(stream: Stream, text: &str) {
     let written = match stream {
         Stream::Output => {
@@ -72,7 +72,7 @@ fn write(stream: Stream, text: &str) {
             write(Stream::Error, &format!("error: the standard output cannot be written: {e}\n"));
             std::process::exit(UNWRITABLE);
         }
-        // Nobody is left to be told.
+        // No stream is left to report this error.
         (Err(_), Stream::Error) => {}
     }
 }
@@ -92,7 +92,7 @@ pub fn escape_panics() {
     }));
 }
 
-/// As the standard macro, escaping what it prints.
+/// Like the standard macro, but escapes what it prints.
 #[macro_export]
 macro_rules! println {
     () => { $crate::print!("\n") };
@@ -101,7 +101,7 @@ macro_rules! println {
     };
 }
 
-/// As the standard macro, escaping what it prints.
+/// Like the standard macro, but escapes what it prints.
 #[macro_export]
 macro_rules! print {
     ($format:literal $($arguments:tt)*) => {
@@ -109,7 +109,7 @@ macro_rules! print {
     };
 }
 
-/// As the standard macro, escaping what it prints.
+/// Like the standard macro, but escapes what it prints.
 #[macro_export]
 macro_rules! eprintln {
     () => { $crate::eprint!("\n") };
@@ -118,7 +118,7 @@ macro_rules! eprintln {
     };
 }
 
-/// As the standard macro, escaping what it prints.
+/// Like the standard macro, but escapes what it prints.
 #[macro_export]
 macro_rules! eprint {
     ($format:literal $($arguments:tt)*) => {

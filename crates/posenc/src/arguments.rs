@@ -9,7 +9,7 @@ use posenc_harness::options::{DataOptions, Reproduce};
 use posenc_harness::slurm::Task;
 use posenc_harness::span::Span;
 
-/// Verbs that `xtask` keeps to itself, since they run cargo or a program of another crate.
+/// Commands that `xtask` runs itself, because they run cargo or the binary of another crate.
 const CHORES: &str = "Commands of cargo xtask itself:
   book       Render report and documents as a site in out/book
   test       Build and run all tests
@@ -124,10 +124,10 @@ pub struct Verify {
     /// Directory with the records of this machine. Default: out/.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Only run the units, into this directory: what the processes that `verify` starts are told.
+    /// Internal: run the units and store their records in this directory.
     #[arg(long, value_name = "DIR", hide = true)]
     pub run_into: Option<PathBuf>,
-    /// Units that such a process runs at a time.
+    /// Internal: number of units to run at a time.
     #[arg(long, value_name = "N", hide = true, default_value_t = 1)]
     pub jobs: u16,
 }
@@ -173,7 +173,7 @@ pub struct CostOptions {
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
-        _ => Err("allowed is a number above 0".to_owned()),
+        _ => Err("must be a number above 0".to_owned()),
     }
 }
 
@@ -194,7 +194,7 @@ pub struct Fetch {
     /// Data directory; else $POSENC_DATA, else data/ in the repository.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Download from this address, which has the files as in the data directory, instead of those of the manifest.
+    /// Download from this mirror instead of the manifest's addresses; its paths must match the data directory.
     #[arg(long, value_name = "URL", value_parser = url)]
     pub mirror: Option<String>,
     /// Fail when no data arrives for this long, such as 30s or 2m.
@@ -202,7 +202,7 @@ pub struct Fetch {
     pub stall: Span,
 }
 
-/// An address of the web.
+/// Accepts an http:// or https:// address.
 fn url(text: &str) -> Result<String, String> {
     posenc_data::check_url(text).map(|()| text.to_owned())
 }
@@ -303,8 +303,8 @@ pub struct FitWithEncoding {
     /// Kind of embedder. `list --embedders` shows all.
     #[arg(long, value_name = "KIND", default_value = posenc_math::embedder::names::GAUSSIAN, help_heading = ENCODING)]
     pub embedder: String,
-    /// Parameter of the embedder, such as sigma=0.003. Default: chosen from the training positions by ridge regression and with
-    /// --mask, and a rule for photographs elsewhere.
+    /// Parameter of the embedder, such as sigma=0.003. Default: chosen from the training positions (complex encoding with --solver
+    /// ridge or --mask), otherwise by a rule for photographs.
     #[arg(long, value_name = "NAME=VALUE", help_heading = ENCODING)]
     pub set: Vec<String>,
     /// How the weights are computed. Default: ridge, with --mask closed-form.
@@ -340,7 +340,7 @@ pub struct Fit {
     /// Also run the other methods of interpolation, and print PSNR and time of all.
     #[arg(long)]
     pub compare: bool,
-    /// Fit nothing; print which methods were best for their time on the signals of the report that are sampled like the file.
+    /// Do not fit; print the methods with the best PSNR for their run time on report signals with the same sampling as the file.
     #[arg(long, conflicts_with_all = ["compare", "FitWithEncoding"])]
     pub advise: bool,
     /// Crop the center and downsample it to N × N (clips: N × N × N).
@@ -359,8 +359,8 @@ pub struct Fit {
     /// Seed of the mask, of random frequencies and of the initial weights.
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
-    /// File for the reconstruction: .png for a picture, .npz or a folder for a clip.
-    #[arg(long, value_name = "FILE", required_unless_present = "advise")]
+    /// File for the reconstruction: .png for a picture, .npz or a folder for a clip. Optional with --compare and --advise.
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["compare", "advise"])]
     pub out: Option<PathBuf>,
     /// A position encoding.
     #[command(flatten)]

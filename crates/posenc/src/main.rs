@@ -4,7 +4,7 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
-// Printing macros that escape: text of files and of other programs reaches the terminal through these alone.
+// Printing macros that escape control characters. All text of files and of other programs must be printed through them.
 #[macro_use(eprintln, println)]
 extern crate posenc_text;
 

@@ -44,7 +44,7 @@ fn is_plain(step: &Step) -> bool {
         && !step.block.contains("triangle-wave")
 }
 
-/// Catches a command, a key, a file or an output in the document that is wrong, with the real binary: all but B, D and the code of H.
+/// Catches a wrong command, key, file or output in the document, with the real binary: all sections except B, D and the code of H.
 #[test]
 fn the_sections_without_compiling_can_be_followed() {
     let repository = Repository::new();
@@ -56,7 +56,7 @@ fn the_sections_without_compiling_can_be_followed() {
             picture(&repository, "data/photos/mine.png", 64);
         }
         if step.section == 'J' && step.directive == "run" {
-            // What the section's program writes.
+            // The file that the section's program writes.
             let row = |i: usize| {
                 (0..64).map(move |j| (-(i as f64 / 256.0 - j as f64 / 64.0).abs() / 0.02).exp())
             };
@@ -74,7 +74,7 @@ fn the_sections_without_compiling_can_be_followed() {
     }
     assert_eq!(done.keys().collect::<String>(), "ACEFGHIJ", "{done:?}");
 
-    // What it promises is there.
+    // The report contains what the document promises.
     let page = repository.read("out/report/extensions/lorentzian.md");
     let section = &page;
     for part in [
@@ -175,7 +175,7 @@ fn the_sections_with_compiling_can_be_followed() {
         }
     }
     let tests = workshop.test(&names, &environment);
-    // Three of the starting profile, one of the document's, one of all kinds, two of examples, one of the page of protocols.
+    // Three tests of the starting profile, one of the document, one of all kinds, two of examples, one of the page of protocols.
     let passed = tests.lines().filter(|l| l.starts_with("test ") && l.ends_with(" ok")).count();
     assert!(passed >= 8, "{passed} tests of {names:?}");
     printed += &tests;
@@ -288,7 +288,7 @@ impl Workshop {
     }
 }
 
-/// Makes `to` a copy of `from` without writing equal files.
+/// Makes `to` a copy of `from` without rewriting equal files.
 fn follow(from: &Path, to: &Path) {
     if from.is_dir() {
         std::fs::create_dir_all(to).unwrap();

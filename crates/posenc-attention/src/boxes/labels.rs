@@ -1,4 +1,4 @@
-//! What each box of a screen is, from the positions of all.
+//! Labels the boxes of a screen from their positions.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, activation};
@@ -21,11 +21,11 @@ use crate::trainer::Loss;
 pub struct LabelledScreen {
     /// The boxes, in any order.
     pub boxes: Vec<Bounds>,
-    /// The label of each.
+    /// The label of each box.
     pub labels: Vec<usize>,
 }
 
-/// A transformer that labels all boxes of a screen at once. It sees boxes, and no labels.
+/// A transformer that labels all boxes of a screen at once; the boxes are its only input.
 #[derive(Module, Debug)]
 pub struct Labeller {
     position: PositionEncoding,
@@ -41,7 +41,7 @@ impl Labeller {
     ///
     /// # Errors
     ///
-    /// The key of the encoding that is wrong, and what is allowed.
+    /// Returns the invalid key of `encoding` and a message with the allowed values.
     pub fn new(
         layers: Layers,
         labels: usize,
@@ -103,7 +103,7 @@ impl Labeller {
 impl ScreenModel for Labeller {
     type Screen = LabelledScreen;
 
-    /// Mean over boxes.
+    /// The mean cross-entropy over boxes.
     fn loss(
         &self,
         screens: &[&LabelledScreen],

@@ -1,4 +1,4 @@
-//! Which box of a screen an expression refers to.
+//! Finds the box of a screen that an expression refers to.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, activation};
@@ -16,52 +16,53 @@ use crate::parameters::numbers;
 use crate::position_encoding::PositionEncoding;
 use crate::trainer::Loss;
 
-/// Numbers of a candidate that count words of the expression in it.
+/// Number of word counts per candidate; see [`Candidate::found`].
 pub const COUNTS: usize = 2;
 
-/// A box that may be meant.
+/// A box that the expression may refer to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
     /// Its class.
     pub class: usize,
-    /// Words of the expression that are found in its text, and in its name.
+    /// How many words of the expression occur in its text, and in its name.
     pub found: [f64; COUNTS],
-    /// Where it is.
+    /// Its bounds.
     pub bounds: Bounds,
 }
 
-/// A screen and an expression.
+/// A screen and a referring expression.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReferringScreen {
-    /// Words of the expression, in their order.
+    /// Words of the expression, in order.
     pub words: Vec<usize>,
-    /// Boxes that may be meant, in any order.
+    /// Boxes that the expression may refer to, in any order.
     pub candidates: Vec<Candidate>,
-    /// The place of the one that is.
+    /// Index of the candidate that the expression refers to.
     pub referred: usize,
 }
 
 /// Sizes of a [`Referrer`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReferrerSizes {
-    /// Layers.
+    /// The transformer layers.
     pub layers: Layers,
-    /// Words of expressions.
+    /// Vocabulary size of the expressions.
     pub vocabulary: usize,
-    /// Most words of an expression.
+    /// Maximum number of words of an expression.
     pub max_len: usize,
-    /// Classes of candidates.
+    /// Number of classes of candidates.
     pub classes: usize,
 }
 
-/// A transformer over the words of an expression and the candidates. The token of a word is the sum of the word and its place in the expression.
+/// A transformer over the words of an expression and the candidates. The token of a word is the sum of its word embedding and its
+/// position embedding.
 #[derive(Module, Debug)]
 pub struct Referrer {
     words: Param<Tensor<2>>,
     places: Param<Tensor<2>>,
     classes: Param<Tensor<2>>,
     position: PositionEncoding,
-    /// Of class, counts and code side by side.
+    /// Projects the concatenated class embedding, word counts and position encoding.
     candidate: Dense,
     stack: Stack,
     score: Dense,
@@ -69,21 +70,21 @@ pub struct Referrer {
     sizes: ReferrerSizes,
 }
 
-/// Screens of a batch.
+/// A batch of screens.
 struct Batch<'a> {
     screens: &'a [&'a ReferringScreen],
     layout: Layout,
-    /// Words of each expression, and the most of them.
+    /// Number of words of each expression; `max_len` is the largest.
     lengths: Vec<usize>,
     max_len: usize,
 }
 
 impl Referrer {
-    /// Draws a model: its content from one stream, its encoding from another.
+    /// Initializes a model. `content` samples its weights, `code` those of the position encoding.
     ///
     /// # Errors
     ///
-    /// The key of the encoding that is wrong, and what is allowed.
+    /// Returns the invalid key of `encoding` and a message with the allowed values.
     pub fn new(
         sizes: &ReferrerSizes,
         encoding: &Encoding,
@@ -107,8 +108,8 @@ impl Referrer {
         })
     }
 
-    /// `None` if there is no screen, one has no words or candidates or more words than allowed, a word or class is unknown, or what
-    /// is meant is no candidate.
+    /// `None` if there is no screen, or if a screen has no words, too many words, no candidates, an unknown word or class, or a
+    /// `referred` index that is out of range.
     fn batch<'a>(&self, screens: &'a [&'a ReferringScreen]) -> Option<Batch<'a>> {
         let sizes = &self.sizes;
         for screen in screens {
@@ -129,7 +130,7 @@ impl Referrer {
         Some(Batch { screens, layout, lengths, max_len })
     }
 
-    /// Log-probabilities that each candidate is meant, `[B, N]`.
+    /// Log-probability of each candidate, `[B, N]`.
     fn log_probabilities(
         &self,
         batch: &Batch<'_>,
@@ -166,13 +167,13 @@ impl Referrer {
         activation::log_softmax(scores + constant(own, [b, n], device), 1)
     }
 
-    /// Log-probabilities that each candidate of a screen is meant; `None` if it is none of this model's.
+    /// Log-probability of each candidate of a screen; `None` if the screen does not fit the model.
     pub fn of_screen(&self, screen: &ReferringScreen, device: &Device) -> Option<Vec<f32>> {
         let batch = [screen];
         Some(numbers(self.log_probabilities(&self.batch(&batch)?, None, device)))
     }
 
-    /// The likeliest candidate of each screen; `None` if one is none of this model's.
+    /// The likeliest candidate of each screen; `None` if a screen does not fit the model.
     pub fn choices(&self, screens: &[&ReferringScreen], device: &Device) -> Option<Vec<usize>> {
         let model = self.clone().no_grad();
         let mut all = Vec::new();
@@ -188,7 +189,7 @@ impl Referrer {
 impl ScreenModel for Referrer {
     type Screen = ReferringScreen;
 
-    /// Mean over screens.
+    /// The mean cross-entropy over screens.
     fn loss(
         &self,
         screens: &[&ReferringScreen],

@@ -11,24 +11,24 @@ use crate::position_encoding::Positions;
 /// A node of a screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Its word; 0 for none.
+    /// Its word; 0 if it has none.
     pub word: usize,
     /// Its kind.
     pub kind: usize,
     /// Whether it can be clicked.
     pub is_clickable: bool,
-    /// How deep it lies in the tree.
+    /// Its depth in the tree.
     pub depth: usize,
     /// Left, top, right and bottom on the scale of the encoding.
     pub bounds: [f64; COORDINATES],
 }
 
-/// A widget that is to be described.
+/// A widget to caption.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WidgetInput {
-    /// Place of its node.
+    /// Index of its node.
     pub node: usize,
-    /// Words of a caption, without start and end; empty where none is needed.
+    /// Words of its caption, without start and end words; empty if no target is needed.
     pub caption: Vec<usize>,
 }
 
@@ -37,25 +37,25 @@ pub struct WidgetInput {
 pub struct ScreenInput {
     /// All nodes, in any order.
     pub nodes: Vec<Node>,
-    /// Those of them that are described.
+    /// The widgets to caption.
     pub widgets: Vec<WidgetInput>,
 }
 
-/// The words of several captions that the decoder reads, concatenated.
+/// Decoder input: the words of several captions, concatenated.
 #[derive(Debug, Clone)]
 pub struct ReadWords {
-    /// `[N]`.
+    /// The words, `[N]`.
     pub(super) words: Tensor<1, Int>,
-    /// Of each word in its caption, `[N]`.
+    /// Position of each word in its caption, `[N]`.
     pub(super) places: Tensor<1, Int>,
     /// Index of the caption of each word, `[N]`.
     pub(super) captions: Tensor<1, Int>,
-    /// Words of each caption.
+    /// Number of words of each caption.
     pub(super) lengths: Vec<usize>,
 }
 
 impl ReadWords {
-    /// Of captions without their start, which is read first.
+    /// Concatenates captions without start words and prepends the start word to each.
     pub fn new<'a>(all: impl Iterator<Item = &'a [usize]>, device: &Device) -> Self {
         let [mut words, mut places, mut captions] = [const { Vec::new() }; 3];
         let mut lengths = Vec::new();
@@ -70,7 +70,7 @@ impl ReadWords {
         ReadWords { words, places, captions, lengths }
     }
 
-    /// Of captions of one length with their starts, `[W, T]`.
+    /// Concatenates captions of one length that include their start words, `[W, T]`.
     pub fn alike(said: Tensor<2, Int>) -> Self {
         let ([w, t], device) = (said.dims(), said.device());
         let rows = 0..w * t;
@@ -83,10 +83,10 @@ impl ReadWords {
     }
 }
 
-/// Screens, their nodes behind each other.
+/// A batch of screens, with the nodes of all screens concatenated.
 #[derive(Debug, Clone)]
 pub struct Batch {
-    /// `[N]`.
+    /// Words of the nodes, `[N]`. The next three fields have the same shape.
     pub(super) words: Tensor<1, Int>,
     pub(super) kinds: Tensor<1, Int>,
     pub(super) clickable: Tensor<1, Int>,
@@ -98,16 +98,15 @@ pub struct Batch {
     pub(super) nodes: Vec<usize>,
     /// Rows of the widgets' nodes, screen by screen, `[W]`.
     pub(super) widgets: Tensor<1, Int>,
-    /// What the decoder reads.
+    /// Decoder input.
     pub(super) read: ReadWords,
-    /// The word after each word that it read, or the end.
+    /// Decoder targets: the next word after each input word, or the end word.
     pub(super) targets: Vec<usize>,
     pub(super) device: Device,
 }
 
 impl Batch {
-    /// `None` if there is no widget, a widget's node is none of its screen's, a caption is longer than allowed, or a word or kind
-    /// is unknown.
+    /// `None` if there is no widget, a widget's node index is out of range, a caption is too long, or a word or kind is unknown.
     pub fn new(screens: &[ScreenInput], sizes: &Sizes, device: &Device) -> Option<Self> {
         let mut columns = [const { Vec::new() }; 4];
         let mut coordinates = Vec::new();

@@ -1,4 +1,4 @@
-//! What a captioner says: greedy and beam search.
+//! Generates captions by greedy or beam search.
 
 use burn::module::Module as _;
 use burn::tensor::{Device, activation};
@@ -10,7 +10,7 @@ use crate::loss::integers;
 /// Screens per batch.
 const CHUNK: usize = 64;
 
-/// Captions of all widgets, screen by screen; `None` if the screens are no batch.
+/// Captions of all widgets, screen by screen; `None` if the screens do not fit the model.
 pub fn captions(
     model: &Captioner,
     sizes: &Sizes,

@@ -7,42 +7,41 @@ use crate::draw::constant;
 use crate::layers::MASK_BIAS;
 use crate::loss::integers;
 
-/// An image whose sides are multiples of the patch.
+/// An image whose sides are multiples of the patch side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImageInput {
     /// Rows and columns of pixels.
     pub size: [usize; 2],
     /// Red, green and blue of every pixel, row by row.
     pub pixels: Vec<f32>,
-    /// What is on it.
+    /// The objects on it.
     pub targets: Vec<GroundTruth>,
 }
 
-/// A thing on an image.
+/// An object on an image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GroundTruth {
     /// Its class.
     pub class: usize,
-    /// Center, width and height as shares of the image.
+    /// Center, width and height as fractions of the image.
     pub place: [f64; 4],
 }
 
-/// Images as tokens, filled up to one size.
+/// Images as tokens, padded to one size.
 #[derive(Debug, Clone)]
 pub struct Batch {
     /// `[B, N, 3 patch²]`.
     pub(super) patches: Tensor<3>,
-    /// Zero for patches of the image, [`MASK_BIAS`] for the filling, `[B, 1, 1, N]`.
+    /// Zero for patches of the image, [`MASK_BIAS`] for the padding, `[B, 1, 1, N]`.
     pub(super) bias: Tensor<4>,
-    /// Rows of the codes of [`Grids`], `[B · N]`.
+    /// Indices of the encodings of [`Grids`], `[B · N]`.
     pub(super) places: Tensor<1, Int>,
-    /// What is on each image.
+    /// The objects on each image.
     pub(super) targets: Vec<Vec<GroundTruth>>,
 }
 
 impl Batch {
-    /// Of images whose grids of patches are among `grids`; `None` if one's is not, or its pixels are not as many as
-    /// its size says.
+    /// `None` if the patch grid of an image is not among `grids`, or its number of pixels does not match its size.
     pub fn new(
         images: &[ImageInput],
         sizes: &Sizes,
@@ -70,7 +69,7 @@ impl Batch {
                     for y in 0..side {
                         let from = COLORS * ((row * side + y) * width + column * side);
                         let line = &image.pixels[from..from + COLORS * side];
-                        // Around zero.
+                        // From [0, 1] to [−1, 1].
                         let to = &mut out[COLORS * side * y..][..COLORS * side];
                         to.iter_mut().zip(line).for_each(|(to, v)| *to = 2.0 * v - 1.0);
                     }

@@ -1,4 +1,4 @@
-//! What a detector finds.
+//! Converts predictions to detections.
 
 use burn::module::Module as _;
 use burn::tensor::{Device, activation};
@@ -8,11 +8,11 @@ use posenc_math::detection::precision::{Detection, Image, Truth};
 use super::{Batch, Detector, ImageInput, Predictions, Sizes};
 use crate::parameters::numbers;
 
-/// Images that are processed at once.
+/// Images per batch.
 const CHUNK: usize = 32;
 
-/// The detections of images of one size in pixels, next to the ground truth; `None` for an image of another size. Every query
-/// counts, with its likeliest class.
+/// Detections and ground truth of images of one size; `None` without images or if their sizes differ. Every query yields one detection,
+/// of its most likely class.
 pub fn detections(
     model: &Detector,
     sizes: &Sizes,
@@ -40,14 +40,14 @@ pub fn detections(
     Some(found)
 }
 
-/// Corners in pixels of an image of `[rows, columns]`.
+/// Corners in pixels of a box on an image of `[rows, columns]`.
 fn pixels(place: [f64; 4], size: [usize; 2]) -> [f64; 4] {
     let [left, top, right, bottom] = corners(place);
     let [height, width] = size.map(|n| n as f64);
     [left * width, top * height, right * width, bottom * height]
 }
 
-/// The detections of images of `[rows, columns]` pixels each: every query counts, with its likeliest class.
+/// The detections on images of `[rows, columns]` pixels each. Every query yields one detection, of its most likely class.
 pub fn into_detections(predictions: Predictions, sizes: &[[usize; 2]]) -> Vec<Vec<Detection>> {
     let [_, queries, scores] = predictions.classes.dims();
     let classes = scores - 1;

@@ -1,4 +1,4 @@
-//! Which query is to say what, and how far it is from that.
+//! The matching of objects with queries, and the loss of DETR.
 
 use burn::tensor::{Tensor, activation};
 use posenc_math::detection::boxes::{corners, generalized_overlap};
@@ -8,20 +8,19 @@ use crate::draw::constant;
 use crate::loss::{integers, weighted_cross_entropy};
 use crate::parameters::numbers;
 
-/// Weight of the class, in costs and in the loss as DETR has it.
+/// Weight of the class term, in matching costs and in the loss, as in DETR.
 const CLASS: f64 = 1.0;
 
-/// Weight of the sum of differences of center, width and height.
+/// Weight of the L1 distance of center, width and height.
 const DISTANCE: f64 = 5.0;
 
-/// Weight of one less the generalized overlap.
+/// Weight of 1 − generalized overlap (GIoU).
 const OVERLAP: f64 = 2.0;
 
-/// Weight, in the class's term, of queries that are to say nothing.
+/// Weight of queries without an object in the class term.
 const NOTHING: f32 = 0.1;
 
-/// Things and the queries that are to say them: the cheapest assignment. Where there are more things than queries, some are
-/// left out.
+/// The minimum-cost matching, as pairs of object and query. If there are more objects than queries, some objects are left out.
 fn assign(
     probabilities: &[f32],
     boxes: &[f32],
@@ -37,7 +36,7 @@ fn assign(
             let distance: f64 = place.iter().zip(target.place).map(|(a, b)| (a - b).abs()).sum();
             let overlap = generalized_overlap(corners(place), corners(target.place));
             let cost = -CLASS * p + DISTANCE * distance - OVERLAP * overlap;
-            // If the model has diverged, its loss is NaN, too.
+            // Costs are NaN only if the model has diverged; its loss is then NaN, too.
             costs.push(if cost.is_finite() { cost } else { 1e9 });
         }
     }
@@ -47,8 +46,8 @@ fn assign(
     }
 }
 
-/// Sum of the losses of what all layers say of images with `targets`: class, distance and overlap, the latter two
-/// per thing. Nothing said is no loss.
+/// Sum of the losses of all decoder layers: class, distance and overlap, the latter two averaged over objects. `None` without
+/// predictions.
 pub fn loss(predictions: &[Predictions], targets: &[Vec<GroundTruth>]) -> Option<Tensor<1>> {
     let parts = predictions.iter().map(|own| of_layer(own, targets));
     parts.reduce(|sum, part| sum + part)
@@ -63,7 +62,7 @@ fn of_layer(predictions: &Predictions, targets: &[Vec<GroundTruth>]) -> Tensor<1
     let probabilities: Vec<f32> =
         numbers(logarithms.clone().detach()).into_iter().map(f32::exp).collect();
     let places = numbers(boxes.clone().detach());
-    // What each query is to say, and the rows that say a thing.
+    // The target class of each query, and the rows that are matched with an object.
     let mut wanted = vec![classes; b * q];
     let (mut rows, mut things) = (Vec::new(), Vec::new());
     let total: usize = targets.iter().map(Vec::len).sum();
@@ -95,7 +94,7 @@ fn of_layer(predictions: &Predictions, targets: &[Vec<GroundTruth>]) -> Tensor<1
     class + distance.mul_scalar(DISTANCE) + overlap.mul_scalar(OVERLAP)
 }
 
-/// Generalized intersection over union of boxes `[M, 4]` with others, by center and size; `[M, 1]`.
+/// Generalized intersection over union of pairs of boxes `[M, 4]`, given by center and size; `[M, 1]`.
 fn generalized(a: Tensor<2>, b: Tensor<2>) -> Tensor<2> {
     let sides = |boxes: Tensor<2>| {
         let [m, _] = boxes.dims();
@@ -114,7 +113,7 @@ fn generalized(a: Tensor<2>, b: Tensor<2>) -> Tensor<2> {
     let whole = area(a_low.clone(), a_high.clone()) + area(b_low.clone(), b_high.clone());
     let union = whole - shared.clone();
     let around = area(a_low.min_pair(b_low), a_high.max_pair(b_high));
-    // Things have a size; that of boxes that were said may be nothing.
+    // Predicted boxes may have an area of zero.
     shared / union.clone().add_scalar(1e-9) - (around.clone() - union) / around.add_scalar(1e-9)
 }
 
@@ -129,9 +128,9 @@ mod tests {
         (0..count).map(|i| GroundTruth { class: i % 3, place: place(i) }).collect()
     }
 
-    /// Would catch an assignment that is not the cheapest, and rows that are mistaken for columns.
+    /// Catches an assignment that does not have the minimum cost, and swapped rows and columns.
     #[test]
-    fn assignments_are_the_cheapest_of_all() {
+    fn assignments_have_the_minimum_cost() {
         for (seed, things) in [(1, 1), (2, 2), (3, 3), (4, 4), (5, 0)] {
             let queries = 4;
             let mut rng = stream(seed, "said");
@@ -174,18 +173,18 @@ mod tests {
         }
     }
 
-    /// Would catch a query that is to say two things.
+    /// Catches a query that is matched with two objects.
     #[test]
-    fn more_things_than_queries_are_left_out() {
+    fn objects_beyond_the_number_of_queries_are_left_out() {
         let boxes = [0.3, 0.3, 0.2, 0.2, 0.6, 0.6, 0.3, 0.3];
         let found = assign(&[0.25; 8], &boxes, &targets(5), 3);
         let queries: Vec<usize> = found.iter().map(|pair| pair.1).collect();
         assert!(queries.len() == 2 && queries[0] != queries[1], "{found:?}");
     }
 
-    /// Would catch a side that is mistaken for a center: compares with scalar formulas in double precision.
+    /// Catches a side that is mistaken for a center, by comparison with scalar formulas in double precision.
     #[test]
-    fn generalized_overlaps_are_those_of_single_boxes() {
+    fn generalized_overlaps_match_the_scalar_formula() {
         let device = crate::cpu();
         let draws = uniform_vector(&mut stream(3, "boxes"), 8 * 50, 0.1, 0.9);
         let boxes = |start: usize| -> Vec<[f64; 4]> {

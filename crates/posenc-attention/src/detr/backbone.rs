@@ -1,7 +1,6 @@
-//! The convolutional network: ResNet with bottlenecks, the stride in their middle, and batch norms that are frozen.
+//! The convolutional network: a ResNet with bottleneck blocks, the stride in the 3 × 3 convolution, and frozen batch norms.
 //!
-//! Maps are rows of channels, cell by cell, so that a convolution is a choice of rows and a product. The first
-//! convolution and the first stage are not trained.
+//! Convolutions are products of gathered rows (see `crate::conv`). The first convolution and the first stage are not trained.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Tensor, activation};
@@ -15,22 +14,22 @@ use crate::kernels;
 /// Added to the variances of batch norms.
 const EPSILON: f64 = 1e-5;
 
-/// Rows, and columns, of the first convolution.
+/// Kernel side of the first convolution.
 const FIRST: usize = 7;
 
-/// Rows, and columns, of the pooling after it.
+/// Kernel side of the max pooling after it.
 const POOL: usize = 3;
 
-/// A convolution without bias, and the frozen norm after it.
+/// A convolution without bias, and the frozen batch norm after it.
 #[derive(Module, Debug)]
 struct Convolution {
     /// `[taps · inputs, outputs]`, taps row by row.
     weights: Param<Tensor<2>>,
-    /// Of the norm, `[outputs]`.
+    /// Scale of the norm, `[outputs]`.
     scale: Param<Tensor<1>>,
-    /// Of the norm, `[outputs]`.
+    /// Shift of the norm, `[outputs]`.
     shift: Param<Tensor<1>>,
-    /// Of the norm's running statistics, `[outputs]`.
+    /// Running mean and variance of the norm, `[outputs]` each.
     mean: Tensor<1>,
     variance: Tensor<1>,
     inputs: usize,
@@ -39,7 +38,7 @@ struct Convolution {
 }
 
 impl Convolution {
-    /// Normal weights of variance 2/(taps · outputs) (He et al. 2015); the norm does nothing but multiply by `gain`.
+    /// Normal weights of variance 2/(taps · outputs) (He et al. 2015); the norm only multiplies by `gain`.
     fn new(
         draw: &mut Draw<'_>,
         [inputs, outputs]: [usize; 2],
@@ -100,7 +99,7 @@ impl Convolution {
     }
 }
 
-/// A bottleneck: 1 × 1, 3 × 3, 1 × 1, and what it is added to.
+/// A bottleneck block: convolutions of 1 × 1, 3 × 3 and 1 × 1, and a shortcut (the identity if `None`).
 #[derive(Module, Debug)]
 struct Block {
     first: Convolution,
@@ -135,17 +134,17 @@ impl Block {
     }
 }
 
-/// The network up to the last map.
+/// The network up to the last feature map.
 #[derive(Module, Debug)]
 pub struct Backbone {
     first: Convolution,
-    /// Stage by stage.
+    /// The blocks of all stages, in order.
     blocks: Vec<Block>,
     stages: [usize; 4],
 }
 
 impl Backbone {
-    /// Draws weights. Norms do nothing but keep sums over many blocks from growing.
+    /// Samples weights. The norms only scale the residual branches, so that their sum does not grow with the number of blocks.
     pub(super) fn new(draw: &mut Draw<'_>, sizes: &Sizes) -> Self {
         let first = Convolution::new(draw, [COLORS, sizes.channels], [FIRST, 2], 1.0, false);
         let count: usize = sizes.blocks.iter().sum();
@@ -172,12 +171,12 @@ impl Backbone {
         Backbone { first, blocks, stages: sizes.blocks }
     }
 
-    /// The last map of images `[B · rows · columns, 3]`, a cell for every 32 × 32 pixels or part of them.
+    /// The last feature map of images `[B · rows · columns, 3]`, with one cell per 32 × 32 pixels or part of them.
     pub(super) fn forward(&self, images: Map) -> Map {
-        // Not kept: nothing else has as many taps.
+        // These taps are not cached: they are large, and no other convolution has their shape.
         let first = self.first.forward(&images, &mut Taps::default());
         let first = first.with(activation::relu(first.rows.clone()));
-        // No number is below zero, so that zeros around are as good as nothing.
+        // ReLU outputs are not negative, so zero padding does not change the maximum.
         let channels = first.rows.dims()[1];
         let (rows, size) = Taps::default().read(&first, POOL, 2, Border::Half);
         let count = rows.dims()[0];
@@ -190,7 +189,7 @@ impl Backbone {
         map
     }
 
-    /// With the weights and norms of a file, whose names begin with `prefix`.
+    /// Replaces weights and norms by those of a file, whose names begin with `prefix`.
     pub(super) fn read<E>(self, prefix: &str, read: &mut Read<'_, E>) -> Result<Self, E> {
         let first = self.first.read(&format!("{prefix}conv1"), &format!("{prefix}bn1"), read)?;
         let stages = self.stages.iter().enumerate();

@@ -9,24 +9,24 @@ use crate::draw::constant;
 use crate::layers::MASK_BIAS;
 use crate::position_encoding::Positions;
 
-/// Means of red, green and blue over the images that residual networks are trained on.
+/// Means of red, green and blue over ImageNet.
 const MEANS: [f32; COLORS] = [0.485, 0.456, 0.406];
 
-/// Their standard deviations.
+/// Standard deviations of red, green and blue over ImageNet.
 const DEVIATIONS: [f32; COLORS] = [0.229, 0.224, 0.225];
 
-/// Photographs, filled up to one size with zeros after their colors are brought to mean 0 and deviation 1.
+/// Photographs with standardized colors, padded with zeros to one size.
 #[derive(Debug, Clone)]
 pub struct Batch {
     pub(super) images: Map,
-    /// What is on each image.
+    /// The objects on each image.
     pub(super) targets: Vec<Vec<GroundTruth>>,
-    /// Rows and columns of pixels of each.
+    /// Rows and columns of pixels of each image.
     pub sizes: Vec<[usize; 2]>,
 }
 
 impl Batch {
-    /// `None` if there is no image, or one has no pixels or another number of them than its size says.
+    /// `None` if there is no image, or if an image has no pixels or a number of pixels that does not match its size.
     pub fn new(images: &[ImageInput], device: &Device) -> Option<Self> {
         let largest = |axis: usize| images.iter().map(|image| image.size[axis]).max();
         let [height, width] = [largest(0)?, largest(1)?];
@@ -78,7 +78,7 @@ impl Batch {
                 bias.push(if is_hidden { MASK_BIAS } else { 0.0 });
                 for axis in [0, 1] {
                     let at = place[axis].min(own[axis] - 1);
-                    // The last row of a table serves maps with more cells than it has rows.
+                    // Cells beyond the end of the embedding table use its last row.
                     let at = if is_table && coordinates == Coordinates::Cells {
                         at.min(sizes.cells - 1)
                     } else {

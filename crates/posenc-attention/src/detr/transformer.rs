@@ -1,4 +1,4 @@
-//! Layers of the transformer: norms after what is added, dropout in training.
+//! The transformer layers of DETR: post-norm, with dropout in training.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -7,7 +7,7 @@ use super::weights::{self, Read};
 use crate::draw::Draw;
 use crate::layers::{Activation, Attention, Dropout, FeedForward, LayerNorm};
 
-/// A feed-forward network whose result is added to what it read.
+/// A feed-forward network with a residual connection and a layer norm.
 #[derive(Module, Debug)]
 struct Transformed {
     dense: FeedForward,
@@ -33,7 +33,7 @@ impl Transformed {
     }
 }
 
-/// Attention whose result is added to the queries.
+/// Attention with a residual connection and a layer norm.
 #[derive(Module, Debug)]
 struct Attended {
     attention: Attention,
@@ -48,7 +48,7 @@ impl Attended {
         }
     }
 
-    /// Of x with codes on keys `[B, S, D]` and values.
+    /// Attends from `x` + `codes` `[B, T, D]` to `keys` and `values` `[B, S, D]`.
     fn forward(
         &self,
         x: Tensor<3>,
@@ -68,7 +68,7 @@ impl Attended {
     }
 }
 
-/// A layer of the encoder.
+/// An encoder layer: self-attention and a feed-forward network.
 #[derive(Module, Debug)]
 pub struct EncoderLayer {
     own: Attended,
@@ -81,7 +81,7 @@ impl EncoderLayer {
         EncoderLayer { own, dense: Transformed::new(draw, width, hidden) }
     }
 
-    /// Of tokens `[B, N, D]` with their codes; `bias` hides the filling.
+    /// Transforms tokens `[B, N, D]` with their position encodings; `bias` hides the padding.
     pub(super) fn forward(
         &self,
         x: Tensor<3>,
@@ -101,7 +101,7 @@ impl EncoderLayer {
     }
 }
 
-/// A layer of the decoder.
+/// A decoder layer: self-attention, cross-attention and a feed-forward network.
 #[derive(Module, Debug)]
 pub struct DecoderLayer {
     own: Attended,
@@ -116,7 +116,7 @@ impl DecoderLayer {
         DecoderLayer { own, image, dense: Transformed::new(draw, width, hidden) }
     }
 
-    /// Of queries `[B, Q, D]` with their codes on what the encoder says, as keys and as values.
+    /// Transforms tokens `[B, Q, D]` with their query embeddings `codes`; `memory` has the keys and the values from the encoder.
     pub(super) fn forward(
         &self,
         x: Tensor<3>,

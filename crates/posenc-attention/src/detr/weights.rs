@@ -1,4 +1,4 @@
-//! Weights of a file, by the names that PyTorch's models give them.
+//! Loads weights by the names that PyTorch's models give them.
 
 use burn::module::Param;
 use burn::tensor::{Device, Tensor};
@@ -6,16 +6,16 @@ use burn::tensor::{Device, Tensor};
 use crate::draw::parameter;
 use crate::layers::{Attention, Dense, LayerNorm};
 
-/// Reads the array of a name, which must have the shape that is asked for, row by row.
+/// Reads an array by its name and required shape, row by row.
 pub type Read<'a, E> = dyn FnMut(&str, &[usize]) -> Result<Vec<f32>, E> + 'a;
 
-/// Rows as columns.
+/// Transposes a matrix of `rows` rows.
 fn transposed(numbers: &[f32], rows: usize) -> Vec<f32> {
     let columns = numbers.len() / rows.max(1);
     (0..columns).flat_map(|c| (0..rows).map(move |r| numbers[r * columns + c])).collect()
 }
 
-/// x W + b of weights and bias `[outputs, inputs]`, `[outputs]`.
+/// The layer x W + b, from PyTorch's weights `[outputs, inputs]` and bias `[outputs]`.
 fn dense_of(weights: &[f32], bias: Vec<f32>, device: &Device) -> Dense {
     let outputs = bias.len();
     let shape = [weights.len() / outputs.max(1), outputs];
@@ -25,7 +25,8 @@ fn dense_of(weights: &[f32], bias: Vec<f32>, device: &Device) -> Dense {
     }
 }
 
-/// A dense layer of the sizes of `own`; `shape` is that of its weights in the file, where it is no matrix.
+/// A dense layer of the sizes of `own`. `more` lists further dimensions of its weights in the file, such as `[1, 1]` of a 1 × 1
+/// convolution.
 pub(super) fn dense<E>(
     own: &Dense,
     name: &str,
@@ -39,7 +40,7 @@ pub(super) fn dense<E>(
     Ok(dense_of(&weights, bias, &own.weights.device()))
 }
 
-/// A norm of the width of `own`.
+/// A layer norm of the width of `own`.
 pub(super) fn norm<E>(own: &LayerNorm, name: &str, read: &mut Read<'_, E>) -> Result<LayerNorm, E> {
     let (device, [width]) = (own.gain.device(), own.gain.dims());
     let gain = parameter(read(&format!("{name}.weight"), &[width])?, [width], &device);
@@ -47,7 +48,7 @@ pub(super) fn norm<E>(own: &LayerNorm, name: &str, read: &mut Read<'_, E>) -> Re
     Ok(LayerNorm { gain, shift })
 }
 
-/// Attention of the width of `own`: queries, keys and values lie in one array.
+/// Attention of the width of `own`; the file has the weights of queries, keys and values in one array.
 pub(super) fn attention<E>(
     own: &Attention,
     name: &str,
@@ -60,7 +61,7 @@ pub(super) fn attention<E>(
     let mut next = || parts.next().map(|(w, b)| dense_of(w, b.to_vec(), &device));
     let (query, key, value) = (next(), next(), next());
     let output = dense(&own.output, &format!("{name}.out_proj"), &[], read)?;
-    // The array has the shape that was asked for.
+    // The array has the required shape, so the second arm is never reached.
     Ok(match (query, key, value) {
         (Some(query), Some(key), Some(value)) => {
             Attention { query, key, value, output, heads: own.heads }
@@ -69,7 +70,7 @@ pub(super) fn attention<E>(
     })
 }
 
-/// A table of the sizes of `own`.
+/// An embedding table of the sizes of `own`.
 pub(super) fn table<E>(
     own: &Param<Tensor<2>>,
     name: &str,

@@ -1,4 +1,4 @@
-//! Measuring an image model during training.
+//! Evaluates an image model during training.
 
 use std::f64::consts::LN_2;
 
@@ -10,46 +10,46 @@ use super::{Fixed, ImageModel, Sizes, cross_entropy, tokens};
 use crate::parameters::{number, numbers};
 use crate::trainer::Trainer;
 
-/// Images that are evaluated at once.
+/// Images per evaluation batch.
 const CHUNK: usize = 16;
 
-/// What held-out images show of a model.
+/// Metrics of a model on held-out images.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evaluation {
     /// Mean of −log₂ p per pixel.
     pub bits: f64,
-    /// Per layer: mean weight of the slot that holds a pixel's left neighbor, over heads, images and the
-    /// pixels with both neighbors.
+    /// Per layer: mean attention weight of the slot with the level of a pixel's left neighbor, over heads, images and the pixels with
+    /// both neighbors.
     pub left: Vec<f64>,
-    /// Per layer: mean weight of the slot that holds a pixel's upper neighbor, averaged as `left`.
+    /// Per layer: mean attention weight of the slot with the level of a pixel's upper neighbor, averaged as `left`.
     pub upper: Vec<f64>,
 }
 
-/// The model after a step.
+/// Metrics after a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
-    /// Steps done.
+    /// Number of completed steps.
     pub step: usize,
-    /// On held-out images.
+    /// Metrics on held-out images.
     pub evaluation: Evaluation,
     /// Bits per pixel of the batches since the last measurement, with dropout.
     pub training_bits: f64,
 }
 
-/// All measurements of a training.
+/// All measurements of a training run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
     /// In the order of steps.
     pub measurements: Vec<Measurement>,
-    /// Bits of the batches since the last of them, and how many.
+    /// Sum of the bits per pixel of the batches since the last measurement, and the number of these batches.
     pub since: (f64, u32),
 }
 
 impl Measured {
-    /// Records the loss of the step that was just done, and measures the model if it is time to.
+    /// Records the loss of the last step, and evaluates the model if a measurement is due.
     pub fn record(
         &mut self,
         trainer: &Trainer<ImageModel>,
@@ -80,7 +80,7 @@ pub fn evaluate(
     held_out: &[Vec<u8>],
     device: &Device,
 ) -> Evaluation {
-    // No graph is built for what has no trained tensors.
+    // Without trained tensors, no autodiff graph is built.
     let model = model.clone().no_grad();
     let (mut nats, mut count) = (0.0, 0usize);
     let mut sums = vec![[0.0f64; 2]; sizes.transformer.layers];

@@ -1,4 +1,4 @@
-//! How the operations enter burn's graph of derivatives.
+//! Registers the operations in burn's autodiff graph.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{AutodiffBackend, Backend};
@@ -9,7 +9,7 @@ use burn_autodiff::ops::{Backward, Ops, OpsKind};
 
 use super::Kernels;
 
-/// Hands gradients to those inputs that are tracked.
+/// Registers the gradients of the tracked inputs.
 macro_rules! register {
     ($grads:ident, $ops:ident.parents, $values:expr) => {
         for (node, gradient) in $ops.parents.into_iter().zip($values) {

@@ -1,5 +1,4 @@
-//! The operations out of a backend's own: what runs wherever there is nothing faster, and the formulas to
-//! read.
+//! The operations composed of a backend's own: the fallback for backends without faster kernels, and the reference formulas.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Scalar, TensorMetadata};
@@ -20,7 +19,7 @@ fn reshape<B: Backend>(tensor: FloatTensor<B>, shape: &[usize]) -> FloatTensor<B
     B::float_reshape(tensor, Shape::from(shape.to_vec()))
 }
 
-/// A vector as a row, for all rows of a matrix.
+/// A vector as a matrix of one row, for broadcasting.
 fn row<B: Backend>(vector: FloatTensor<B>) -> FloatTensor<B> {
     let n = dims::<B>(&vector)[0];
     reshape::<B>(vector, &[1, n])
@@ -46,7 +45,7 @@ pub fn affine_backward<B: Backend>(
     (dx, dw, column_sums::<B>(gradient))
 }
 
-/// Rows less their mean over their standard deviation, and one over that.
+/// Rows (x − mean)/√(variance + ε), and the factors 1/√(variance + ε).
 fn normalized<B: Backend>(x: FloatTensor<B>, epsilon: f64) -> (FloatTensor<B>, FloatTensor<B>) {
     let centered = B::float_sub(x.clone(), B::float_mean_dim(x, 1));
     let variance = B::float_mean_dim(B::float_mul(centered.clone(), centered.clone()), 1);
@@ -77,9 +76,9 @@ pub fn layer_norm_backward<B: Backend>(
     (B::float_mul(dx, scale), dgain, column_sums::<B>(gradient))
 }
 
-/// √(8/π), which is 2u/x at 0.
+/// √(8/π), which is 2u/x at x = 0; u is defined in [`Kernels::gelu_tanh`](super::Kernels::gelu_tanh).
 pub const SLOPE: f64 = 1.595_769_121_605_730_7;
-/// Share of the cube.
+/// Coefficient of x³ in u.
 pub const CUBE: f64 = 0.044_715;
 
 /// σ(2u), and x².
@@ -116,7 +115,7 @@ fn split<B: Backend>(tensor: FloatTensor<B>, heads: usize) -> FloatTensor<B> {
     B::float_swap_dims(split, 1, 2)
 }
 
-/// And back.
+/// `[B, H, T, d]` to `[B, T, H d]`.
 fn join<B: Backend>(tensor: FloatTensor<B>) -> FloatTensor<B> {
     let d = dims::<B>(&tensor);
     reshape::<B>(B::float_swap_dims(tensor, 1, 2), &[d[0], d[2], d[1] * d[3]])
@@ -150,8 +149,8 @@ pub fn attend_backward<B: Backend>(
     (join::<B>(dq), join::<B>(dk), join::<B>(dv))
 }
 
-/// Rows of segments in `[B, T, …]`, where T is the length of the longest: the row of each slot, or the last row of the
-/// segment in the padding, and whether the slot is no padding.
+/// Layout of segments in `[B, T, …]`, where T is the length of the longest: the row of each slot (in the padding, the last row of the
+/// segment), whether the slot is real, and T.
 fn slots(lengths: &[usize]) -> (Vec<usize>, Vec<bool>, usize) {
     let max_len = lengths.iter().copied().max().unwrap_or(0);
     let last = lengths.iter().sum::<usize>().saturating_sub(1);
@@ -181,20 +180,20 @@ fn pad<B: Backend>(tensor: FloatTensor<B>, rows: &[usize], max_len: usize) -> Fl
     reshape::<B>(padded, &[rows.len() / max_len.max(1), max_len, d])
 }
 
-/// And back.
+/// `[B, T, D]` to `[N, D]`, without the padding.
 fn unpad<B: Backend>(tensor: FloatTensor<B>, own: &[bool]) -> FloatTensor<B> {
     let d = dims::<B>(&tensor);
     let rows: Vec<usize> = (0..own.len()).filter(|&slot| own[slot]).collect();
     select::<B>(reshape::<B>(tensor, &[d[0] * d[1], d[2]]), &rows)
 }
 
-/// Numbers of the type and on the device of another tensor.
+/// A tensor with the dtype and device of another.
 fn like<B: Backend>(numbers: Vec<f64>, shape: &[usize], other: &FloatTensor<B>) -> FloatTensor<B> {
     let data = TensorData::new(numbers, shape.to_vec()).convert_dtype(other.dtype());
     B::float_from_data(data, &other.device())
 }
 
-/// Attention of the padded segments, under a bias that hides the padding.
+/// Attention within each segment, computed on padded segments with a bias that hides the padding.
 pub fn attend_segments<B: Backend>(
     [query, key, value]: [FloatTensor<B>; 3],
     lengths: &[usize],
@@ -215,7 +214,7 @@ pub fn attend_segments<B: Backend>(
     (unpad::<B>(y, &own), weights)
 }
 
-/// Of Q, K, V, the weights and the gradient; that of the padding is zero.
+/// Gradients of [`attend_segments`]; the incoming gradient is zeroed in the padding.
 pub fn attend_segments_backward<B: Backend>(
     [query, key, value, weights, gradient]: [FloatTensor<B>; 5],
     lengths: &[usize],
@@ -228,7 +227,7 @@ pub fn attend_segments_backward<B: Backend>(
     (unpad::<B>(dq, &own), unpad::<B>(dk, &own), unpad::<B>(dv, &own))
 }
 
-/// One at the target column of a row, over the number of rows.
+/// One-hot rows of the targets, divided by the number of rows.
 fn shares<B: Backend>(targets: &[usize], scores: &FloatTensor<B>) -> FloatTensor<B> {
     let shape = dims::<B>(scores);
     let mut shares = vec![0.0; shape[0] * shape[1]];

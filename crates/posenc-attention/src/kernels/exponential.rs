@@ -1,7 +1,6 @@
-//! The exponential function in operations that become vector instructions and round alike on every
-//! machine.
+//! An exponential function of operations that vectorize and round identically on every machine.
 
-/// $e^x$ with a relative error below 2·10⁻⁷ for −87 ≤ x ≤ 88; 0 below, and as at the end above. NaN stays NaN.
+/// $e^x$ with a relative error below 2·10⁻⁷ for −87 ≤ x ≤ 88. It is 0 below this range and constant above it. NaN stays NaN.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
     // 1.5·2²³: adding it leaves the nearest whole number in the last bits.
@@ -33,7 +32,7 @@ mod tests {
     use super::exp;
 
     #[test]
-    fn it_is_the_exponential() {
+    fn exp_matches_the_standard_library() {
         let worst = (-87_000..88_000)
             .map(|i| {
                 let x = i as f32 / 1000.0;

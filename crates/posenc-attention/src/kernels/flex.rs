@@ -1,7 +1,6 @@
-//! The operations on the CPU: products by faer, and one pass over memory for everything between them.
+//! The operations on the CPU: matrix products by faer, and one pass over memory for everything between them.
 //!
-//! All run on the calling thread; sums have one order. Anything but single precision goes the composed
-//! way.
+//! All operations run on the calling thread, and sums have a fixed order. Tensors that are not `f32` use the composed forms.
 
 use std::borrow::Cow;
 
@@ -18,7 +17,7 @@ use super::exponential::exp;
 use super::segments::{Rows, items, segments};
 use super::{AdamStep, Kernels};
 
-/// Partial sums of a row; a whole number of vectors on every machine.
+/// Number of partial sums of a row: a multiple of the SIMD width of every machine.
 const LANES: usize = 16;
 
 fn is_single(tensor: &FlexTensor) -> bool {
@@ -67,7 +66,7 @@ pub(super) fn sum(x: &[f32], y: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
     lanes.iter().sum::<f32>() + rest
 }
 
-/// Largest number of a slice, in as many parts.
+/// Largest number of a slice, in [`LANES`] partial maxima.
 #[inline(always)]
 pub(super) fn largest(x: &[f32]) -> f32 {
     let more = |a: f32, b: f32| if b > a { b } else { a };
@@ -270,7 +269,7 @@ impl Kernels for Flex {
         let (shape, key_shape, bias_shape) = (dims(&query), dims(&key), dims(&bias));
         let (batch, t, s) = (shape[0], shape[1], key_shape[1]);
         let [q, k, v, bias] = [&query, &key, &value, &bias].map(read);
-        // Rows of bias: those of the item, of row i; either may be shared.
+        // The bias of row i of an item; either dimension may be broadcast.
         let bias_row = |item: usize, i: usize| {
             let (item, i) = (item.min(bias_shape[0] - 1), i.min(bias_shape[2] - 1));
             Some(&bias[(item * bias_shape[2] + i) * s..][..s])
@@ -411,7 +410,7 @@ impl Kernels for Flex {
         let [mut theta, mut mean, mut squares] =
             [theta, mean, squares].map(|tensor| read(&tensor).into_owned());
         let gradient = read(&gradient);
-        // Rounded one by one, as the composed form is: both give the same bits.
+        // Each constant is rounded to `f32` separately, as in the composed form, so both return the same bits.
         let [factor, root, epsilon, rate, decay] =
             [step.factor, step.root, step.epsilon, step.rate, step.decay].map(|v| v as f32);
         let ([keep1, keep2], [take1, take2]) =

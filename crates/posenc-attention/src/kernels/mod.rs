@@ -1,4 +1,4 @@
-//! The operations in which attention models spend their time, with manual derivatives.
+//! The operations in which attention models spend most of their time, with manual derivatives.
 //!
 //! Each has two forms. The defaults of [`Kernels`] are composed of a backend's own operations and run on every backend. On the
 //! CPU, hand-written passes over memory replace them (`flex.rs`). The tests compare both forms with burn's automatic
@@ -14,7 +14,7 @@ use burn::Tensor;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, backend_extension};
 
-/// What a backend must be able to do. All tensors of an operation are of one floating-point type.
+/// The operations of a backend. All tensors of an operation have one floating-point type.
 #[backend_extension(Flex, Cube: cfg(feature = "wgpu"), Autodiff)]
 pub trait Kernels: Backend {
     /// x W + b for x `[N, A]`, W `[A, B]`, b `[B]`.
@@ -65,9 +65,9 @@ pub trait Kernels: Backend {
         composed::gelu_tanh_backward::<Self>(x, gradient)
     }
 
-    /// softmax(Q Kᵀ/√d + bias) V for each of `heads` heads of width d, which lie side by side: Q `[B, T, H d]`, K and
-    /// V `[B, S, H d]`; bias `[1 or B, 1, 1 or T, S]`. Where `causal`, bias must be as good as −∞ above the
-    /// diagonal, which need not be computed. Gives the result `[B, T, H d]` and the weights `[B, H, T, S]`.
+    /// softmax(Q Kᵀ/√d + bias) V for each of `heads` concatenated heads of width d: Q `[B, T, H d]`, K and V `[B, S, H d]`; bias
+    /// `[1 or B, 1, 1 or T, S]`. With `causal`, the caller's bias must mask everything above the diagonal, and a backend may skip that part.
+    /// Returns the result `[B, T, H d]` and the attention weights `[B, H, T, S]`.
     fn attend(
         query: FloatTensor<Self>,
         key: FloatTensor<Self>,
@@ -93,8 +93,8 @@ pub trait Kernels: Backend {
         composed::attend_backward::<Self>([query, key, value, weights, gradient])
     }
 
-    /// Attention of segments of such `lengths`, which lie behind each other in the rows of Q, K and V `[N, H d]`, each on
-    /// itself; where `causal`, no row sees a later one. Gives the result and weights in a form of the backend's own.
+    /// Self-attention within segments: consecutive rows of Q, K and V `[N, H d]`, with the given `lengths`. With `causal`, no row attends
+    /// to a later one. Returns the result and the weights, whose layout depends on the backend.
     fn attend_segments(
         query: FloatTensor<Self>,
         key: FloatTensor<Self>,
@@ -136,7 +136,7 @@ pub trait Kernels: Backend {
         composed::cross_entropy_backward::<Self>(scores, &targets, gradient)
     }
 
-    /// A step of Adam: θ, m, v and g `[N]` to θ, m and v.
+    /// An Adam step: from θ, m, v and g, `[N]` each, to the new θ, m and v.
     fn adam(
         theta: FloatTensor<Self>,
         mean: FloatTensor<Self>,
@@ -148,11 +148,11 @@ pub trait Kernels: Backend {
     }
 }
 
-/// Numbers of a step of Adam, m the mean of gradients g and v that of their squares:
-/// m ← keep₁ m + take₁ g, v ← keep₂ v + take₂ g², θ ← decay θ − rate m/(root √v + ε).
+/// Constants of an Adam step, where m is the mean of gradients g and v the mean of their squares: m ← keep₁ m + take₁ g, v ← keep₂ v +
+/// take₂ g², θ ← decay θ − rate m/(root √v + ε).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdamStep {
-    /// On gradients.
+    /// Multiplies the gradients.
     pub factor: f64,
     /// β₁ and β₂.
     pub keep: [f64; 2],
@@ -162,13 +162,13 @@ pub struct AdamStep {
     pub root: f64,
     /// ε.
     pub epsilon: f64,
-    /// Over 1 − β₁ᵗ.
+    /// Learning rate over 1 − β₁ᵗ.
     pub rate: f64,
-    /// On parameters.
+    /// Multiplies the parameters: 1 − learning rate · weight decay.
     pub decay: f64,
 }
 
-/// On wgpu all are composed of burn's own kernels.
+/// On wgpu, all operations are composed of burn's own kernels.
 #[cfg(feature = "wgpu")]
 impl Kernels for burn_wgpu::CubeBackend {}
 
@@ -181,7 +181,7 @@ pub fn affine<const D: usize>(x: Tensor<D>, weights: Tensor<2>, bias: Tensor<1>)
     Tensor::<2>::from_dispatch(y).reshape(shape)
 }
 
-/// Normalizes over the last dimension; see [`Kernels::layer_norm`].
+/// Normalizes over the last dimension; see [`Kernels::normalize_rows`].
 pub fn layer_norm<const D: usize>(
     x: Tensor<D>,
     gain: Tensor<1>,
@@ -214,7 +214,7 @@ pub fn attend(
     (Tensor::from_dispatch(out), Tensor::from_dispatch(weights))
 }
 
-/// Attention of segments on themselves; see [`Kernels::attend_segments`]. The lengths must add up to the number of rows.
+/// Self-attention within segments; see [`Kernels::attend_segments`]. The lengths must add up to the number of rows.
 pub fn attend_segments(
     query: Tensor<2>,
     key: Tensor<2>,
@@ -228,12 +228,12 @@ pub fn attend_segments(
     Tensor::from_dispatch(out)
 }
 
-/// Cross-entropy in nats of one column per row; see [`Kernels::cross_entropy`]. There must be a column of that number.
+/// Cross-entropy in nats of the target column of each row; see [`Kernels::cross_entropy`]. Targets must be valid columns.
 pub fn cross_entropy(scores: Tensor<2>, targets: &[usize]) -> Tensor<1> {
     Tensor::from_dispatch(Dispatch::cross_entropy(scores.into_dispatch(), targets.to_vec()))
 }
 
-/// A step of Adam: parameters, their two moments and their gradient to parameters and moments; see [`Kernels::adam`].
+/// An Adam step; returns the new parameters and their two moments. See [`Kernels::adam`].
 pub fn adam(
     theta: Tensor<1>,
     [mean, squares]: [Tensor<1>; 2],

@@ -1,4 +1,4 @@
-//! Attention on the CPU over rows that lie behind each other: items of one length, or segments of any.
+//! Attention on the CPU over consecutive rows: batch items of one length, or segments of different lengths.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
@@ -7,27 +7,27 @@ use posenc_math::vectorized::vectorized;
 use super::exponential::exp;
 use super::flex::{largest, matrix, matrix_mut, sum};
 
-/// Rows of a causal block: what lies above the diagonal of its last row is not computed.
+/// Rows of a causal block; columns to the right of the diagonal of its last row are not computed.
 const BLOCK: usize = 48;
 
-/// Queries, and the keys that they look at.
+/// A range of queries, and the range of keys that they attend to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Item {
-    /// Row of the first query, and their number.
+    /// Row of the first query, and the number of queries.
     queries: [usize; 2],
-    /// Row of the first key and value, and their number.
+    /// Row of the first key and value, and the number of keys.
     keys: [usize; 2],
-    /// Where the weights of its first head begin.
+    /// Offset of the weights of its first head.
     weights: usize,
 }
 
-/// `[B, T, …]` on `[B, S, …]`.
+/// The items of queries `[B, T, …]` on keys `[B, S, …]`.
 pub(super) fn items(batch: usize, t: usize, s: usize, heads: usize) -> Vec<Item> {
     let item = |i| Item { queries: [i * t, t], keys: [i * s, s], weights: i * heads * t * s };
     (0..batch).map(item).collect()
 }
 
-/// Segments of such lengths, each on itself.
+/// The items of segments of the given lengths that attend to themselves.
 pub(super) fn segments(lengths: &[usize], heads: usize) -> Vec<Item> {
     let (mut row, mut weights) = (0, 0);
     let next = |&length: &usize| {
@@ -38,7 +38,7 @@ pub(super) fn segments(lengths: &[usize], heads: usize) -> Vec<Item> {
     lengths.iter().map(next).collect()
 }
 
-/// Blocks of rows `start..end` with the number of columns that matter to them.
+/// Blocks of rows as `(start, end, columns)`, where `columns` is the number of leading columns that the block needs.
 fn blocks(rows: usize, columns: usize, causal: bool) -> Vec<(usize, usize, usize)> {
     if !causal {
         return vec![(0, rows, columns)];
@@ -50,7 +50,7 @@ fn blocks(rows: usize, columns: usize, causal: bool) -> Vec<(usize, usize, usize
     (0..rows).step_by(BLOCK).map(block).collect()
 }
 
-/// Row of scores to row of weights: softmax(scale · scores + bias).
+/// Turns a row of scores into attention weights: softmax(scale · scores + bias).
 #[inline(always)]
 fn soften(row: &mut [f32], bias: Option<&[f32]>, scale: f32) {
     match bias {
@@ -71,7 +71,7 @@ fn soften(row: &mut [f32], bias: Option<&[f32]>, scale: f32) {
     }
 }
 
-/// Rows of `heads` heads of one width, side by side.
+/// Shape of rows with `heads` concatenated heads of equal `width`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows {
     pub heads: usize,
@@ -80,7 +80,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// A head of rows `first` and on.
+    /// One head of `rows` rows from row `first` on.
     fn view<'a>(
         &self,
         numbers: &'a [f32],
@@ -105,7 +105,7 @@ impl Rows {
         all.subcols_mut(head * self.width, self.width)
     }
 
-    /// What attention gives, and its weights. `bias` is what is added to the scores of an item's query.
+    /// The attention outputs and weights. `bias(item, query)` is added to the scores of a query.
     pub fn attend<'a>(
         &self,
         [q, k, v]: [&[f32]; 3],
@@ -131,7 +131,7 @@ impl Rows {
                         #[inline(always)]
                         || {
                             for (i, row) in block.chunks_exact_mut(s).enumerate() {
-                                // What is above the diagonal has no weight.
+                                // Entries above the diagonal have no weight.
                                 let seen = match self.causal {
                                     true => columns.min(start + i + 1),
                                     false => columns,

@@ -1,10 +1,9 @@
-//! Attention by hashing (Kitaev, Kaiser, Levskaya, "Reformer: The Efficient Transformer", ICLR 2020).
+//! LSH attention (Kitaev, Kaiser, Levskaya, "Reformer: The Efficient Transformer", ICLR 2020).
 //!
-//! Keys are the queries at unit length. In each of R rounds a slot falls into the bucket
-//! $\arg\max [qR_r \,\|\, -qR_r]$ of a random matrix; slots are put in order of bucket and place and cut into
-//! chunks; a chunk attends to itself and to the chunk before it (the first to the last). A slot does not see later
-//! ones, and itself only if there is nothing else. Rounds are mixed by the size of what they found,
-//! $\sum_r o_r e^{z_r}/\sum_r e^{z_r}$ with z the logarithm of a round's sum of exponentials.
+//! Keys are the queries at unit length. In each of R rounds, a slot falls into the bucket $\arg\max [qR_r \,\|\, -qR_r]$ of a random
+//! matrix $R_r$. Slots are sorted by bucket and position and cut into chunks. A chunk attends to itself and to the chunk before it (the
+//! first chunk to the last). A slot does not attend to later slots, and attends to itself only if there is no other slot. The results
+//! $o_r$ of the rounds are averaged, $\sum_r o_r e^{z_r}/\sum_r e^{z_r}$, where $z_r$ is the logarithm of a round's sum of exponentials.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, activation};
@@ -16,23 +15,23 @@ use crate::layers::{Dense, MASK_BIAS};
 use crate::loss::integers;
 use crate::parameters::numbers;
 
-/// Subtracted where a slot would see itself: less than [`MASK_BIAS`], so that the first slot has something.
+/// Bias on the score of a slot for itself. It is weaker than [`MASK_BIAS`], so that the first slot attends to itself.
 const SELF: f32 = -1e5;
 
-/// Added to the mean square of a query before its root is divided by.
+/// Added to the mean square of a query, whose root normalizes the key.
 const EPSILON: f64 = 1e-6;
 
-/// What a step draws for a layer; the same when the layer is computed again.
+/// Random numbers of a layer in one step; reused when the backward pass recomputes the layer.
 #[derive(Debug, Clone)]
 pub struct Draws {
-    /// Matrices of all rounds `[head_width, R · buckets/2]`, for all heads and images.
+    /// Hashing matrices of all rounds `[head_width, R · buckets/2]`, shared by all heads and images.
     rotations: Tensor<2>,
-    /// Of dropout `[chunk, 2 chunk]`, for all chunks, heads and images.
+    /// Dropout mask `[chunk, 2 chunk]`, shared by all chunks, heads and images.
     mask: Option<Tensor<2>>,
 }
 
 impl Draws {
-    /// For a pass; of training where `train`.
+    /// Samples the numbers of a forward pass; the dropout mask only if `train`.
     pub fn new(hashing: &Hashing, train: bool, rng: &mut ChaCha8Rng, device: &Device) -> Self {
         let columns = hashing.rounds * (hashing.buckets / 2);
         let numbers = normal(rng, hashing.head_width * columns, 1.0);
@@ -44,8 +43,8 @@ impl Draws {
     }
 }
 
-/// Slots of all rounds in the order of their buckets, per image and head. Kept from the pass forward to the pass back,
-/// where inputs are computed again and could fall into other buckets by rounding.
+/// Slots of all rounds in bucket order, per image and head. The backward pass reuses the order of the forward pass, because recomputed
+/// inputs could fall into other buckets by rounding.
 #[derive(Debug, Clone)]
 pub struct Orders(Vec<Vec<u32>>);
 
@@ -62,7 +61,7 @@ pub struct HashedAttention {
 }
 
 impl HashedAttention {
-    /// `width` numbers in and out. Weights are drawn as for one head: uniform on ±√(6/(width + `head_width`)).
+    /// Attention of `width` inputs and outputs. Weights are sampled as for one head: uniform on ±√(6/(width + `head_width`)).
     pub fn new(draw: &mut Draw<'_>, width: usize, hashing: &Hashing) -> Self {
         let inner = hashing.heads * hashing.head_width;
         let limit = (6.0 / (width + hashing.head_width) as f64).sqrt();
@@ -76,7 +75,8 @@ impl HashedAttention {
         }
     }
 
-    /// Of `[B, T, D]`. With `orders` slots are put in those, else in the order of their buckets, which is given back.
+    /// Attention of tokens `[B, T, D]`. Slots are arranged in `orders` if given, otherwise in bucket order. Also returns the orders that
+    /// were used.
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -109,7 +109,7 @@ impl HashedAttention {
         (self.output.forward(Tensor::cat(images, 0)), Orders(found))
     }
 
-    /// Slots of all rounds in the order of their buckets.
+    /// Slots of all rounds in bucket order.
     fn order(&self, queries: &Tensor<2>, draws: &Draws) -> Vec<u32> {
         let Hashing { buckets, rounds, .. } = self.hashing;
         let slots = queries.dims()[0];
@@ -151,7 +151,7 @@ impl HashedAttention {
             back[place / slots * slots + slot as usize] = place;
         }
         let back = integers(back, &device);
-        // Unit length: a query over the root of its mean square, over √d.
+        // Keys of unit length: the query over the root of its mean square, over √d.
         let size = (q.clone() * q.clone()).mean_dim(1).add_scalar(EPSILON).sqrt();
         let k = q.clone() / size.mul_scalar((d as f64).sqrt());
         let cut = |x: Tensor<2>| x.select(0, sorted.clone()).reshape([chunks, chunk, d]);
@@ -179,7 +179,7 @@ impl HashedAttention {
     }
 }
 
-/// What is added to the scores of `[chunks, chunk, 2 chunk]`: what is later is never seen, a slot itself hardly.
+/// The bias on the scores `[chunks, chunk, 2 chunk]`: [`MASK_BIAS`] for later slots, [`SELF`] for the slot itself.
 fn bias(order: &[u32], chunk: usize) -> Vec<f32> {
     let chunks = order.len() / chunk;
     let mut bias = Vec::with_capacity(order.len() * 2 * chunk);

@@ -1,4 +1,4 @@
-//! A step of training that keeps no activations of reversible layers.
+//! A training step that stores no activations of the reversible layers.
 
 use burn::module::Module as _;
 use burn::tensor::{Device, Int, Tensor};
@@ -9,18 +9,17 @@ use super::{Fixed, Reformer};
 use crate::optimizer::Adam;
 use crate::parameters::number;
 
-/// A tensor at which a graph begins.
+/// A leaf of a new autodiff graph.
 fn leaf(values: Tensor<3>, device: &Device) -> Tensor<3> {
     Tensor::from_inner(values).to_device(device).require_grad()
 }
 
 impl Reformer {
-    /// One step on `images` `[B, T]`; returns the loss before it in nats per level. If that is NaN, the model
-    /// stays as it was.
+    /// One training step on `images` `[B, T]`; returns the model after it and the loss before it in nats per level. If the loss is not
+    /// finite, the model is unchanged.
     ///
-    /// The pass back takes the layers from the last to the first: inputs are computed from outputs, the
-    /// layer's graph is built, and its parameters make their step before the next layer's turn, so that gradients
-    /// of one layer are in memory at a time.
+    /// The backward pass visits the layers from last to first. For each layer, it recomputes the inputs from the outputs, builds the
+    /// graph of the layer, and updates its parameters. So only the gradients of one layer are in memory at a time.
     pub fn step(
         mut self,
         images: &Tensor<2, Int>,
@@ -103,7 +102,7 @@ mod tests {
     use super::*;
     use crate::parameters::{gradients, values};
 
-    /// The same pass with one graph for everything.
+    /// The same training pass with a single autodiff graph.
     fn plain(
         model: &Reformer,
         images: &Tensor<2, Int>,
@@ -123,10 +122,10 @@ mod tests {
         (nats, gradients(model, &loss.backward()))
     }
 
-    /// Would catch a stream that is undone wrongly, a gradient that is lost or counted twice, and draws or orders that
-    /// differ when a layer is computed again.
+    /// Catches a stream that is reconstructed incorrectly, a gradient that is lost or counted twice, and random numbers or orders that
+    /// differ when a layer is recomputed.
     #[test]
-    fn reversible_gradients_are_those_of_a_plain_graph() {
+    fn reversible_gradients_match_a_plain_graph() {
         let device = crate::cpu();
         let hashing =
             Hashing { heads: 2, head_width: 4, chunk: 6, buckets: 6, rounds: 2, dropout: 0.2 };

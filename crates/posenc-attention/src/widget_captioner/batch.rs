@@ -12,10 +12,10 @@ use crate::layers::MASK_BIAS;
 use crate::loss::integers;
 use crate::position_encoding::Positions;
 
-/// Words of a text that the model reads.
+/// Maximum number of words of a text that the model reads.
 pub(super) const TEXT_WORDS: usize = 10;
 
-/// Numbers of words below this one are none: filling and ends.
+/// Index of the first real word; lower indices are padding and ends.
 const FIRST_WORD: usize = 2;
 
 /// A node of a screen.
@@ -23,7 +23,7 @@ const FIRST_WORD: usize = 2;
 pub struct Node {
     /// Words of its text; the model reads the first ten.
     pub text: Vec<usize>,
-    /// Words of its name in the program, likewise.
+    /// Words of its resource name, likewise.
     pub resource: Vec<usize>,
     /// Its type.
     pub kind: usize,
@@ -35,12 +35,12 @@ pub struct Node {
     pub bounds: [f64; COORDINATES],
 }
 
-/// A widget that is to be described.
+/// A widget to caption.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WidgetInput {
-    /// Place of its node.
+    /// Index of its node.
     pub node: usize,
-    /// Words of a caption, without start and end; empty where none is needed.
+    /// Words of its caption, without start and end words; empty if no target is needed.
     pub caption: Vec<usize>,
     /// Gray levels of its pixels from 0 to 255, row by row.
     pub pixels: Vec<u8>,
@@ -51,14 +51,14 @@ pub struct WidgetInput {
 pub struct ScreenInput {
     /// All nodes, in any order.
     pub nodes: Vec<Node>,
-    /// Those of them that are described.
+    /// The widgets to caption.
     pub widgets: Vec<WidgetInput>,
 }
 
-/// Texts as words of a list.
+/// Texts as indices into [`Batch::known`].
 #[derive(Debug, Clone)]
 pub(super) struct Texts {
-    /// Texts with words, filled up with their first word, `[texts · TEXT_WORDS]`.
+    /// The texts that have words, padded with their first word, `[texts · TEXT_WORDS]`.
     pub words: Tensor<1, Int>,
     pub count: usize,
     /// Index of each node's text, `[B N]`; the number of texts for nodes without one.
@@ -67,32 +67,32 @@ pub(super) struct Texts {
     pub of_resource: Tensor<1, Int>,
 }
 
-/// Screens, filled up to the most nodes.
+/// A batch of screens, padded to the largest number of nodes.
 #[derive(Debug, Clone)]
 pub struct Batch {
-    /// Rows of the table of words that occur.
+    /// The words that occur in the batch, in increasing order.
     pub(super) known: Tensor<1, Int>,
     /// `None` if no node has a word.
     pub(super) texts: Option<Texts>,
-    /// `[B N]`.
+    /// Types of the nodes, `[B N]`; `clickable` and `tree` have the same shape.
     pub(super) kinds: Tensor<1, Int>,
     pub(super) clickable: Tensor<1, Int>,
     pub(super) tree: [Tensor<1, Int>; TREE_PLACES],
     pub(super) positions: Positions,
-    /// Zero for nodes, [`MASK_BIAS`] for the filling, `[B, 1, 1, N]`.
+    /// Zero for nodes, [`MASK_BIAS`] for the padding, `[B, 1, 1, N]`.
     pub(super) bias: Tensor<4>,
     /// Rows of the widgets' nodes, screen by screen, `[W]`.
     pub(super) widgets: Tensor<1, Int>,
-    /// Their pixels from 0 to 1.
+    /// Pixels of the widgets, from 0 to 1.
     pub(super) pictures: Map,
-    /// Captions by the places of their words among those that occur; one more than there are stands for the start.
+    /// Decoder input `[W T]`, as indices into `known`; the start has the index after the last word.
     pub(super) read: Tensor<1, Int>,
     pub(super) captions: Sentences,
     pub(super) device: Device,
     size: BatchSize,
 }
 
-/// Words that occur, by their places in a list.
+/// Indices of the words that occur in a batch.
 #[derive(Default)]
 struct Words {
     places: BTreeMap<usize, usize>,
@@ -105,25 +105,25 @@ impl Words {
         Words { places }
     }
 
-    /// The place of a word; the first place outside of the list for others.
+    /// The index of a word; for other words, the number of words in the list.
     fn place(&self, word: usize) -> i64 {
         self.places.get(&word).copied().unwrap_or(self.places.len()) as i64
     }
 
-    /// Adds the places of a text's words, and gives the place of the text; `none` for a text without words.
+    /// Appends the word indices of a text and returns the index of the text; `none` for a text without words.
     fn pooled(&self, text: &[usize], texts: &mut Vec<i64>, none: usize) -> i64 {
         let Some(first) = looked_at(text).next() else {
             return none as i64;
         };
         let place = texts.len() / TEXT_WORDS;
-        // The largest number does not change by a word that comes again.
+        // Max pooling is not affected by repeated words.
         let filled = looked_at(text).chain(std::iter::repeat(first));
         texts.extend(filled.take(TEXT_WORDS).map(|&word| self.place(word)));
         place as i64
     }
 }
 
-/// What the model looks at of a text.
+/// The words of a text that the model reads.
 fn looked_at(text: &[usize]) -> impl Iterator<Item = &usize> {
     text.iter().take(TEXT_WORDS).filter(|&&word| word >= FIRST_WORD)
 }
@@ -133,8 +133,8 @@ fn texts_of(node: &Node) -> [&[usize]; 2] {
 }
 
 impl Batch {
-    /// `None` if there is no widget, a widget's node is none of its screen's, a caption is longer than allowed, a word or type
-    /// is unknown, or a picture has another number of pixels than the model's.
+    /// `None` if there is no widget, a widget's node index is out of range, a caption is too long or contains the start word, a word or
+    /// type is unknown, or a picture does not have the model's number of pixels.
     pub fn new(screens: &[ScreenInput], sizes: &Sizes, device: &Device) -> Option<Self> {
         if !screens.iter().all(|screen| is_fitting(screen, sizes)) {
             return None;
@@ -148,7 +148,7 @@ impl Batch {
         let words = Words::of(words);
 
         let mut texts = Vec::new();
-        // Nodes and the filling: text, name, type, whether it can be clicked, places in the tree.
+        // Columns of nodes and padding: text, resource name, type, clickability, places in the tree.
         let mut columns = [const { Vec::new() }; 4 + TREE_PLACES];
         let mut coordinates = Vec::with_capacity(COORDINATES * b * n);
         let mut bias = vec![MASK_BIAS; b * n];
@@ -216,7 +216,7 @@ impl Batch {
         })
     }
 
-    /// What a step on it is made on.
+    /// The sizes of the batch.
     pub fn size(&self) -> BatchSize {
         self.size
     }

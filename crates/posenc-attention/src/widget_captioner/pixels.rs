@@ -14,18 +14,18 @@ use crate::parameters::numbers;
 /// Added to the variances of batch norms, as in Keras.
 const EPSILON: f64 = 1e-3;
 
-/// Share of the running statistics that a step keeps.
+/// Fraction of the running statistics that a step keeps (momentum).
 const KEPT: f32 = 0.99;
 
-/// Means and variances of the cells of a batch, norm by norm.
+/// Batch statistics: the means and variances of each batch norm, in order.
 pub type Statistics = Vec<[Vec<f32>; 2]>;
 
-/// Brings each channel to mean 0 and variance 1 over all cells of a batch in training; by running statistics else.
+/// Batch norm over all cells: uses the statistics of the batch in training, and running statistics otherwise.
 #[derive(Module, Debug)]
 pub struct BatchNorm {
     gain: Param<Tensor<1>>,
     shift: Param<Tensor<1>>,
-    /// Running; not trained, but kept with the parameters.
+    /// Running statistics; not trained, but saved with the parameters.
     mean: Param<Tensor<1>>,
     variance: Param<Tensor<1>>,
 }
@@ -41,7 +41,7 @@ impl BatchNorm {
         }
     }
 
-    /// Of rows `[N, C]`; notes the statistics of the rows if there is a place for them, and uses them.
+    /// Normalizes rows `[N, C]`. With `statistics`, uses the statistics of the rows and records them.
     fn forward(&self, x: Tensor<2>, statistics: Option<&mut Statistics>) -> Tensor<2> {
         let (gain, shift) = (self.gain.val().unsqueeze::<2>(), self.shift.val().unsqueeze::<2>());
         let Some(statistics) = statistics else {
@@ -52,14 +52,14 @@ impl BatchNorm {
         let mean = x.clone().mean_dim(0);
         let centered = x - mean.clone();
         let variance = (centered.clone() * centered.clone()).mean_dim(0);
-        // What is kept is the estimate of the variance from a sample, as in Keras and PyTorch.
+        // Running statistics use the unbiased estimate of the variance, as in Keras and PyTorch.
         let unbiased = n / (n - 1.0).max(1.0);
         let own = numbers(variance.clone()).into_iter().map(|v| v * unbiased).collect();
         statistics.push([numbers(mean), own]);
         centered / variance.add_scalar(EPSILON).sqrt() * gain + shift
     }
 
-    /// With running statistics that move towards those of a batch.
+    /// Moves the running statistics towards those of a batch.
     fn moved(self, [mean, variance]: &[Vec<f32>; 2]) -> Self {
         let device = self.gain.device();
         let moved = |old: &Param<Tensor<1>>, new: &[f32]| {
@@ -75,7 +75,7 @@ impl BatchNorm {
     }
 }
 
-/// A convolution with bias, and its norm.
+/// A convolution with bias, and its batch norm.
 #[derive(Module, Debug)]
 struct Convolution {
     /// `[taps · inputs, outputs]`, taps row by row.
@@ -107,7 +107,7 @@ impl Convolution {
     }
 }
 
-/// Three convolutions.
+/// A stage of three convolutions.
 #[derive(Module, Debug)]
 struct Stage {
     convolutions: [Convolution; CONVOLUTIONS],
@@ -121,7 +121,7 @@ impl Stage {
         dropout: &mut Dropout<'_>,
     ) -> Map {
         let [first, second, third] = &self.convolutions;
-        // No other stage has maps of these sizes.
+        // Taps are cached per stage, since no other stage has maps of these sizes.
         let mut known = Taps::default();
         let mut rectified = |map: Map| {
             let rows = dropout.apply(activation::relu(map.rows.clone()));
@@ -134,7 +134,7 @@ impl Stage {
     }
 }
 
-/// Gray pictures to vectors.
+/// Encodes gray pictures as vectors.
 #[derive(Module, Debug)]
 pub struct PixelEncoder {
     stages: Vec<Stage>,
@@ -156,7 +156,7 @@ impl PixelEncoder {
         PixelEncoder { stages: stages.collect() }
     }
 
-    /// Vectors `[W, C]` of pictures, one cell each.
+    /// Vectors `[W, C]` of pictures; the last map of each picture has one cell.
     pub(super) fn forward(
         &self,
         pictures: Map,
@@ -170,7 +170,7 @@ impl PixelEncoder {
         map.rows
     }
 
-    /// With running statistics that move towards those of a batch.
+    /// Moves the running statistics towards those of a batch.
     pub(super) fn moved(self, statistics: &Statistics) -> Self {
         let mut statistics = statistics.iter();
         let stages = self.stages.into_iter().map(|stage| Stage {
@@ -182,7 +182,7 @@ impl PixelEncoder {
         PixelEncoder { stages: stages.collect() }
     }
 
-    /// The norms.
+    /// The batch norms.
     pub(super) fn norms(&self) -> impl Iterator<Item = &BatchNorm> {
         self.stages.iter().flat_map(|stage| &stage.convolutions).map(|own| &own.norm)
     }

@@ -1,4 +1,4 @@
-//! Models of boxes: what they may look at, what they cannot tell without positions, and that they learn from them.
+//! Models of boxes: masking, dependence on positions, and learning.
 
 use posenc_attention::boxes::{
     Bounds, Candidate, LabelledScreen, Labeller, Layers, Masks, Referrer, ReferrerSizes,
@@ -70,7 +70,7 @@ fn labelled(rng: &mut ChaCha8Rng, count: usize) -> LabelledScreen {
     LabelledScreen { boxes, labels }
 }
 
-/// Words 4 and 5 ask for the leftmost and the rightmost of the candidates.
+/// Words 4 and 5 refer to the leftmost and the rightmost candidate.
 fn referring(rng: &mut ChaCha8Rng, count: usize) -> ReferringScreen {
     let candidate =
         |rng: &mut ChaCha8Rng| Candidate { class: 1, found: [0.0, 1.0], bounds: random_box(rng) };
@@ -104,10 +104,10 @@ fn close(a: &[f32], b: &[f32]) {
     }
 }
 
-/// Would catch codes that do not reach the model, boxes that do not see the others, random numbers from elsewhere, and labels of
-/// another screen of the batch.
+/// Catches position encodings that do not reach the model, boxes that do not attend to each other, random numbers that do not come from
+/// the seed, and labels of another screen of the batch.
 #[test]
-fn labels_are_learned_with_positions_and_not_without() {
+fn labels_are_learned_only_with_positions() {
     let mut rng = stream(1, "screens");
     let screens: Vec<LabelledScreen> = (0..1024).map(|i| labelled(&mut rng, 1 + i % 5)).collect();
     let held_out: Vec<LabelledScreen> = (0..100).map(|i| labelled(&mut rng, 1 + i % 5)).collect();
@@ -127,9 +127,9 @@ fn labels_are_learned_with_positions_and_not_without() {
     assert!(right(&model) < 0.6, "{}", right(&model));
 }
 
-/// Would catch words that do not reach the boxes, and candidates that do not see each other.
+/// Catches words that do not reach the boxes, and candidates that do not attend to each other.
 #[test]
-fn boxes_are_found_with_positions_and_not_without() {
+fn boxes_are_found_only_with_positions() {
     let mut rng = stream(2, "screens");
     let screens: Vec<ReferringScreen> = (0..1024).map(|i| referring(&mut rng, 2 + i % 3)).collect();
     let held_out: Vec<ReferringScreen> = (0..100).map(|i| referring(&mut rng, 2 + i % 3)).collect();
@@ -138,7 +138,7 @@ fn boxes_are_found_with_positions_and_not_without() {
         let said = model.choices(&all, &posenc_attention::cpu()).unwrap();
         held_out.iter().zip(&said).filter(|(s, said)| s.referred == **said).count()
     };
-    // Tables do not get that far on so few screens.
+    // Embedding tables do not reach this accuracy with so few screens.
     for encoding in [fourier(1), fourier(2), fourier(4)] {
         let (losses, model) = trained(referrer(&encoding, 1), &screens, 250);
         assert!(right(&model) > 75, "{encoding:?}: {}", right(&model));
@@ -148,9 +148,9 @@ fn boxes_are_found_with_positions_and_not_without() {
     assert!(right(&model) < 55, "{}", right(&model));
 }
 
-/// Would catch filling that is looked at or counted in the loss: screens next to larger ones say, and teach, what they do alone.
+/// Catches padding that is attended to or counted in the loss: a batch must have the same loss and gradients as its screens alone.
 #[test]
-fn filling_changes_nothing() {
+fn padding_does_not_change_losses_or_gradients() {
     let device = posenc_attention::cpu();
     let mut rng = stream(3, "screens");
     let screens: Vec<LabelledScreen> = [2, 5, 1].map(|n| labelled(&mut rng, n)).to_vec();
@@ -162,7 +162,7 @@ fn filling_changes_nothing() {
     let all: Vec<&LabelledScreen> = screens.iter().collect();
     let (together, gradients) = loss(&all);
     assert!(gradients.iter().all(|g| g.is_finite()) && gradients.iter().any(|g| *g != 0.0));
-    // Means over boxes: each screen counts as often as it has boxes.
+    // The loss is a mean over boxes, so the weight of a screen is its number of boxes.
     let mut sum = (0.0, vec![0.0; gradients.len()]);
     for screen in &all {
         let share = screen.boxes.len() as f64 / 8.0;
@@ -193,10 +193,10 @@ fn filling_changes_nothing() {
     close(&gradients, &sum.1);
 }
 
-/// Would catch a model that is told the order of boxes, one that sees no other boxes, and one that tells boxes apart without
+/// Catches a model that depends on the order of boxes, one that ignores the other boxes, and one that distinguishes boxes without
 /// positions.
 #[test]
-fn order_says_nothing_and_without_positions_all_boxes_are_alike() {
+fn only_positions_distinguish_boxes() {
     let device = posenc_attention::cpu();
     let mut rng = stream(4, "screens");
     let boxes = labelled(&mut rng, 4).boxes;
@@ -223,18 +223,18 @@ fn order_says_nothing_and_without_positions_all_boxes_are_alike() {
     let mut rows = model.of_screen(&screen, &device).unwrap();
     rows.rotate_left(1);
     close(&model.of_screen(&turned, &device).unwrap(), &rows);
-    // Words in another order are another expression.
+    // The order of words matters.
     turned.words.reverse();
     let other = model.of_screen(&turned, &device).unwrap();
     assert!(rows.iter().zip(&other).any(|(a, b)| (a - b).abs() > 1e-4));
-    // Of candidates that differ in nothing but positions each is as likely without them.
+    // Without positions, candidates that differ only in their positions are equally likely.
     let rows = referrer(&Encoding::none(), 2).of_screen(&screen, &device).unwrap();
     close(&rows, &[(1.0f32 / 3.0).ln(); 3]);
 }
 
-/// Would catch a code with a modulator that moves the masks of the layers, and dropout that is not drawn.
+/// Catches a modulator that changes the masks of the layers, and dropout that is not applied.
 #[test]
-fn codes_draw_masks_of_their_own() {
+fn position_encodings_have_a_mask_stream_of_their_own() {
     let device = posenc_attention::cpu();
     let screen = labelled(&mut stream(5, "screens"), 3);
     let places = [fourier(2), Encoding::none()].map(|encoding| {
@@ -250,9 +250,9 @@ fn codes_draw_masks_of_their_own() {
     assert!(places[0][1] > 0 && places[1][1] == 0);
 }
 
-/// Would catch screens that are read beyond their ends instead of being refused.
+/// Catches invalid screens that cause a panic instead of being rejected.
 #[test]
-fn what_is_no_batch_is_refused() {
+fn invalid_screens_are_rejected() {
     let device = posenc_attention::cpu();
     let mut rng = stream(6, "screens");
     let model = labeller(&fourier(2), 1);

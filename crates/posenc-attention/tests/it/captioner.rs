@@ -1,4 +1,4 @@
-//! The captioner: what it may look at, that it learns where boxes are, and that its search finds the best.
+//! The captioner: masking, learning from positions, and beam search.
 
 use burn::tensor::activation;
 use posenc_attention::caption::Search;
@@ -86,9 +86,10 @@ fn trained(encoding: &Encoding, seed: u64, steps: usize) -> (Vec<f64>, f64) {
     (losses, right.count() as f64 / 100.0)
 }
 
-/// Would catch codes that do not reach the decoder, or reach it from another widget; random numbers from elsewhere.
+/// Catches position encodings that do not reach the decoder or come from another widget, and random numbers that do not come from the
+/// seed.
 #[test]
-fn boxes_are_learned_with_positions_and_not_without() {
+fn boxes_are_learned_only_with_positions() {
     for encoding in [
         fourier(1),
         fourier(2),
@@ -104,9 +105,9 @@ fn boxes_are_learned_with_positions_and_not_without() {
     assert!(right < 0.75, "{right}");
 }
 
-/// Would catch filling that is looked at, and widgets that are taken from another screen of a batch.
+/// Catches attention to the nodes of another screen, and widgets that are taken from another screen of a batch.
 #[test]
-fn screens_say_the_same_alone_and_beside_others() {
+fn screens_have_the_same_results_alone_and_in_a_batch() {
     let (sizes, device) = (sizes(), posenc_attention::cpu());
     let model = model(&fourier(2), 3);
     let mut rng = stream(3, "screens");
@@ -136,7 +137,8 @@ fn screens_say_the_same_alone_and_beside_others() {
     assert!(wrong(&|s| s.widgets.clear()));
 }
 
-/// Would catch a search that drops the best, scores another length, or continues after the end: against all captions.
+/// Catches a search that drops the best caption, normalizes by a wrong length, or continues after the end, by comparison with all
+/// captions.
 #[test]
 fn a_wide_beam_finds_the_best_of_all_captions() {
     let (sizes, device) = (sizes(), posenc_attention::cpu());

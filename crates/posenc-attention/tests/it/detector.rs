@@ -1,4 +1,4 @@
-//! The detector: what it may look at, that it learns, and that the same seed gives the same bits.
+//! The detector: masking, learning, and reproducibility.
 
 use posenc_attention::detector::{
     Coordinates, Detector, GroundTruth, ImageInput, Sizes, detections,
@@ -55,10 +55,10 @@ fn trainer(model: Detector, steps: usize) -> Trainer<Detector> {
 
 const GRIDS: [[usize; 2]; 4] = [[3, 3], [3, 4], [4, 3], [4, 4]];
 
-/// Would catch filling that is looked at, and pixels that are put at the wrong place: an image says the same alone as next to
-/// a larger one, to the last rounding.
+/// Catches padding that is attended to, and misplaced pixels: up to rounding, an image must have the same detections alone and next to a
+/// larger image.
 #[test]
-fn filling_changes_nothing() {
+fn padding_does_not_change_detections() {
     let device = posenc_attention::cpu();
     for coordinates in [Coordinates::Normalized, Coordinates::Cells] {
         let sizes = sizes(coordinates);
@@ -83,9 +83,10 @@ fn filling_changes_nothing() {
     }
 }
 
-/// Would catch a step whose parts do not fit together, streams that are shared wrongly, and clipping or decay that is lost.
+/// Catches a training step whose parts work alone but not together, wrongly shared random streams, and lost gradient clipping or weight
+/// decay.
 #[test]
-fn a_small_detector_learns_with_the_same_bits_from_the_same_seed() {
+fn a_small_detector_learns_reproducibly() {
     let device = posenc_attention::cpu();
     let sizes = sizes(Coordinates::Normalized);
     let run = |seed: u64| {
@@ -117,7 +118,7 @@ fn a_small_detector_learns_with_the_same_bits_from_the_same_seed() {
     assert_ne!(losses, run(2).0);
 }
 
-/// Would catch a model that is not stopped where it would continue with images it has no codes for.
+/// Catches training that continues on images without position encodings.
 #[test]
 fn images_of_another_size_are_refused() {
     let device = posenc_attention::cpu();

@@ -75,7 +75,7 @@ fn example() -> (Value, Vec<ImageInput>) {
     (example, images)
 }
 
-/// Lengths of the gradients of matrices, with their shapes.
+/// Shapes of all parameters with a gradient, and the L2 norms of the gradients.
 fn lengths(model: &Detr, gradients: &Gradients) -> Vec<(Vec<usize>, f64)> {
     struct Lengths<'a>(&'a Gradients, Vec<(Vec<usize>, f64)>);
     impl ModuleVisitor for Lengths<'_> {
@@ -92,11 +92,11 @@ fn lengths(model: &Detr, gradients: &Gradients) -> Vec<(Vec<usize>, f64)> {
     all.1
 }
 
-/// Would catch a wrong stride, border, norm, order of taps, of heads or of coordinates, a mask that hides other cells, a
-/// term or weight of the loss, and an array that is read into another's place: against DETR in PyTorch, with its weights read
-/// from its checkpoint.
+/// Catches a wrong stride, border or norm, a wrong order of taps, heads or coordinates, a mask that hides the wrong cells, a wrong loss
+/// term or weight, and an array that is read into the wrong parameter. The reference is DETR in PyTorch, with the weights of its
+/// checkpoint.
 #[test]
-fn says_and_loses_what_the_public_model_does() {
+fn predictions_and_losses_match_the_public_model() {
     let (sizes, device) = (sizes(), posenc_attention::cpu());
     let (example, images) = example();
     let model = read(random_model(&sizes, 1), "detr.pth", Holds::Model).unwrap();
@@ -131,7 +131,7 @@ fn says_and_loses_what_the_public_model_does() {
     }
 }
 
-/// Would catch safetensors that are read otherwise than a checkpoint of PyTorch.
+/// Catches safetensors files that are read differently from PyTorch checkpoints.
 #[test]
 fn the_network_alone_is_read_from_safetensors() {
     let (sizes, device) = (sizes(), posenc_attention::cpu());
@@ -149,7 +149,7 @@ fn the_network_alone_is_read_from_safetensors() {
     assert_eq!(say(&again), say(&whole));
 }
 
-/// Would catch a panic, and a message that does not name what is missing or wrong.
+/// Catches a panic, and a message that does not name the missing or wrong array.
 #[test]
 fn weights_of_another_model_and_damaged_files_are_refused() {
     let other = Sizes { width: 32, ..sizes() };
@@ -179,7 +179,7 @@ fn weights_of_another_model_and_damaged_files_are_refused() {
     assert!(error.contains("single file of weights (there are 2)"), "{error}");
 }
 
-/// Would catch a layer too many or too few at full size, and weights that are trained and should not be.
+/// Catches a surplus or missing layer at full size, and weights that are trained but should be frozen.
 #[test]
 fn the_full_model_has_the_published_size() {
     let model = random_model(&Sizes::default(), 1);
@@ -208,10 +208,10 @@ fn steps(seed: u64, steps: usize) -> (Vec<f64>, Detr, Adam) {
     (losses, model, adam)
 }
 
-/// Would catch a step that does not learn, random numbers from elsewhere, and frozen weights that move or are trained after
-/// they were kept.
+/// Catches a step that does not learn, random numbers that do not come from the seed, and frozen weights that change or are trained after
+/// a checkpoint is restored.
 #[test]
-fn steps_learn_repeatably_and_leave_the_first_stage_alone() {
+fn steps_learn_reproducibly_and_keep_the_first_stage_frozen() {
     let (losses, model, adam) = steps(1, 30);
     assert_eq!(losses, steps(1, 30).0);
     assert_ne!(losses, steps(2, 30).0);

@@ -1,4 +1,4 @@
-//! Encoders against their definitions.
+//! Compares encoders with their definitions.
 
 use posenc_attention::draw::Draw;
 use posenc_attention::parameters;
@@ -25,7 +25,7 @@ fn build(encoding: &Encoding, sides: &[usize], width: usize) -> PositionEncoding
         .unwrap()
 }
 
-/// Codes, position by position.
+/// Encodings, position by position.
 fn codes(encoder: &PositionEncoding, positions: &Positions, width: usize) -> Vec<Vec<f64>> {
     let device = posenc_attention::cpu();
     let prepared = encoder.prepare(positions, &device);
@@ -69,9 +69,9 @@ fn every_kind() -> Vec<Encoding> {
     kinds
 }
 
-/// Would catch a part of a module that is missing, trained where it should not be, or counted per group.
+/// Catches a part of a module that is missing, trained although it should be fixed, or counted per group.
 #[test]
-fn modules_have_as_many_parameters_as_arithmetic_says() {
+fn modules_have_the_calculated_number_of_parameters() {
     for encoding in every_kind() {
         let encoder = build(&encoding, &[6, 7], 64);
         let count = parameters::count(&encoder);
@@ -80,11 +80,11 @@ fn modules_have_as_many_parameters_as_arithmetic_says() {
     }
 }
 
-/// Would catch codes that depend on anything but the position. Every kind gives each cell of a grid a code of its
-/// own, but for no encoding, sums of coordinates, and a network under a layer norm: before training it has no biases,
-/// so that it is homogeneous, and the norm takes away how far a cell is from the origin.
+/// Catches encodings that do not distinguish positions. Every kind must encode each cell of a grid differently, with three exceptions: no
+/// encoding, sums of coordinates, and a network under a layer norm. An untrained network has no biases and is therefore homogeneous, so
+/// layer norm removes the distance of a cell from the origin.
 #[test]
-fn codes_tell_positions_apart() {
+fn encodings_distinguish_positions() {
     let divisor = |a: usize, b: usize| {
         (1..=a.max(b)).rev().find(|d| a.is_multiple_of(*d) && b.is_multiple_of(*d)).unwrap_or(1)
     };
@@ -103,7 +103,7 @@ fn codes_tell_positions_apart() {
         let expected = match encoding.features {
             Features::None => 1..=1,
             Features::SummedSine => 12..=12,
-            // ε tells a cell of small features from the others of its ray.
+            // ε distinguishes a cell with small features from the other cells of its ray.
             Features::Network if is_normed => rays..=rays + 2,
             _ => 42..=42,
         };
@@ -117,7 +117,7 @@ fn codes_tell_positions_apart() {
 
 /// Learned and fixed frequencies start from equal values, and only the learned ones are parameters.
 #[test]
-fn learned_features_begin_as_random_ones() {
+fn learned_frequencies_start_as_random_ones() {
     let positions = Positions::grid(&[8, 8]);
     let (learned, fixed) = (
         build(&fourier(64), &[8, 8], 64),
@@ -130,8 +130,8 @@ fn learned_features_begin_as_random_ones() {
     }
 }
 
-/// Would catch groups that do not share weights, and coordinates given to the wrong group: exchanging the halves of
-/// a position exchanges the halves of its code.
+/// Catches groups that do not share weights, and coordinates that are assigned to the wrong group: swapping the halves of a position must
+/// swap the halves of its encoding.
 #[test]
 fn groups_share_their_weights() {
     let mut encoding = Encoding { groups: 2, ..fourier(16) };
@@ -146,9 +146,9 @@ fn groups_share_their_weights() {
     assert!(a[..16].iter().zip(&a[16..]).any(|(x, y)| (x - y).abs() > 1e-3));
 }
 
-/// Would catch a mask that is not used, used without training, or not scaled to keep the mean.
+/// Catches a mask that is not used, used outside of training, or not scaled to keep the mean.
 #[test]
-fn dropout_acts_in_training_only() {
+fn dropout_is_active_only_in_training() {
     let mut encoding = fourier(64);
     encoding.modulator = Some(Modulator { hidden: 400, layer_norm: false, dropout: 0.5 });
     let encoder = build(&encoding, &[2, 2], 64);
@@ -188,8 +188,8 @@ proptest! {
     }
 }
 
-/// The encodings of the paper's image model, built at its scale, have the sizes of its Table 3 (LFF Section 4.1, Appendix
-/// B; without the 768 numbers of the color table).
+/// The encodings of the paper's image model, built at its scale, have the sizes of its Table 3 (LFF Section 4.1, Appendix B; without the
+/// 768 parameters of the color embedding).
 #[test]
 fn encoders_of_the_papers_image_model_have_their_sizes() {
     let of = |features| Encoding { features, ..Encoding::none() };

@@ -1,4 +1,4 @@
-//! The image model: what it may look at, that it learns, and that the same seed gives the same bits.
+//! The image model: causal masking, learning, and reproducibility.
 
 use posenc_attention::image_model::{ImageModel, Measured, Sizes, cross_entropy, evaluate, tokens};
 use posenc_attention::layers::TransformerSizes;
@@ -40,7 +40,7 @@ fn images(seed: u64, count: usize) -> Vec<Vec<u8>> {
     (0..count).map(|_| law.image(&mut rng)).collect()
 }
 
-/// The model after training, and its measurements after each of `measure_every` steps.
+/// The model after training, and its measurements every `measure_every` steps.
 fn run(
     seed: u64,
     (steps, measure_every): (usize, usize),
@@ -69,7 +69,7 @@ fn run(
     (trainer.model, measured)
 }
 
-/// Would catch a mask that lets a pixel see itself or what comes after, in either direction of the shift.
+/// Catches a mask that lets a pixel attend to itself or to later pixels, and a shift in the wrong direction.
 #[test]
 fn no_pixel_sees_itself_or_later_ones() {
     let (model, device) = (model(1), posenc_attention::cpu());
@@ -86,17 +86,20 @@ fn no_pixel_sees_itself_or_later_ones() {
         other[changed] = (other[changed] + 1) % 4;
         let after = predictions(&other);
         let same = |pixel: usize| before[pixel * 4..][..4] == after[pixel * 4..][..4];
-        assert!((0..=changed).all(same), "pixel {changed} is seen by itself or before");
+        assert!(
+            (0..=changed).all(same),
+            "pixel {changed} or an earlier pixel attends to pixel {changed}"
+        );
         assert!(
             changed + 1 == length || !same(changed + 1),
-            "pixel {changed} is not seen by the next"
+            "the pixel after {changed} does not attend to it"
         );
     }
 }
 
-/// The gradient of the whole model against differences of its loss, in directions of one parameter each.
+/// Compares the gradient of the whole model with finite differences of its loss, one parameter at a time.
 #[test]
-fn gradients_are_slopes_of_the_loss() {
+fn gradients_match_finite_differences() {
     let (model, device) = (model(3), posenc_attention::cpu());
     let batch = tokens(&images(4, 4), &device);
     let loss = |model: &ImageModel| {
@@ -134,7 +137,7 @@ fn gradients_are_slopes_of_the_loss() {
 }
 
 #[test]
-fn it_learns_and_the_same_seed_gives_the_same_bits() {
+fn the_model_learns_reproducibly() {
     let [(a, curve), (b, same), (other, _)] = [1, 1, 2].map(|seed| run(seed, (60, 1), None));
     assert_eq!(curve, same);
     assert_eq!(parameters::values(&a), parameters::values(&b));
@@ -147,8 +150,8 @@ fn it_learns_and_the_same_seed_gives_the_same_bits() {
     }
 }
 
-/// Would catch a divergence that is not in the gradient: with a large weight the pooled mean of the frequencies goes
-/// to zero, and with the full covariance so do correlation and unequal variances.
+/// Catches a divergence that is missing from the gradient. With a large weight, the covariance form makes the frequencies isotropic; the
+/// pooled form does not.
 #[test]
 fn the_divergence_shapes_the_frequencies() {
     let shape = |divergence: Option<Divergence>| {
@@ -168,11 +171,11 @@ fn the_divergence_shapes_the_frequencies() {
     assert!(printed.anisotropy > 1.3, "{}", printed.anisotropy);
 }
 
-/// Would catch a step that is not Adam's: the mean of gradients, that of their squares, the correction of both for the first
-/// steps, ε outside of the root, the learning rate, decoupled weight decay, and clipping by the global norm. Expected are the
-/// formulas of Kingma and Ba (2015) and of Loshchilov and Hutter (2019), in double precision.
+/// Catches a step that differs from Adam in the moments, their bias correction, the place of ε, the learning rate, decoupled weight
+/// decay, or clipping by the global norm. Expected values follow Kingma and Ba (2015) and Loshchilov and Hutter (2019), in double
+/// precision.
 #[test]
-fn steps_are_those_of_adam() {
+fn steps_match_the_formulas_of_adam() {
     let device = posenc_attention::cpu();
     let batches: Vec<_> = (0..4).map(|seed| tokens(&images(20 + seed, 4), &device)).collect();
     let (beta1, beta2, epsilon, rate) = (0.8, 0.95, 1e-3, 0.02);
@@ -213,9 +216,9 @@ fn steps_are_those_of_adam() {
     }
 }
 
-/// Would catch parameters that are read back as others, and too few of them that are taken.
+/// Catches parameters that are restored in another order, and an incomplete list of parameters that is accepted.
 #[test]
-fn states_are_read_back() {
+fn parameters_are_restored() {
     let (trained, _) = run(1, (5, 5), None);
     let values = parameters::values(&trained);
     let doubled: Vec<f32> = values.iter().map(|v| 2.0 * v).collect();

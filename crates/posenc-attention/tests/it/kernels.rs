@@ -7,7 +7,7 @@ use burn::tensor::{DType, Device, TensorData, activation};
 use posenc_attention::kernels;
 use posenc_math::random::{gaussian_vector, stream};
 
-/// Inputs as numbers with shapes, by name of the stream.
+/// Normal numbers from the random stream `label`, and their shape.
 fn draw(label: &str, shape: &[usize]) -> (Vec<f64>, Vec<usize>) {
     let n = shape.iter().product();
     (gaussian_vector(&mut stream(11, label), n), shape.to_vec())
@@ -23,21 +23,21 @@ fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
     tensor.into_data().try_into_vec_as::<f64>().unwrap()
 }
 
-/// Largest difference over the largest number.
+/// Largest absolute difference, relative to the largest number of `b`.
 fn distance(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     let size = b.iter().fold(0.0f64, |s, v| s.max(v.abs()));
     a.iter().zip(b).fold(0.0f64, |d, (a, b)| d.max((a - b).abs())) / size
 }
 
-/// A scalar that every number of `y` enters with a factor of its own.
+/// The sum of `y` with a random factor on each element, so that all gradients differ.
 fn weigh<const D: usize>(y: Tensor<D>) -> Tensor<1> {
     let (factors, shape) = draw("factors", &y.dims());
     let factors = Tensor::from_data(TensorData::new(factors, shape), (&y.device(), y.dtype()));
     (y * factors).sum()
 }
 
-/// Result and gradients of an operation by both ways, in both precisions.
+/// Compares the result and gradients of an operation with the plain formula, in both precisions.
 macro_rules! compare {
     ($inputs:expr, [$($name:ident: $rank:literal),*], $ours:expr, $plain:expr) => {{
         let inputs = $inputs;
@@ -94,7 +94,7 @@ fn gelus() {
             * (2.0 / std::f64::consts::PI).sqrt();
         x * (u.tanh() + 1.0) * 0.5
     };
-    // Also where the gate is shut or open permanently.
+    // Scaled so that the gate is also fully closed and fully open.
     let (mut x, shape) = draw("x", &[20, 13]);
     x.iter_mut().for_each(|v| *v *= 4.0);
     compare!([(x, shape)], [x: 2], kernels::gelu::<2>, plain);
@@ -122,7 +122,7 @@ fn plain_attention(
 
 #[test]
 fn attention_with_and_without_a_mask() {
-    // (B, T, S, H, d), and whether causal; lengths around the block of a causal pass.
+    // (B, T, S, H, d), and whether causal; the causal lengths are around the block size.
     for ([b, t, s, heads, d], causal) in [
         ([2, 5, 7, 1, 3], false),
         ([1, 60, 20, 2, 16], false),
@@ -132,7 +132,7 @@ fn attention_with_and_without_a_mask() {
     ] {
         let shape = |length| vec![b, length, heads * d];
         let rows = if causal { t } else { 1 };
-        // Without a diagonal, the last key of every item but the first is hidden.
+        // If not causal, the last key of every item but the first is hidden.
         let hidden = |i: usize| match causal {
             true => i % s > (i / s) % t,
             false => i / s > 0 && i % s == s - 1,
@@ -159,7 +159,8 @@ fn attention_with_and_without_a_mask() {
     }
 }
 
-/// Would catch segments that see each other, or a later row of their own; empty ones and those longer than a block among them.
+/// Catches attention to other segments, or to later rows of the same segment. Lengths include empty segments and segments longer than a
+/// block.
 #[test]
 fn attention_of_segments() {
     for (lengths, heads, d, causal) in
@@ -192,7 +193,7 @@ fn attention_of_segments() {
     }
 }
 
-/// Would catch a mean over something else than rows, and scores so large that their exponentials are none.
+/// Catches a mean that is not over rows, and scores whose exponentials overflow.
 #[test]
 fn cross_entropies() {
     let said = [2, 0, 36, 5, 5, 1, 9];
@@ -208,7 +209,7 @@ fn cross_entropies() {
     compare!([(scores, shape)], [s: 2], |s| kernels::cross_entropy(s, &said), plain);
 }
 
-/// Would catch a term that only one of the forms has: the formulas of Kingma and Ba, with decay apart from the gradient.
+/// Catches a term that one of the two forms lacks. Expected values follow Kingma and Ba, with decoupled weight decay.
 #[test]
 fn steps_of_adam() {
     let step = kernels::AdamStep {
@@ -242,9 +243,9 @@ fn steps_of_adam() {
     }
 }
 
-/// Would catch weights that belong to another query, and weight on what comes later.
+/// Catches weights that belong to another query, and weight on later keys.
 #[test]
-fn weights_are_those_of_the_softmax() {
+fn attention_weights_are_normalized_and_causal() {
     let [b, t, heads, d] = [2, 50, 2, 4];
     let [q, k, v] = ["q", "k", "v"].map(|n| leaf::<3>(&draw(n, &[b, t, heads * d]), DType::F32));
     let bias: Vec<f32> = (0..t * t).map(|i| if i % t > i / t { -1e9 } else { 0.0 }).collect();

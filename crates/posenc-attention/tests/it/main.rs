@@ -1,4 +1,4 @@
-//! Models, kernels and encodings against references.
+//! Compares models, kernels and encodings with references.
 
 mod boxes;
 mod captioner;

@@ -1,5 +1,5 @@
-//! The Reformer: hashed attention against the formula, counts, learning, and the same bits from the same seed. The
-//! reversible step against a plain graph is tested next to the code.
+//! The Reformer: hashed attention compared with its formula, parameter counts, learning, and reproducibility. The reversible step is
+//! tested next to its code.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use posenc_attention::draw::Draw;
@@ -42,10 +42,10 @@ fn input(slots: usize, width: usize, device: &Device) -> (Vec<f64>, Tensor<3>) {
     (numbers, Tensor::from_data(TensorData::new(single, [1, slots, width]), device))
 }
 
-/// With one chunk for all slots, hashing has no effect: the output is softmax(Q K̂ᵀ) V over earlier slots.
-/// Would catch wrong keys, masks, orders and mixtures of rounds.
+/// With one chunk for all slots, hashing has no effect: the output is softmax(Q K̂ᵀ) V over earlier slots. Catches wrong keys, masks and
+/// orders, and a wrong average over rounds.
 #[test]
-fn one_chunk_is_full_attention_without_oneself() {
+fn one_chunk_is_full_attention_to_earlier_slots() {
     let device = posenc_attention::cpu();
     let (slots, width) = (10, 6);
     for rounds in [1, 2, 3] {
@@ -56,7 +56,7 @@ fn one_chunk_is_full_attention_without_oneself() {
         let weights = parameters::values(&attention);
         let (numbers, x) = input(slots, width, &device);
         let draws = Draws::new(&hashing, false, &mut stream(2, "hash"), &device);
-        // A round's chunk also sees that of the round before, which holds the same slots once more.
+        // The chunk of a round also attends to the chunk of the previous round, which contains the same slots.
         let found = parameters::numbers(attention.forward(x, &draws, None).0);
         let inner = hashing.heads * hashing.head_width;
         let d = hashing.head_width;
@@ -84,7 +84,7 @@ fn one_chunk_is_full_attention_without_oneself() {
                     let dot: f64 = q.iter().zip(&k).map(|(a, b)| a * b).sum();
                     dot / (square * d as f64).sqrt()
                 };
-                // The first slot has nothing but itself.
+                // The first slot attends only to itself.
                 let seen: Vec<usize> = if t == 0 { vec![0] } else { (0..t).collect() };
                 let exponentials: Vec<f64> = seen.iter().map(|&s| score(s).exp()).collect();
                 let total: f64 = exponentials.iter().sum();
@@ -106,10 +106,10 @@ fn one_chunk_is_full_attention_without_oneself() {
     }
 }
 
-/// Equal queries share a bucket, so that a slot finds its like however far away it is. Would catch buckets that
-/// are not sorted by, and orders that are not undone.
+/// Equal queries share a bucket, so a slot attends to an equal slot at any distance. Catches slots that are not sorted by bucket, and an
+/// order that is not inverted.
 #[test]
-fn like_slots_meet_across_chunks() {
+fn equal_slots_attend_to_each_other_across_chunks() {
     let device = posenc_attention::cpu();
     let hashing =
         Hashing { heads: 1, head_width: 8, chunk: 4, buckets: 32, rounds: 1, dropout: 0.0 };
@@ -117,7 +117,7 @@ fn like_slots_meet_across_chunks() {
     let mut rng = stream(1, "attention");
     let attention =
         HashedAttention::new(&mut Draw { rng: &mut rng, device: &device }, width, &hashing);
-    // Two like slots, 30 apart, with large numbers: what the later one finds is the earlier one's value.
+    // Two equal slots, 30 apart, with large numbers: the output of the later slot is the value of the earlier one.
     let (mut numbers, _) = input(slots, width, &device);
     for c in 0..width {
         numbers[width + c] = if c % 2 == 0 { 40.0 } else { -40.0 };
@@ -133,7 +133,7 @@ fn like_slots_meet_across_chunks() {
         found[31 * width..].to_vec()
     };
     let with = of_last(&numbers);
-    // Slot 1 alone decides: without slots between nothing changes, without slot 1 it does.
+    // Only slot 1 matters: changing the other slots has no effect, changing slot 1 does.
     let mut others = numbers.clone();
     for slot in (2..31).chain([0]) {
         for c in 0..width {
@@ -148,7 +148,7 @@ fn like_slots_meet_across_chunks() {
     assert!(difference(&with, &of_last(&without)) > 1.0);
 }
 
-/// Would catch a bias where the paper's counts leave room for none, and a missing color table.
+/// Catches a bias that the paper's parameter counts exclude, and a missing color embedding.
 #[test]
 fn the_papers_model_has_the_papers_size() {
     let device = posenc_attention::cpu();
@@ -161,9 +161,9 @@ fn the_papers_model_has_the_papers_size() {
     assert_eq!(parameters::count(&model) as u64, base + 53_088);
 }
 
-/// Would catch a step whose parts do not fit together, whatever each does alone.
+/// Catches a training step whose parts work alone but not together.
 #[test]
-fn a_small_model_learns_with_the_same_bits_from_the_same_seed() {
+fn a_small_model_learns_reproducibly() {
     let device = posenc_attention::cpu();
     let run = |seed: u64| {
         let sizes = sizes();
@@ -171,7 +171,7 @@ fn a_small_model_learns_with_the_same_bits_from_the_same_seed() {
         let fixed = model.fix(&sizes, &device);
         let mut adam = Adam::new(0.9, 0.98, 1e-9);
         let mut rng = stream(seed, "steps");
-        // Levels that follow from the place and the level before.
+        // Each level follows from the level before it.
         let images: Vec<Vec<u8>> = (0..4u8)
             .map(|i| (0..sizes.length()).map(|t| ((t + usize::from(i)) % 8) as u8).collect())
             .collect();
@@ -193,9 +193,9 @@ fn a_small_model_learns_with_the_same_bits_from_the_same_seed() {
     assert_ne!(losses, run(2).0);
 }
 
-/// Would catch a flat code that keeps a table of colors, and sizes that end in a panic.
+/// Catches a flat encoding with a color embedding, and invalid sizes that cause a panic.
 #[test]
-fn flat_codes_have_no_colors_and_wrong_sizes_are_named() {
+fn flat_encodings_have_no_colors_and_invalid_sizes_are_named() {
     let device = posenc_attention::cpu();
     let flat = Encoding { features: Features::Sine, flat: true, ..Encoding::none() };
     let plane = Encoding { features: Features::Sine, ..Encoding::none() };

@@ -1,4 +1,4 @@
-//! The translator: what fills up a batch does not count, nothing is seen before it is said, and it learns.
+//! The translator: padding, causal masking, and learning.
 
 use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
@@ -26,22 +26,22 @@ fn loss(model: &Translator, pairs: &[Words]) -> f64 {
     f64::from(parameters::numbers(model.cross_entropy(&batch))[0])
 }
 
-/// Would catch attention to, or a loss on, what only fills up a batch.
+/// Catches attention to padding, and a loss on padding.
 #[test]
-fn a_pair_costs_the_same_alone_and_beside_a_longer_one() {
+fn a_pair_has_the_same_loss_alone_and_next_to_a_longer_one() {
     let model = model(1);
     let short: Words = (vec![1, 5], vec![3, 2, 4]);
     let long: Words = (vec![7, 0, 2, 2, 6, 1, 3, 3, 4], vec![0, 1, 2, 3, 4, 5, 6]);
     let (a, b) =
         (loss(&model, std::slice::from_ref(&short)), loss(&model, std::slice::from_ref(&long)));
-    // Four and eight tokens are said, with the end.
+    // The targets have four and eight tokens, including the end.
     let both = loss(&model, &[short, long]);
     assert!((both - (4.0 * a + 8.0 * b) / 12.0).abs() < 1e-5, "{both}, {a}, {b}");
 }
 
-/// Would catch a decoder that reads what it is to say, in either direction of the shift.
+/// Catches a decoder that reads the word that it predicts, and a shift in the wrong direction.
 #[test]
-fn nothing_is_seen_before_it_is_said() {
+fn predictions_depend_only_on_earlier_words() {
     let (model, device) = (model(2), posenc_attention::cpu());
     let predictions = |target: &[usize]| {
         let batch = Batch::new(&[(vec![1, 5, 2, 7], target.to_vec())], &device).unwrap();
@@ -59,19 +59,19 @@ fn nothing_is_seen_before_it_is_said() {
         assert_eq!(
             before[..=changed],
             after[..=changed],
-            "word {changed} is seen before it is said"
+            "a prediction up to word {changed} depends on it"
         );
         assert_ne!(
             before[changed + 1],
             after[changed + 1],
-            "word {changed} is not seen by the next"
+            "the prediction after word {changed} does not depend on it"
         );
     }
 }
 
-/// Would catch a table of positions that is not trained, seeds that change nothing, and anything but the seed that does.
+/// Catches position embeddings that are not trained, seeds without an effect, and results that depend on anything but the seed.
 #[test]
-fn it_learns_and_the_same_seed_gives_the_same_bits() {
+fn the_model_learns_reproducibly() {
     let run = |seed: u64| {
         let languages = Translation::new(8, Lengths::Uniform, 12, &mut stream(seed, "languages"));
         let mut rng = stream(seed, "batches");

@@ -1,4 +1,4 @@
-//! The models on a wgpu adapter, a software one if there is no other, against the CPU. Built with the feature `wgpu`.
+//! Compares training on a wgpu software adapter with training on the CPU. Built with the feature `wgpu`.
 #![cfg(feature = "wgpu")]
 
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -70,9 +70,9 @@ fn image_losses(device: &Device) -> Vec<f64> {
     measured.measurements.iter().flat_map(|m| [m.training_bits, m.evaluation.bits]).collect()
 }
 
-/// Would catch a kernel or a derivative that differs between the devices, and a sum whose order does.
+/// Catches a kernel or derivative that differs between the devices, and a sum whose order varies between runs.
 #[test]
-fn the_image_model_trains_as_on_the_cpu_with_the_same_bits_twice() {
+fn the_image_model_trains_as_on_the_cpu_and_reproducibly() {
     with_adapter(|device| {
         let own = image_losses(device);
         assert_near(&own, &image_losses(&posenc_attention::cpu()), 1e-4);
@@ -80,7 +80,7 @@ fn the_image_model_trains_as_on_the_cpu_with_the_same_bits_twice() {
     });
 }
 
-/// Would catch masks of fillings and places of words that differ between the devices.
+/// Catches padding masks and word positions that differ between the devices.
 #[test]
 fn the_translator_trains_as_on_the_cpu() {
     let losses = |device: &Device| {
@@ -102,8 +102,8 @@ fn the_translator_trains_as_on_the_cpu() {
     with_adapter(|device| assert_near(&losses(device), &losses(&posenc_attention::cpu()), 1e-4));
 }
 
-/// Would catch gathers and their gradients that differ between the devices. Steps are few: another bucket by rounding
-/// would be another path.
+/// Catches gathers and gradients that differ between the devices. The test makes only a few steps, because a bucket that differs by
+/// rounding changes all later steps.
 #[test]
 fn the_reformer_trains_as_on_the_cpu() {
     let losses = |device: &Device| {

@@ -37,7 +37,7 @@ fn public() -> Encoding {
     Encoding { features: Features::Embed, summed: true, projected: true, ..Encoding::none() }
 }
 
-/// Between −½ and ½, from a whole number; as in the script that made the example.
+/// A pseudo-random number between −½ and ½ from an integer, as in the script that generated the example.
 fn noise(k: u64) -> f64 {
     let mut k = (k as u32).wrapping_mul(2_654_435_761).wrapping_add(12_345);
     k ^= k >> 15;
@@ -57,12 +57,12 @@ fn random_model(sizes: &Sizes, encoding: &Encoding, seed: u64) -> WidgetCaptione
     WidgetCaptioner::new(sizes, encoding, vectors(sizes), &mut content, &mut code, &device).unwrap()
 }
 
-/// With the weights of the stored example.
+/// The model with the weights of the stored example.
 fn stored() -> WidgetCaptioner {
     let model = random_model(&sizes(), &public(), 1);
     let old = parameters::values(&model);
     let value = |(k, &old): (usize, &f32)| {
-        // Gains and variances begin with one.
+        // Gains and variances start at one.
         let u = noise(k as u64);
         (if old == 1.0 { 1.0 + 0.4 * u } else { 0.6 * u }) as f32
     };
@@ -106,7 +106,7 @@ fn example() -> (Value, Vec<ScreenInput>) {
     (example, screens)
 }
 
-/// −log p of each word of captions and their ends, filled up with zeros.
+/// −log p of each word of the captions and of their ends, padded with zeros.
 fn losses(model: &WidgetCaptioner, screens: &[ScreenInput]) -> Vec<f64> {
     let batch = Batch::new(screens, &sizes(), &posenc_attention::cpu()).unwrap();
     let t = batch.size().said;
@@ -126,11 +126,11 @@ fn losses(model: &WidgetCaptioner, screens: &[ScreenInput]) -> Vec<f64> {
     all
 }
 
-/// Would catch a wrong border, stride or order of taps, statistics of another batch or another share of them, words that are looked
-/// up wrongly, texts of other nodes, parts in another order, a norm at another place, filling that is looked at, and a
-/// gradient that is lost or goes elsewhere: against the public model in PyTorch with the same weights.
+/// Catches a wrong border, stride or order of taps, wrong batch statistics or momentum, words that are looked up incorrectly, texts of
+/// other nodes, parts in the wrong order, a misplaced norm, padding that is attended to, and lost or misrouted gradients. The reference
+/// is the public model in PyTorch with the same weights.
 #[test]
-fn says_loses_and_learns_what_the_public_model_does() {
+fn predictions_losses_and_gradients_match_the_public_model() {
     let (example, screens) = example();
     let model = stored();
     assert_eq!(parameters::count(&model) as u64, example["parameters"].as_u64().unwrap());
@@ -172,7 +172,7 @@ fn says_loses_and_learns_what_the_public_model_does() {
     assert_eq!(parameters::count_trained(&after), offset - moved);
 }
 
-/// Numbers of each parameter, in the order of fields.
+/// Number of elements of each parameter, in field order.
 fn shapes(model: &WidgetCaptioner) -> Vec<usize> {
     use burn::module::{Module, ModuleVisitor, Param};
     use burn::tensor::Tensor;
@@ -200,8 +200,8 @@ fn fourier(groups: usize, width: usize, learned: bool, modulated: bool) -> Encod
     }
 }
 
-/// Would catch a part that is missing, doubled, or has another shape, and an encoding whose module has other sizes than its
-/// arithmetic; at full size.
+/// Catches a part that is missing, duplicated or has the wrong shape at full size, and an encoding whose module does not have the
+/// calculated size.
 #[test]
 fn every_part_and_every_row_has_its_size() {
     let full = Sizes::default();
@@ -233,9 +233,9 @@ fn every_part_and_every_row_has_its_size() {
     assert_eq!(counts.iter().sum::<usize>(), 5_437_072);
 }
 
-/// Would catch filling that is looked at, widgets of another screen, and words whose places in a batch are mixed up.
+/// Catches padding that is attended to, widgets of another screen, and mixed-up word indices in a batch.
 #[test]
-fn screens_say_the_same_alone_and_beside_others() {
+fn screens_have_the_same_results_alone_and_in_a_batch() {
     let (_, screens) = example();
     let model = stored();
     let together = losses(&model, &screens);
@@ -261,7 +261,7 @@ fn screens_say_the_same_alone_and_beside_others() {
         .flat_map(|s| model.captions(&sizes(), std::slice::from_ref(s), how, &device).unwrap())
         .collect();
     assert_eq!(said, one);
-    // Taking the likeliest word each time says what is likeliest after what was said.
+    // Greedy search returns the most likely word after each prefix.
     let greedy = Search { beams: 1, ..how };
     let said = model.captions(&sizes(), &screens, greedy, &device).unwrap();
     let mut told = screens.clone();
@@ -311,10 +311,10 @@ fn steps(seed: u64, steps: usize) -> (Vec<f64>, WidgetCaptioner, Adam) {
     (losses, model, adam)
 }
 
-/// Would catch a step that does not learn, random numbers from elsewhere, dropout that is not drawn, and running statistics that are
-/// not kept with what was reached.
+/// Catches a step that does not learn, random numbers that do not come from the seed, dropout that is not applied, and running statistics
+/// that are missing from the checkpoint.
 #[test]
-fn steps_learn_repeatably_and_statistics_are_kept() {
+fn steps_learn_reproducibly_and_running_statistics_are_saved() {
     let (curve, model, adam) = steps(1, 40);
     assert_eq!(curve, steps(1, 40).0);
     assert_ne!(curve, steps(2, 40).0);

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::devtools::Browser;
-use posenc_book::{HEAVIEST, weights};
+use posenc_book::{HEAVIEST, decoded, weights};
 use serde_json::Value;
 
 const DESKTOP: (u32, u32) = (1280, 800);
@@ -17,7 +17,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository")
 }
 
-/// Runs the binary on a repository; its standard error.
+/// Runs the binary on a repository, and returns its standard error.
 fn book_of(root: &Path, arguments: &[&str], out: &Path) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_posenc-book"))
         .args(arguments)
@@ -33,7 +33,7 @@ fn book_of(root: &Path, arguments: &[&str], out: &Path) -> String {
     errors
 }
 
-/// The same on this repository.
+/// Like [`book_of`], on this repository.
 fn book(arguments: &[&str], out: &Path) -> String {
     book_of(root(), arguments, out)
 }
@@ -67,7 +67,7 @@ impl Made {
     }
 }
 
-/// The site of the reference, made once for all tests.
+/// The site of the reference, built once for all tests.
 fn reference() -> &'static Made {
     static MADE: OnceLock<Made> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -77,7 +77,7 @@ fn reference() -> &'static Made {
     })
 }
 
-/// The same with a run of this machine next to it: a copy of some of the reference's records.
+/// Like [`reference`], with a run of this machine: a copy of some of the reference's records.
 fn with_own_run() -> &'static Made {
     static MADE: OnceLock<Made> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -97,15 +97,15 @@ fn with_own_run() -> &'static Made {
     })
 }
 
-/// Catches a formula that does not convert, a link that leads nowhere, and a picture that is missing: the report and
-/// the documents of the repository have none of them. The line names it.
+/// Catches formulas that cannot be converted, links that lead nowhere, and missing pictures in the report and the
+/// documents. Standard error names them.
 #[test]
 fn the_site_is_made_without_remarks() {
     assert_eq!(reference().errors, "");
     assert_eq!(with_own_run().errors, "");
 }
 
-/// Catches a page that is too heavy, with all that it loads, and one that loads from elsewhere.
+/// Catches a page that is too heavy with everything that it loads, and a page that loads from the network.
 #[test]
 fn no_page_is_heavy() {
     for made in [reference(), with_own_run()] {
@@ -136,11 +136,11 @@ fn pages(made: &Made) -> Vec<String> {
     made.files().into_keys().filter(|n| n.ends_with(".html") && n != "toc.html").collect()
 }
 
-/// What was found on pages.
+/// Findings of a visit to several pages.
 #[derive(Default)]
 struct Found {
     problems: Vec<String>,
-    /// Places of each page that links can name.
+    /// Anchors of each page.
     places: BTreeMap<String, BTreeSet<String>>,
     /// Page, unresolved `href`, and resolved address.
     links: BTreeSet<(String, String, String)>,
@@ -150,7 +150,7 @@ struct Found {
     checking: Duration,
 }
 
-/// Opens the pages at both widths and in both themes, in two browsers at a time; what is wrong with them.
+/// Opens the pages at both widths and in both themes, in two browsers at a time, and returns the problems.
 fn problems(made: &Made, names: &[String]) -> Vec<String> {
     let (one, other) = names.split_at(names.len() / 2);
     let (mut found, other) = std::thread::scope(|scope| {
@@ -173,14 +173,14 @@ fn problems(made: &Made, names: &[String]) -> Vec<String> {
     found.problems
 }
 
-/// Opens the pages in a browser of its own.
+/// Opens and checks the pages in a separate browser.
 fn visit(made: &Made, names: &[String]) -> Found {
     let checks = include_str!("checks.js");
     let mut all = Found::default();
     let Some(mut browser) = Browser::start() else { return all };
     for name in names {
-        // Each page is loaded once in each width and once in each theme; the other theme follows without a load, as when a
-        // reader's evening begins.
+        // Each page is loaded once at each width and once in each theme. The other theme follows without a reload, as
+        // when the system switches to dark mode.
         for (size, schemes) in [(DESKTOP, ["light", "dark"]), (PHONE, ["dark", "light"])] {
             let started = Instant::now();
             browser.look(size, schemes[0]);
@@ -223,20 +223,7 @@ fn visit(made: &Made, names: &[String]) -> Found {
     all
 }
 
-/// The text that the percent escapes of a URL stand for.
-fn decoded(url: &str) -> String {
-    let mut bytes = Vec::with_capacity(url.len());
-    let mut rest = url.as_bytes();
-    while let [first, after @ ..] = rest {
-        let code = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        let code = code.and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|_| *first == b'%');
-        bytes.push(code.unwrap_or(*first));
-        rest = if code.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// Links to files that are not there and to places that pages do not have.
+/// Links to missing files and missing anchors.
 fn broken(
     made: &Made,
     places: &BTreeMap<String, BTreeSet<String>>,
@@ -266,8 +253,8 @@ fn broken(
     problems
 }
 
-/// Catches whatever a reader would stumble over on any page: errors of scripts, loads that fail, pictures that are
-/// empty, links that lead nowhere, pages that scroll sideways, formulas without size, text that is hard to read.
+/// Catches problems of any page: errors of scripts, failed loads, empty pictures, broken links, pages that scroll
+/// sideways, formulas without size, and text with low contrast.
 #[test]
 fn every_page_can_be_read() {
     if !Browser::is_available() {
@@ -278,7 +265,7 @@ fn every_page_can_be_read() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// The cells of a column of the first table that has it, and the state of its header.
+/// The cells of a column of the table with index `table`, and the sort order in its header.
 fn column(browser: &mut Browser, table: usize, column: usize) -> (Vec<String>, String) {
     let found = browser.eval(&format!(
         "(() => {{ const t = document.querySelectorAll('main table')[{table}]; return \
@@ -298,7 +285,7 @@ fn value(cell: &str) -> f64 {
 }
 
 /// Catches columns that are sorted as text, backwards or not at all, rows that are torn apart, and headers that the
-/// keyboard does not reach.
+/// keyboard cannot reach.
 #[test]
 fn tables_are_sorted_by_click_and_by_key() {
     let Some(mut browser) = Browser::start() else { return };
@@ -360,7 +347,7 @@ fn tables_are_sorted_by_click_and_by_key() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// Catches plots that do not open, do not grow or do not close, and keys that turn the page meanwhile.
+/// Catches plots that do not open, enlarge or close, and keys that turn the page while a plot is open.
 #[test]
 fn plots_are_enlarged_and_closed() {
     let Some(mut browser) = Browser::start() else { return };
@@ -438,16 +425,39 @@ fn a_local_run_is_next_to_the_published_values() {
             assert_eq!(head[i - 1], "reference", "{name} in {head:?}");
         }
     }
-    // A wide table scrolls in its frame and can be reached.
+    // A wide table scrolls in its frame, which the keyboard can reach.
     browser.wait_for(
         "Array.from(document.querySelectorAll('main .table-wrapper')).some(f => f.scrollWidth > f.clientWidth && \
          f.tabIndex === 0)",
+    );
+    // The frame of a table that fits is an ordinary element again.
+    browser.look(DESKTOP, "light");
+    browser.wait_for(
+        "Array.from(document.querySelectorAll('main .table-wrapper')).every(f => f.scrollWidth > f.clientWidth || \
+         !f.hasAttribute('role'))",
     );
     let names =
         ["index.html", "claims/trading.html", "trading/table1.html", "rethinking/fig5.html"];
     drop(browser);
     let problems = problems(made, &names.map(str::to_owned));
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// Catches a link whose target stays hidden, and a hash that is not valid percent-encoding and stops the script.
+#[test]
+fn a_link_opens_the_folded_part_of_its_target() {
+    let Some(mut browser) = Browser::start() else { return };
+    browser.look(DESKTOP, "light");
+    browser.open(&reference().page("rethinking/fig5.html"));
+    for (id, hash) in [("a b", "#a%20b"), ("100%", "#100%")] {
+        browser.eval(&format!(
+            "(() => {{ const place = document.createElement('p'); place.id = '{id}'; \
+             const fold = document.querySelector('main details:not([open])'); \
+             fold.append(place); location.hash = '{hash}'; }})()"
+        ));
+        browser.wait_for(&format!("document.getElementById('{id}').closest('details').open"));
+    }
+    assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
 /// Catches content that only a script shows, and a printed page with navigation on it.
@@ -474,7 +484,7 @@ fn pages_can_be_read_on_paper_and_without_scripts() {
     }
 }
 
-/// Catches a filter that keeps other claims than those with the words and the verdict, or loses some permanently.
+/// Catches a filter that keeps claims without the words or the verdict, or does not restore all claims.
 #[test]
 fn claims_are_filtered_by_words_and_verdict() {
     let Some(mut browser) = Browser::start() else { return };
@@ -553,7 +563,7 @@ fn the_search_finds_claims_items_and_embedders() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// What runs a script if a page takes it for markup.
+/// Texts that run a script if a page treats them as markup.
 const SCRIPTS: [&str; 14] = [
     "<script>window.hacked = 1</script>",
     "<img src=x onerror=window.hacked=2>",
@@ -571,7 +581,8 @@ const SCRIPTS: [&str; 14] = [
     "<base href=\"https://example.org/\"><meta http-equiv=refresh content=\"0;url=https://example.org\">",
 ];
 
-/// A repository with one paper, in whose texts and record all scripts are, and links to what is not public.
+/// Creates a repository with one paper whose texts and record contain all scripts, and links to files that are not
+/// public.
 fn hostile(root: &Path) {
     let copy = |name: &str, change: &dyn Fn(String) -> String| {
         let text = std::fs::read_to_string(self::root().join(name)).expect("a file");
@@ -621,15 +632,15 @@ fn hostile(root: &Path) {
     }
 }
 
-/// Catches a script of an experiment, a record or a document that runs, a load from elsewhere, and a file that is
-/// published although it is not public.
+/// Catches a script of an experiment, a record or a document that runs, a load from the network, and a published file
+/// that is not public.
 #[test]
 fn no_text_runs_a_script() {
     let directory = tempfile::tempdir().expect("a directory");
     let out = tempfile::tempdir().expect("a directory");
     hostile(directory.path());
     let errors = book_of(directory.path(), &["--reference"], out.path());
-    assert!(errors.contains("etc/passwd leads nowhere"), "{errors}");
+    assert!(errors.contains("etc/passwd has no target"), "{errors}");
     let made = Made { directory: out, errors };
     let files = made.files();
     let sources: Vec<_> = files.keys().filter(|name| name.starts_with("source/")).collect();

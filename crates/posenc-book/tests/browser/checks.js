@@ -1,4 +1,4 @@
-// What must hold on every page at every width and in both themes; gives what does not, and what links need.
+// Checks that hold on every page at every width and in both themes. Returns the problems, and data for the check of links.
 (async () => {
     const problems = [];
     const main = document.querySelector('main');
@@ -23,7 +23,7 @@
         }
     }
 
-    // Nothing is wider than the window, but for what scrolls in a frame of its own.
+    // Nothing is wider than the window, except content that scrolls in its own frame.
     const scrolls = element => {
         const style = getComputedStyle(element);
         return style.overflowX === 'auto' || style.overflowX === 'scroll';
@@ -46,7 +46,7 @@
     };
     walk(main);
 
-    // Text can be read: 4.5 to 1 against what is behind it (WCAG 2, level AA).
+    // The contrast of text and background is at least 4.5 to 1 (WCAG 2, level AA).
     const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
     const seen = new Map();
     const rgba = color => {

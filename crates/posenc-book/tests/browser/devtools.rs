@@ -1,4 +1,4 @@
-//! Chromium without a window, driven over its DevTools protocol.
+//! Headless Chromium, controlled over its DevTools protocol.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tungstenite::protocol::Role;
 use tungstenite::{Message, WebSocket};
 
-/// Longer than any answer takes on a busy machine, so that a browser that hangs fails the test. Nothing is judged by it:
-/// tests wait for states.
+/// Timeout that makes a test fail if the browser hangs, longer than any answer takes on a busy machine. Nothing else
+/// depends on it, since tests wait for states.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A browser with one tab.
@@ -22,12 +22,12 @@ pub struct Browser {
     socket: WebSocket<TcpStream>,
     session: Option<String>,
     asked: u64,
-    /// What the tab reported since it was last asked for.
+    /// Events of the tab that were not processed yet.
     events: VecDeque<Value>,
     _profile: tempfile::TempDir,
 }
 
-/// Where Chromium or Chrome is.
+/// Path of Chromium or Chrome.
 fn program() -> Option<PathBuf> {
     let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -37,7 +37,7 @@ fn program() -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// Whether there is one; the only place where these tests are skipped.
+    /// Whether a browser is installed. Only this function marks these tests as skipped.
     pub fn is_available() -> bool {
         let found = program().is_some();
         if !found {
@@ -103,13 +103,13 @@ impl Browser {
         Some(browser)
     }
 
-    /// Asks for something and waits for the answer.
+    /// Calls a method of the protocol and waits for the answer.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         let answer = self.try_call(method, &parameters);
         answer.unwrap_or_else(|error| panic!("{method} {parameters}: {error}"))
     }
 
-    /// The same; an error of the browser, such as that the page was left meanwhile, is given back.
+    /// Like [`Browser::call`], but returns an error of the browser, for example that the page was left meanwhile.
     fn try_call(&mut self, method: &str, parameters: &Value) -> Result<Value, Value> {
         self.asked += 1;
         let id = self.asked;
@@ -139,7 +139,7 @@ impl Browser {
         }
     }
 
-    /// Width of the window in pixels, its height, and the color scheme that the reader prefers.
+    /// Sets the width and height of the window in pixels, and the preferred color scheme.
     pub fn look(&mut self, (width, height): (u32, u32), scheme: &str) {
         let size = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600,
@@ -162,7 +162,7 @@ impl Browser {
         self.wait_for_load();
     }
 
-    /// Waits until the page that was asked for is loaded.
+    /// Waits until the requested page is loaded.
     fn wait_for_load(&mut self) {
         let is_load = |event: &Value| event["method"] == "Page.loadEventFired";
         while !self.events.iter().any(is_load) {
@@ -187,7 +187,7 @@ impl Browser {
         answer["result"]["value"].clone()
     }
 
-    /// Waits until a script's last expression is true: what a click or key does may come after the answer to it.
+    /// Waits until a script's last expression is true. The effect of a click or key may come after its answer.
     pub fn wait_for(&mut self, script: &str) {
         let started = Instant::now();
         let parameters =
@@ -211,7 +211,7 @@ impl Browser {
         self.wait_for("document.getAnimations().every(a => a.playState === 'finished' || a.playState === 'idle')");
     }
 
-    /// Clicks the middle of what a selector finds first, once it has come to rest and nothing covers it.
+    /// Clicks the middle of the first element that a selector matches, once it is still and nothing covers it.
     pub fn click(&mut self, selector: &str) {
         let find = format!("const e = document.querySelector({});", json!(selector));
         let place = "const b = e.getBoundingClientRect(); const [x, y] = [b.x + b.width / 2, b.y + b.height / 2];";
@@ -251,7 +251,7 @@ impl Browser {
         }
     }
 
-    /// What went wrong since the last call: exceptions, errors and warnings, loads that failed or went elsewhere.
+    /// Problems since the last call: exceptions, errors and warnings, failed loads, and loads from the network.
     pub fn complaints(&mut self) -> Vec<String> {
         let events: Vec<_> = self.events.drain(..).collect();
         events.iter().filter_map(complaint).collect()
@@ -282,7 +282,7 @@ fn complaint(event: &Value) -> Option<String> {
     }
 }
 
-/// The socket after its handshake, which is short enough to need no library.
+/// Connects a socket. The handshake is short enough to need no library.
 fn connected(address: &str) -> std::io::Result<WebSocket<TcpStream>> {
     let (host, path) = address.split_once('/').expect("host and path");
     let mut stream = TcpStream::connect(host)?;

@@ -1,4 +1,4 @@
-//! How the leaves of stills and of clips are painted: outlines, shadows, surfaces.
+//! Paints the leaves of images and clips: outlines, shadows, surfaces.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
@@ -19,29 +19,29 @@ pub(super) struct Leaf {
     pub light: Light,
     /// Period of the pattern in pixels, zero for none.
     pub period: f32,
-    /// Where on the texture the leaf was cut out.
+    /// Offset of the leaf in the texture.
     pub cut: [f32; 2],
-    /// Rows above this one get no shadow: shapes throw none onto the sky.
+    /// Rows above this one get no shadow: shapes cast none onto the sky.
     pub shadow_from: f32,
 }
 
-/// What shapes are painted with.
+/// Settings for painting shapes.
 pub(super) struct Brush<'a, N> {
     pub scene: &'a Scene,
-    /// Where the light comes from, in image coordinates.
+    /// Direction of the light, in image coordinates.
     pub sun: [f32; 2],
-    /// Pixels of this image for a pixel of the reference size.
+    /// Pixels of this image per pixel of the reference size.
     pub scale: f32,
     /// Width in pixels over which an outline fades.
     pub edge: f32,
-    /// Share of the light that a shadow takes away.
+    /// Fraction of the light that a shadow removes.
     pub shade: f32,
     /// The surface noise of a leaf at (u, v) in its own axes, relative to the brightness.
     pub noise: N,
 }
 
 impl<N: Fn(&Leaf, [f32; 2]) -> f32> Brush<'_, N> {
-    /// Paints one shape, `factor` times as large as at rest, and the soft shadow it throws on what lies behind it.
+    /// Paints one shape, `factor` times as large as at rest, and the soft shadow that it casts on the shapes behind it.
     pub(super) fn paint(&self, leaf: &Leaf, factor: f32, size: usize, canvas: &mut [Light]) {
         let shape = leaf.shape;
         let [cos, sin] = leaf.axis;
@@ -105,7 +105,7 @@ impl<N: Fn(&Leaf, [f32; 2]) -> f32> Brush<'_, N> {
     }
 }
 
-/// One of the scene's outlines.
+/// Samples an outline from the scene's mixture.
 pub(super) fn outline(rng: &mut ChaCha8Rng, scene: &Scene) -> Outline {
     let [ellipses, leaves, boxes] = scene.mixture;
     let pick = draw::unit(rng) * (ellipses + leaves + boxes);
@@ -118,7 +118,7 @@ pub(super) fn outline(rng: &mut ChaCha8Rng, scene: &Scene) -> Outline {
     }
 }
 
-/// Bytes of intensities, with the noise of a camera: uniform on ±`levels`. `stored` develops an intensity to 0 … 1.
+/// Converts intensities to bytes, with camera noise that is uniform on ±`levels`. `stored` maps an intensity to a stored value from 0 to 1.
 pub(super) fn develop(
     canvas: &[Light],
     rng: &mut ChaCha8Rng,
@@ -171,8 +171,7 @@ pub(super) fn mix(from: Light, to: Light, share: f32) -> Light {
     [0, 1, 2].map(|c| from[c] + (to[c] - from[c]) * share)
 }
 
-/// The square of the stored value stands for the intensity: near enough to sRGB, and exact to
-/// invert.
+/// The intensity is the square of the stored value, which approximates sRGB and inverts exactly.
 pub(super) fn intensity(color: Color) -> Light {
     let [_, red, green, blue] = color.to_be_bytes();
     [red, green, blue].map(|value| (f32::from(value) / 255.0) * (f32::from(value) / 255.0))

@@ -39,9 +39,9 @@ struct Painter<'a> {
     sun: [f32; 2],
     /// Magnification: the nearer the camera, the larger and fewer the shapes.
     zoom: f32,
-    /// Width in pixels over which an outline fades, as a lens and the pixels' area make it.
+    /// Width in pixels over which an outline fades, due to the lens and the area of a pixel.
     edge: f32,
-    /// How much dark and bright are driven apart, from 0 to 1.
+    /// Strength of the contrast enhancement, from 0 to 1.
     contrast: f32,
     texture: Texture,
     canvas: Vec<Light>,
@@ -97,14 +97,13 @@ impl<'a> Painter<'a> {
             let mut light = self.color(rng);
             let (y, shadow_from) = match &self.scene.sky {
                 None => {
-                    // What lies deep below gets little light.
+                    // Deep shapes get little light.
                     let depth = 0.3 + 0.7 * (1.5 * age).min(1.0);
                     light = light.map(|value| value * depth);
                     (draw::between(rng, -0.05, 1.05) * side, 0.0)
                 }
                 Some(sky) => {
-                    // On the plain nearness grows downwards; distant shapes are small and fade into
-                    // the air.
+                    // On the plain, nearness grows downwards. Distant shapes are small and fade into haze.
                     let nearness = age * age;
                     radius *= 0.2 + 0.8 * nearness;
                     let horizon = sky.horizon * side;
@@ -184,7 +183,7 @@ impl<'a> Painter<'a> {
         brush.paint(leaf, 1.0, self.size, &mut self.canvas);
     }
 
-    /// Large soft patches of more and less light over the whole picture.
+    /// Adds large soft patches of more and less light to the whole picture.
     fn uneven_light(&mut self, rng: &mut ChaCha8Rng) {
         if self.scene.sky.is_some() {
             return;
@@ -202,7 +201,7 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// Intensities to bytes, with noise of about one level.
+    /// Converts intensities to bytes, with noise of about one level.
     fn develop(&self, rng: &mut ChaCha8Rng) -> Vec<u8> {
         develop(&self.canvas, rng, 1.5, |value| {
             let stored = expose(value);
@@ -211,9 +210,8 @@ impl<'a> Painter<'a> {
     }
 }
 
-/// The sky at (u, v) in reference pixels, at this share of the way from the top to the horizon: a
-/// gradient, clouds that are stretched along the horizon, and three rows of hills, the farther the
-/// paler.
+/// The sky at (u, v) in reference pixels; `height` is 0 at the top and 1 at the horizon. It has a gradient, clouds stretched along the
+/// horizon, and three rows of hills, paler with distance.
 fn sky_light(sky: &Sky, texture: &Texture, [u, v]: [f32; 2], height: f32) -> Light {
     let (top, bottom, cloud) = (intensity(sky.top), intensity(sky.bottom), intensity(sky.cloud));
     let noise = texture.smooth(0.05 * u, (0.06 + 0.12 * height) * v)

@@ -1,4 +1,4 @@
-//! Random draws without transcendental functions.
+//! Random sampling without transcendental functions.
 
 use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
@@ -14,19 +14,19 @@ pub(super) fn between(rng: &mut ChaCha8Rng, low: f32, high: f32) -> f32 {
     low + (high - low) * unit(rng)
 }
 
-/// Mean 0 and standard deviation 1, nearly normal: twelve uniform numbers, less six.
+/// Approximately standard normal: the sum of twelve uniform numbers minus six.
 pub(super) fn normal(rng: &mut ChaCha8Rng) -> f32 {
     (0..12).map(|_| unit(rng)).sum::<f32>() - 6.0
 }
 
-/// Mean 0 and standard deviation 1 out of one draw: the sum of four bytes, for noise of pixels.
+/// Pixel noise with mean 0 and standard deviation 1: the sum of the four bytes of one random word.
 pub(super) fn noise(rng: &mut ChaCha8Rng) -> f32 {
     let sum: u32 = rng.next_u32().to_le_bytes().into_iter().map(u32::from).sum();
     // A byte has mean 255/2 and variance (256² − 1)/12.
     (sum as f32 - 510.0) * (1.0 / 147.8)
 }
 
-/// e^x to about 10⁻³ for |x| < 2, out of operations that every machine rounds alike.
+/// e^x with a relative error below 4 · 10⁻³ for |x| ≤ 2, computed with operations that every machine rounds identically.
 pub(super) fn exponential(x: f32) -> f32 {
     // The square of the Padé quotient of half the argument.
     let h = 0.5 * x;
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exponential_is_one() {
+    fn the_exponential_is_accurate() {
         for i in -20..=20 {
             let x = i as f32 / 10.0;
             assert!((exponential(x) / x.exp() - 1.0).abs() < 4e-3, "{x}");

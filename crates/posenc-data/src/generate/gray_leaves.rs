@@ -1,21 +1,20 @@
-//! Small gray images of discs and boxes that hide one another, in a few gray levels: what a model of
-//! pixels can learn on in minutes.
+//! Small gray images of overlapping ellipses and boxes in a few gray levels, on which a pixel model trains in minutes.
 //!
-//! To know a pixel one needs its left and its upper neighbor, and the upper one is a row of pixels away
-//! in reading order. How much each neighbor tells is known beforehand, by counting.
+//! A pixel depends on its left and its upper neighbor, and the upper one is a whole row away in reading order. Counting shows beforehand
+//! how much information each neighbor has.
 
 use rand_chacha::ChaCha8Rng;
 
 use super::draw;
 
-/// The law of an image.
+/// Distribution of images.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GrayLeaves {
     /// Rows, and columns, of pixels.
     pub side: usize,
     /// Number of gray levels.
     pub levels: usize,
-    /// Shapes, painted from the back to the front.
+    /// Number of shapes, which are painted from back to front.
     pub leaves: usize,
     /// Smallest and largest radius in pixels; in between the density is ∝ r⁻³.
     pub radii: [f32; 2],
@@ -32,7 +31,7 @@ impl GrayLeaves {
         GrayLeaves { side, levels, leaves: 60, radii: [1.5, 12.0], aspect: 0.3, noise: 0.3 }
     }
 
-    /// Everything that an image follows from but its random stream, as one line.
+    /// All settings that determine an image, except its random stream, as one line.
     pub fn specification(&self) -> String {
         format!("gray leaves version 1 {self:?}")
     }
@@ -51,7 +50,7 @@ impl GrayLeaves {
             let range = |axis: usize| {
                 let low = (center[axis] - axes[axis] - 0.5).ceil().max(0.0);
                 let high = (center[axis] + axes[axis] - 0.5).floor().min(side - 1.0);
-                // Empty where the shape lies outside.
+                // Empty if the shape is outside.
                 (low as usize)..((high + 1.0).max(low) as usize)
             };
             for row in range(1) {
@@ -77,8 +76,7 @@ impl GrayLeaves {
 mod tests {
     use super::*;
 
-    /// Would catch a shape painted at the wrong place, a level that is never drawn, and images that
-    /// depend on anything but their stream.
+    /// Catches gray levels that are not uniform, and images that depend on anything but their stream.
     #[test]
     fn levels_are_uniform_and_images_follow_from_their_stream() {
         let law = GrayLeaves::new(12, 16);

@@ -1,4 +1,4 @@
-//! Embedded generators: signals that need no files, for where a data set is absent.
+//! Embedded generators: signals that need no files and replace a missing data set.
 //!
 //! All arithmetic is addition, multiplication, division and square roots, which IEEE 754 rounds
 //! exactly, and every random number comes from one ChaCha8 stream per image: the same seed gives
@@ -32,7 +32,7 @@ use crate::clip::Clip;
 use crate::image::Image;
 use crate::manifest::{Channels, Kind};
 
-/// Heads or tails.
+/// `true` with probability ½.
 pub(crate) fn coin(rng: &mut ChaCha8Rng) -> bool {
     draw::chance(rng, 0.5)
 }
@@ -59,7 +59,7 @@ impl Generator {
         }
     }
 
-    /// The generator of such signals.
+    /// The generator for a kind of signal.
     #[must_use]
     pub fn of(kind: Kind) -> Self {
         match kind {
@@ -76,8 +76,8 @@ impl Generator {
         }
     }
 
-    /// Everything that the images of a set follow from, as one line. The version counts changes to what a generator draws:
-    /// it is part of every generated set's identity, so that records made from other signals are not mistaken for these.
+    /// All settings that determine the images of a set, as one line. The version counts changes of a generator's output. It is part of the
+    /// identity of every generated set, so that records of other signals are not mistaken for records of these.
     #[must_use]
     pub fn specification(self, seed: u64, set: &str, size: usize, channels: Channels) -> String {
         let (name, channels) = (self.name(), channels.count());
@@ -90,8 +90,7 @@ impl Generator {
         format!("{}-{index:02}", self.name())
     }
 
-    /// Image `index` of the set named `set`: `size` × `size` pixels. Of a generator of clips it is
-    /// the first frame.
+    /// Image `index` of the set named `set`: `size` × `size` pixels. A generator of clips returns the first frame.
     #[must_use]
     pub fn image(
         self,
@@ -109,8 +108,7 @@ impl Generator {
         channels.convert(Image::from_bytes(name, size, size, 3, &bytes))
     }
 
-    /// Clip `index` of the set named `set`: `frames` frames of `size` × `size` pixels. Of a
-    /// generator of images it is a still.
+    /// Clip `index` of the set named `set`: `frames` frames of `size` × `size` pixels. A generator of images repeats one still image.
     #[must_use]
     pub fn clip(
         self,

@@ -1,10 +1,9 @@
 //! The moving dead-leaves generator: the shapes of [`super::dead_leaves`] in motion.
 //!
-//! Every shape has a velocity, a slow turn and a slow pulsation; a panning camera shifts near
-//! shapes faster than far ones. Shapes keep their order in depth, so that edges cover and uncover
-//! what lies behind. The surface noise moves with its shape. A shape that leaves the picture far
-//! enough comes back on the other side, so that clips may have any length; and since nothing
-//! depends on that length, a shorter clip is the beginning of a longer one.
+//! Every shape has a velocity, a slow turn and a slow pulsation; a panning camera shifts near shapes faster than far ones. Shapes keep
+//! their order in depth, so that edges cover and uncover the background. The surface noise moves with its shape. A shape that leaves the
+//! picture far enough reappears on the other side, so clips may have any length. Nothing depends on that length, so a shorter clip is the
+//! beginning of a longer one.
 
 use posenc_math::random::{below, stream};
 use rand_chacha::ChaCha8Rng;
@@ -18,10 +17,9 @@ use super::texture::Texture;
 
 /// Side of the square in which shapes move around, as a multiple of the picture's.
 const WORLD: f32 = 2.0;
-/// Shapes are this much larger than in a still, since the frames are smaller: a shape of three
-/// pixels is the smallest that can be seen to move.
+/// Scale of shapes relative to a still image. Frames are smaller, and shapes below three pixels do not visibly move.
 const ZOOM: f32 = 2.2;
-/// Share of a still's shapes, for the area of the picture; enough to hide nearly all of the ground.
+/// Number of shapes relative to a still image of the same area, enough to hide nearly all of the ground.
 const DENSITY: f32 = 0.1;
 /// Width in pixels over which an outline fades, which keeps moving edges from flickering.
 const EDGE: f32 = 1.3;
@@ -31,7 +29,7 @@ pub(super) fn rgb_bytes(seed: u64, set: &str, index: usize, frames: usize, size:
     let label = format!("moving-dead-leaves/{set}/{index}");
     let mut rng = stream(seed, &label);
     let mut noise = stream(seed, &format!("{label}/noise"));
-    // Scenes with a horizon stay stills: what moves there would have to shrink towards it.
+    // Scenes with a horizon are skipped: moving shapes would have to shrink towards it.
     let scenes: Vec<&Scene> = SCENES.iter().filter(|scene| scene.sky.is_none()).collect();
     let mut stage = Stage::new(&mut rng, scenes[index % scenes.len()], size);
     let mut bytes = Vec::with_capacity(3 * frames * size * size);
@@ -45,15 +43,15 @@ pub(super) fn rgb_bytes(seed: u64, set: &str, index: usize, frames: usize, size:
 }
 
 struct Mover {
-    /// The center is that of the present frame, the shape that of rest.
+    /// The center is that of the current frame; the shape is without pulsation.
     leaf: Leaf,
-    /// Pixels for each frame, without the camera's.
+    /// Pixels per frame, without the camera's motion.
     velocity: [f32; 2],
     /// Cosine and sine of the turn from frame to frame.
     turn: [f32; 2],
-    /// Share by which the size changes at most, frames for a pulsation, and where it begins.
+    /// Pulsation: maximum relative change of size, period in frames, initial phase.
     pulse: [f32; 3],
-    /// How much of the camera's motion it takes part in: 1 for the nearest.
+    /// From 0 (farthest) to 1 (nearest); near shapes follow more of the camera's motion.
     nearness: f32,
 }
 
@@ -83,7 +81,7 @@ impl<'a> Stage<'a> {
         Stage { scene, size, scale, sun, pan, texture, movers, canvas: vec![[0.0; 3]; size * size] }
     }
 
-    /// Moves everything on by one frame.
+    /// Advances by one frame.
     fn advance(&mut self) {
         let side = self.size as f32;
         let around = |at: f32| (at + 0.5 * side).rem_euclid(WORLD * side) - 0.5 * side;
@@ -124,7 +122,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// The leaf at this share of the way from the farthest to the nearest.
+/// A random shape; `nearness` is 0 for the farthest and 1 for the nearest.
 fn mover(rng: &mut ChaCha8Rng, scene: &Scene, size: usize, nearness: f32) -> Mover {
     let (side, scale) = (size as f32, size as f32 / REFERENCE_SIDE);
     let [low, high] = scene.radii;
@@ -137,12 +135,12 @@ fn mover(rng: &mut ChaCha8Rng, scene: &Scene, size: usize, nearness: f32) -> Mov
 
     let first = intensity(scene.palette[below(rng, scene.palette.len())]);
     let second = intensity(scene.palette[below(rng, scene.palette.len())]);
-    // What lies deep below gets little light.
+    // Deep shapes get little light.
     let depth = 0.3 + 0.7 * (1.5 * nearness).min(1.0);
     let brightness = depth * draw::between(rng, 0.5, 1.45);
     let light = mix(first, second, draw::between(rng, 0.0, 0.35)).map(|value| value * brightness);
 
-    // By Pythagoras (1 - k², 2k) / (1 + k²) is a cosine and a sine without calling either.
+    // (1 - k², 2k) / (1 + k²) lies on the unit circle, so it is a cosine and a sine without calling either.
     let k = draw::between(rng, -0.006, 0.006);
     let turn = [(1.0 - k * k) / (1.0 + k * k), 2.0 * k / (1.0 + k * k)];
     let speed = draw::between(rng, 0.0, 0.9) * scale;

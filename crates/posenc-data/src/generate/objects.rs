@@ -1,7 +1,6 @@
-//! Scenes of one or two colored shapes before a gray background, to be found by a detector.
+//! Scenes of one or two colored shapes on a gray background, for detectors.
 //!
-//! A shape's color tells its class, so that a patch of the image by itself tells what it shows; what is to be
-//! learned is where things are.
+//! A shape's color determines its class, so any patch shows the class of its shape. A model has to learn where objects are.
 
 use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
@@ -11,20 +10,20 @@ use super::draw;
 /// Classes: red rectangles, green ellipses, blue triangles.
 pub const CLASSES: usize = 3;
 
-/// Two shapes overlap by no more (intersection over union of their boxes).
+/// Maximum overlap of two shapes (intersection over union of their boxes).
 const MOST_OVERLAP: f32 = 0.15;
-/// Sides of a shape as a share of the scene's.
+/// Range of a shape's sides as fractions of the scene's.
 const SIDES: [f32; 2] = [0.2, 0.55];
 /// Standard deviation of the noise of a pixel.
 const NOISE: f32 = 0.04;
-/// Of a shape that is cut this share of its area must remain, else it does not count as a thing.
+/// Fraction of a shape's box that must be visible for it to count as an object.
 const LEAST_LEFT: f32 = 0.3;
 
 /// A shape in a scene.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Shape {
     class: usize,
-    /// Left, top, right, bottom as shares of the scene.
+    /// Left, top, right, bottom as fractions of the scene.
     corners: [f32; 4],
     color: [f32; 3],
 }
@@ -38,25 +37,25 @@ pub struct ObjectScene {
     gradient: [f32; 2],
 }
 
-/// A thing in an image.
+/// An object in an image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Object {
-    /// From 0.
+    /// Class, from 0.
     pub class: usize,
-    /// Left, top, right, bottom as shares of the image's width and height.
+    /// Left, top, right, bottom as fractions of the image's width and height.
     pub corners: [f64; 4],
 }
 
-/// An image with what is on it.
+/// An image with its objects.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObjectImage {
     /// Rows of pixels.
     pub height: usize,
     /// Columns of pixels.
     pub width: usize,
-    /// Red, green and blue of every pixel, row by row, about from 0 to 1.
+    /// RGB values of all pixels, row by row, approximately from 0 to 1.
     pub pixels: Vec<f32>,
-    /// What is on it.
+    /// Its objects.
     pub objects: Vec<Object>,
 }
 
@@ -69,7 +68,7 @@ fn intersection(a: [f32; 4], b: [f32; 4]) -> [f32; 4] {
 }
 
 impl ObjectScene {
-    /// Draws a scene.
+    /// Samples a scene.
     pub fn draw(rng: &mut ChaCha8Rng) -> Self {
         let gray = draw::between(rng, 0.2, 0.8);
         let gradient = [0, 1].map(|_| draw::between(rng, -0.2, 0.2));
@@ -137,8 +136,8 @@ impl ObjectScene {
         ObjectImage { height, width, objects: objects.collect(), pixels }
     }
 
-    /// An image to train on: a new scene, with probability ½ a window of it whose sides are at least half the scene's,
-    /// with rows and columns drawn from `sides` each. Windows without a thing are drawn again, with their scene.
+    /// A training image: a new scene or, with probability ½, a window of it whose sides are at least half the scene's. Height and width are
+    /// sampled from `sides`. Scenes whose window has no object are resampled.
     pub fn training_image(sides: &[usize], rng: &mut ChaCha8Rng) -> ObjectImage {
         loop {
             let scene = ObjectScene::draw(rng);
@@ -198,14 +197,14 @@ mod tests {
         found.map(|[l, t, r, b]| [l as f64 / w, t as f64 / h, r as f64 / w, b as f64 / h])
     }
 
-    /// Would catch boxes that do not stand around what is painted, whole or cut, wide or high.
+    /// Catches boxes that do not surround the painted shapes, in whole scenes and in windows.
     #[test]
-    fn boxes_are_where_shapes_are() {
+    fn boxes_surround_their_shapes() {
         let mut rng = stream(1, "scenes");
         let (mut checked, mut cut) = (0, 0);
         for i in 0..400 {
             let scene = ObjectScene::draw(&mut rng);
-            // Of several shapes, which may hide each other, pixels do not tell the boxes.
+            // Several shapes may hide each other, so pixels do not determine the boxes.
             if scene.shapes.len() > 1 {
                 continue;
             }
@@ -213,7 +212,7 @@ mod tests {
             let image = scene.paint(window, [48, 64], &mut rng);
             for object in &image.objects {
                 cut += usize::from(is_cut(object));
-                // Where an ellipse or a triangle is cut, the pixels left tell a smaller box.
+                // The visible pixels of a clipped ellipse or triangle have a smaller box.
                 if object.class > 0 && is_cut(object) || object.class == 2 {
                     continue;
                 }
@@ -232,7 +231,7 @@ mod tests {
         object.corners.iter().any(|&c| c <= 0.0 || c >= 1.0)
     }
 
-    /// Would catch scenes that depend on anything but their stream, on the size they are painted in, or that lack a class.
+    /// Catches scenes that depend on anything but their stream, objects that depend on the size of the image, and missing classes.
     #[test]
     fn scenes_follow_from_their_stream() {
         let scenes = |label: &str| {

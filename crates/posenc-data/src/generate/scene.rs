@@ -1,4 +1,4 @@
-//! What the generated images show: palettes and mixtures of shapes.
+//! Scenes of the generated images: palettes and mixtures of shapes.
 //!
 //! Colors are 8-bit sRGB triples, 0xRR_GG_BB; lengths are in pixels of a 512 × 512 image and scale with its
 //! side.
@@ -10,18 +10,18 @@ pub(super) type Color = u32;
 pub(super) struct Scene {
     /// The sky above the horizon, if any: shapes then lie on a plain that recedes to the horizon.
     pub sky: Option<Sky>,
-    /// What shows through between the shapes.
+    /// Color between the shapes.
     pub ground: Color,
     pub palette: [Color; 6],
     /// Relative frequencies of ellipses, leaves and boxes.
     pub mixture: [f32; 3],
     /// Range of width / length.
     pub slimness: [f32; 2],
-    /// Whether the shapes stand upright instead of being turned at random.
+    /// Whether the shapes are upright instead of turned at random.
     pub upright: bool,
-    /// Share of the shapes that carry veins, bands or windows.
+    /// Fraction of the shapes with veins, bands or windows.
     pub patterned: f32,
-    /// Share of the large shapes that become rosettes of petals.
+    /// Fraction of the large shapes that become rosettes of petals.
     pub rosettes: f32,
     /// How round surfaces look: darkening towards the outline.
     pub roundness: f32,
@@ -40,7 +40,7 @@ pub(super) struct Sky {
     /// Color at the horizon; distant shapes fade to it.
     pub bottom: Color,
     pub cloud: Color,
-    /// Color of the hills without the air between.
+    /// Color of the hills without haze.
     pub hill: Color,
     /// Height of the horizon, as a share of the image's side from the top.
     pub horizon: f32,

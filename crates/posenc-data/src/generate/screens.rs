@@ -1,9 +1,7 @@
-//! Screens of made-up apps as boxes with types, some of them labelled with what they do: to be captioned from the
-//! layout alone.
+//! Synthetic app screens as typed boxes. Some boxes are labelled with captions that follow from the layout alone.
 //!
-//! A screen is a bar at the top, one main block and one block at the bottom. Every margin, gap and size is uniform on
-//! an interval, so that few boxes come twice. Nodes come in no order, and labelled ones have no text: what a widget
-//! does follows from where it is.
+//! A screen has a bar at the top, one main block and one block at the bottom. Every margin, gap and size is uniform on an interval, so few
+//! boxes repeat. Nodes are in random order, and labelled nodes have no text: the function of a widget follows from its position.
 
 mod blocks;
 mod captions;
@@ -19,24 +17,24 @@ use rand_chacha::ChaCha8Rng;
 use self::captions::Caption;
 use super::draw;
 
-/// Kinds of nodes.
+/// Number of node kinds.
 pub const NODE_KINDS: usize = 8;
-/// Most nodes of a screen.
+/// Maximum number of nodes of a screen.
 pub const MOST_NODES: usize = 24;
-/// Fewest nodes of a screen.
+/// Minimum number of nodes of a screen.
 pub const LEAST_NODES: usize = 8;
-/// Depths of nodes are 1, …, this.
+/// Maximum depth of nodes; the minimum is 1.
 pub const MOST_DEPTH: usize = 4;
 
 /// Width and height of a screen in pixels.
 const CANVAS: [f64; 2] = [1440.0, 2560.0];
 /// Boxes are on a scale from 0 to this.
 const SCALE: f64 = 99.0;
-/// Least length of anything, in pixels.
+/// Minimum length of anything, in pixels.
 const LEAST_LENGTH: f64 = 2.0;
-/// Factor of the intervals above which blocks would not fit.
+/// Maximum jitter; with more, blocks would not fit.
 const MOST_JITTER: f64 = 2.0;
-/// Fewest widgets that may be labelled, so that there is a choice.
+/// Minimum number of widgets that may be labelled, so that there is a choice.
 const LEAST_ELIGIBLE: usize = 4;
 const REFERENCES: usize = 3;
 
@@ -52,16 +50,16 @@ enum NodeKind {
     Container,
 }
 
-/// Something on a screen.
+/// A node of a screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScreenNode {
     /// 0, …, [`NODE_KINDS`] − 1: text, icon, button, field, image, check box, switch, container.
     pub kind: usize,
     /// Whether it reacts to a tap.
     pub is_clickable: bool,
-    /// In the tree of nodes: 1, …, [`MOST_DEPTH`].
+    /// Depth in the tree of nodes: 1, …, [`MOST_DEPTH`].
     pub depth: usize,
-    /// 0 none, else 1, …, [`CONTEXT_WORDS`]; only texts have one, and no two the same.
+    /// Context word, 1, …, [`CONTEXT_WORDS`], or 0 for none. Only texts have words, and each word occurs once.
     pub word: usize,
     /// Left, top, right, bottom on the scale 0…99, real-valued and clipped.
     pub bounds: [f64; 4],
@@ -74,37 +72,37 @@ pub struct Widget {
     pub node: usize,
     /// Index into [`caption_kinds`].
     pub kind: usize,
-    /// Three different ones of `right`, in no order.
+    /// Three different captions of `right`, in random order.
     pub references: Vec<Vec<usize>>,
-    /// Every caption that is right: all paraphrases with the right words in the slots, as tokens without an end.
+    /// All correct captions: every paraphrase with the correct words in its slots, as tokens without the end token.
     pub right: Vec<Vec<usize>>,
 }
 
 /// A screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Screen {
-    /// [`LEAST_NODES`] to [`MOST_NODES`] of them, in no order.
+    /// [`LEAST_NODES`] to [`MOST_NODES`] nodes, in random order.
     pub nodes: Vec<ScreenNode>,
-    /// Three or four, in no order.
+    /// Three or four widgets, in random order.
     pub widgets: Vec<Widget>,
 }
 
-/// Draws screens.
+/// Samples screens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScreenGrammar {
     jitter: f64,
 }
 
 impl ScreenGrammar {
-    /// `jitter` multiplies the widths of all intervals that margins, gaps and sizes come from. Below 0, or no number, it
-    /// counts as 0, above 2 as 2, so that blocks have room.
+    /// `jitter` multiplies the widths of the intervals of all margins, gaps and sizes. It is clamped to [0, 2], so that blocks fit; NaN
+    /// counts as 0.
     #[must_use]
     pub fn new(jitter: f64) -> Self {
-        // What is no number compares as not above 0.
+        // NaN is not greater than 0.
         ScreenGrammar { jitter: if jitter > 0.0 { jitter.min(MOST_JITTER) } else { 0.0 } }
     }
 
-    /// The next screen. Those of fewer than [`LEAST_NODES`] nodes or four widgets are drawn again.
+    /// Samples the next screen. Screens with fewer than [`LEAST_NODES`] nodes or four widgets are resampled.
     #[must_use]
     pub fn draw(&self, rng: &mut ChaCha8Rng) -> Screen {
         loop {
@@ -120,10 +118,10 @@ impl ScreenGrammar {
     }
 }
 
-/// A box as models see it that look coordinates up: truncated to 0, …, 99.
+/// A box for models that look coordinates up in a table: truncated to 0, …, 99.
 #[must_use]
 pub fn quantized(bounds: [f64; 4]) -> [u8; 4] {
-    // The conversion saturates, and takes what is no number for 0.
+    // The cast saturates and converts NaN to 0.
     bounds.map(|value| value.clamp(0.0, SCALE) as u8)
 }
 
@@ -151,7 +149,7 @@ impl<'a> Draft<'a> {
         Draft { rng, jitter, nodes: Vec::new(), eligible: Vec::new(), words }
     }
 
-    /// Uniform on the interval, in pixels, after its width is multiplied by the jitter.
+    /// A length in pixels, uniform on the interval after its width is multiplied by the jitter.
     fn length(&mut self, low: f64, high: f64) -> f64 {
         let (center, half) = (0.5 * (low + high), 0.5 * (high - low) * self.jitter);
         (center + half * (2.0 * self.share() - 1.0)).max(LEAST_LENGTH)
@@ -162,7 +160,7 @@ impl<'a> Draft<'a> {
         f64::from(draw::unit(self.rng))
     }
 
-    /// One of `low`, …, `high`.
+    /// Uniform on `low`, …, `high`.
     fn count(&mut self, low: usize, high: usize) -> usize {
         low + below(self.rng, high + 1 - low)
     }
@@ -171,7 +169,7 @@ impl<'a> Draft<'a> {
         draw::chance(self.rng, probability)
     }
 
-    /// Adds a node with left, top, right, bottom in pixels, and gives its index.
+    /// Adds a node with left, top, right, bottom in pixels, and returns its index.
     fn node(&mut self, kind: NodeKind, depth: usize, pixels: [f64; 4]) -> usize {
         let on_scale = |axis: usize| (pixels[axis] / CANVAS[axis % 2]).clamp(0.0, 1.0) * SCALE;
         self.nodes.push(ScreenNode {

@@ -19,7 +19,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Radius of a circle around the center that holds the shape.
+    /// Radius of a circle around the center that contains the shape.
     pub(super) fn reach(&self) -> f32 {
         match self.outline {
             Outline::Box => (self.a * self.a + self.b * self.b).sqrt(),
@@ -27,8 +27,8 @@ impl Shape {
         }
     }
 
-    /// Signed distance of the point (u, v) in the shape's own axes. For the ellipse it is the
-    /// first-order approximation g/|∇g|, right near the outline, where alone it matters.
+    /// Signed distance of the point (u, v) in the shape's own axes. For the ellipse it is the first-order approximation g/|∇g|, which is
+    /// accurate near the outline, where it matters.
     #[inline]
     pub(super) fn signed_distance(&self, u: f32, v: f32) -> f32 {
         let (a, b) = (self.a, self.b);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_inside_lies_beyond_the_reach() {
+    fn the_reach_contains_the_shape() {
         for outline in [Outline::Ellipse, Outline::Leaf, Outline::Box] {
             let shape = Shape { outline, a: 12.0, b: 9.0 };
             for u in -20..=20 {

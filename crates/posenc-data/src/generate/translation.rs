@@ -1,5 +1,5 @@
-//! Pairs of sentences in two made-up languages: every word has one translation, and some words change places with the
-//! next. What is said of a position in one language depends on that position, give or take one, in the other.
+//! Pairs of sentences in two synthetic languages: every word has one translation, and some words swap places with the next. A word thus
+//! depends only on the same position, or a neighboring one, in the other language.
 
 use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
@@ -11,11 +11,11 @@ use super::draw;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lengths {
-    /// Log-normal with median 12 and deviation 0.5 of the logarithm, as natural sentences are: few are long.
+    /// Log-normal with median 12 and standard deviation 0.5 of the logarithm, similar to natural sentences.
     LogNormal,
-    /// As long as there is room for, all.
+    /// All sentences have the maximum length.
     Constant,
-    /// Every length from 2 on as often as any other.
+    /// Uniform from 2 to the maximum length.
     Uniform,
 }
 
@@ -32,15 +32,15 @@ pub struct Pair {
 #[derive(Debug, Clone)]
 pub struct Translation {
     dictionary: Vec<usize>,
-    /// Which words change places with the next one.
+    /// Which words swap places with the next one.
     moves: Vec<bool>,
     lengths: Lengths,
     longest: usize,
 }
 
 impl Translation {
-    /// Draws languages of `words` words with sentences of at most `longest` (2 or more) words. A third of the words
-    /// move.
+    /// Samples two languages of `words` words, with sentences of at most `longest` (2 or more) words. Each word swaps places with
+    /// probability ⅓.
     pub fn new(words: usize, lengths: Lengths, longest: usize, rng: &mut ChaCha8Rng) -> Self {
         let words = words.max(2);
         let mut dictionary: Vec<usize> = (0..words).collect();
@@ -83,7 +83,7 @@ impl Translation {
 mod tests {
     use super::*;
 
-    /// Would catch a dictionary with two words for one, words that move too far, and lengths of another law.
+    /// Catches a dictionary with two translations of one word, words that move too far, and lengths with another distribution.
     #[test]
     fn translations_are_substitutions_with_neighbors_exchanged() {
         let mut rng = posenc_math::random::stream(1, "languages");

@@ -1,4 +1,4 @@
-//! What people call the widgets of RICO's screens (Li et al. 2020, "Widget Captioning").
+//! Captions of the widgets on RICO's screens (Li et al. 2020, "Widget Captioning").
 //!
 //! A row of `widget_captions.csv` names a screen (`screenId`), a node of it (`nodeId`) and captions, with `|` between.
 //! `split/{train,dev,test}.txt` name a screen in each line. Rows of the data set `nr` are about screens that were never
@@ -17,23 +17,23 @@ use crate::error::DataError;
 
 /// The file of captions.
 pub const WIDGET_CAPTIONS: &str = "widget_captions.csv";
-/// Most bytes of the file of captions, or of a split: the published ones have less than 10⁷.
+/// Maximum size in bytes of the captions file and of a split; the published ones have less than 10⁷.
 const MAX_TEXT_BYTES: u64 = 1 << 26;
-/// Most captions of a widget that are kept.
+/// Maximum number of captions per widget; further ones are dropped.
 const MOST_CAPTIONS: usize = 4;
-/// Longest name of a screen.
+/// Maximum length of a screen's name in bytes.
 const LONGEST_NAME: usize = 64;
 /// The data set whose screens were never released.
 const UNRELEASED: &str = "nr";
 
-/// Which screens.
+/// A split of the screens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaptionSplit {
-    /// To train on.
+    /// For training.
     Training,
-    /// To choose by.
+    /// For model selection.
     Development,
-    /// To measure on.
+    /// For evaluation.
     Test,
 }
 
@@ -52,27 +52,27 @@ impl CaptionSplit {
     }
 }
 
-/// A widget and what people call it.
+/// A widget with its captions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptionedWidget {
     /// Name of the screen, for [`ViewHierarchy::of_screen`].
     pub screen: String,
-    /// Its place in [`ViewHierarchy::nodes`].
+    /// Its index in [`ViewHierarchy::nodes`].
     pub node: usize,
     /// One to four captions of one to [`LABEL_WORDS`] words.
     pub captions: Vec<Vec<String>>,
 }
 
-/// Widgets of all splits, of those screens that are there.
+/// Widgets of all splits on the available screens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WidgetCaptions {
-    /// Those of [`CaptionSplit::ALL`], screen by screen as the split names them, then as the rows come.
+    /// One list per split of [`CaptionSplit::ALL`], in the order of the split's screens, then of the rows.
     widgets: [Vec<CaptionedWidget>; 3],
-    /// What was read and what was left out.
+    /// Counts of read and skipped rows.
     pub report: CaptionReport,
 }
 
-/// What was read and what was left out; its text is for a person.
+/// Counts of read and skipped rows, which can be displayed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CaptionReport {
     /// Rows of the file.
@@ -85,7 +85,7 @@ pub struct CaptionReport {
     pub splits: [SplitReport; 3],
 }
 
-/// What a split gave. All but the first three and `screens_missing` count rows that were left out.
+/// Counts for a split. All fields except the first three and `screens_missing` count skipped rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SplitReport {
     /// Screens that the split names.
@@ -96,13 +96,13 @@ pub struct SplitReport {
     pub captions: usize,
     /// Screens with rows and without a file.
     pub screens_missing: usize,
-    /// Rows about those.
+    /// Rows about screens without a file.
     pub screen_missing: usize,
-    /// Rows about screens whose file says `null` instead of a tree.
+    /// Rows about screens whose file contains `null` instead of a tree.
     pub screen_empty: usize,
     /// Rows about nodes that the screen does not have.
     pub node_missing: usize,
-    /// Rows about nodes that cannot be seen.
+    /// Rows about invisible nodes.
     pub invisible: usize,
     /// Rows whose captions have no words.
     pub without_words: usize,
@@ -141,7 +141,7 @@ impl fmt::Display for CaptionReport {
     }
 }
 
-/// A row that counts.
+/// A row to be joined with its screen.
 struct Row {
     node: String,
     captions: Vec<Vec<String>>,
@@ -175,7 +175,7 @@ impl WidgetCaptions {
         let file = captions.join(WIDGET_CAPTIONS);
         read_rows(&file, &splits, &mut report, &mut rows)?;
         let mut widgets = [const { Vec::new() }; 3];
-        // Split by split, as their lines come.
+        // Screens split by split, in line order.
         let mut in_order: Vec<_> = splits.iter().map(|(screen, place)| (*place, screen)).collect();
         in_order.sort_unstable();
         for ((split, _), screen) in in_order {
@@ -209,21 +209,21 @@ impl WidgetCaptions {
         &self.widgets[split as usize]
     }
 
-    /// All words of a split's captions, as they come: what a [`super::CaptionVocabulary`] is made from.
+    /// All words of a split's captions, in order, for building a [`super::CaptionVocabulary`].
     pub fn words(&self, split: CaptionSplit) -> impl Iterator<Item = &str> {
         let captions = self.widgets(split).iter().flat_map(|widget| &widget.captions);
         captions.flatten().map(String::as_str)
     }
 }
 
-/// A screen's split and its line there.
+/// Split of each screen, and its line in the file of the split.
 type Splits = BTreeMap<String, (CaptionSplit, usize)>;
 
 fn split_file(folder: &Path, split: CaptionSplit) -> PathBuf {
     folder.join("split").join(format!("{}.txt", split.name()))
 }
 
-/// The split of every screen. One that appears twice in the same is taken once.
+/// Reads the split of every screen. A screen that appears twice in one split counts once.
 fn read_splits(folder: &Path) -> Result<Splits, DataError> {
     let mut splits = Splits::new();
     for split in CaptionSplit::ALL {
@@ -250,7 +250,7 @@ fn read_splits(folder: &Path) -> Result<Splits, DataError> {
     Ok(splits)
 }
 
-/// Names become names of files: no other letters.
+/// Checks the name of a screen, which becomes a file name: only letters, digits, `_` and `-`.
 fn check_screen(name: &str) -> Result<(), String> {
     let is_letter = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
     if !name.is_empty() && name.len() <= LONGEST_NAME && name.bytes().all(is_letter) {
@@ -308,7 +308,7 @@ fn read_rows(
     Ok(())
 }
 
-/// As the public code takes captions: words between spaces. The published ones have neither capitals nor signs.
+/// Splits captions at `|` and words at spaces, as the public code does. The published captions have neither capitals nor punctuation.
 fn captions_of(field: &str) -> Vec<Vec<String>> {
     let words = |caption: &str| -> Vec<String> {
         caption.split_whitespace().take(LABEL_WORDS).map(str::to_lowercase).collect()
@@ -317,7 +317,7 @@ fn captions_of(field: &str) -> Vec<Vec<String>> {
     captions.take(MOST_CAPTIONS).collect()
 }
 
-/// The rows of a screen whose nodes are there and can be seen, in the order of the rows.
+/// Widgets of the rows whose nodes exist and are visible, in row order.
 fn join(
     screen: &str,
     hierarchy: &ViewHierarchy,

@@ -9,16 +9,16 @@ use super::words::{LABEL_WORDS, resource_words, text_words};
 use super::{BORDER, Corners, from_json, read_whole};
 use crate::error::DataError;
 
-/// Columns and rows of the canvas of every screen, whatever the size of its picture.
+/// Columns and rows of the canvas of every screen, whatever the size of its screenshot.
 pub(super) const CANVAS: [f64; 2] = [1440.0, 2560.0];
-/// Most bytes of a screen: those of RICO have less than 10⁷.
+/// Maximum size of a screen file in bytes; those of RICO have less than 10⁷.
 const MAX_SCREEN_BYTES: u64 = 1 << 24;
-/// Levels of JSON that are read, two for each level of the tree; the reader's own limit.
+/// Maximum nesting of JSON, the parser's own limit. Each level of the tree takes two levels of JSON.
 pub(super) const MOST_LEVELS: usize = 127;
-/// Share of the canvas that a side must exceed for pixels to be looked at.
+/// Fraction of the canvas that a side of a node must exceed for its pixels to be used.
 const SMALLEST_SHARE: f64 = 0.005;
 
-/// What a node is: the 11 classes of the public code, whose numbers are 1 to 11 in this order; 0 is padding.
+/// Type of a node: the 11 classes of the public code, whose numbers are 1 to 11 in this order; 0 is padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WidgetType {
     /// A picture.
@@ -67,7 +67,7 @@ impl WidgetType {
         self as usize + 1
     }
 
-    /// The type whose name a class has after its last period, in whatever case.
+    /// The type that the part of a class after its last period names, ignoring case.
     fn of_class(class: &str) -> Option<Self> {
         let name = class.rsplit('.').next().unwrap_or(class);
         Some(match name.to_ascii_lowercase().as_str() {
@@ -86,7 +86,7 @@ impl WidgetType {
         })
     }
 
-    /// That of the class, else of the first ancestor that is one of the types, the nearest first.
+    /// The type of the class, else of the nearest ancestor that has one.
     fn of(class: &str, ancestors: &[String]) -> Self {
         let names = std::iter::once(class).chain(ancestors.iter().map(String::as_str));
         names.into_iter().find_map(Self::of_class).unwrap_or(Self::Other)
@@ -96,34 +96,32 @@ impl WidgetType {
 /// A node of a screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ViewNode {
-    /// Its box on 0 … 99, cut at the borders of the canvas. As files have it: a side may have length 0, or right lie
-    /// left of left.
+    /// Its box on 0 … 99, clipped to the canvas. Otherwise as in the file: a side may have length 0, or right may be less than left.
     pub corners: Corners,
-    /// What it is.
+    /// Its type.
     pub widget: WidgetType,
-    /// Whether a touch does something.
+    /// Whether it reacts to a touch.
     pub is_clickable: bool,
-    /// Whether it is visible by itself, and to the user.
+    /// Whether it is visible itself and to the user.
     pub is_visible: bool,
-    /// Words of its text or else of its description, as [`text_words`] takes them apart, at most [`LABEL_WORDS`].
+    /// Words of its text or else of its description, as split by [`text_words`], at most [`LABEL_WORDS`].
     pub text: Vec<String>,
-    /// Words of its name in the program, as [`resource_words`] takes them apart, at most [`LABEL_WORDS`].
+    /// Words of its resource name, as split by [`resource_words`], at most [`LABEL_WORDS`].
     pub resource: Vec<String>,
-    /// Nodes from the root to this one, with both.
+    /// Number of nodes on the path from the root to this one, including both.
     pub depth: usize,
-    /// Place in the order in which parents come before their children, from 1; absent children do not count.
+    /// Position in pre-order, from 1; absent children do not count.
     pub pre_order: usize,
-    /// Place in the order in which children come before their parent, from 1, each from left to right. The public code
-    /// means this, but its loop gives `nodes + 1 − pre_order`.
+    /// Position in post-order, from 1. The public code intends this, but its loop yields `nodes + 1 − pre_order`.
     pub post_order: usize,
-    /// The node above; none for the root.
+    /// The parent; `None` for the root.
     pub parent: Option<usize>,
-    /// The nodes below; none where the file has `null`.
+    /// The children; `None` where the file has `null`.
     pub children: Vec<Option<usize>>,
 }
 
 impl ViewNode {
-    /// Whether the public code looks at its pixels: it is visible, and a side is longer than 0.005 of the screen's.
+    /// Whether the public code uses its pixels: it is visible, and a side is longer than 0.005 of the screen's.
     #[must_use]
     pub fn shows_pixels(&self) -> bool {
         let [left, top, right, bottom] = self.corners;
@@ -135,14 +133,14 @@ impl ViewNode {
 /// A screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ViewHierarchy {
-    /// All nodes, also those that cannot be seen: the public code takes all as context. Node `n` has pre-order `n + 1`.
-    /// Empty where the file says `null` instead of a tree.
+    /// All nodes, including invisible ones, because the public code uses all as context. Node `n` has pre-order `n + 1`. Empty if the file
+    /// has `null` instead of a tree.
     pub nodes: Vec<ViewNode>,
 }
 
 #[derive(Deserialize)]
 struct WireScreen {
-    // As a function, so that only `null` and no absent key is nothing.
+    // With an explicit function, `null` is accepted and a missing key is an error.
     #[serde(deserialize_with = "Option::deserialize")]
     activity: Option<WireActivity>,
 }
@@ -167,7 +165,7 @@ struct WireNode {
     description: Option<WireDescription>,
     #[serde(rename = "resource-id")]
     resource: Option<String>,
-    // In boxes: a list of `null` must not take the memory of nodes.
+    // Boxed, so that a list of `null` does not take the memory of nodes.
     children: Option<Vec<Option<Box<WireNode>>>>,
 }
 
@@ -204,8 +202,8 @@ impl ViewHierarchy {
         Self::read(&folder.join("combined").join(format!("{screen}.json")))
     }
 
-    /// The node with an identifier such as `0.2.1`: the first number stands for the root, each other one for a place
-    /// among the children, absent ones counted. None if there is no such node, or where it is no such identifier.
+    /// The node with an identifier such as `0.2.1`: the first number is the root, each further one an index among the children, absent ones
+    /// counted. `None` if the identifier is invalid or has no node.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<usize> {
         let mut places = id.split('.');
@@ -222,12 +220,12 @@ impl ViewHierarchy {
 #[derive(Default)]
 struct Nodes {
     nodes: Vec<ViewNode>,
-    /// Nodes that have got their post-order.
+    /// Number of nodes that have their post-order.
     closed: usize,
 }
 
 impl Nodes {
-    /// Adds a node and all below it; as deep as the reader of JSON went.
+    /// Adds a node and its descendants. The JSON parser limits the depth of the recursion.
     fn add(&mut self, node: WireNode, parent: Option<usize>, depth: usize) -> usize {
         let at = self.nodes.len();
         let sides = [CANVAS[0], CANVAS[1], CANVAS[0], CANVAS[1]];
@@ -258,7 +256,7 @@ impl Nodes {
     }
 }
 
-/// Words of the first of a node's texts that has any.
+/// Words of the first of a node's texts that has words.
 fn label(text: Option<String>, description: Option<WireDescription>) -> Vec<String> {
     let description = match description {
         None => Vec::new(),

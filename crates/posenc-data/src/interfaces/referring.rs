@@ -1,4 +1,4 @@
-//! Expressions that refer to a thing on a screen of RICO (Bai et al. 2021, "UIBert"): `dev.jsonl`, a screen in each line.
+//! Referring expressions on screens of RICO (Bai et al. 2021, "UIBert"): `dev.jsonl`, one screen per line.
 
 use std::path::{Path, PathBuf};
 
@@ -12,13 +12,12 @@ use crate::files::file_name;
 
 /// Maximum file size in bytes: the development set has 2.4 · 10⁶. A word takes about 50 bytes of memory, even one of one letter.
 const MAX_BYTES: u64 = 1 << 25;
-/// Overlap from which two boxes are said to be of the same thing.
+/// Minimum overlap (intersection over union) of two boxes of the same object.
 pub const SAME_BOX: f64 = 0.5;
 
-/// The file in its folder.
+/// Name of the file in its folder.
 pub const REFERRING_SCREENS: &str = "dev.jsonl";
-/// Words that say where something is or which in a row it is. Some can mean something else (`next`, `second`, `right`); what
-/// they mean is not looked at.
+/// Words for positions and ordinals. Some are ambiguous (`next`, `second`, `right`); their meaning is not checked.
 pub const SPATIAL_WORDS: [&str; 58] = [
     "above",
     "adjacent",
@@ -95,15 +94,15 @@ pub struct ReferringScreen {
     pub screen: String,
     /// The expression as a person wrote it.
     pub expression: String,
-    /// Its words, as [`text_words`] takes them apart.
+    /// Its words, as split by [`text_words`].
     pub words: Vec<String>,
-    /// Boxes among which people chose, as a detector found them.
+    /// Boxes that the annotators chose from, found by a detector.
     pub objects: Vec<Corners>,
-    /// The one of them that is meant.
+    /// Index in `objects` of the target.
     pub object: usize,
     /// The leaves of the screen's view hierarchy.
     pub candidates: Vec<Candidate>,
-    /// The candidate that overlaps the object most, the first of equal ones; none where none overlaps it.
+    /// The candidate that overlaps the target most, the first of equal ones; `None` if none overlaps it.
     pub referred: Option<usize>,
     /// Intersection over union of `object` and `referred`, 0 to 1; 0 without a referred candidate.
     pub overlap: f64,
@@ -114,11 +113,11 @@ pub struct ReferringScreen {
 pub struct Candidate {
     /// On 0 … 99, with positive sides.
     pub corners: Corners,
-    /// Name of its class as the file has it: one of UIBert's (`TEXT_VIEW`), or the app's own.
+    /// Name of its class as in the file: one of UIBert's (`TEXT_VIEW`), or the app's own.
     pub class: String,
-    /// Words of its text, or else of its description, as [`text_words`] takes them apart; all of them.
+    /// All words of its text, or else of its description, as split by [`text_words`].
     pub text: Vec<String>,
-    /// Words of its name in the program, as [`resource_words`] takes them apart; all of them.
+    /// All words of its resource name, as split by [`resource_words`].
     pub resource: Vec<String>,
 }
 
@@ -141,13 +140,13 @@ struct WireNode {
 }
 
 impl ReferringScreens {
-    /// Reads a file of lines `{ image_id, ref_exp, ref_label, objects_xyxy: [[left, top, right, bottom]], nodes: [{ xyxy,
-    /// class, text, description, id }] }`, coordinates on 0 … 1; `ref_label` is a place in `objects_xyxy`.
+    /// Reads a file of lines `{ image_id, ref_exp, ref_label, objects_xyxy: [[left, top, right, bottom]], nodes: [{ xyxy, class, text,
+    /// description, id }] }`, coordinates on 0 … 1; `ref_label` is an index into `objects_xyxy`.
     ///
     /// # Errors
-    /// When the file is missing, has more than 32 MiB or is not UTF-8; when a line is cut short, lacks a key, has a
-    /// value of the wrong kind, a box that is none, an expression without words or a label without object; when there
-    /// are no screens. The message names line and place.
+    /// When the file is missing, has more than 32 MiB or is not UTF-8; when a line is truncated, lacks a key, or has a value of the wrong
+    /// type, an invalid box, an expression without words or a label without object; when there are no screens. The message names line and
+    /// entry.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let bytes = read_whole(path, "the file of expressions", MAX_BYTES)?;
         let mut screens = Vec::new();
@@ -163,12 +162,12 @@ impl ReferringScreens {
             screens.push(screen);
         }
         if screens.is_empty() {
-            return Err(DataError::in_entry(path, "", "there are no screens"));
+            return Err(DataError::in_entry(path, "", "the file has no screens"));
         }
         Ok(ReferringScreens { file: path.to_owned(), screens })
     }
 
-    /// How well objects and candidates agree, for a person; nothing where every object is a candidate.
+    /// A sentence about targets without a matching candidate; `None` if every target has one.
     #[must_use]
     pub fn remark(&self) -> Option<String> {
         let none = self.screens.iter().filter(|screen| screen.referred.is_none()).count();
@@ -185,14 +184,14 @@ impl ReferringScreens {
 }
 
 impl ReferringScreen {
-    /// Whether one of the words is of [`SPATIAL_WORDS`], or made of such words: `top-left`.
+    /// Whether a word, or a part of a compound such as `top-left`, is one of [`SPATIAL_WORDS`].
     #[must_use]
     pub fn is_spatial(&self) -> bool {
         let mut parts = self.words.iter().flat_map(|word| word.split(['-', '/']));
         parts.any(|part| SPATIAL_WORDS.contains(&part))
     }
 
-    /// The place of what is wrong, and what it is.
+    /// Converts a line. An error consists of its place and the reason.
     fn new(wire: WireScreen) -> Result<Self, (String, String)> {
         let objects = wire.objects_xyxy.iter().enumerate();
         let objects: Result<Vec<Corners>, _> = objects

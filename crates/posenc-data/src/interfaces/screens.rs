@@ -1,9 +1,9 @@
 //! Screens of RICO with captioned widgets and their pixels, read one by one.
 //!
-//! A folder holds all of it: `combined/<screen>.json` and `combined/<screen>.jpg` (or `.png`), `widget_captions.csv`,
-//! `split/{train,dev,test}.txt`. Pixels are taken as the public code takes them: a node's box on the screenshot, whatever its
-//! size, cut out at whole pixels, resized by a cubic filter, then gray; nodes whose pixels it does not look at are black. The
-//! public code ends at a screen without screenshot, and so does this.
+//! One folder contains everything: `combined/<screen>.json` and `combined/<screen>.jpg` (or `.png`), `widget_captions.csv`,
+//! `split/{train,dev,test}.txt`. Pixels are prepared as in the public code: a node's box is cropped from the screenshot, whatever its size,
+//! at whole pixels, resized with a cubic filter, then converted to gray. Nodes whose pixels the public code does not use are black. A
+//! screen without a screenshot is an error, as in the public code.
 
 use std::path::{Path, PathBuf};
 
@@ -17,13 +17,13 @@ use super::{BORDER, Corners};
 use crate::error::DataError;
 use crate::picture::Picture;
 
-/// Shares of red, green and blue in gray, as in TensorFlow.
+/// Weights of red, green and blue in gray, as in TensorFlow.
 const GRAY: [f32; 3] = [0.2989, 0.5870, 0.1140];
 
-/// Endings of screenshots, in the order in which they are looked for.
+/// Extensions of screenshots, in search order.
 const ENDINGS: [&str; 2] = ["jpg", "png"];
 
-/// Names of screens without screenshot that a message lists.
+/// Maximum number of screens without a screenshot that a message lists.
 const LISTED: usize = 3;
 
 /// Screens with captioned widgets; trees and pixels are read on demand.
@@ -31,7 +31,7 @@ const LISTED: usize = 3;
 pub struct WidgetScreens {
     folder: PathBuf,
     captions: WidgetCaptions,
-    /// Of each split where each screen's widgets begin, and after the last where they end.
+    /// For each split, the index of each screen's first widget, followed by the number of widgets.
     starts: [Vec<usize>; 3],
     vocabulary: CaptionVocabulary,
     trained: Vec<Corners>,
@@ -42,16 +42,16 @@ pub struct WidgetScreens {
 pub struct WidgetScreen {
     /// All nodes.
     pub nodes: Vec<ViewNode>,
-    /// Those with captions, with gray levels of their pixels, row by row.
+    /// Captioned nodes, each with the gray levels of its pixels, row by row.
     pub widgets: Vec<(CaptionedWidget, Vec<u8>)>,
 }
 
 impl WidgetScreens {
-    /// Reads captions, and the trees of all screens once; `size` words are known: the most frequent of captions, texts and
-    /// names of nodes on the screens that are trained on. (The public code counts the words of all splits.)
+    /// Reads the captions, and once the trees of all screens. The vocabulary has `size` numbers, for the most frequent words of captions,
+    /// texts and resource names on the training screens. (The public code counts the words of all splits.)
     ///
     /// # Errors
-    /// Those of [`WidgetCaptions::read`]; when a screen with captions has no screenshot: the message says of how many that is so.
+    /// Those of [`WidgetCaptions::read`]; when screens with captions have no screenshot, with their number.
     pub fn open(folder: &Path, size: usize) -> Result<Self, DataError> {
         let captions = WidgetCaptions::read(folder, folder)?;
         let starts = CaptionSplit::ALL.map(|split| {
@@ -121,7 +121,7 @@ impl WidgetScreens {
         self.starts[split as usize].len() - 1
     }
 
-    /// Captioned widgets of a screen, by its place in the split; none outside of it.
+    /// Captioned widgets of a screen, by its index in the split; empty outside of the split.
     #[must_use]
     pub fn widgets(&self, split: CaptionSplit, screen: usize) -> &[CaptionedWidget] {
         let starts = &self.starts[split as usize];
@@ -130,26 +130,25 @@ impl WidgetScreens {
         own.unwrap_or_default()
     }
 
-    /// What was read and what was left out.
+    /// Report on read and skipped rows.
     #[must_use]
     pub fn report(&self) -> String {
         self.captions.report.to_string()
     }
 
-    /// The words that are known.
+    /// The vocabulary of captions and texts.
     #[must_use]
     pub fn vocabulary(&self) -> &CaptionVocabulary {
         &self.vocabulary
     }
 
-    /// Boxes of all widgets that are trained on.
+    /// Boxes of all training widgets.
     #[must_use]
     pub fn trained(&self) -> &[Corners] {
         &self.trained
     }
 
-    /// Reads a screen by its place in the split; pictures of widgets have `side` rows and columns. `None` outside of the
-    /// split.
+    /// Reads a screen by its index in the split; pictures of widgets have `side` rows and columns. `None` outside of the split.
     ///
     /// # Errors
     /// When the tree or the screenshot is missing or damaged; the message names the file.
@@ -165,7 +164,7 @@ impl WidgetScreens {
         };
         let nodes = ViewHierarchy::of_screen(&self.folder, &first.screen)?.nodes;
         let path = self.screenshot(&first.screen);
-        // It was there when the set was opened; if not now, the message says so.
+        // The screenshot existed when the set was opened. If it is gone, reading it fails with its name.
         let path =
             path.unwrap_or_else(|| self.folder.join(format!("combined/{}.jpg", first.screen)));
         let screenshot = rgb(Picture::read(&path)?)?;
@@ -188,10 +187,10 @@ fn rgb(picture: Picture) -> Result<RgbImage, DataError> {
         .ok_or(DataError::NotAnImage { path, reason: "pixels are missing".to_owned() })
 }
 
-/// Gray levels of a box on 0 … 99, `side` rows and columns; black where it has no pixel.
+/// Gray levels of a box on 0 … 99, `side` rows and columns; black if the box contains no pixel.
 fn cut_out(screenshot: &RgbImage, corners: Corners, side: usize) -> Vec<u8> {
     let sides = [screenshot.width(), screenshot.height()];
-    // Corners came from whole pixels of the canvas; what is lost by division must not cost a pixel.
+    // Corners come from whole pixels of the canvas; rounding errors must not lose a pixel.
     let at = |i: usize| (corners[i] / BORDER * f64::from(sides[i % 2]) + 1e-6) as u32;
     let [left, top, right, bottom] = [at(0), at(1), at(2).min(sides[0]), at(3).min(sides[1])];
     let (Some(width), Some(height)) = (right.checked_sub(left), bottom.checked_sub(top)) else {
@@ -206,7 +205,7 @@ fn cut_out(screenshot: &RgbImage, corners: Corners, side: usize) -> Vec<u8> {
     let gray = small.pixels().map(|pixel| {
         let sum: f32 =
             pixel.0.iter().zip(GRAY).map(|(&level, share)| f32::from(level) * share).sum();
-        // The conversion cuts off, as the public code's does.
+        // The cast truncates, as in the public code.
         sum as u8
     });
     gray.collect()
@@ -217,8 +216,8 @@ mod tests {
     use super::*;
     use image::Rgb;
 
-    /// Catches boxes that lose or gain a pixel, axes that are mixed up, channels with wrong shares, and boxes without pixels
-    /// that end in a panic or in another's pixels.
+    /// Catches boxes that lose or gain a pixel, swapped axes, wrong gray weights, and boxes without pixels that cause a panic or get other
+    /// pixels.
     #[test]
     fn boxes_are_cut_out_at_whole_pixels() {
         // Twelve columns, sixteen rows: one pixel for 120 × 160 of the canvas.

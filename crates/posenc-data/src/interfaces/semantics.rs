@@ -1,4 +1,4 @@
-//! RICO Semantics (Sunkara et al. 2022): boxes of icons on RICO's screens, with what each shows and what it means.
+//! RICO Semantics (Sunkara et al. 2022): boxes of icons on RICO's screens, labelled with shape and meaning.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,10 +8,10 @@ use serde::Deserialize;
 use super::{Corners, from_json, from_unit, read_whole};
 use crate::error::DataError;
 
-/// Most bytes of a file: the validation set has 1.8 · 10⁶.
+/// Maximum file size in bytes; the validation set has 1.8 · 10⁶.
 const MAX_BYTES: u64 = 1 << 26;
 
-/// The file in its folder.
+/// Name of the file in its folder.
 pub const LABELLED_SCREENS: &str = "val.json";
 
 /// Screens with labelled boxes.
@@ -19,7 +19,7 @@ pub const LABELLED_SCREENS: &str = "val.json";
 pub struct LabelledScreens {
     /// In the order of the file; some have no boxes.
     pub screens: Vec<LabelledScreen>,
-    /// All labels, by alphabet: what is shown and what it means, such as `ICON_X:CLOSE`.
+    /// All labels in alphabetical order, such as `ICON_X:CLOSE` (shape and meaning).
     pub labels: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ pub struct LabelledScreens {
 pub struct LabelledScreen {
     /// Its name.
     pub screen: String,
-    /// What is on it, in the order of the file.
+    /// Its boxes, in file order.
     pub boxes: Vec<LabelledBox>,
 }
 
@@ -37,7 +37,7 @@ pub struct LabelledScreen {
 pub struct LabelledBox {
     /// On 0 … 99, with positive sides.
     pub corners: Corners,
-    /// Place among [`LabelledScreens::labels`].
+    /// Index in [`LabelledScreens::labels`].
     pub label: usize,
 }
 
@@ -61,8 +61,8 @@ impl LabelledScreens {
     /// coordinates on 0 … 1.
     ///
     /// # Errors
-    /// When the file is missing, has more than 64 MiB, is cut short, lacks a key or has a value of the wrong kind; when
-    /// a box is none, a label is empty, a screen appears twice, or there are none.
+    /// When the file is missing, has more than 64 MiB, is truncated, lacks a key or has a value of the wrong type; when a box is invalid, a
+    /// label is empty, a screen appears twice, or there are no screens.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let bytes = read_whole(path, "the file of labelled boxes", MAX_BYTES)?;
         let wire: Vec<WireScreen> = from_json(path, "", &bytes)?;
@@ -70,7 +70,7 @@ impl LabelledScreens {
             DataError::in_entry(path, &format!("{entry}: "), reason)
         };
         if wire.is_empty() {
-            return Err(wrong("the list".to_owned(), "there are no screens".to_owned()));
+            return Err(DataError::in_entry(path, "", "the file has no screens"));
         }
         let all = wire.iter().flat_map(|screen| &screen.screen_elements);
         let mut numbers: BTreeMap<String, usize> = all.map(|e| (e.label.clone(), 0)).collect();

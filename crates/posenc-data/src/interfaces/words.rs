@@ -1,4 +1,4 @@
-//! Words of user interfaces, their numbers, and vectors for them.
+//! Words of user interfaces: tokenizers, a vocabulary and word vectors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
@@ -10,32 +10,32 @@ use rand_chacha::rand_core::Rng;
 use crate::error::DataError;
 use crate::files::files_in;
 
-/// Most words of a text or caption.
+/// Maximum number of words of a text or caption.
 pub const LABEL_WORDS: usize = 10;
-/// Longest word of a text, in letters; longer ones are left out.
+/// Maximum length of a word in letters; longer ones are dropped.
 const LONGEST_WORD: usize = 30;
 
-/// Number of what fills up.
+/// Number of the padding token.
 pub const PADDING: usize = 0;
-/// Number of the end of a caption.
+/// Number of the end token.
 pub const END: usize = 1;
 /// Number of all words outside of the vocabulary.
 pub const UNKNOWN: usize = 2;
-/// Number of what stands before a caption.
+/// Number of the start token.
 pub const START: usize = 3;
-/// Numbers that are no words.
+/// Count of numbers for special tokens.
 const SPECIAL: usize = 4;
 
-/// Longest line of a file of vectors, in bytes: those of GloVe have less than 4,000.
+/// Maximum line length of a vector file in bytes; GloVe has less than 4,000.
 const MAX_LINE_BYTES: usize = 1 << 16;
-/// Most bytes of a file of vectors: `glove.6B.300d.txt` has 1.04 · 10⁹.
+/// Maximum size of a vector file in bytes; `glove.6B.300d.txt` has 1.04 · 10⁹.
 const MAX_VECTOR_BYTES: u64 = 1 << 33;
 
-/// Signs that end a word and are none themselves.
+/// Signs that end a word and are dropped.
 const SIGNS: &str = ";@#$%&?!*[](){}<>\"«»“”‘’„`‒–—―";
 /// Endings that are words of their own.
 const ENDINGS: [&str; 3] = ["'s", "'m", "'d"];
-/// Longer ones, looked for after those.
+/// Longer endings, split off after those.
 const LONG_ENDINGS: [&str; 4] = ["'ll", "'re", "'ve", "n't"];
 /// Two words written as one.
 const JOINED: [(&str, [&str; 2]); 8] = [
@@ -49,11 +49,11 @@ const JOINED: [(&str, [&str; 2]); 8] = [
     ("wanna", ["wan", "na"]),
 ];
 
-/// A text in lower-case words: those without a Latin letter or digit are left out, then all that is not ASCII, then words
-/// of more than 30 letters.
+/// Splits a text into lower-case words. Drops words without an ASCII letter or digit, then all characters that are not ASCII, then words of
+/// more than 30 letters.
 ///
-/// Of ordinary text they are the words of NLTK's tokenizer (the rules of the Penn Treebank), which the public code uses, but
-/// for periods inside: NLTK has learned which abbreviations keep theirs, here those with another period do.
+/// For ordinary text, the result equals that of NLTK's tokenizer (the rules of the Penn Treebank), which the public code uses, except for
+/// inner periods: NLTK has learned which abbreviations keep their last period; here those with another period do.
 #[must_use]
 pub fn text_words(text: &str) -> Vec<String> {
     let text = text.to_lowercase();
@@ -77,7 +77,7 @@ pub fn text_words(text: &str) -> Vec<String> {
         }
         take_apart(&piece, false, &mut pieces);
     }
-    // The period that ends the text, also before what closes it.
+    // Removes the period that ends the text, also before closing quotes and brackets.
     let closes = |c: char| c.is_whitespace() || "])}>\"'»”’".contains(c);
     if let Some(shorter) = pieces.last().and_then(|last| last.strip_suffix('.'))
         && text.trim_end_matches(closes).ends_with('.')
@@ -92,8 +92,8 @@ pub fn text_words(text: &str) -> Vec<String> {
     words.filter(|word| word.len() <= LONGEST_WORD).collect()
 }
 
-/// Adds the words of a piece without spaces and signs: a period and endings come off, `is_bare` is for a piece that has
-/// lost its period.
+/// Adds the words of a piece without spaces and signs, and splits off a final period and endings. `is_bare` marks a piece whose final
+/// period was already removed.
 fn take_apart(piece: &str, is_bare: bool, words: &mut Vec<String>) {
     let mut rest = piece;
     if !is_bare
@@ -125,9 +125,9 @@ fn take_apart(piece: &str, is_bare: bool, words: &mut Vec<String>) {
     words.extend(endings.into_iter().rev().map(str::to_owned));
 }
 
-/// The words of an Android resource such as `com.example:id/playButton_big`, in lower case: runs of Latin letters after
-/// the slash that begin at each capital. As in the public code, of several capitals the last belongs to what follows,
-/// and is lost where that is a digit or a sign.
+/// Splits the name of an Android resource such as `com.example:id/playButton_big` into lower-case words: runs of ASCII letters after the
+/// slash, split at each capital. As in the public code, the last of several capitals belongs to the following letters, and is lost before a
+/// digit or a sign.
 #[must_use]
 pub fn resource_words(resource: &str) -> Vec<String> {
     let name = resource.trim();
@@ -156,7 +156,7 @@ pub fn resource_words(resource: &str) -> Vec<String> {
     words
 }
 
-/// Words by their numbers: the four special ones, then words by falling frequency.
+/// Words by their numbers: the four special tokens, then words by decreasing frequency.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptionVocabulary {
     numbers: BTreeMap<String, usize>,
@@ -165,15 +165,15 @@ pub struct CaptionVocabulary {
 }
 
 impl CaptionVocabulary {
-    /// Of the most frequent of `words`, `size` numbers with the special ones; of equally frequent words the first in the
-    /// alphabet.
+    /// Builds a vocabulary of `size` numbers, including the special ones, from the most frequent of `words`. Ties are broken
+    /// alphabetically.
     pub fn new<'a>(words: impl IntoIterator<Item = &'a str>, size: usize) -> Self {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for word in words {
             *counts.entry(word).or_default() += 1;
         }
         let mut sorted: Vec<(&str, usize)> = counts.into_iter().collect();
-        // Stable, and by alphabet before.
+        // The sort is stable, so ties stay in alphabetical order.
         sorted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let kept = sorted.into_iter().take(size.saturating_sub(SPECIAL));
         let words: Vec<String> = kept.map(|(word, _)| word.to_owned()).collect();
@@ -181,19 +181,19 @@ impl CaptionVocabulary {
         CaptionVocabulary { numbers: numbers.collect(), words }
     }
 
-    /// How many numbers there are; at least 4.
+    /// Number of words and special tokens, at least 4.
     #[must_use]
     pub fn size(&self) -> usize {
         self.words.len() + SPECIAL
     }
 
-    /// The number of a word; none outside of the vocabulary.
+    /// The number of a word; `None` outside of the vocabulary.
     #[must_use]
     pub fn number(&self, word: &str) -> Option<usize> {
         self.numbers.get(word).copied()
     }
 
-    /// The word of a number; none for the special ones.
+    /// The word of a number; `None` for the special ones.
     #[must_use]
     pub fn word(&self, number: usize) -> Option<&str> {
         self.words.get(number.checked_sub(SPECIAL)?).map(String::as_str)
@@ -205,8 +205,8 @@ impl CaptionVocabulary {
         words.iter().map(|word| self.number(word).unwrap_or(UNKNOWN)).collect()
     }
 
-    /// The numbers of a caption and [`END`]. Words outside of the vocabulary are left out, as the public code does: nobody
-    /// is to learn to say [`UNKNOWN`].
+    /// The numbers of a caption, followed by [`END`]. Words outside of the vocabulary are dropped, as in the public code, so that no model
+    /// learns to predict [`UNKNOWN`].
     #[must_use]
     pub fn caption(&self, words: &[String]) -> Vec<usize> {
         let known = words.iter().filter_map(|word| self.number(word));
@@ -224,8 +224,8 @@ pub struct WordVectors {
 }
 
 impl WordVectors {
-    /// Reads as [`WordVectors::read`] from the one file of text in a folder, or the one of several whose name ends as those of
-    /// GloVe do: `.300d.txt`.
+    /// Reads vectors, as [`WordVectors::read`], from the only text file in a folder, or from the only one with an ending like GloVe's, such
+    /// as `.300d.txt`.
     ///
     /// # Errors
     /// When there is no such file, or several; those of [`WordVectors::read`].
@@ -251,13 +251,13 @@ impl WordVectors {
         }
     }
 
-    /// Reads the vectors of the vocabulary's words from a file as GloVe's are: in each line a word and `dimension`
-    /// numbers, with single spaces between. Of a word that appears twice the first vector counts.
+    /// Reads the vectors of the vocabulary's words from a file in GloVe's format: each line has a word and `dimension` numbers, separated
+    /// by single spaces. If a word appears twice, the first vector counts.
     ///
     /// # Errors
-    /// When the file is missing or has more than 8 GiB; when a line has more than 64 KiB or another number of parts, as
-    /// the last of a file that was cut short has; when a vector that is needed has a part that is not a finite number; when
-    /// no word of the vocabulary is there. The message names the line.
+    /// When the file is missing or has more than 8 GiB; when a line has more than 64 KiB or a wrong number of parts, such as the last line
+    /// of a truncated file; when a vector that is needed has a part that is not a finite number; when no word of the vocabulary is in the
+    /// file. The message names the line.
     pub fn read(
         path: &Path,
         vocabulary: &CaptionVocabulary,
@@ -309,7 +309,7 @@ impl WordVectors {
         }
         if vectors.is_empty() && !numbers.is_empty() {
             let reason = format!(
-                "none of the {} words of the vocabulary is there; is it the file of vectors for English words?",
+                "contains none of the {} vocabulary words; check that it has vectors for English words",
                 numbers.len()
             );
             return Err(DataError::at(path, reason));
@@ -317,13 +317,13 @@ impl WordVectors {
         Ok(WordVectors { dimension, size: vocabulary.size(), vectors })
     }
 
-    /// Numbers of each vector.
+    /// Length of each vector.
     #[must_use]
     pub fn dimension(&self) -> usize {
         self.dimension
     }
 
-    /// The vector of the word with a number; none where the file has none, or for the special numbers.
+    /// The vector of the word with a number; `None` for the special numbers and for words that the file lacks.
     #[must_use]
     pub fn vector(&self, number: usize) -> Option<&[f32]> {
         self.vectors.get(&number).map(Vec::as_slice)
@@ -350,7 +350,7 @@ impl WordVectors {
     }
 }
 
-/// A part of a line as a number, or as text for a message.
+/// Parses a finite number; an error contains the text of the part.
 fn finite(part: &[u8]) -> Result<f32, String> {
     let number = str::from_utf8(part).ok().and_then(|part| part.parse::<f32>().ok());
     number.filter(|n| n.is_finite()).ok_or_else(|| String::from_utf8_lossy(part).into_owned())

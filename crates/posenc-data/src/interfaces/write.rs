@@ -1,4 +1,4 @@
-//! Generated screens as files of RICO and of the captions of widgets.
+//! Writes generated screens in the formats of RICO and of widget captioning.
 
 use std::path::Path;
 
@@ -12,11 +12,10 @@ use super::{BORDER, Corners};
 use crate::error::DataError;
 use crate::generate::{Screen, ScreenNode, caption_text, context_token};
 
-/// Columns and rows of a screenshot: those of the canvas over ten.
+/// Columns and rows of a screenshot, a tenth of the canvas.
 const SCREENSHOT: [u32; 2] = [144, 256];
 
-/// Class, class that it descends from, name in the program and color of each kind of node: text, icon, button, field, image,
-/// check box, switch, container.
+/// Class, parent class, resource name and color of each kind of node: text, icon, button, field, image, check box, switch, container.
 const KINDS: [(&str, &str, &str, [u8; 3]); crate::generate::NODE_KINDS] = [
     ("TextView", "View", "label", [90, 90, 110]),
     ("ImageView", "View", "icon", [40, 120, 200]),
@@ -38,9 +37,9 @@ struct Placed<'a> {
     children: Vec<usize>,
 }
 
-/// Writes screens of each split as files of RICO and of widget-captioning are: trees and screenshots in `combined/`,
-/// `widget_captions.csv`, `split/`. Screens are numbered from 1, split by split. A node becomes the child of the smallest box around its
-/// center that lies higher in the tree.
+/// Writes the screens of each split in the formats of RICO and of widget captioning: trees and screenshots in `combined/`,
+/// `widget_captions.csv`, `split/`. Screens are numbered from 1, split by split. The parent of a node is the smallest box around its center
+/// that has a smaller depth.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -116,7 +115,7 @@ fn tree(nodes: &[ScreenNode]) -> Vec<Placed<'_>> {
     tree
 }
 
-/// As RICO writes a node; the first child of a node with children is none, as happens there.
+/// A node in RICO's format. The first child of a node with children is `null`, as it occurs in RICO.
 fn of_node(tree: &[Placed<'_>], at: usize, canvas: [f64; 2]) -> Value {
     let Placed { node, children } = &tree[at];
     let (class, ancestor, name, _) = KINDS[node.kind.min(KINDS.len() - 1)];
@@ -141,7 +140,7 @@ fn of_node(tree: &[Placed<'_>], at: usize, canvas: [f64; 2]) -> Value {
     value
 }
 
-/// Places among children on the way from the root.
+/// Identifier of a node: indices among the children on the path from the root.
 fn id_of(tree: &[Placed<'_>], top: usize, wanted: usize) -> String {
     let mut places = Vec::new();
     let mut at = wanted;
@@ -159,7 +158,7 @@ fn id_of(tree: &[Placed<'_>], top: usize, wanted: usize) -> String {
     places.join(".")
 }
 
-/// A screenshot: boxes in the color of their kind, the largest first.
+/// Paints a screenshot: boxes in the color of their kind, the largest first.
 fn drawn(nodes: &[ScreenNode]) -> RgbImage {
     let [width, height] = SCREENSHOT;
     let mut image = RgbImage::from_pixel(width, height, Rgb(GROUND));

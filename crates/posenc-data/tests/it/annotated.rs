@@ -47,10 +47,10 @@ fn write(folder: &Path, annotations: &Value) {
     std::fs::write(folder.join("instances_two.json"), annotations.to_string()).unwrap();
 }
 
-/// Would catch boxes at the wrong photograph, of the wrong corners, not cut at the border, or kept without area; crowds
-/// that are lost; gray that is not repeated.
+/// Catches boxes of the wrong photograph or with wrong corners, boxes that are not clipped, empty boxes that are kept, crowds that are
+/// lost, and gray that is not repeated.
 #[test]
-fn boxes_are_cut_counted_and_joined_to_their_photograph() {
+fn boxes_are_clipped_counted_and_joined_to_their_photograph() {
     let folder = tempfile::tempdir().unwrap();
     photographs(folder.path());
     write(folder.path(), &annotations());
@@ -63,12 +63,12 @@ fn boxes_are_cut_counted_and_joined_to_their_photograph() {
     assert_eq!(first.boxes, [own(corners[0], false), own(corners[1], true)]);
     assert_eq!(second.boxes, [own([1.0, 2.0, 4.0, 6.0], false)]);
     let remark = images.remark().unwrap();
-    assert!(remark.contains("2 boxes without area") && remark.contains("1 were cut"), "{remark}");
+    assert!(remark.contains("skipped 2 boxes without area, clipped 1"), "{remark}");
     assert!(remark.contains("1 crowds"), "{remark}");
     let gray = images.pixels(second).unwrap();
     assert_eq!(gray.len(), 3 * 40 * 60);
     assert!(gray.as_chunks::<3>().0.iter().all(|p| p[0] == p[1] && p[1] == p[2]));
-    // As COCO itself is laid out.
+    // The layout of COCO itself.
     let whole = tempfile::tempdir().unwrap();
     std::fs::create_dir(whole.path().join("annotations")).unwrap();
     std::fs::rename(folder.path().join("images"), whole.path().join("val2017")).unwrap();
@@ -79,7 +79,7 @@ fn boxes_are_cut_counted_and_joined_to_their_photograph() {
     assert_says(&open(whole.path()).unwrap_err(), &["instances_train2017.json", "train2017/"]);
 }
 
-/// Would catch an entry that is passed over or read as another, and a message that does not name it.
+/// Catches an invalid entry that is skipped or misread, and a message that does not name it.
 #[test]
 fn damaged_annotations_are_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -97,32 +97,41 @@ fn damaged_annotations_are_named() {
         ("/annotations/0/category_id", json!(8), ["annotations[0]", "no category has the id 8"]),
         ("/annotations/2/bbox", json!([1, 2, 3]), ["annotations[2].bbox", "length 3"]),
         ("/annotations/4", json!({ "id": 5 }), ["annotations[4]", "missing field `image_id`"]),
-        ("/images/1/file_name", json!("c.jpg"), ["images[1] (id 5)", "c.jpg"]),
-        ("/images/1/file_name", json!("../images/b.jpg"), ["images[1]", "leads out of the folder"]),
-        ("/images/1/file_name", json!("/etc/passwd"), ["images[1]", "leads out of the folder"]),
+        ("/images/1/file_name", json!("c.jpg"), ["images[1] (id 5)", "c.jpg not found"]),
+        (
+            "/images/1/file_name",
+            json!("../images/b.jpg"),
+            ["images[1]", "may lead out of the folder"],
+        ),
+        ("/images/1/file_name", json!("/etc/passwd"), ["images[1]", "may lead out of the folder"]),
         (
             "/images/1/file_name",
             json!("a\\..\\..\\b.jpg"),
-            ["images[1]", "leads out of the folder"],
+            ["images[1]", "may lead out of the folder"],
         ),
-        ("/images/1/file_name", json!("C:b.jpg"), ["images[1]", "leads out of the folder"]),
-        ("/images/1/file_name", json!("b\0.jpg"), ["images[1]", "leads out of the folder"]),
+        ("/images/1/file_name", json!("C:b.jpg"), ["images[1]", "may lead out of the folder"]),
+        ("/images/1/file_name", json!("b\0.jpg"), ["images[1]", "may lead out of the folder"]),
         ("/images/1/id", json!(11), ["images[1] (id 11)", "appears twice"]),
         ("/images/0/width", json!(0), ["images[0] (id 11)", "1 to 32768"]),
         ("/images", json!([]), ["annotations[0]", "no image has the id 5"]),
         ("/categories", json!({}), ["categories", "expected a sequence"]),
+        (
+            "",
+            json!({ "images": [], "annotations": [], "categories": [] }),
+            ["the file has no images", "fetch the file again"],
+        ),
     ] {
         assert_says(&changed(pointer, value), &[&["instances_two.json"], &parts[..]].concat());
     }
-    // Cut short, and twice.
+    // A truncated file, then two files.
     let text = annotations().to_string();
     std::fs::write(path.join("instances_two.json"), &text[..text.len() / 2]).unwrap();
     assert_says(&open(path).unwrap_err(), &["instances_two.json", "EOF", "may be incomplete"]);
     std::fs::write(path.join("instances_one.json"), &text).unwrap();
-    assert_says(&open(path).unwrap_err(), &["there are 2"]);
+    assert_says(&open(path).unwrap_err(), &["there are 2", "remove all but one"]);
 }
 
-/// Would catch pixels of another size than the boxes are for, and half a photograph.
+/// Catches photographs of another size than the annotations state, and truncated photographs.
 #[test]
 fn damaged_photographs_are_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -142,9 +151,9 @@ fn damaged_photographs_are_named() {
     assert_says(&read(), &["a.jpg", "not a readable image"]);
 }
 
-/// Would catch a writer whose files the reader takes otherwise.
+/// Catches a writer whose files the reader reads differently.
 #[test]
-fn what_is_written_is_read_back() {
+fn written_annotations_are_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let own =
         AnnotatedBox { category: 2, corners: [1.25, 2.5, 8.0, 9.0], area: 40.0, is_crowd: false };
@@ -161,7 +170,7 @@ fn what_is_written_is_read_back() {
     assert_says(&error, &["5 bytes do not make 2 × 2 pixels"]);
 }
 
-/// Would catch a reader that real annotations do not pass.
+/// Catches a reader that rejects real annotations.
 #[test]
 fn real_annotations_are_read() {
     let Some(data) = real("coco33") else { return };

@@ -70,7 +70,7 @@ impl Data {
         DataSource::new(manifest(array_sha256, folder_sha256), self.directory())
     }
 
-    /// The checksums match nothing.
+    /// A source whose checksums match nothing.
     fn plain(&self) -> DataSource {
         self.source(&"e".repeat(64), &"f".repeat(64))
     }
@@ -97,7 +97,7 @@ fn names(clips: &[Clip]) -> Vec<&str> {
 }
 
 #[test]
-fn an_array_of_the_right_size_is_taken_as_it_is() {
+fn an_array_of_the_right_size_is_used_unchanged() {
     let data = Data::new();
     let bytes: Vec<u8> = (0..2 * 4 * 8 * 8 * 3).map(|i| (i * 7 + i / 251) as u8).collect();
     write_npz(&data.path("clips.npz"), &[("test", npy(&header("|u1", "2, 4, 8, 8, 3"), &bytes))]);
@@ -135,7 +135,7 @@ fn floats_are_read_and_refused_outside_of_their_range() {
 }
 
 #[test]
-fn an_array_that_holds_no_clips_is_refused() {
+fn an_array_without_clips_is_refused() {
     let data = Data::new();
     for (descr, shape, n_bytes, parts) in [
         ("|u1", "4, 8, 8", 256, &["(4, 8, 8)", "(clips, frames, height, width, 3)"][..]),
@@ -153,7 +153,7 @@ fn an_array_that_holds_no_clips_is_refused() {
 }
 
 #[test]
-fn larger_clips_lose_their_margins_and_say_so() {
+fn larger_clips_are_cropped_with_a_warning() {
     let data = Data::new();
     data.save_frames("footage/b", 11, 20, 20);
     data.save_frames("footage/a", 5, 8, 12);
@@ -161,7 +161,7 @@ fn larger_clips_lose_their_margins_and_say_so() {
     let set = data.plain().load_clips("folder", 0, None).unwrap();
     assert_eq!((set.label.as_str(), set.origin), ("other:folder", Origin::Other));
     assert_eq!(names(&set.signals), ["a", "b"]);
-    // Of the first eight frames of eleven the middle four, f10 coming after f9.
+    // The middle four of the first eight of eleven frames; f10 sorts after f9.
     assert_eq!(levels(&set.signals[1]), [20, 30, 40, 50]);
     assert_eq!(levels(&set.signals[0]), [0, 10, 20, 30]);
     let warnings = set.warnings.join("\n");
@@ -185,7 +185,7 @@ fn files_with_the_checksum_are_a_substitute_and_not_the_papers_own() {
 }
 
 #[test]
-fn the_identity_names_what_loading_gives() {
+fn the_identity_matches_the_loaded_signals() {
     let data = Data::new();
     data.save_frames("footage/a", 4, 8, 8);
     let source = data.plain();
@@ -196,7 +196,7 @@ fn the_identity_names_what_loading_gives() {
         assert_eq!(identity.sha256, set.identity_sha256, "{id}");
         assert_eq!((&identity.label, identity.origin), (&set.label, set.origin), "{id}");
     }
-    // A frame that changes changes the identity.
+    // A changed frame changes the identity.
     let before = source.identity("folder", 3).unwrap();
     save_rgb(&data.path("footage/a/f3.png"), 8, 8);
     assert_ne!(source.identity("folder", 3).unwrap().sha256, before.sha256);
@@ -207,11 +207,11 @@ fn images_and_clips_are_not_mixed_up() {
     let source = Data::new().plain();
     assert_says(&source.load("always", 0, None).unwrap_err(), &["'always'", "clips", "images"]);
     let error = source.load_clips("images", 0, None).unwrap_err();
-    assert_says(&error, &["'images' holds images", "clips are expected", "data list"]);
+    assert_says(&error, &["'images' contains images", "clips are expected", "data list"]);
 }
 
 #[test]
-fn what_is_absent_is_generated_and_said_but_for_sets_that_always_are() {
+fn absent_sets_are_generated_with_a_warning_unless_they_always_are() {
     let data = Data::new();
     let set = data.plain().load_clips("folder", 7, Some(1)).unwrap();
     assert_eq!((set.label.as_str(), set.origin), ("embedded:moving-dead-leaves", Origin::Embedded));
@@ -230,7 +230,7 @@ fn what_is_absent_is_generated_and_said_but_for_sets_that_always_are() {
 }
 
 #[test]
-fn clips_of_the_user_win_and_are_labeled() {
+fn clips_of_the_user_take_precedence_and_are_labeled() {
     let data = Data::new();
     data.save_frames("footage/a", 4, 8, 8);
     data.save_frames("holiday", 9, 30, 17);
@@ -246,7 +246,7 @@ fn clips_of_the_user_win_and_are_labeled() {
     std::fs::remove_dir_all(data.path("footage")).unwrap();
     assert_eq!(data.plain().load_clips("folder", 0, None).unwrap().label, "user:folder");
     let error = source.use_images("folder", &data.path("nothing")).unwrap_err();
-    assert_says(&error, &["nothing", "no such file or folder"]);
+    assert_says(&error, &["nothing", "file or folder not found"]);
 }
 
 #[test]
@@ -264,13 +264,13 @@ fn frames_of_another_size_and_folders_without_clips_are_named() {
     assert_says(&data.plain().load_clips("folder", 0, None).unwrap_err(), &["f2.png", "readable"]);
     std::fs::create_dir(data.path("empty")).unwrap();
     let error = data.plain().use_images("folder", &data.path("empty")).unwrap_err();
-    assert_says(&error, &["empty", "holds no clips", "mp4", "folders of frames"]);
+    assert_says(&error, &["empty", "contains no clips", "mp4", "folders of frames"]);
 }
 
 // A build with FFmpeg reads the file; see `videos`.
 #[cfg(not(feature = "video"))]
 #[test]
-fn videos_without_video_support_have_a_stand_in_that_says_what_is_missing() {
+fn videos_without_video_support_are_replaced_with_a_warning() {
     let data = Data::new();
     std::fs::create_dir(data.path("footage")).unwrap();
     std::fs::write(data.path("footage/film.mp4"), "whatever").unwrap();
@@ -278,7 +278,7 @@ fn videos_without_video_support_have_a_stand_in_that_says_what_is_missing() {
     let set = source.load_clips("folder", 0, None).unwrap();
     assert_eq!(set.origin, Origin::Embedded);
     let parts =
-        ["footage holds video files", "using generated clips", "apt-get install", "cargo xtask"];
+        ["footage contains video files", "using generated clips", "apt-get install", "cargo xtask"];
     assert_says(&set.warnings.join("\n"), &parts);
     assert_eq!(set.warnings.len(), 1);
     for statuses in
@@ -286,7 +286,7 @@ fn videos_without_video_support_have_a_stand_in_that_says_what_is_missing() {
     {
         assert!(matches!(statuses[1].state, State::NeedsVideo));
     }
-    // What a person names is not replaced.
+    // Files that the user names are not replaced.
     let error = source.use_images("folder", &data.path("footage")).unwrap_err();
     assert_says(&error, &["film.mp4", "apt-get install", "folder of frames"]);
     assert_says(&load_clip_file(&data.path("footage"), None).unwrap_err(), &["apt-get install"]);
@@ -314,13 +314,13 @@ fn one_clip_is_read_whole_or_as_a_cube_and_written_again() {
     // 8-bit frames survive 8-bit files.
     assert_eq!(again.signal.voxels, clip.voxels);
     let error = clip.write_frames(&data.path("frames/of/out")).unwrap_err();
-    assert_says(&error, &["images already", "another folder"]);
+    assert_says(&error, &["already contains images", "another folder"]);
     let error = clip.write_npz(&data.path("nowhere/out.npz")).unwrap_err();
     assert_says(&error, &["nowhere/out.npz", "cannot be written", "folder exists"]);
 }
 
 #[test]
-fn several_clips_or_arrays_are_not_one() {
+fn several_clips_or_arrays_are_refused_as_one_clip() {
     let data = Data::new();
     data.save_frames("films/a", 4, 8, 8);
     data.save_frames("films/b", 4, 8, 8);
@@ -343,7 +343,7 @@ fn one_picture_is_read_whole_or_as_a_square() {
     let square = load_picture_file(&path, Some(12)).unwrap();
     assert_eq!((square.signal.width, square.signal.height), (12, 12));
     assert_says(&load_picture_file(&path, Some(16)).unwrap_err(), &["21×15", "the requested size"]);
-    // What is even is left alone and nothing is said.
+    // Even sizes are unchanged, without a warning.
     save_rgb(&path, 20, 14);
     assert_eq!(load_picture_file(&path, None).unwrap().warnings, [""; 0]);
     let deep = image::ImageBuffer::from_fn(4, 4, |_, _| image::Luma([13107u16]));
@@ -374,7 +374,7 @@ fn a_written_picture_is_read_again() {
 }
 
 #[test]
-fn pictures_and_clips_are_told_apart_by_what_they_are() {
+fn pictures_and_clips_are_distinguished_by_content() {
     let data = Data::new();
     data.save_frames("film", 4, 8, 8);
     let is_clip = |path: &str| {
@@ -389,10 +389,10 @@ fn pictures_and_clips_are_told_apart_by_what_they_are() {
         &["not a readable image"],
     );
     let error = load_signal_file(&data.path("nothing.mp4"), None).unwrap_err();
-    assert_says(&error, &["nothing.mp4", "no such file"]);
+    assert_says(&error, &["nothing.mp4", "file not found"]);
 }
 
-/// Catches an array of single voxels that is mistaken for a clip each, of a hundred bytes.
+/// Catches an array of single voxels that becomes a huge number of clips, each with a hundred bytes of memory.
 #[test]
 fn arrays_of_too_many_clips_are_refused() {
     let file = tempfile::NamedTempFile::with_suffix(".npz").unwrap();
@@ -404,9 +404,9 @@ fn arrays_of_too_many_clips_are_refused() {
     assert_says(&load_clip_file(file.path(), Some(1)).unwrap_err(), &["10000 clips"]);
 }
 
-/// Catches pictures whose decoded bytes are allowed and whose values in double precision would take eight times as much.
+/// Catches pictures whose decoded bytes are within the limit but whose double-precision values take eight times as much.
 #[test]
-fn large_pictures_are_refused_where_they_are_taken_whole() {
+fn large_pictures_are_refused_if_used_whole() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.png");
     GrayImage::new(11_600, 11_600).save(&file).unwrap();

@@ -42,7 +42,7 @@ fn picture(path: &Path, i: usize) {
     image.save(path).unwrap();
 }
 
-/// Would catch planes that are read as pixels, archives that are left out, and images that come twice in a round.
+/// Catches planes that are read as pixels, archives that are left out, and images that repeat within a pass.
 #[test]
 fn archives_and_pictures_give_the_same_images() {
     let data = Data::empty();
@@ -66,7 +66,7 @@ fn archives_and_pictures_give_the_same_images() {
         assert_eq!(images.first(99).unwrap(), expected);
         assert_eq!(images.first(3).unwrap(), expected[..3]);
         let mut rng = stream(1, "order");
-        // Batches reach over the end of a round.
+        // Batches cross the end of a pass.
         let mut rounds: Vec<Vec<u8>> = Vec::new();
         for _ in 0..5 {
             rounds.extend(images.batch(2, &mut rng).unwrap());
@@ -82,19 +82,19 @@ fn archives_and_pictures_give_the_same_images() {
         let mut again = DownsampledImages::open(data.folder.path(), SIDE, Split::Training).unwrap();
         let mut rng = stream(1, "order");
         assert_eq!(again.batch(4, &mut rng).unwrap(), rounds[..4]);
-        // From a place, as from a checkpoint, the same images follow.
+        // A reader that resumes from a position, as from a checkpoint, continues with the same images.
         let mut other = DownsampledImages::open(data.folder.path(), SIDE, Split::Training).unwrap();
         assert!(other.go_on(again.place().clone()).unwrap());
         assert_eq!(other.batch(6, &mut rng).unwrap(), rounds[4..]);
     }
     let open = || DownsampledImages::open(data.folder.path(), SIDE, Split::Validation).unwrap();
     assert_eq!(open().first(1).unwrap(), [interleaved(7)]);
-    // What we write is read the same.
+    // Written archives are read back unchanged.
     write_archive(&data.path("val_data.npz"), SIDE, &[interleaved(3), interleaved(8)]).unwrap();
     assert_eq!(open().first(9).unwrap(), [interleaved(3), interleaved(8)]);
 }
 
-/// Would catch a reader that continues with other images than the format's, or that does not name the file.
+/// Catches a reader that accepts images of another format, and errors that do not name the file.
 #[test]
 fn damaged_images_are_named() {
     let data = Data::empty();
@@ -103,7 +103,7 @@ fn damaged_images_are_named() {
     assert_says(&error, &["val_data*.npz", "valid_4x4", "train_data_batch_1.npz"]);
     let path = data.path("val_data.npz");
     let first = || open(Split::Validation).unwrap().first(1).unwrap_err();
-    // Cut short, without `data`, of another size, of another type, with fewer bytes than announced.
+    // Truncated, without `data`, of another size, of another type, with fewer bytes than announced.
     archive(&path, 0..2);
     let whole = std::fs::read(&path).unwrap();
     std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
@@ -133,7 +133,7 @@ fn gz(path: &Path, text: &[u8]) {
     encoder.finish().unwrap();
 }
 
-/// Would catch sides that drift apart, words that are split differently, and compressed text that is not read.
+/// Catches misaligned sides, wrong word splits, and compressed text that is not read.
 #[test]
 fn text_is_read_line_by_line_and_numbered_by_frequency() {
     let data = Data::empty();
@@ -159,7 +159,7 @@ fn text_is_read_line_by_line_and_numbered_by_frequency() {
     assert_eq!((filled.source.len(), filled.target.len()), (7, 7));
 }
 
-/// Would catch a reader that takes half a file for a whole one.
+/// Catches a reader that accepts a truncated file.
 #[test]
 fn damaged_text_is_named() {
     let data = Data::empty();
@@ -217,9 +217,9 @@ fn file_set(sha256: Option<String>, substitutes_for: Option<&str>) -> FileSet {
     }
 }
 
-/// Would catch a label that lets other files pass for the paper's, and a checksum that misses a changed file.
+/// Catches a label that presents other files as the paper's, and a checksum that misses a changed file.
 #[test]
-fn labels_say_what_files_are() {
+fn labels_identify_the_files() {
     let data = Data::empty();
     let find = |set: FileSet| set.find(&data.directory()).unwrap();
     assert_eq!(find(file_set(None, None)), None);
@@ -244,7 +244,7 @@ fn labels_say_what_files_are() {
     assert_ne!(find(file_set(None, None)).unwrap().sha256, before.sha256);
 }
 
-/// Would catch a manifest that accepts what nothing reads.
+/// Catches a manifest with file sets that no reader supports.
 #[test]
 fn file_sets_of_a_manifest_are_checked() {
     let parse = |set: &str| {

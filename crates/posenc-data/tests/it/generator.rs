@@ -78,7 +78,7 @@ fn pictures_have_light_and_dark_parts_and_are_not_clipped() {
 }
 
 #[test]
-fn seed_set_and_index_all_matter_and_nothing_else_does() {
+fn images_depend_on_seed_set_and_index_only() {
     let first = image(0, "one", 0, 32);
     assert_eq!(first, image(0, "one", 0, 32));
     for other in [image(1, "one", 0, 32), image(0, "two", 0, 32), image(0, "one", 8, 32)] {
@@ -101,10 +101,9 @@ fn every_size_can_be_generated() {
     }
 }
 
-// Pins the bytes of all eight scenes. If this fails on purpose, count up `VERSION` in
-// `generate/mod.rs`: records that were made from the old images must not be mistaken for new ones. If
-// it fails on one machine only, that machine rounds differently, and its generated images are
-// others than those of the reference run.
+// Pins the bytes of all eight scenes. After an intended change, increase the version in `Generator::specification`, so that records of the
+// old images are not mistaken for new ones. If this fails on one machine only, that machine rounds differently and generates other images
+// than the reference run.
 #[test]
 fn the_images_are_the_same_on_every_machine() {
     let all: Vec<u8> = (0..8).flat_map(|index| bytes(&image(0, "golden", index, 48))).collect();
@@ -127,7 +126,7 @@ fn correlation(clip: &Clip, t: usize, u: usize) -> f64 {
     dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt()
 }
 
-// Catches frames drawn independently of each other, and a still repeated.
+// Catches frames that are generated independently of each other, and a repeated still image.
 #[test]
 fn frames_resemble_their_neighbors_more_than_distant_ones() {
     for index in 0..6 {
@@ -160,7 +159,7 @@ fn clips_are_bright_enough_and_not_clipped() {
     }
 }
 
-// A length that moved the draws would make quick and full runs see different clips.
+// If the length changed the random numbers, quick and full runs would use different clips.
 #[test]
 fn a_shorter_clip_is_the_beginning_of_a_longer_one() {
     let (short, long) = (clip(0, "one", 0, 3, 32), clip(0, "one", 0, 7, 32));
@@ -177,7 +176,7 @@ fn clips_of_every_size_can_be_generated() {
     }
 }
 
-// As for the images: count the generator's version up if this changes on purpose.
+// As for the images: increase the generator's version after an intended change.
 #[test]
 fn the_clips_are_the_same_on_every_machine() {
     let all: Vec<u8> = (0..6)

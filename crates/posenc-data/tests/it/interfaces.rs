@@ -1,4 +1,4 @@
-//! Screens of user interfaces, what people say about them, and vectors of words.
+//! Screens of user interfaces, their captions, and word vectors.
 
 mod words;
 
@@ -43,8 +43,8 @@ fn screen() -> Value {
             "activity": { "root": root, "added_fragments": [] } })
 }
 
-/// Would catch boxes that are not cut or scaled, absent children that shift their siblings, orders or depths that are
-/// counted otherwise, types of the wrong ancestor, and words that are taken apart otherwise than in the public code.
+/// Catches boxes that are not clipped or scaled, absent children that shift their siblings, wrong orders or depths, types of the wrong
+/// ancestor, and words that are split differently from the public code.
 #[test]
 fn a_screen_is_a_tree_of_nodes() {
     let folder = tempfile::tempdir().unwrap();
@@ -98,7 +98,7 @@ fn a_screen_is_a_tree_of_nodes() {
     assert!(ViewHierarchy::read(&nothing).unwrap().nodes.is_empty());
 }
 
-/// Would catch a screen that is half read, a key that is made up, and a message that does not name file and place.
+/// Catches a screen that is partly read, a missing key that gets a default, and a message without file and entry.
 #[test]
 fn damaged_screens_are_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -144,15 +144,14 @@ fn damaged_screens_are_named() {
     assert_says(&error(&bytes), &["12.json", "line 1"]);
     assert_says(&error(text.replace("2700", "1e999").as_bytes()), &["12.json", "out of range"]);
     let missing = ViewHierarchy::read(Path::new("13.json")).unwrap_err();
-    assert_says(&missing, &["13.json", "no such file"]);
+    assert_says(&missing, &["13.json", "file not found"]);
     let large = std::fs::File::create(&path).unwrap();
     large.set_len((1 << 24) + 1).unwrap();
     let error = ViewHierarchy::read(&path).unwrap_err();
     assert_says(&error, &["12.json", "16777217 bytes", "at most 16777216"]);
 }
 
-/// Would catch a stack that overflows on a tree that is deeper than any, a limit that no screen passes, and a message that
-/// is as long as the tree is deep.
+/// Catches a stack overflow on a very deep tree, a limit that rejects real screens, and a message whose length grows with the depth.
 #[test]
 fn deep_trees_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -163,7 +162,7 @@ fn deep_trees_are_refused() {
         write(&path, format!("{{\"activity\":{{\"root\":{}{end}", own.repeat(levels)));
         ViewHierarchy::read(&path)
     };
-    // The program's own threads have far more.
+    // The program's own threads have a much larger stack.
     let (deepest, errors) = std::thread::scope(|scope| {
         let small = std::thread::Builder::new().stack_size(1 << 19);
         let run = || (read(62).unwrap(), [63, 64, 5000, 100_000].map(|n| read(n).unwrap_err()));
@@ -179,7 +178,7 @@ fn deep_trees_are_refused() {
         );
         assert!(error.to_string().len() < 500, "{error}");
     }
-    // Not read, so not deep: a key that nobody asks for.
+    // The depth of unknown keys does not count.
     let mut wide = screen();
     wide["activity"]["root"]["other"] = json!("?");
     let text =
@@ -230,10 +229,10 @@ fn widget(screen: &str, node: usize, captions: &[&str]) -> CaptionedWidget {
     }
 }
 
-/// Would catch captions at another node or in another split, rows that are left out without being counted, more captions
-/// or words than allowed.
+/// Catches captions at another node or in another split, rows that are skipped without being counted, and more captions or words than
+/// allowed.
 #[test]
-fn captions_are_joined_and_what_is_left_out_is_counted() {
+fn captions_are_joined_and_skipped_rows_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     captioned(folder.path());
     let all = read(folder.path()).unwrap();
@@ -277,13 +276,12 @@ fn captions_are_joined_and_what_is_left_out_is_counted() {
     );
 }
 
-/// Would catch damaged captions and splits that are read as something else, names that lead out of the folder, and
-/// messages without file and line.
+/// Catches damaged captions and splits that are misread, names that lead out of the folder, and messages without file and line.
 #[test]
 fn damaged_captions_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    assert_says(&read(folder).unwrap_err(), &["train.txt", "no such file"]);
+    assert_says(&read(folder).unwrap_err(), &["train.txt", "file not found"]);
     captioned(folder);
     let file = folder.join("widget_captions.csv");
     let good = std::fs::read(&file).unwrap();
@@ -307,7 +305,7 @@ fn damaged_captions_are_named() {
     }
     write(&file, [HEADER.as_bytes(), b"\nrico,20,0.1,\xff\n"].concat());
     assert_says(&read(folder).unwrap_err(), &["widget_captions.csv:2", "not UTF-8"]);
-    // A mark of byte order before the header is none of its letters.
+    // A byte order mark before the header is ignored.
     write(&file, [b"\xef\xbb\xbf", &good[..]].concat());
     assert_eq!(read(folder).unwrap().report.rows, 14);
     let split = folder.join("split/test.txt");
@@ -325,7 +323,7 @@ fn damaged_captions_are_named() {
     assert_says(&read(folder).unwrap_err(), &["no folder combined", "12.json"]);
 }
 
-/// Would catch boxes on another range, labels that are mixed up, and damage that is passed over.
+/// Catches boxes with the wrong range, labels that are mixed up, and damage that is ignored.
 #[test]
 fn labelled_boxes_are_read_and_damage_is_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -353,7 +351,7 @@ fn labelled_boxes_are_read_and_damage_is_named() {
         ("/1", json!({ "screen_id": "7" }), ["[1]", "missing field `screen_elements`"]),
         ("/1/screen_id", json!("7"), ["[1] (screen_id 7)", "[0] is the same screen"]),
         ("/1/screen_id", json!(7), ["[1].screen_id", "invalid type"]),
-        ("", json!([]), ["the list", "there are no screens"]),
+        ("", json!([]), ["val.json", "the file has no screens"]),
     ] {
         let mut all = good.clone();
         *all.pointer_mut(pointer).unwrap() = value;
@@ -366,7 +364,7 @@ fn labelled_boxes_are_read_and_damage_is_named() {
     assert_says(&nested, &["val.json: [0]"]);
 }
 
-/// Would catch a candidate that is referred to in place of the one that overlaps most, and damage without its line.
+/// Catches a referred candidate that is not the one with the largest overlap, and damage without its line.
 #[test]
 fn referred_boxes_are_found_and_damage_is_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -432,10 +430,10 @@ fn referred_boxes_are_found_and_damage_is_named() {
     assert_says(&cut, &["dev.jsonl: line 2: ", "EOF", "may be incomplete"]);
     let bytes = ReferringScreens::read(&write(&path, b"\n\xff")).unwrap_err();
     assert_says(&bytes, &["dev.jsonl:2", "not UTF-8"]);
-    assert_says(&read("\n".to_owned()).unwrap_err(), &["dev.jsonl", "there are no screens"]);
+    assert_says(&read("\n".to_owned()).unwrap_err(), &["dev.jsonl", "the file has no screens"]);
 }
 
-/// Would catch a reader that real files do not pass, and one that reads less of them.
+/// Catches a reader that rejects real files or skips parts of them.
 #[test]
 fn real_labelled_boxes_are_read() {
     let Some(data) = real("rico_semantics/val.json") else { return };
@@ -444,7 +442,7 @@ fn real_labelled_boxes_are_read() {
     assert_eq!((all.screens.len(), boxes, all.labels.len()), (4212, 7816, 36));
 }
 
-/// Would catch a reader that rejects the real referring expressions or skips some of them.
+/// Catches a reader that rejects the real referring expressions or skips some of them.
 #[test]
 fn real_referring_expressions_are_read() {
     let Some(data) = real("uibert_refexp/dev.jsonl") else { return };

@@ -40,7 +40,7 @@ fn refused(from: &str, to: &str, line: usize, parts: &[&str]) {
 }
 
 #[test]
-fn a_sound_manifest_is_understood() {
+fn a_valid_manifest_is_parsed() {
     let manifest = parse(SOUND).unwrap();
     let set = manifest.get("one").unwrap();
     assert_eq!((set.size, set.count, set.channels), (16, 2, Channels::Rgb));
@@ -58,12 +58,12 @@ fn unknown_keys_and_values_are_refused_with_their_line() {
 }
 
 #[test]
-fn values_out_of_range_are_refused_with_what_is_allowed() {
+fn values_out_of_range_are_refused_with_the_allowed_range() {
     refused("size: 16", "size: 0", 7, &["0 is out of range", "1 to 4096"]);
     refused("count: 2", "count: 1000000", 9, &["1 to 10000"]);
     refused("'0123456789abcdef0", "'0", 13, &["64 digits"]);
     refused("id: one", "id: One/Two", 2, &["'One/Two'", "small letters, digits and hyphens"]);
-    let out = "leads out of the folder";
+    let out = "may lead out of the folder";
     refused("[a/b.npz]", "[../b.npz]", 12, &["'../b.npz'", out, "without '..'"]);
     refused("[a/b.npz]", "[/etc/passwd]", 12, &["'/etc/passwd'", out]);
     refused("[a/b.npz]", "[a/../../b.npz]", 12, &["'a/../../b.npz'", out]);
@@ -82,7 +82,7 @@ fn files_to_download_are_checked() {
     let download = &manifest.get("one").unwrap().download;
     assert_eq!((download.files[0].bytes, download.files[0].sha256.as_str()), (10, "01234567"));
     assert_eq!(download.instructions("one"), "cargo xtask data fetch one");
-    refused("path: a/b.npz", "path: ../b.npz", 15, &["leads out of the folder"]);
+    refused("path: a/b.npz", "path: ../b.npz", 15, &["may lead out of the folder"]);
     refused("path: a/b.npz", "path: a/c.npz", 2, &["'a/c.npz'", "any_of"]);
     refused("bytes: 10", "bytes: 0", 15, &["0 is out of range"]);
     refused("'01234567'", "'0123456'", 15, &["8 to 64 digits"]);
@@ -120,26 +120,26 @@ fn contradictions_are_refused_with_the_line_of_the_set() {
 }
 
 #[test]
-fn what_is_no_yaml_is_refused_with_its_line() {
+fn invalid_yaml_is_refused_with_its_line() {
     assert_says(&parse("sets:\n  - id: [\n").unwrap_err(), &["data/manifest.yaml:"]);
     assert!(parse("").is_err());
     assert_says(
         &Manifest::read(Path::new("/nowhere.yaml")).unwrap_err(),
-        &["/nowhere.yaml", "no such file"],
+        &["/nowhere.yaml", "file not found"],
     );
 }
 
 #[test]
-fn an_unknown_data_set_lists_those_that_exist() {
+fn the_error_for_an_unknown_data_set_lists_existing_ones() {
     assert_says(
         &parse(SOUND).unwrap().get("two").unwrap_err(),
         &["'two'", "data/manifest.yaml has one"],
     );
 }
 
-// The checksums themselves are checked against the real data, where they are: see `published`.
+// `published` compares the checksums with the real data, if available.
 #[test]
-fn the_manifest_of_this_repository_is_sound() {
+fn the_manifest_of_this_repository_is_valid() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/manifest.yaml");
     let manifest = Manifest::read(&path).unwrap();
     let ids: Vec<&str> = manifest.sets().iter().map(|set| set.id.as_str()).collect();
@@ -153,8 +153,7 @@ fn the_manifest_of_this_repository_is_sound() {
     ] {
         assert!(ids.contains(&id), "{id} is missing");
     }
-    // A checksum copied from one set to another would pass every other test.
-    // By these ids the report tells generated sets from stand-ins.
+    // The report distinguishes generated sets from stand-ins by these ids.
     for set in manifest.sets() {
         assert_eq!(set.layout == Layout::Generated, set.id.starts_with("embedded-"), "{}", set.id);
     }
@@ -166,6 +165,7 @@ fn the_manifest_of_this_repository_is_sound() {
         let download = &set.download;
         assert!(download.has_urls() || download.steps.is_some(), "{}: no way to get it", set.id);
     }
+    // A checksum copied from one set to another would pass every other test.
     let with_files = || manifest.sets().iter().filter(|set| set.layout != Layout::Generated);
     let checksums: BTreeSet<&str> = with_files().map(|set| set.sha256.as_str()).collect();
     assert_eq!(checksums.len(), with_files().count());

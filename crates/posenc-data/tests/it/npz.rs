@@ -13,7 +13,7 @@ fn archive(header: &str, elements: &[u8]) -> tempfile::NamedTempFile {
 }
 
 #[test]
-fn an_array_comes_back_as_it_was_written() {
+fn a_written_array_is_read_back_unchanged() {
     let elements: Vec<u8> = (0..24).collect();
     let file = archive(&header("|u1", "2, 2, 2, 3"), &elements);
     let array = read_array(file.path(), "test_data").unwrap();
@@ -24,7 +24,7 @@ fn an_array_comes_back_as_it_was_written() {
 #[test]
 fn a_missing_file_is_named() {
     let error = read_array(Path::new("/nowhere/data_div2k.npz"), "test_data").unwrap_err();
-    assert_says(&error, &["/nowhere/data_div2k.npz", "no such file"]);
+    assert_says(&error, &["/nowhere/data_div2k.npz", "file not found"]);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn another_element_type_is_refused_with_the_cure() {
 
 // An allocation of 10¹² bytes would abort the process; 10²⁴ would overflow the product.
 #[test]
-fn a_header_that_announces_too_much_is_refused_before_memory_is_asked_for() {
+fn a_header_that_announces_too_much_is_refused_before_allocation() {
     for shape in
         ["1000000, 1000000", "1000000, 1000000, 1000000, 1000000", "18446744073709551615, 2"]
     {
@@ -79,7 +79,7 @@ fn a_header_that_announces_too_much_is_refused_before_memory_is_asked_for() {
             &["announces", "at most 1073741824"],
         );
     }
-    // Within the limit, but not in the file: memory follows what arrives.
+    // Within the limit, but not in the file: memory grows with the data that is read.
     let file = archive(&header("|u1", "1000000000"), &[0; 8]);
     assert_says(&read_array(file.path(), "test_data").unwrap_err(), &["only 8 follow"]);
 }

@@ -53,7 +53,7 @@ fn the_checksum_of_the_pixels_has_16_bit_values_low_byte_first() {
 }
 
 #[test]
-fn alpha_is_dropped_and_said() {
+fn alpha_is_dropped_with_a_warning() {
     let folder = folder();
     let path = folder.path().join("clear.png");
     DynamicImage::ImageRgba8(RgbaImage::from_vec(1, 1, vec![10, 20, 30, 0]).unwrap())
@@ -65,10 +65,10 @@ fn alpha_is_dropped_and_said() {
 }
 
 #[test]
-fn a_missing_image_and_a_file_that_is_none_are_told_apart() {
+fn a_missing_image_and_a_file_that_is_no_image_are_distinguished() {
     assert_says(
         &Picture::read(Path::new("/nowhere/a.png")).unwrap_err(),
-        &["/nowhere/a.png", "no such file"],
+        &["/nowhere/a.png", "file not found"],
     );
     let folder = folder();
     let path = folder.path().join("note.png");
@@ -107,7 +107,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc: u32, &byte| (0..8).fold(crc ^ u32::from(byte), step))
 }
 
-// Decoding would ask for 2.7 GB, respectively for more than any machine has.
+// Decoding would allocate 2.7 GB, or more than any machine has.
 #[test]
 fn a_header_that_announces_a_giant_image_is_refused() {
     let folder = folder();
@@ -163,7 +163,7 @@ fn a_smaller_image_is_refused() {
 }
 
 #[test]
-fn a_folder_gives_its_images_sorted_by_name() {
+fn images_of_a_folder_are_sorted_by_name() {
     let folder = folder();
     for name in ["b.png", "a.JPG", "c.tif", "notes.txt", ".hidden.png", "._a.jpg"] {
         std::fs::write(folder.path().join(name), "").unwrap();
@@ -177,8 +177,11 @@ fn a_folder_gives_its_images_sorted_by_name() {
 #[test]
 fn an_empty_and_a_missing_folder_are_errors() {
     let folder = folder();
-    assert_says(&images_in(folder.path()).unwrap_err(), &["holds no images", "PNG, JPEG or TIFF"]);
-    assert_says(&images_in(Path::new("/nowhere")).unwrap_err(), &["/nowhere", "no such folder"]);
+    assert_says(
+        &images_in(folder.path()).unwrap_err(),
+        &["contains no images", "PNG, JPEG or TIFF"],
+    );
+    assert_says(&images_in(Path::new("/nowhere")).unwrap_err(), &["/nowhere", "folder not found"]);
 }
 
 proptest! {

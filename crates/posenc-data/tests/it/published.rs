@@ -1,4 +1,4 @@
-//! The published data, where a person has them: in the directory that `POSENC_DATA` names.
+//! Tests on the published data in the directory that `POSENC_DATA` names, if available.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn the_published_data_have_the_checksums_of_the_manifest() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let manifest = Manifest::read(&root.join("data/manifest.yaml")).unwrap();
     let source = DataSource::new(manifest, DataDirectory::resolve(Some(&data), &root).unwrap());
-    // Clips have a test of their own, since only some builds read them.
+    // Clips have a separate test, because only some builds read them.
     let of_images = |set: &&DataSet| set.kind == Kind::Images && set.layout != Layout::Generated;
     for set in source.manifest().sets().iter().filter(of_images) {
         let loaded = source.load(&set.id, 0, None).unwrap();
@@ -47,7 +47,7 @@ fn files_to_download_are_the_published_ones() {
     let with_files: Vec<(&String, &Download)> =
         all.filter(|(_, download)| !download.files.is_empty()).collect();
     for (id, download) in &with_files {
-        // Files that are there are compared; nobody has all sets.
+        // Only existing files are compared.
         fetcher.missing(&download.files).unwrap_or_else(|error| panic!("{id}: {error}"));
         for file in &download.files {
             if let Ok(found) = std::fs::metadata(data.join(&file.path)) {

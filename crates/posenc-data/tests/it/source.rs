@@ -32,7 +32,7 @@ fn another_checksum_is_loaded_under_another_label() {
 }
 
 #[test]
-fn what_is_absent_is_generated_and_said() {
+fn absent_sets_are_generated_with_a_warning() {
     let source = Data::empty().source();
     let set = source.load("trio", 7, None).unwrap();
     assert_eq!((set.label.as_str(), set.origin), ("embedded:dead-leaves", Origin::Embedded));
@@ -49,7 +49,7 @@ fn what_is_absent_is_generated_and_said() {
 }
 
 #[test]
-fn the_identity_tells_seeds_and_sets_apart_but_not_limits() {
+fn the_identity_depends_on_seed_and_set_but_not_on_the_limit() {
     let source = Data::empty().source();
     let of = |id: &str, seed: u64| source.identity(id, seed).unwrap().sha256;
     assert_ne!(of("trio", 0), of("trio", 1));
@@ -85,7 +85,7 @@ fn an_array_of_another_shape_is_refused() {
 }
 
 #[test]
-fn of_several_paths_the_first_that_exists_is_taken() {
+fn the_first_existing_path_is_used() {
     let data = Data::with_trio(3);
     let array = npy(&header("|u1", "1, 16, 16, 3"), &pixels(1, 16));
     write_npz(&data.path("trio/first.npz"), &[("test_data", array)]);
@@ -93,7 +93,7 @@ fn of_several_paths_the_first_that_exists_is_taken() {
 }
 
 #[test]
-fn a_folder_named_like_the_set_stands_in() {
+fn a_folder_named_like_the_set_replaces_it() {
     let data = Data::empty();
     std::fs::create_dir(data.path("trio")).unwrap();
     for name in ["d.png", "b.png", "c.png", "a.png"] {
@@ -105,7 +105,7 @@ fn a_folder_named_like_the_set_stands_in() {
     let names: Vec<&str> = set.signals.iter().map(|image| image.name.as_str()).collect();
     assert_eq!(names, ["a.png", "b.png", "c.png"]);
     assert_says(&set.warnings.join("\n"), &["4 images", "first 3"]);
-    // An image that changes changes the identity; one that is not used does not.
+    // A changed image changes the identity, unless the image is unused.
     let before = source.identity("trio", 0).unwrap();
     save_rgb(&data.path("trio/d.png"), 17, 17);
     assert_eq!(source.identity("trio", 0).unwrap(), before);
@@ -114,16 +114,16 @@ fn a_folder_named_like_the_set_stands_in() {
 }
 
 #[test]
-fn an_empty_folder_named_like_the_set_is_mentioned_and_passed_over() {
+fn an_empty_folder_named_like_the_set_is_skipped_with_a_warning() {
     let data = Data::empty();
     std::fs::create_dir(data.path("trio")).unwrap();
     let set = data.source().load("trio", 0, Some(0)).unwrap();
     assert_eq!(set.origin, Origin::Embedded);
-    assert_says(&set.warnings.join("\n"), &["holds no images"]);
+    assert_says(&set.warnings.join("\n"), &["contains no images"]);
 }
 
 #[test]
-fn images_named_by_the_user_win_over_the_published_ones() {
+fn images_named_by_the_user_take_precedence_over_the_published_ones() {
     let data = Data::with_trio(3);
     let holiday = data.path("holiday");
     std::fs::create_dir(&holiday).unwrap();
@@ -133,15 +133,15 @@ fn images_named_by_the_user_win_over_the_published_ones() {
     let set = source.load("trio", 0, None).unwrap();
     assert_eq!((set.label.as_str(), set.signals.len()), ("user:holiday", 1));
     assert_eq!(set.signals[0].width, 16);
-    // A single file will do, too.
+    // A single file is accepted, too.
     source.use_images("trio", &holiday.join("beach.png")).unwrap();
     assert_eq!(source.load("trio", 0, None).unwrap().label, "user:beach.png");
 }
 
-/// Catches names that would cut a line of a record in two, or that are the same once they are written.
+/// Catches names that would split a line of a record, and names that are equal once they are written.
 #[cfg(unix)]
 #[test]
-fn names_that_records_cannot_hold_are_refused() {
+fn names_that_records_cannot_contain_are_refused() {
     use std::os::unix::ffi::OsStrExt as _;
     let data = Data::empty();
     for (i, name) in [&b"a\nb.png"[..], &b"a\xff.png"[..]].into_iter().enumerate() {
@@ -157,7 +157,7 @@ fn names_that_records_cannot_hold_are_refused() {
 }
 
 #[test]
-fn images_beside_the_published_files_are_mentioned() {
+fn images_next_to_the_published_files_cause_a_warning() {
     let data = Data::with_trio(3);
     save_rgb(&data.path("trio/mine.png"), 16, 16);
     let set = data.source().load("trio", 0, None).unwrap();
@@ -171,10 +171,10 @@ fn images_that_cannot_be_used_are_refused_when_they_are_named() {
     let mut source = data.source();
     let empty = data.path("empty");
     std::fs::create_dir(&empty).unwrap();
-    assert_says(&source.use_images("trio", &empty).unwrap_err(), &["empty", "holds no images"]);
+    assert_says(&source.use_images("trio", &empty).unwrap_err(), &["empty", "contains no images"]);
     assert_says(
         &source.use_images("trio", &data.path("gone")).unwrap_err(),
-        &["gone", "no such file or folder"],
+        &["gone", "file or folder not found"],
     );
     assert_says(&source.use_images("quartet", &empty).unwrap_err(), &["'quartet'", "trio, single"]);
 }
@@ -190,7 +190,7 @@ fn small_images_of_the_user_are_refused_with_name_and_sizes() {
 }
 
 #[test]
-fn channels_are_converted_and_said() {
+fn channels_are_converted_with_a_warning() {
     let data = Data::empty();
     let mut source = data.source();
     let gray = GrayImage::from_fn(16, 16, |x, _| image::Luma([x as u8]));

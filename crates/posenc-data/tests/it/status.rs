@@ -21,7 +21,7 @@ fn listing_reads_nothing_and_checking_reads_everything() {
 }
 
 #[test]
-fn other_data_are_told_from_the_published_ones() {
+fn other_data_are_distinguished_from_the_published_ones() {
     let data = Data::with_trio(3);
     let checked = check(&manifest(&"e".repeat(64)), &data.directory());
     assert!(matches!(&checked[0].state, State::Other { sha256 } if *sha256 == data.sha256));
@@ -29,7 +29,7 @@ fn other_data_are_told_from_the_published_ones() {
 }
 
 #[test]
-fn a_status_says_what_stands_in_under_which_license_and_for_what() {
+fn a_status_shows_stand_in_license_and_users() {
     let data = Data::empty();
     let absent = &list(&manifest(&data.sha256), &data.directory())[0];
     let path = data.path("trio/first.npz").display().to_string();

@@ -117,8 +117,7 @@ pub fn sha256(bytes: &[u8]) -> String {
     sha2::Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Fails unless `message` holds every one of `parts`: what was wrong, where, what is allowed, what
-/// to do.
+/// Fails unless `message` contains all `parts`: the error, its place, the allowed values, the remedy.
 #[track_caller]
 pub fn assert_says(message: &impl ToString, parts: &[&str]) {
     let message = message.to_string();

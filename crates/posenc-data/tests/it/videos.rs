@@ -1,9 +1,9 @@
-//! Video files that the tests encode themselves, and the real ones where they are.
+//! Tests on video files that they encode themselves, and on real ones if available.
 
 #[cfg(not(feature = "video"))]
 #[test]
 fn video_files_are_read() {
-    // Stands for all tests of this file.
+    // Represents all tests of this file.
     posenc_testing::skip(posenc_testing::Need::Ffmpeg, "this build reads no video files");
 }
 
@@ -23,7 +23,7 @@ mod with_ffmpeg {
     use crate::clips::manifest;
     use crate::support::assert_says;
 
-    /// What a film is written as.
+    /// Parameters of a film.
     #[derive(Clone, Copy)]
     struct Film {
         /// Levels by which pixels differ at random, which makes the file longer than its header.
@@ -54,8 +54,8 @@ mod with_ffmpeg {
                 return None;
             };
             let mut random = 1u32;
-            // One more: packets here have no duration, so that the edit list of an mp4 ends with the
-            // beginning of the last frame, which is then left out.
+            // Writes one frame more: these packets have no duration, so the edit list of an mp4 ends with the beginning of the last frame,
+            // which is then left out.
             for t in 0..=self.frames {
                 let mut frame = RawFrame::new(PixelFormat::RGB24, self.width, self.height);
                 let (stride, half) = (frame.stride(0), self.width as usize / 2);
@@ -100,7 +100,7 @@ mod with_ffmpeg {
         }
     }
 
-    /// Red at the right of the middle row of each frame, as a byte.
+    /// Red value at the right end of the middle row of each frame, from 0 to 255.
     fn levels(clip: &Clip) -> Vec<f32> {
         let frame = clip.height * clip.width * clip.channels;
         let at = ((clip.height / 2) * clip.width + clip.width - 1) * clip.channels;
@@ -116,7 +116,7 @@ mod with_ffmpeg {
         let clip = &set.signals[0];
         assert_eq!(clip.name, "film.mp4");
         assert_eq!((clip.frames, clip.height, clip.width, clip.channels), (4, 8, 8, 3));
-        // Frames 2 to 5 of the first eight, to within what the codec loses.
+        // Frames 2 to 5 of the first eight, up to the error of the codec.
         for (level, expected) in levels(clip).iter().zip([12.0, 18.0, 24.0, 30.0]) {
             assert!((level - expected).abs() < 5.0, "{level} is far from {expected}");
         }
@@ -172,18 +172,18 @@ mod with_ffmpeg {
     }
 
     #[test]
-    fn short_and_small_videos_are_refused_with_what_is_allowed() {
+    fn short_and_small_videos_are_refused_with_the_allowed_sizes() {
         let data = Data::new();
         let path = data.path("footage/short.mp4");
         let Some(()) = (Film { frames: 3, ..FILM }).write(&path) else { return };
         assert_says(&data.error(), &["short.mp4", "3 frames", "'folder'", "at least 4"]);
-        // The smallest that the encoder takes.
+        // The smallest size that the encoder accepts.
         let Some(()) = (Film { width: 16, height: 6, ..FILM }).write(&path) else { return };
         assert_says(&data.error(), &["short.mp4", "16×6", "at least 8×8", "never enlarged"]);
     }
 
     #[test]
-    fn a_video_that_was_cut_is_recognized_wherever_that_was() {
+    fn a_truncated_video_is_recognized_wherever_it_was_cut() {
         let data = Data::new();
         let path = data.path("footage/film.mp4");
         let film = Film { noise: 100, width: 64, ..FILM };
@@ -202,15 +202,14 @@ mod with_ffmpeg {
         assert!(load_clip_file(&path, Some(8)).is_err());
     }
 
-    /// The box of this kind: where it begins and ends. Its length stands before its name.
+    /// The byte range of the box of this kind. Its length precedes its name.
     fn find_box(bytes: &[u8], kind: &[u8; 4]) -> std::ops::Range<usize> {
         let start = bytes.windows(4).rposition(|window| window == kind).unwrap() - 4;
         let length = u32::from_be_bytes(bytes[start..start + 4].try_into().unwrap());
         start..start + length as usize
     }
 
-    /// An mp4 with its index at the front, as on the web, which lets a player begin before the end
-    /// is there: the same file without it cannot be opened at all when it is cut.
+    /// An mp4 with its index at the front, as for streaming. A truncated file with its index at the end cannot be opened at all.
     fn header_first(bytes: &[u8]) -> Vec<u8> {
         let mut index = bytes[find_box(bytes, b"moov")].to_vec();
         let n = index.len() as u32;
@@ -226,7 +225,7 @@ mod with_ffmpeg {
     }
 
     #[test]
-    fn what_is_no_video_says_so() {
+    fn files_that_are_no_videos_are_refused() {
         let data = Data::new();
         let path = data.path("footage/film.mp4");
         for content in ["only words", "", "#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:9/a.ts\n"] {
@@ -296,8 +295,7 @@ mod with_ffmpeg {
         assert_ne!(data.source().identity("folder", 0).unwrap().sha256, before.sha256);
     }
 
-    /// Catches films that decode to something else than they show, and a wrong checksum in the
-    /// manifest.
+    /// Catches clips that decode incorrectly, and a wrong checksum in the manifest.
     #[test]
     fn the_five_real_clips_are_read() {
         let Some(data) = crate::support::real("video") else { return };
@@ -330,7 +328,7 @@ mod with_ffmpeg {
                 "{}: {mean} {variance}",
                 clip.name
             );
-            // Frames follow each other: their difference is small against their contrast.
+            // Consecutive frames are similar: their difference is small compared with their contrast.
             let frame = 128 * 128 * 3;
             let step = clip.voxels.iter().zip(&clip.voxels[frame..]);
             let motion = step.map(|(a, b)| (a - b).powi(2)).sum::<f32>() / n;

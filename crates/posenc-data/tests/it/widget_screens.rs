@@ -1,4 +1,4 @@
-//! Screens of RICO's form with captions and pixels: that what was written is read.
+//! Screens in RICO's format with captions and pixels: written screens are read back.
 
 use posenc_data::generate::{Screen, ScreenGrammar, caption_text, context_token};
 use posenc_data::interfaces::{
@@ -12,10 +12,10 @@ fn screens(count: usize) -> Vec<Screen> {
     (0..count).map(|_| grammar.draw(&mut rng)).collect()
 }
 
-/// Catches boxes that move by more than a pixel of the canvas, captions or words of another node, screens of another split, and
-/// pictures that are all the same.
+/// Catches boxes that move by more than a pixel of the canvas, captions or words of another node, screens of another split, and pictures
+/// that are all identical.
 #[test]
-fn what_was_written_is_read() {
+fn written_screens_are_read_back() {
     let all = screens(9);
     let folder = tempfile::tempdir().unwrap();
     write_widget_screens(folder.path(), [&all[..5], &all[5..6], &all[6..]]).unwrap();
@@ -30,7 +30,7 @@ fn what_was_written_is_read() {
         assert_eq!(read.count(split), screens.len());
         for (place, screen) in screens.iter().enumerate() {
             let own = read.read(split, place, 16).unwrap().unwrap();
-            // With the root.
+            // Including the root.
             assert_eq!(own.nodes.len(), screen.nodes.len() + 1);
             assert_eq!(own.widgets.len(), screen.widgets.len());
             for ((widget, pixels), drawn) in own.widgets.iter().zip(&screen.widgets) {
@@ -58,7 +58,7 @@ fn what_was_written_is_read() {
     let trained: usize = all[..5].iter().map(|screen| screen.widgets.len()).sum();
     assert_eq!(read.trained().len(), trained);
     assert!(read.read(CaptionSplit::Test, 3, 16).unwrap().is_none());
-    // Words of screens that are only measured on are not known; of fewer words the rarest are left out.
+    // The vocabulary contains words of the training screens; a smaller one drops the rarest.
     let known = read.vocabulary().size();
     let names = ["button", "icon", "label"];
     assert!(names.iter().any(|name| read.vocabulary().number(name).is_some()));
@@ -66,14 +66,14 @@ fn what_was_written_is_read() {
     assert!(known > 20 && fewer.vocabulary().size() == 20);
 }
 
-/// Catches screenshots that are missing and only found out in the middle of a training, and counts that are wrong.
+/// Catches missing screenshots that are noticed only during training, and wrong counts.
 #[test]
-fn missing_screenshots_are_counted_and_png_is_taken() {
+fn missing_screenshots_are_counted_and_png_is_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let all = screens(6);
     write_widget_screens(folder.path(), [&all[..4], &all[4..5], &all[5..]]).unwrap();
     let path = |name: &str| folder.path().join("combined").join(name);
-    // A file's content, not its name, tells the format.
+    // A file's content, not its name, determines the format.
     std::fs::rename(path("2.jpg"), path("2.png")).unwrap();
     let read = WidgetScreens::open(folder.path(), 100).unwrap();
     assert!(read.read(CaptionSplit::Training, 1, 8).unwrap().is_some());

@@ -1,14 +1,14 @@
-//! Anchors whose text was taken out, put to the first of their aliases.
+//! Moves anchors whose text was removed to the first of their aliases.
 
 use std::collections::{HashMap, HashSet};
 
 use super::text::indent;
 
-/// `text` with the anchors that it names and does not have, taken from `original`.
+/// `text` with its missing anchors restored from `original`; `None` if this is not possible.
 pub fn restored(text: &str, original: &str) -> Option<String> {
     let mut text = text.to_owned();
     let known: HashSet<String> = marks(original, '&').into_iter().map(|(_, name)| name).collect();
-    // Every round restores one; a definition may name others.
+    // Every round restores one anchor, whose definition may name others.
     for _ in 0..64 {
         let Some((at, name)) = undefined(&text, &known) else { return Some(text) };
         let node = definition(original, &name)?;
@@ -45,7 +45,7 @@ fn marks(text: &str, mark: char) -> Vec<(usize, String)> {
     found
 }
 
-/// The first alias without an anchor before it. A star in prose names no anchor of `known`.
+/// The first alias in `known` without an anchor before it. Other names are stars in prose.
 fn undefined(text: &str, known: &HashSet<String>) -> Option<(usize, String)> {
     let mut first: HashMap<String, usize> = HashMap::new();
     for (at, name) in marks(text, '&') {
@@ -57,14 +57,14 @@ fn undefined(text: &str, known: &HashSet<String>) -> Option<(usize, String)> {
         .find(|(at, name)| first.get(name).is_none_or(|anchor| anchor >= at))
 }
 
-/// Column of the key in the line at `at`; that of `- key: &name` is behind the dash.
+/// Column of the key in the line at `at`; after the dash for `- key: &name`.
 fn depth(text: &str, at: usize) -> usize {
     let start = text[..at].rfind('\n').map_or(0, |i| i + 1);
     let depth = indent(&text[start..]);
     if text[start + depth..].starts_with("- ") { depth + 2 } else { depth }
 }
 
-/// What an anchor stands for: the lines below it, relative to its own, or the rest of its line.
+/// The value of an anchor: the lines below it, indented relative to its own, or the rest of its line.
 enum Node {
     Lines(Vec<String>),
     Inline(String),
@@ -89,7 +89,7 @@ fn definition(original: &str, name: &str) -> Option<Node> {
     (!block.is_empty()).then_some(Node::Lines(block))
 }
 
-/// Length of what the bracket or brace at the start closes.
+/// Length of the text from the bracket or brace at the start to its closing one.
 fn bracketed(text: &str) -> Option<usize> {
     if !text.starts_with(['[', '{']) {
         return None;
@@ -116,7 +116,7 @@ fn placed(text: &str, at: usize, name: &str, node: &Node) -> Option<String> {
     match node {
         Node::Inline(node) => Some(format!("{before}&{name} {node}{after}")),
         Node::Lines(block) => {
-            // Only where the alias is all that stands behind its key.
+            // Only if the alias is the whole value of its key.
             let rest = after.lines().next().unwrap_or("");
             let is_alone = rest.trim().is_empty() || rest.trim_start().starts_with('#');
             if !before.ends_with(": ") || !is_alone {

@@ -1,8 +1,8 @@
 //! Derives a new experiment from an existing one.
 //!
-//! Removes what concerns the paper (claims about printed numbers, the answer, errata, times, the analysis) and the groups that were not
-//! selected. The rest is the author's text with its comments: whole lines are removed, and the result is parsed and compared
-//! with the expected tree. If removing lines is not enough (an anchor is removed whose alias is inside braces), the tree is
+//! Removes the parts about the paper (claims about printed numbers, the answer, errata, times, the analysis) and the groups that were
+//! not selected. The rest keeps the author's text and comments: whole lines are removed, and the result is parsed and compared with
+//! the expected tree. If removing lines is not enough (for example because an alias inside braces loses its anchor), the tree is
 //! written instead, without comments.
 
 mod anchors;
@@ -16,13 +16,13 @@ use crate::schema::claim::{Check, Claim, Select, Source};
 use crate::schema::{Experiment, MODELINE};
 use crate::yaml::{Document, FileError};
 
-/// What becomes of an experiment.
+/// The experiment to create.
 pub struct NewItem<'a> {
     /// Key of the new item, in the folder `extensions`.
     pub item: &'a str,
     /// Its title.
     pub title: &'a str,
-    /// Groups to keep; all where empty.
+    /// Groups to keep; all if empty.
     pub groups: &'a [String],
 }
 
@@ -30,34 +30,29 @@ pub struct NewItem<'a> {
 pub struct Derived {
     /// Its text.
     pub text: String,
-    /// What of the old one is not in it, a line each.
+    /// The omitted parts of the source, one line per kind.
     pub left_out: Vec<String>,
 }
 
 /// Folder and paper of the user's own experiments.
 const PAPER: &str = "extensions";
 
-/// What of the source stays.
+/// The parts of the source to keep.
 struct Kept {
     groups: Vec<String>,
-    methods: Vec<String>,
     claims: Vec<bool>,
 }
 
-/// Makes `target` from `source`, whose file has `text`.
+/// Derives `target` from `source`, whose file contains `text`.
 ///
 /// # Errors
 ///
-/// A result that the schema refuses, with its line and key.
+/// A result that the schema rejects, with its line and key.
 pub fn derive(source: &Experiment, text: &str, target: &NewItem<'_>) -> Result<Derived, FileError> {
     let is_kept = |id: &String| target.groups.is_empty() || target.groups.contains(id);
-    let kept: Vec<_> = source.groups.iter().filter(|g| is_kept(&g.id)).collect();
-    let groups: Vec<String> = kept.iter().map(|g| g.id.clone()).collect();
-    let kept = Kept {
-        methods: kept.iter().flat_map(|g| g.variants.iter().map(|v| v.id.clone())).collect(),
-        claims: source.claims.iter().map(|claim| stays(claim, &groups)).collect(),
-        groups,
-    };
+    let groups: Vec<String> = source.groups.iter().map(|g| g.id.clone()).filter(is_kept).collect();
+    let kept =
+        Kept { claims: source.claims.iter().map(|claim| stays(claim, &groups)).collect(), groups };
     let whole = Document::parse(&source.file, text)?.value;
     let wanted = tree(&whole, source, target, &kept);
     let head = head(source, target);
@@ -81,7 +76,8 @@ pub fn derive(source: &Experiment, text: &str, target: &NewItem<'_>) -> Result<D
     Ok(Derived { text, left_out: left_out(source, &kept, &whole, &wanted) })
 }
 
-/// Whether a claim says something about what the new experiment measures, without numbers of the paper.
+/// Whether a claim is kept: it is only about measured values of the kept groups, and neither about numbers of the paper nor an
+/// erratum.
 fn stays(claim: &Claim, groups: &[String]) -> bool {
     let of_print = match &claim.check {
         Check::Value(_) => true,
@@ -100,7 +96,7 @@ fn head(source: &Experiment, target: &NewItem<'_>) -> String {
     };
     format!(
         "{MODELINE}# From {}{which}, by `cargo xtask new experiment`: claims are marked as ours, those about printed numbers are left out,\n\
-         # as are the answer, errata, times and the analysis. Draws of random numbers are others, since streams are named by the item.\n",
+         # as are the answer, errata, times and the analysis. Random numbers differ, since streams depend on the item name.\n",
         source.id()
     )
 }
@@ -134,10 +130,12 @@ fn tree(whole: &Value, source: &Experiment, target: &NewItem<'_>, kept: &Kept) -
             }
             "tables" | "pictures" => {
                 for shown in value.as_sequence_mut().into_iter().flatten() {
-                    for (key, allowed) in [("groups", &kept.groups), ("methods", &kept.methods)] {
-                        if let Some(list) = shown.get_mut(key) {
-                            retain(list, |v| is_one_of(v, allowed));
-                        }
+                    if let Some(list) = shown.get_mut("groups") {
+                        retain(list, |v| is_one_of(v, &kept.groups));
+                    }
+                    let methods = methods_of(source, shown.get("groups"));
+                    if let Some(list) = shown.get_mut("methods") {
+                        retain(list, |v| is_one_of(v, &methods));
                     }
                 }
                 retain(&mut value, |t| {
@@ -147,7 +145,7 @@ fn tree(whole: &Value, source: &Experiment, target: &NewItem<'_>, kept: &Kept) -
             }
             _ => {}
         }
-        // An empty list says no more than no list.
+        // Leaves out empty lists.
         if key.as_str() != Some("groups") && is_empty(Some(&value)) && value.is_sequence() {
             continue;
         }
@@ -162,7 +160,7 @@ fn make_ours(claim: &mut Value, source: &Experiment) {
     }
     if let Some(claim) = claim.as_mapping_mut() {
         claim.insert("ours".into(), true.into());
-        // What the source repeats is counted there.
+        // Only the claim of the source repeats a claim of another paper.
         claim.remove("repeats");
     }
 }
@@ -171,6 +169,13 @@ fn retain(list: &mut Value, mut keep: impl FnMut(&Value) -> bool) {
     if let Some(list) = list.as_sequence_mut() {
         list.retain(|v| keep(v));
     }
+}
+
+/// Ids of the variants of all groups in a list.
+fn methods_of(source: &Experiment, groups: Option<&Value>) -> Vec<String> {
+    let list = groups.and_then(Value::as_sequence).into_iter().flatten();
+    let groups = list.filter_map(|id| source.group(id.as_str()?));
+    groups.flat_map(|group| group.variants.iter().map(|v| v.id.clone())).collect()
 }
 
 fn names(value: &Value, key: &str, allowed: &[String]) -> bool {
@@ -214,6 +219,7 @@ fn left_out(source: &Experiment, kept: &Kept, whole: &Value, wanted: &Value) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::protocol::testing::experiment;
 
     const FILE: &str = r#"# yaml-language-server: $schema=../schema.json
 # Head.
@@ -277,15 +283,15 @@ deviations:
 "#;
 
     fn derived(groups: &[&str]) -> Derived {
-        let source = crate::schema::protocol::testing::experiment(FILE);
+        let source = experiment(FILE);
         let groups: Vec<String> = groups.iter().map(|g| (*g).to_owned()).collect();
         derive(&source, FILE, &NewItem { item: "mine", title: "Mine: a copy", groups: &groups })
             .unwrap()
     }
 
-    /// Catches comments that are lost, and parts of the paper that stay.
+    /// Catches comments that are lost, and parts about the paper that remain.
     #[test]
-    fn the_authors_text_stays() {
+    fn the_authors_text_is_kept() {
         let Derived { text, left_out } = derived(&[]);
         for part in [
             "# Head.",
@@ -310,9 +316,24 @@ deviations:
         assert!(text.starts_with(MODELINE) && text.matches(MODELINE).count() == 1, "{text}");
     }
 
-    /// Catches an alias whose anchor went with its group, lists that still name it, and comments of what is gone.
+    /// Catches a table that keeps a method of a group that it no longer lists.
     #[test]
-    fn a_group_alone_gets_what_it_shares() {
+    fn tables_keep_only_methods_of_their_groups() {
+        let other = "{ id: Other, embedder: *gau }";
+        let file = FILE
+            .replace("variants: *variants # shared", &format!("variants: [{other}]"))
+            .replace("- { id: Gau, embedder: *gau }", &format!("- {other}"))
+            .replace("groups: [one, two]", "groups: [one, two]\n    methods: [Gau, Other]");
+        let source = experiment(&file);
+        let groups = ["one", "three"].map(str::to_owned);
+        let target = NewItem { item: "mine", title: "Mine", groups: &groups };
+        let text = derive(&source, &file, &target).unwrap().text;
+        assert_eq!(experiment(&text).tables[0].methods, Some(vec!["Gau".to_owned()]), "{text}");
+    }
+
+    /// Catches an alias whose anchor was removed with its group, lists that still name the group, and its comments.
+    #[test]
+    fn a_single_group_keeps_shared_settings() {
         let text = derived(&["two"]).text;
         for part in [
             "protocol: &ranks\n      kind: stable-rank\n",
@@ -325,7 +346,7 @@ deviations:
         for part in ["About one", "id: one", "title: left", "without the comments"] {
             assert!(!text.contains(part), "{part}: {text}");
         }
-        // Lines in braces cannot hold what stood in lines: the tree is written instead.
+        // A block of lines cannot be moved into braces, so the tree is written instead.
         let text = derived(&["three"]).text;
         assert!(text.contains("without the comments") && text.contains("sigma: 0.1"), "{text}");
     }

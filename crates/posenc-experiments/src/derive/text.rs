@@ -7,7 +7,7 @@ use serde_yaml::Value;
 
 use super::anchors;
 
-/// `text` without the parts that `wanted` lacks, and with the parts replaced that differ.
+/// Edits `text`, whose tree is `whole`: removes the parts that `wanted` lacks, and replaces those that differ.
 pub fn edit(text: &str, whole: &Value, wanted: &Value) -> Option<String> {
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut out: Vec<String> = Vec::new();
@@ -44,12 +44,12 @@ fn scalar(text: &str) -> String {
     if plain { text.to_owned() } else { serde_json::to_string(text).unwrap_or_default() }
 }
 
-/// Spaces before the line.
+/// Number of spaces at the start of the line.
 pub fn indent(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// The lines of a list's items: those of `old` that are in `new`, in their order, each edited to what it is there.
+/// The lines of those items of a list that are in both `old` and `new`, in the same order, each edited to match `new`.
 fn items(lines: &[String], old: &Value, new: &Value) -> Option<Vec<String>> {
     let (old, new) = (old.as_sequence()?, new.as_sequence()?);
     let depth = indent(lines.iter().find(|l| l.trim_start().starts_with("- "))?);
@@ -83,12 +83,12 @@ fn items(lines: &[String], old: &Value, new: &Value) -> Option<Vec<String>> {
     rest.peek().is_none().then_some(out)
 }
 
-/// What tells items of a list apart: their id or, for panels, all of them.
+/// What identifies an item of a list: its id or, for panels, the whole item.
 fn identity(value: &Value) -> Option<&Value> {
     value.get("id").or(Some(value))
 }
 
-/// The lines of one item, edited to what it is in `new`.
+/// The lines of one item, edited to match `new`.
 fn item(lines: &[String], old: &Value, new: &Value) -> Option<Vec<String>> {
     if old == new {
         return Some(lines.to_vec());
@@ -129,7 +129,7 @@ fn item(lines: &[String], old: &Value, new: &Value) -> Option<Vec<String>> {
     Some(out)
 }
 
-/// Lines of the keys that `new` has and `old` has not: marks only.
+/// Lines for the keys that only `new` has; supports only booleans.
 fn added(old: &Value, new: &Value, depth: usize) -> Option<Vec<String>> {
     let keys = new.as_mapping()?.iter().filter(|(key, _)| old.get(key).is_none());
     let line = |(key, value): (&Value, &Value)| {
@@ -147,7 +147,7 @@ fn quoted_name(name: &str) -> String {
     }
 }
 
-/// A text under `key` with something before or behind it; the text itself, and how it is written, stay.
+/// The lines of a text under `key` with a prefix inserted. The text itself and its quoting style do not change.
 fn replaced(part: &[String], key: &str, was: &str, is: &str) -> Option<Vec<String>> {
     let before = is.strip_suffix(was.trim_end()).or_else(|| is.strip_suffix(was))?;
     let mut out = part.to_vec();
@@ -163,7 +163,7 @@ fn replaced(part: &[String], key: &str, was: &str, is: &str) -> Option<Vec<Strin
     let (at, before) = match value.chars().next()? {
         '"' => (at + 1, before.replace('\\', "\\\\").replace('"', "\\\"")),
         '\'' => (at + 1, before.replace('\'', "''")),
-        // A plain text could become something else by what is put before it.
+        // The prefix could change the meaning of an unquoted text.
         _ if before.contains(": ") || before.contains(" #") => return None,
         _ => (at, before.to_owned()),
     };

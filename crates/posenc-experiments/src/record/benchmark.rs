@@ -1,4 +1,4 @@
-//! Measured speed next to other frameworks: `report/record/benchmarks.json`.
+//! Measured speed compared with other frameworks: `report/record/benchmarks.json`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,21 +21,21 @@ pub struct Benchmark {
     pub unit: String,
     /// Our seconds.
     pub ours_s: f64,
-    /// PyTorch's, where it was there.
+    /// PyTorch's seconds, if it was available.
     pub torch_s: Option<f64>,
-    /// JAX's, where it was there and has the workload.
+    /// JAX's seconds, if it was available and has the workload.
     pub jax_s: Option<f64>,
-    /// Matrix products of the machine, single precision, all threads, in GFLOP/s.
+    /// Rate of single-precision matrix products on the machine with all threads, in GFLOP/s.
     pub gemm_gflops: f64,
-    /// Our arithmetic over our time, as a share of that rate.
+    /// Our floating-point rate, as a share of `gemm_gflops`.
     pub share_of_gemm: f64,
-    /// Threads that each of them had.
+    /// Threads that each framework used.
     pub threads: usize,
     /// The peers and their versions.
     pub peers: Vec<String>,
     /// Processor.
     pub machine: String,
-    /// Git commit, with `-dirty` where the tree had changes; empty outside a repository.
+    /// Git commit, with `-dirty` if the tree had changes; empty outside a repository.
     pub commit: String,
 }
 
@@ -54,18 +54,18 @@ impl Benchmark {
 pub struct Benchmarks(pub BTreeMap<String, Benchmark>);
 
 impl Benchmarks {
-    /// Reads the file of a directory of records; without one nothing was measured.
+    /// Reads the file in a directory of records; a missing file has no workloads.
     ///
     /// # Errors
     ///
-    /// A file that cannot be read, is no such record, or holds a time that is no time.
+    /// A file that cannot be read or parsed, or that contains a time or rate that is not positive.
     pub fn read(directory: &Path) -> Result<Self, FileError> {
         let file = directory.join(FILE);
         let Some(text) = read_record(&file)? else { return Ok(Benchmarks::default()) };
         Benchmarks::parse(&file, &text)
     }
 
-    /// As [`Benchmarks::read`], of the text of `file`, which is only named in messages.
+    /// Like [`Benchmarks::read`], but parses `text`; `file` is only used in messages.
     pub fn parse(file: &Path, text: &str) -> Result<Self, FileError> {
         let read: Benchmarks = parsed(file, text, RESTORE)?;
         let problem =
@@ -76,7 +76,7 @@ impl Benchmarks {
         }
     }
 
-    /// Writes the file, whole or not at all.
+    /// Writes the file atomically.
     pub fn write(&self, directory: &Path) -> Result<(), FileError> {
         write_json(&directory.join(FILE), self).map(drop)
     }
@@ -86,10 +86,10 @@ impl Benchmarks {
 mod tests {
     use super::*;
 
-    /// Catches a number that changes on its way through the file, and a damaged file that ends in
-    /// a panic, passes, or does not say what to do.
+    /// Catches a number that does not read back equal, and a damaged file that causes a panic, is accepted, or is reported without a
+    /// remedy.
     #[test]
-    fn a_record_comes_back_and_a_damaged_one_is_refused() {
+    fn a_record_reads_back_and_a_damaged_one_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(Benchmarks::read(directory.path()).unwrap(), Benchmarks::default());
         let benchmark = Benchmark {

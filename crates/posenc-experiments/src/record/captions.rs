@@ -1,5 +1,5 @@
-//! Captions of widgets of screens: what a unit said of all that it was measured on, and `captions.json` in
-//! `report/record/<paper>/<item>/`, the first screens with what each method said of them.
+//! Captions of the widgets of screens: the file of a unit, with the captions of all held-out widgets, and `captions.json` in
+//! `report/record/<paper>/<item>/`, with each method's captions for the first screens.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use crate::schema::Profile;
 use crate::text::{MAX_RECORD_BYTES, read_record, read_text, remove, write_text};
 use crate::yaml::FileError;
 
-/// Coordinates of boxes are 0 to this.
+/// Largest coordinate of a box; the smallest is 0.
 pub const BORDER: f64 = 99.0;
 
-/// Most bytes of phrases and nodes after they are written out: files name a phrase by its number, and the screens of a set once.
-/// The widgets of 100,000 screens have a fifth of that.
+/// Maximum bytes of phrases and nodes in memory. Files can be much smaller, since they store each phrase once, and the screens of a
+/// set once. The widgets of 100,000 screens have a fifth of this.
 const MOST_WRITTEN_OUT: usize = 1 << 30;
 
-/// Bytes of a text next to its letters, and of a node.
+/// Bytes in memory of a text in addition to its characters, and of a node.
 const TEXT: usize = 24;
 const NODE: usize = 80;
 
@@ -47,7 +47,7 @@ pub enum BoxKind {
 }
 
 impl BoxKind {
-    /// All kinds, as screens count them.
+    /// All kinds, in the order of their numbers in generated screens.
     pub const ALL: [BoxKind; 8] = [
         BoxKind::Text,
         BoxKind::Icon,
@@ -82,12 +82,12 @@ pub struct LayoutNode {
     pub kind: BoxKind,
     /// Left, top, right, bottom; 0 to [`BORDER`] in both directions.
     pub bounds: [f64; 4],
-    /// What is written in it.
+    /// Text in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word: Option<String>,
 }
 
-/// A screen as boxes.
+/// The layout of a screen as boxes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Layout {
@@ -122,21 +122,21 @@ pub struct UnitCaptions {
 #[serde(deny_unknown_fields)]
 struct UnitFile {
     phrases: Vec<String>,
-    /// Of each widget: index of a phrase.
+    /// For each widget, the index of its caption in `phrases`.
     said: Vec<usize>,
     /// Widgets with an incorrect caption.
     wrong: Vec<usize>,
-    /// Of each widget: indices of phrases.
+    /// For each widget, the indices of its reference captions in `phrases`.
     references: Vec<Vec<usize>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     layouts: Vec<Layout>,
 }
 
-/// The place of a fault in a file, and what it is.
+/// The key of an invalid entry in a file, and what is wrong with it.
 type Fault = (String, String);
 
 impl UnitCaptions {
-    /// The widgets of the layouts alone.
+    /// Keeps only the widgets of the layouts.
     #[must_use]
     pub fn of_layouts(mut self) -> Self {
         self.widgets.truncate(self.layouts.iter().map(|layout| layout.widgets.len()).sum());
@@ -147,7 +147,7 @@ impl UnitCaptions {
     ///
     /// # Errors
     ///
-    /// What [`UnitCaptions::read`] would refuse, in words.
+    /// A message for captions that [`UnitCaptions::read`] would reject.
     pub fn bytes(&self) -> Result<Vec<u8>, String> {
         self.check().map_err(|(key, message)| format!("{key}: {message}"))?;
         let all: BTreeSet<&str> = self
@@ -175,12 +175,12 @@ impl UnitCaptions {
     ///
     /// # Errors
     ///
-    /// A file that is damaged or says what cannot be, by name and entry.
+    /// A damaged or inconsistent file; the error names file and entry.
     pub fn read(file: &Path) -> Result<Self, FileError> {
         UnitCaptions::parse(file, &read_text(file, MAX_RECORD_BYTES)?)
     }
 
-    /// As [`UnitCaptions::read`], of the text of `file`, which is only named in messages.
+    /// Like [`UnitCaptions::read`], but parses `text`; `file` is only used in messages.
     pub fn parse(file: &Path, text: &str) -> Result<Self, FileError> {
         let wire: UnitFile = parsed(file, text)?;
         wire.captions().map_err(|(key, message)| FileError::of(file, message).key(key))
@@ -273,8 +273,8 @@ impl Layout {
     }
 }
 
-/// What a method said of the first screens. In an item's file, where the screens of several methods stand once, the captions are
-/// what was said of each widget, and whether it is right.
+/// A method's captions for the first screens. In an item's file, which stores shared screens once, `Captions` is a list of pairs: each
+/// widget's caption and whether it is correct.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaptionedMethod<Captions = UnitCaptions> {
@@ -290,7 +290,7 @@ pub struct CaptionedMethod<Captions = UnitCaptions> {
     pub device: String,
     /// Data it was measured on; `-` for none.
     pub data: String,
-    /// The screens, and what was said of their widgets.
+    /// The screens and the captions of their widgets.
     #[serde(rename = "said")]
     pub captions: Captions,
 }
@@ -315,20 +315,20 @@ impl CaptionedMethod {
     pub fn screens(&self) -> [u8; 32] {
         let references: Vec<_> = self.captions.widgets.iter().map(|w| &w.references).collect();
         let mut hasher = blake3::Hasher::new();
-        // What is written into a hasher cannot fail: texts and numbers have a form in JSON.
+        // Writing to a hasher cannot fail, and texts and numbers always have a JSON form.
         let _ = serde_json::to_writer(&mut hasher, &(&self.captions.layouts, references));
         *hasher.finalize().as_bytes()
     }
 }
 
-/// What the methods of an item said of the first screens, in the order of the experiment file.
+/// The captions of an item's methods for the first screens, in the order of the experiment file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CaptionRecord {
     /// The methods.
     pub methods: Vec<CaptionedMethod>,
 }
 
-/// The file of an item: screens stand once.
+/// The file of an item, which stores shared screens once.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ItemFile {
@@ -346,12 +346,12 @@ struct Screens {
 }
 
 impl CaptionRecord {
-    /// Where the file of an item lies below a directory of records.
+    /// Path of the file of an item, below a directory of records.
     pub fn file_of(directory: &Path, paper: &str, item: &str) -> PathBuf {
         directory.join(paper).join(item).join(FILE)
     }
 
-    /// The methods in lots that share their screens.
+    /// The methods, grouped by shared screens.
     pub fn lots(&self) -> Vec<Vec<&CaptionedMethod>> {
         let mut lots: Vec<Vec<&CaptionedMethod>> = Vec::new();
         let mut places: HashMap<[u8; 32], usize> = HashMap::new();
@@ -369,14 +369,14 @@ impl CaptionRecord {
     ///
     /// # Errors
     ///
-    /// A file that is damaged, of another item, or says what cannot be, by name and entry.
+    /// A damaged or inconsistent file, or one of another item; the error names file and entry.
     pub fn read(directory: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
         let file = CaptionRecord::file_of(directory, paper, item);
         let Some(text) = read_record(&file)? else { return Ok(CaptionRecord::default()) };
         CaptionRecord::parse(&file, &text, paper, item)
     }
 
-    /// As [`CaptionRecord::read`], of the text of `file`, which is only named in messages.
+    /// Like [`CaptionRecord::read`], but parses `text`; `file` is only used in messages.
     pub fn parse(file: &Path, text: &str, paper: &str, item: &str) -> Result<Self, FileError> {
         let wire: ItemFile = parsed(file, text)?;
         if (wire.paper.as_str(), wire.item.as_str()) != (paper, item) {
@@ -399,7 +399,7 @@ impl CaptionRecord {
     ///
     /// # Errors
     ///
-    /// Captions that [`CaptionRecord::read`] would refuse, a file that cannot be written or removed.
+    /// Captions that [`CaptionRecord::read`] would reject, or a file that cannot be written or removed.
     pub fn write(&self, directory: &Path, paper: &str, item: &str) -> Result<bool, FileError> {
         let file = CaptionRecord::file_of(directory, paper, item);
         if self.methods.is_empty() {
@@ -419,7 +419,7 @@ impl CaptionRecord {
         write_text(&file, &text)
     }
 
-    /// The file: a line per screen, widget and method, so that a change is seen where it is.
+    /// The text of the file, with one line per screen, widget and method to keep diffs small.
     fn text(&self, paper: &str, item: &str) -> serde_json::Result<String> {
         fn lines<T: Serialize>(items: impl Iterator<Item = T>) -> serde_json::Result<String> {
             let lines = items.map(|item| serde_json::to_string(&item));
@@ -478,7 +478,7 @@ impl Screens {
             });
             let captions =
                 UnitCaptions { layouts: self.layouts.clone(), widgets: widgets.collect() };
-            // Faults of screens are those of the set, faults of captions those of the method.
+            // Faults of screens belong to the set, faults of captions to the method.
             captions.check().map_err(|(key, message)| match key.starts_with("said") {
                 true => (format!("methods[{i}].{key}"), message),
                 false => (key, message),

@@ -1,4 +1,4 @@
-//! Tables of records and of published values: every damage is reported with file and line.
+//! CSV tables of records and published values. Every error has file and line.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -7,11 +7,11 @@ use posenc_text::csv::{Fault, Record, Records};
 
 use crate::yaml::FileError;
 
-/// A file whose header names certain columns.
+/// A CSV file whose header has exactly the expected columns.
 pub struct CsvFile<'a> {
     file: &'a Path,
     records: Records<'a>,
-    /// Columns that the file must have, each with its place.
+    /// Columns that the file must have, each with its index.
     columns: Vec<(&'static str, usize)>,
 }
 
@@ -27,7 +27,7 @@ fn fault(file: &Path, (line, message): Fault) -> FileError {
 }
 
 impl<'a> CsvFile<'a> {
-    /// Reads the header of `text`, which must name exactly `expected`, in any order; `file` is only named in messages.
+    /// Reads the header of `text`, which must name exactly `expected`, in any order; `file` is only used in messages.
     pub fn parse(
         file: &'a Path,
         text: &'a str,
@@ -72,13 +72,13 @@ impl<'a> CsvFile<'a> {
 }
 
 impl CsvRow<'_> {
-    /// A field as text; empty where the file has nothing.
+    /// A field as text, possibly empty.
     pub fn text(&self, column: &str) -> &str {
         let place = self.columns.iter().find(|(name, _)| *name == column).map(|(_, place)| *place);
         place.and_then(|place| self.record.fields.get(place)).map_or("", Cow::as_ref)
     }
 
-    /// A field as a number; `None` if the file has nothing.
+    /// A field as a number; `None` if it is empty.
     pub fn number(&self, column: &str) -> Result<Option<f64>, FileError> {
         let text = self.text(column);
         if text.is_empty() {

@@ -1,5 +1,5 @@
-//! Units that failed: `out/failed/<paper>/<item>/<unit>-<key>.json`, one per unit, and the list that the report of a machine
-//! shows, `out/record/<paper>/<item>.failed.json`.
+//! Units that failed: `out/failed/<paper>/<item>/<unit>-<key>.json`, one per unit, and the list that the local report shows,
+//! `out/record/<paper>/<item>.failed.json`.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::unit::{self, KeyParts, UnitRecord};
 use crate::text::{MAX_RECORD_BYTES, parsed, read_record, read_text, remove, write_json};
 use crate::yaml::FileError;
 
-/// A unit that failed, as a reader sees it.
+/// A unit that failed, as the report shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
@@ -28,7 +28,7 @@ pub struct Failure {
     pub seconds: f64,
 }
 
-/// As it lies on disk next to the raw records.
+/// A failure as stored on disk, one file per unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnitFailure {
@@ -39,19 +39,19 @@ pub struct UnitFailure {
 }
 
 impl UnitFailure {
-    /// Reads a failure and checks that it is whole.
+    /// Reads a failure and verifies its checksum.
     pub fn read(file: &Path) -> Result<Self, FileError> {
         unit::parse_sealed(file, &read_text(file, MAX_RECORD_BYTES)?)
     }
 
-    /// Writes it whole or not at all, under the name that the unit's record would have.
+    /// Writes it atomically, under the name that the unit's record would have.
     pub fn write(&self, folder: &Path) -> std::io::Result<()> {
         let bytes = unit::sealed(self).map_err(std::io::Error::other)?;
         write_atomically(&folder.join(UnitRecord::file_name(&self.parts)), &bytes)
     }
 }
 
-/// The list of an item's failures below a directory of records.
+/// Path of the list of an item's failures, below a directory of records.
 fn file(directory: &Path, paper: &str, item: &str) -> PathBuf {
     directory.join(paper).join(format!("{item}.failed.json"))
 }
@@ -67,7 +67,7 @@ pub fn read_failures(directory: &Path, paper: &str, item: &str) -> Result<Vec<Fa
     parsed(&file, &text, "reproduce writes it anew")
 }
 
-/// Writes the failures of an item; without any there is no file.
+/// Writes the failures of an item, or removes the file if there are none.
 pub fn write_failures(
     directory: &Path,
     paper: &str,
@@ -97,7 +97,7 @@ mod tests {
         UnitFailure { parts: KeyParts::example(), failure }
     }
 
-    /// Catches a failure that reads back as another, and one that is taken although it was cut off or edited.
+    /// Catches a failure that does not read back equal, and a truncated or edited one that is accepted.
     #[test]
     fn failures_read_back_or_are_refused() {
         let directory = tempfile::tempdir().unwrap();
@@ -115,9 +115,9 @@ mod tests {
         }
     }
 
-    /// Catches a list that stays after its units have run, and one that is read as empty although it is damaged.
+    /// Catches a list that remains after its units have run, and a damaged one that reads as empty.
     #[test]
-    fn the_list_of_an_item_comes_and_goes() {
+    fn the_list_of_an_item_is_written_and_removed() {
         let directory = tempfile::tempdir().unwrap();
         let read = || read_failures(directory.path(), "paper", "item");
         assert_eq!(read().unwrap(), Vec::new());

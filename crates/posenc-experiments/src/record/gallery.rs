@@ -12,13 +12,14 @@ use super::unit::{
     StoredPicture, UnitRecord, Value, damage, digest, is_own_file, optional_float_text, safe,
 };
 use crate::schema::Profile;
-use crate::text::{MAX_RECORD_BYTES, parsed, read_bytes, read_record, remove, write_json};
+use crate::text::{
+    MAX_RECORD_BYTES, file_name, parsed, read_bytes, read_record, remove, write_json,
+};
 use crate::yaml::FileError;
 
-/// A picture of an item's record, with everything that its caption may say.
+/// A picture of an item's record, with everything that its caption may contain.
 ///
-/// Its numbers stand here and not only in the table: the table may hold another run of the same
-/// method, on data whose pictures are not kept.
+/// It repeats its numbers, since the table may contain another run of the same method, on data whose pictures are not kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GalleryPicture {
@@ -30,7 +31,7 @@ pub struct GalleryPicture {
     pub signal: String,
     /// Repetition, from 0.
     pub seed: u64,
-    /// What it shows, as [`Picture::name`].
+    /// What it shows; see [`Picture::name`].
     pub name: String,
     /// Columns of measured pixels.
     pub width: usize,
@@ -40,11 +41,11 @@ pub struct GalleryPicture {
     pub channels: usize,
     /// Factor by which the file enlarges the picture in both directions.
     pub enlarged: usize,
-    /// PSNR in dB of this very picture.
+    /// PSNR of this picture in dB.
     #[serde(default, with = "optional_float_text", skip_serializing_if = "Option::is_none")]
     pub psnr: Option<f64>,
-    /// The numbers of its unit that belong to the signal and have no abscissa, without those that
-    /// were read off the machine; the first of each metric.
+    /// The numbers of its unit that belong to the signal and have no abscissa, the first of each metric. Metrics that measure the
+    /// machine are left out.
     pub values: Vec<Value>,
     /// Largest profile whose protocol this is.
     pub profile: Profile,
@@ -72,13 +73,13 @@ pub enum Content {
 pub struct Gallery {
     /// The pictures.
     pub pictures: Vec<GalleryPicture>,
-    /// Where their files lie.
+    /// Folder of their files.
     pub folder: PathBuf,
     /// PNG files there that the index does not list.
     pub surplus: Vec<PathBuf>,
 }
 
-/// The index as it lies on disk.
+/// The index as stored on disk.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Index {
@@ -90,8 +91,8 @@ struct Index {
 /// Name of the index.
 pub const INDEX: &str = "pictures.json";
 
-/// Whether the repository may contain pictures of such data: only of its own generators' signals, or without any data. All other
-/// pictures belong to others.
+/// Whether the repository may contain pictures of data with this label: only generated signals, or no data. Other pictures belong to
+/// third parties.
 pub fn is_publishable(data: &str) -> bool {
     data == "-" || data.starts_with("embedded:")
 }
@@ -99,12 +100,11 @@ pub fn is_publishable(data: &str) -> bool {
 impl GalleryPicture {
     /// The picture of a unit for the report, with its content. Small pictures are enlarged.
     ///
-    /// `folder` holds the unit's files; `method`, `seed` and `profile` are the unit's. The file is
-    /// named by [`Gallery::write`].
+    /// `folder` contains the unit's files; `method`, `seed` and `profile` are the unit's. [`Gallery::write`] names the file.
     ///
     /// # Errors
     ///
-    /// A file that cannot be read, in words.
+    /// A message if the file cannot be read or its size is not the recorded one.
     pub fn of(
         folder: &Path,
         stored: &StoredPicture,
@@ -121,7 +121,7 @@ impl GalleryPicture {
             let bytes = read_bytes(&source, MAX_RECORD_BYTES).map_err(|e| e.to_string())?;
             let picture = Picture::from_png(&stored.name, &stored.signal, &bytes)
                 .map_err(|e| problem(e.to_string()))?;
-            // By how much it is enlarged follows from the size in the record.
+            // The factor was computed from the size in the record.
             if (picture.width, picture.height) != (stored.width, stored.height) {
                 return Err(problem(format!(
                     "{} × {} pixels; its record has {} × {}",
@@ -170,7 +170,7 @@ impl GalleryPicture {
         self.width * self.enlarged
     }
 
-    /// File name without an ending: readable, whatever the names hold.
+    /// A readable file name without extension, with safe characters only.
     fn stem(&self) -> String {
         let names = [&self.group, &self.method, &self.signal, &self.name];
         let mut parts = Vec::from(names.map(|part| shortened(part)));
@@ -180,7 +180,7 @@ impl GalleryPicture {
         parts.join("--")
     }
 
-    /// A few digits that stand for all names of the picture.
+    /// A short hash of all names of the picture.
     fn digits(&self) -> String {
         let seed = self.seed.to_string();
         digest(&[&self.group, &self.method, &self.signal, &self.name, &seed])[..10].to_owned()
@@ -191,7 +191,7 @@ impl GalleryPicture {
 fn shortened(text: &str) -> String {
     let mut out = String::new();
     for c in safe(text).chars() {
-        // What is not safe leaves one mark, however long it was.
+        // A run of unsafe characters becomes a single `_`.
         if !(c == '_' && out.ends_with('_')) {
             out.push(c);
         }
@@ -200,12 +200,12 @@ fn shortened(text: &str) -> String {
     if out.is_empty() { "_".into() } else { out }
 }
 
-/// Gives each picture its file: equal contents share one, others never.
+/// Assigns a file name to each picture. Equal contents share a file; different ones never do.
 fn assign(pictures: &mut [GalleryPicture]) {
     let mut by_content: BTreeMap<String, String> = BTreeMap::new();
-    // File systems may not tell upper from lower case.
+    // Some file systems ignore case.
     let mut taken: BTreeSet<String> = BTreeSet::new();
-    // The digits to try next for pictures of the same names, instead of all that are taken once more.
+    // The next hash to try for pictures with the same names, so that used ones are not tried again.
     let mut next: BTreeMap<String, String> = BTreeMap::new();
     for picture in pictures {
         if let Some(file) = by_content.get(&picture.blake3) {
@@ -229,7 +229,7 @@ fn assign(pictures: &mut [GalleryPicture]) {
 }
 
 impl Gallery {
-    /// Where the pictures of an item lie below a directory of records.
+    /// Folder of an item's pictures, below a directory of records.
     pub fn folder_of(directory: &Path, paper: &str, item: &str) -> PathBuf {
         directory.join(paper).join(item)
     }
@@ -253,8 +253,8 @@ impl Gallery {
         Ok(gallery)
     }
 
-    /// As [`Gallery::read`], leaving out pictures whose files cannot be used: what is written next
-    /// replaces them. Only a damaged index is an error.
+    /// Like [`Gallery::read`], but leaves out pictures whose files cannot be used, since the next write replaces them. Only a damaged
+    /// index is an error.
     pub fn read_usable(directory: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
         let mut gallery = Gallery::read_index(directory, paper, item)?;
         let mut damages = gallery.damages().into_iter();
@@ -262,11 +262,11 @@ impl Gallery {
         Ok(gallery)
     }
 
-    /// The pictures that the text of an index lists, before their files are looked at; `file` is only named in messages.
+    /// Parses the text of an index, without checking the pictures' files; `file` is only used in messages.
     ///
     /// # Errors
     ///
-    /// A damaged index, one of another item, a picture of a size that none may have.
+    /// A damaged index, one of another item, or a picture whose size is not allowed.
     pub fn parse(
         file: &Path,
         text: &str,
@@ -315,14 +315,14 @@ impl Gallery {
         Ok(gallery)
     }
 
-    /// Of each picture why its file cannot be used. A file that several pictures share is read once.
+    /// For each picture, why its file cannot be used. A file that several pictures share is read once.
     fn damages(&self) -> Vec<Option<String>> {
         let mut known: BTreeMap<(&str, &str), Option<String>> = BTreeMap::new();
         let mut all = Vec::with_capacity(self.pictures.len());
         for GalleryPicture { file, blake3, .. } in &self.pictures {
             let of_file = || match is_own_file(file, ".png") {
                 true => damage(&self.folder.join(file), blake3),
-                false => Some(format!("`{file}` is not one of our file names")),
+                false => Some(format!("`{file}` is not a file name written by posenc")),
             };
             all.push(known.entry((file, blake3)).or_insert_with(of_file).clone());
         }
@@ -336,7 +336,7 @@ impl Gallery {
     }
 
     /// Names and writes the files and then the index of an item, and removes PNG files that it no
-    /// longer lists. Contents must not name files of this very folder. True if anything changed.
+    /// longer lists. Contents must not name files of this folder. True if anything changed.
     ///
     /// # Errors
     ///
@@ -381,10 +381,6 @@ impl Gallery {
         }
         Ok(changed)
     }
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// PNG files of a folder, sorted; none if there is no folder.

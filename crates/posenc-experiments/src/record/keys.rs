@@ -1,6 +1,6 @@
-//! Grouping by several columns, done by polars.
+//! Grouping by several columns with polars.
 //!
-//! polars finds the groups; sums over them are ours, since polars adds in another order.
+//! polars only finds the groups. Sums over them are computed elsewhere, since polars adds in a different order.
 
 use polars::prelude::*;
 
@@ -13,12 +13,12 @@ pub struct Keys<'a, T> {
 }
 
 impl<'a, T> Keys<'a, T> {
-    /// Keys of `items`, without a column yet.
+    /// Keys of `items`, initially without columns.
     pub fn of(items: &'a [T]) -> Self {
         Keys { items, columns: Vec::new() }
     }
 
-    /// Adds a column. Of numbers, 0 and -0 are equal, and so are all NaN.
+    /// Adds a column. 0 and -0 are equal, and so are all NaN.
     pub fn by<F: Field + 'a>(mut self, key: impl Fn(&'a T) -> &'a F) -> Self {
         let name = self.columns.len().to_string().into();
         self.columns.push(F::column(name, self.items.iter().map(key)));
@@ -51,8 +51,8 @@ impl<'a, T> Keys<'a, T> {
 mod tests {
     use super::*;
 
-    /// Catches groups out of order, items out of order within a group, and signs of zero, NaN or missing numbers that are
-    /// kept apart or mixed up, with one column and with several.
+    /// Catches groups out of order, items out of order within a group, and zeros, NaN or missing numbers that are grouped wrongly, with
+    /// one column and with several.
     #[test]
     fn groups_are_in_the_order_of_their_first_items() {
         let nan = f64::NAN;

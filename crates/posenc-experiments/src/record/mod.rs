@@ -1,4 +1,4 @@
-//! Records: raw ones, a file per unit, the tables and the pictures that reports are made from.
+//! Records: raw records (one file per unit), and the tables and pictures that reports are made from.
 
 pub mod benchmark;
 pub mod captions;

@@ -1,8 +1,7 @@
 //! A table and its provenance, which belong together: the provenance keeps a checksum of the table.
 //!
 //! Two files cannot be replaced in one step. Both are first written next to their places, so that a full disk leaves the old
-//! pair; of a process that is killed between the two renames a table stays that does not match its provenance, which every
-//! reader reports.
+//! pair. If the process is killed between the two renames, the table does not match its provenance, which every reader reports.
 
 use std::path::Path;
 
@@ -30,7 +29,7 @@ pub fn read(
 ) -> Result<(Table, Provenance), FileError> {
     let text = read_text(table_file, MAX_RECORD_BYTES)?;
     let found = checksum(&text);
-    // Damage that has a line is more use to a reader than the checksum.
+    // An error with a line is more useful than a wrong checksum.
     let table = Table::parse(table_file, text, paper, item)?;
     let provenance = Provenance::read(provenance_file)?;
     if provenance.table.as_ref().is_some_and(|expected| *expected != found) {
@@ -50,7 +49,7 @@ pub fn read(
 ///
 /// # Errors
 ///
-/// A file that cannot be written; then both are the old ones, unless the second rename fails.
+/// A file that cannot be written. Both files are then unchanged, unless only the second rename failed.
 pub fn write(
     table_file: &Path,
     provenance_file: &Path,
@@ -98,8 +97,8 @@ mod tests {
         Table { rows: vec![row] }
     }
 
-    /// Catches a table of one run that is read with the provenance of another (as a process leaves them that is killed
-    /// between two renames), a message without one of the files, and older records that no longer read.
+    /// Catches a table that is read with the provenance of another run (the result of a kill between the two renames), a message that
+    /// does not name both files, and older records that no longer read.
     #[test]
     fn a_table_that_does_not_match_its_provenance_is_reported() {
         let folder = tempfile::tempdir().unwrap();
@@ -115,7 +114,7 @@ mod tests {
         write(2.0);
         let (rows, own) = read().unwrap();
         assert_eq!(rows, table(2.0));
-        // Killed before the second rename; in the other order; line ends of Windows.
+        // Each file alone is from the first run, as after a kill between the renames.
         for (file, bytes) in [&csv, &json].into_iter().zip(&first) {
             let second = std::fs::read(file).unwrap();
             std::fs::write(file, bytes).unwrap();
@@ -125,11 +124,12 @@ mod tests {
             }
             std::fs::write(file, second).unwrap();
         }
+        // Windows line ends do not change the checksum.
         let text = std::fs::read_to_string(&csv).unwrap();
         std::fs::write(&csv, text.replace('\n', "\r\n")).unwrap();
         read().unwrap();
         // Records from before checksums, and those without a provenance.
-        Provenance { table: None, ..own }.write(&json).unwrap();
+        std::fs::write(&json, Provenance { table: None, ..own }.text()).unwrap();
         std::fs::write(&csv, &first[0]).unwrap();
         assert_eq!(read().unwrap().0, table(1.0));
         remove(&csv, &json).unwrap();
@@ -140,7 +140,7 @@ mod tests {
 
     /// Catches a table that was replaced although its provenance could not be written.
     #[test]
-    fn what_cannot_be_written_as_a_pair_changes_neither() {
+    fn a_failed_write_changes_neither_file() {
         let folder = tempfile::tempdir().unwrap();
         let csv = folder.path().join("i.csv");
         std::fs::write(folder.path().join("file"), "").unwrap();

@@ -1,4 +1,4 @@
-//! Pictures that a unit gives next to its numbers, and the PNG files that keep them.
+//! Pictures that a unit produces in addition to its numbers, and their PNG files.
 
 use std::io::Cursor;
 
@@ -19,20 +19,20 @@ pub struct Picture {
     pub channels: usize,
     /// `height * width * channels` values.
     pub pixels: Vec<u8>,
-    /// PSNR in dB of this very picture, for its caption.
+    /// PSNR of this picture in dB, for its caption.
     pub psnr: Option<f64>,
 }
 
-/// What a picture is, compared with the others of its signal.
+/// What a picture is in relation to its signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// The signal itself, which all methods share.
     Truth,
     /// The training samples, which all methods share.
     Samples,
-    /// What a method makes of the signal.
+    /// A method's reconstruction of the signal.
     Reconstruction,
-    /// How far that is off.
+    /// The error of a reconstruction.
     Error,
 }
 
@@ -113,21 +113,21 @@ pub const NAMES: &[Name] = &[
     Name::new("boxes", Role::Reconstruction, Part::Boxes),
 ];
 
-/// The name that is written so.
+/// The name with this text; `None` if there is none.
 pub fn name(text: &str) -> Option<&'static Name> {
     NAMES.iter().find(|n| n.name == text)
 }
 
-/// Pixels on a side, at most: a picture is for looking at.
+/// Maximum number of pixels on a side.
 const LARGEST: usize = 16_384;
 
-/// Pixels, at most: a PNG file of a few kilobytes may hold as many, and all are asked for when it is read.
+/// Maximum number of pixels. A PNG file of a few kilobytes can contain this many, and a reader allocates all of them.
 const MOST_PIXELS: usize = 1 << 26;
 
-/// Bytes that the decoder may ask for next to the pixels: a few rows, and texts that our files do not have.
+/// Maximum bytes that the decoder may allocate in addition to the pixels: a few rows, and text chunks, which our files do not have.
 const MAX_DECODER_BYTES: usize = 1 << 23;
 
-/// Smaller pictures are enlarged for the report.
+/// Longer side in pixels below which pictures are enlarged for the report.
 const SMALL: usize = 128;
 
 /// Why a picture cannot be kept or shown, and what is allowed.
@@ -137,7 +137,7 @@ pub struct PictureError(String);
 
 impl PictureError {
     fn of_file(reason: impl std::fmt::Display) -> Self {
-        PictureError(format!("not a PNG file of ours: {reason}"))
+        PictureError(format!("not a PNG file written by posenc: {reason}"))
     }
 }
 
@@ -155,7 +155,7 @@ pub(super) fn check_size(width: usize, height: usize, channels: usize) -> Result
 }
 
 impl Picture {
-    /// A picture without a number.
+    /// A picture without a PSNR.
     pub fn new(
         name: impl Into<String>,
         signal: impl Into<String>,
@@ -194,7 +194,7 @@ impl Picture {
     ///
     /// # Errors
     ///
-    /// A picture whose name, size or number of pixels is not what it should be.
+    /// A picture with an invalid name, size or number of pixels.
     pub fn png(&self) -> Result<Vec<u8>, PictureError> {
         self.check()?;
         let mut bytes = Vec::new();
@@ -205,8 +205,7 @@ impl Picture {
             1 => png::ColorType::Grayscale,
             _ => png::ColorType::Rgb,
         });
-        // Not flate2: which of its back ends compresses, and so the bytes, would depend on what
-        // else is built.
+        // Not flate2: its back end, and thus the bytes, would depend on the features that other crates enable.
         encoder.set_deflate_compression(png::DeflateCompression::FdeflateUltraFast);
         encoder.set_filter(png::Filter::Adaptive);
         let mut writer = encoder.write_header().map_err(PictureError::of_file)?;
@@ -215,11 +214,11 @@ impl Picture {
         Ok(bytes)
     }
 
-    /// Reads a PNG file that [`Picture::png`] wrote, without what only the record knows.
+    /// Reads a PNG file that [`Picture::png`] wrote. The PSNR is only in the record, so it is `None`.
     ///
     /// # Errors
     ///
-    /// A file that is none, or has other than 8-bit gray or color pixels.
+    /// A file that is not a PNG file, or whose pixels are not 8-bit gray or RGB.
     pub fn from_png(name: &str, signal: &str, bytes: &[u8]) -> Result<Self, PictureError> {
         let limits = png::Limits { bytes: MAX_DECODER_BYTES };
         let decoder = png::Decoder::new_with_limits(Cursor::new(bytes), limits);
@@ -239,8 +238,8 @@ impl Picture {
         Ok(picture)
     }
 
-    /// By how much the report enlarges a picture of this size: browsers blur what they enlarge
-    /// themselves, and GitHub takes away the style that would stop them.
+    /// Factor by which the report enlarges a picture of this size. Browsers blur pictures that they enlarge, and GitHub removes the
+    /// style that would prevent it.
     pub fn enlargement(width: usize, height: usize) -> usize {
         match width.max(height) {
             0 => 1,
@@ -248,7 +247,7 @@ impl Picture {
         }
     }
 
-    /// Each pixel `factor` times in both directions.
+    /// The picture with each pixel repeated `factor` times in both directions.
     #[must_use]
     pub fn enlarged(&self, factor: usize) -> Picture {
         let factor = factor.max(1);
@@ -274,7 +273,7 @@ mod tests {
         Picture::new("truth", "a", size, pixels)
     }
 
-    /// Catches pixels that a file does not give back, and bytes that depend on anything else.
+    /// Catches pixels that do not read back equal, and bytes that depend on anything but the pixels.
     #[test]
     fn a_png_file_keeps_every_pixel() {
         for size in [(1, 1, 1), (7, 5, 3), (300, 2, 1), (64, 64, 3)] {

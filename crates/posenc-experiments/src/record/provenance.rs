@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::table::Row;
 use crate::schema::Profile;
-use crate::text::{RESTORE, parsed, read_record, write_text};
+use crate::text::{RESTORE, parsed, read_record};
 use crate::yaml::FileError;
 
 /// Where an item's record comes from.
@@ -16,7 +16,7 @@ use crate::yaml::FileError;
 pub struct Provenance {
     /// Command that made the record.
     pub command: String,
-    /// Git commit, with `-dirty` where the tree had changes; empty outside a repository.
+    /// Git commit, with `-dirty` if the tree had changes; empty outside a repository.
     pub commit: String,
     /// Commits of rows that come from another run than the last one, by `group/method`; empty if all rows come from `commit`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -35,18 +35,18 @@ pub struct Provenance {
     pub units: usize,
     /// Sum of the units' wall times, in seconds.
     pub seconds: f64,
-    /// The largest of the units' peak memories, in bytes; absent where the system does not say.
+    /// The largest of the units' peak memories, in bytes; absent if the system does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory: Option<u64>,
-    /// Checksum of the table ([`super::pair::checksum`]); absent in records from before it was kept.
+    /// Checksum of the table ([`super::pair::checksum`]); absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
-    /// What made the numbers of each variant, by `group/variant`; empty in records from before this was kept.
+    /// Origin of the numbers of each variant, by `group/variant`; empty in older records.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub origins: BTreeMap<String, Origin>,
 }
 
-/// What made the numbers of a variant: where two of them are equal, so are the numbers on one kind of processor.
+/// Everything that determines the numbers of a variant. Equal origins have equal numbers on the same kind of processor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
@@ -60,7 +60,7 @@ pub struct Origin {
     pub signals: usize,
     /// Protocol settings and embedder, fully resolved.
     pub specification: String,
-    /// Hand-bumped numbers of the components whose change moves results.
+    /// Revisions of the components whose changes affect results; they are raised manually.
     #[serde(rename = "epochs")]
     pub revisions: String,
     /// sha256 of the data; `-` for none.
@@ -68,7 +68,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// What differs from another, in words: a part, then its value here and there.
+    /// Differences from another origin, in words: the name of a part, its own value and the other one.
     pub fn differences(&self, other: &Origin) -> Vec<String> {
         let counts = [
             ("seed of the run", self.seed, other.seed),
@@ -90,7 +90,7 @@ impl Origin {
     }
 }
 
-/// Settings in which two specifications differ, one by one where both can be read so.
+/// Differences of two specifications, setting by setting if both can be parsed.
 fn settings_that_differ(own: &str, other: &str) -> Vec<String> {
     if own == other {
         return Vec::new();
@@ -123,14 +123,14 @@ struct Parts<'a> {
     embedder: &'a str,
 }
 
-/// `<protocol> <settings as JSON> | <embedder>`.
+/// Parses `<protocol> <settings as JSON> | <embedder>`.
 fn parts(specification: &str) -> Option<Parts<'_>> {
     let (own, embedder) = specification.split_once(" | ")?;
     let (protocol, settings) = own.split_once(' ')?;
     Some(Parts { protocol, settings: serde_json::from_str(settings).ok()?, embedder })
 }
 
-/// A text that may be long, in a length that can be read next to others.
+/// A text, truncated if it is long.
 fn clipped(text: &str) -> String {
     const LONGEST: usize = 48;
     if text.chars().count() <= LONGEST {
@@ -171,7 +171,7 @@ impl Provenance {
         Provenance::parse(file, &text)
     }
 
-    /// As [`Provenance::read`], of the text of `file`, which is only named in messages.
+    /// Like [`Provenance::read`], but parses `text`; `file` is only used in messages.
     pub fn parse(file: &Path, text: &str) -> Result<Self, FileError> {
         parsed(file, text, RESTORE)
     }
@@ -179,11 +179,6 @@ impl Provenance {
     /// The text of the file.
     pub(super) fn text(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
-    }
-
-    /// Writes the file alone; [`super::pair::write`] writes it with its table.
-    pub fn write(&self, file: &Path) -> Result<(), FileError> {
-        write_text(file, &self.text()).map(drop)
     }
 }
 
@@ -203,10 +198,10 @@ mod tests {
         }
     }
 
-    /// Catches a changed setting, embedder, epoch or seed that is passed over or said without its name, and a
-    /// specification that cannot be read mistaken for an equal one.
+    /// Catches a changed setting, embedder, revision or seed that is missed or reported without its name, and a specification that
+    /// cannot be parsed but counts as equal.
     #[test]
-    fn origins_say_what_differs() {
+    fn origins_report_differences() {
         let own = origin(r#"rank {"samples":[4],"sweep":null} | gaussian sigma=1"#);
         assert_eq!(own.differences(&own), [] as [String; 0]);
         let mut other = origin(r#"rank {"samples":[8],"sweep":null} | gaussian sigma=2"#);
@@ -222,19 +217,16 @@ mod tests {
         assert_eq!(own.differences(&origin("?")).len(), 1);
     }
 
-    /// Catches records from before origins were kept that no longer read, and origins that do not come back.
+    /// Catches older records without origins that no longer read, and origins that do not read back.
     #[test]
-    fn provenance_old_and_new_reads_back() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("a.provenance.json");
+    fn old_and_new_provenance_reads_back() {
+        let read = |text: &str| Provenance::parse(Path::new("a.provenance.json"), text).unwrap();
         let mut new = Provenance::default();
-        new.write(&file).unwrap();
-        let text = std::fs::read_to_string(&file).unwrap();
+        let text = new.text();
         assert!(!text.contains("origins") && !text.contains("commits"), "{text}");
-        assert_eq!(Provenance::read(&file).unwrap(), new);
+        assert_eq!(read(&text), new);
         new.origins.insert("g/m".into(), origin("rank {} | -"));
         new.commits.insert("g/m".into(), "0123-dirty".into());
-        new.write(&file).unwrap();
-        assert_eq!(Provenance::read(&file).unwrap(), new);
+        assert_eq!(read(&new.text()), new);
     }
 }

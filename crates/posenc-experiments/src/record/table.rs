@@ -9,7 +9,7 @@ use super::csv::{CsvFile, CsvRow};
 use crate::plan::NO_SIGNAL;
 use crate::schema::Profile;
 use crate::schema::claim::Select;
-use crate::text::{MAX_RECORD_BYTES, read_text, write_text};
+use crate::text::{MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
 
 /// A type that a column of a record can have.
@@ -17,12 +17,12 @@ pub trait Field: Sized {
     /// Reads a field.
     fn read(row: &CsvRow<'_>, column: &str) -> Result<Self, FileError>;
 
-    /// The typed column of a data frame, by which rows are grouped.
+    /// The typed column of a data frame, for grouping rows.
     fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column
     where
         Self: 'a;
 
-    /// The column in the form that the file has.
+    /// The column as written to the file.
     fn written<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column
     where
         Self: 'a,
@@ -40,7 +40,7 @@ impl Field for String {
         Column::new(name, values.map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// polars writes an empty text as `""` and a missing one as nothing, which reads the same.
+    /// Writes an empty text as a missing one, which reads back the same: polars writes an empty text as `""`.
     fn written<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
         let texts = values.map(|text| Some(text.as_str()).filter(|text| !text.is_empty()));
         Column::new(name, texts.collect::<Vec<_>>())
@@ -56,7 +56,7 @@ impl Field for Option<f64> {
         Column::new(name, values.copied().collect::<Vec<_>>())
     }
 
-    /// polars has a formatter of its own; Rust's shortest form that reads back has equal bytes exactly where numbers are equal.
+    /// Uses Rust's shortest form that reads back, not the formatter of polars, so that bytes are equal exactly if numbers are.
     fn written<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
         let texts = values.map(|value| value.map(|value| format!("{value:?}")));
         Column::new(name, texts.collect::<Vec<_>>())
@@ -105,7 +105,7 @@ impl Field for Profile {
     }
 }
 
-/// Defines the columns of a record: the one list by which rows are kept, read and written.
+/// Defines the columns of a record: the single list from which rows are stored, read and written.
 macro_rules! columns {
     ($($(#[$doc:meta])* $name:ident: $kind:ty,)*) => {
         /// One measured number.
@@ -186,7 +186,7 @@ impl Row {
         self == other || without_nan(self) == without_nan(other)
     }
 
-    /// Whether a selection names this row.
+    /// Whether a selection matches this row.
     pub fn selected(&self, select: &Select) -> bool {
         self.group == select.group
             && self.metric == select.metric
@@ -196,7 +196,7 @@ impl Row {
     }
 }
 
-/// Whether a metric is read off the machine, its clock or its memory, and so differs from run to run.
+/// Whether a metric measures the machine (time or memory), so that it varies from run to run.
 pub fn is_of_machine(metric: &str) -> bool {
     metric.starts_with("time") || ["rate", "peak_memory"].contains(&metric)
 }
@@ -209,12 +209,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// Reads a record; damage is named by line and column.
+    /// Reads a record; errors name line and column.
     pub fn read(file: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
         Table::parse(file, read_text(file, MAX_RECORD_BYTES)?, paper, item)
     }
 
-    /// As [`Table::read`], of the text of `file`, which is only named in messages.
+    /// Like [`Table::read`], but parses `text`; `file` is only used in messages.
     pub fn parse(file: &Path, text: String, paper: &str, item: &str) -> Result<Self, FileError> {
         let mut csv = CsvFile::parse(file, &text, COLUMNS)?;
         let mut rows = Vec::new();
@@ -242,13 +242,7 @@ impl Table {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Writes the record whole or not at all.
-    pub fn write(&self, file: &Path, paper: &str, item: &str) -> Result<(), FileError> {
-        let text = self.to_csv(paper, item).map_err(|e| FileError::unwritable(file, e))?;
-        write_text(file, &text).map(drop)
-    }
-
-    /// Rows that a selection names.
+    /// Rows that a selection matches.
     pub fn select<'a>(&'a self, select: &'a Select) -> impl Iterator<Item = &'a Row> + 'a {
         self.rows.iter().filter(move |r| r.selected(select))
     }
@@ -258,7 +252,7 @@ impl Table {
 mod tests {
     use super::*;
 
-    /// Catches a name that reads back as another, and empty fields written as quotes.
+    /// Catches a name that does not read back equal, and empty fields written as quotes.
     #[test]
     fn names_with_quotes_commas_and_line_breaks_read_back() {
         let row = |method: &str, signal: &str| Row {
@@ -282,7 +276,7 @@ mod tests {
 
     /// Catches a record whose bytes change when it is read and written again.
     #[test]
-    fn records_of_the_repository_are_written_as_they_are() {
+    fn records_of_the_repository_are_rewritten_unchanged() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../report/record/rethinking");
         let names = posenc_files::entries(&folder).unwrap().into_iter().map(|entry| entry.name);
         let items: Vec<String> = names
@@ -297,17 +291,17 @@ mod tests {
         }
     }
 
-    /// Catches a column that the format's description does not list, or in another place.
+    /// Catches a column that FORMAT.md does not list, or lists in another position.
     #[test]
     fn columns_are_described() {
         let format = include_str!("../../../../FORMAT.md");
         assert!(format.contains(&format!("`{}`", COLUMNS.join(","))));
     }
 
-    /// Catches lines that shift with blank lines, line breaks inside quotes, or characters that end no line in an editor; and a
-    /// header of a million columns that takes memory for each.
+    /// Catches line numbers that are wrong after blank lines, line breaks inside quotes, or characters that do not end a line in an
+    /// editor. Also catches a header of a million columns that uses memory for each.
     #[test]
-    fn damage_is_reported_in_its_line() {
+    fn damage_is_reported_with_its_line() {
         let header = COLUMNS.join(",");
         let row =
             |method: &str, value: &str| format!("p,i,g,{method},-,0,m,,,{value},,smoke,cpu,-");

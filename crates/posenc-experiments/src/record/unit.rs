@@ -1,5 +1,4 @@
-//! Raw records: one JSON file per unit, named by the unit and its key, never overwritten by a
-//! unit of another key.
+//! Raw records: one JSON file per unit, named by the unit and its key. Units with different keys never overwrite each other.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,10 +11,10 @@ use super::table::write_atomically;
 use crate::text::{MAX_RECORD_BYTES, read_bytes, read_text};
 use crate::yaml::FileError;
 
-/// Most pictures of a unit; each is shown with those of its numbers that belong to it.
+/// Maximum number of pictures of a unit. The record of an item repeats the unit's numbers for each picture.
 const MOST_PICTURES: usize = 1000;
 
-/// What a unit's result depends on. Two units of equal parts have equal results.
+/// Everything that a unit's result depends on. Units with equal parts have equal results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyParts {
@@ -29,7 +28,7 @@ pub struct KeyParts {
     pub device: String,
     /// Seed of the run.
     pub seed: u64,
-    /// Hand-bumped numbers of the components whose change moves results.
+    /// Revisions of the components whose changes affect results; they are raised manually.
     #[serde(rename = "epochs")]
     pub revisions: String,
 }
@@ -53,7 +52,7 @@ impl KeyParts {
         }
     }
 
-    /// Names of the parts that differ, for people.
+    /// Names of the parts that differ in messages, without the identity.
     pub fn differences(&self, other: &KeyParts) -> Vec<&'static str> {
         [
             (self.specification != other.specification, "specification"),
@@ -72,7 +71,7 @@ impl KeyParts {
 pub(super) fn digest(texts: &[&str]) -> String {
     let mut hasher = blake3::Hasher::new();
     for text in texts {
-        // Lengths keep ("a", "bc") and ("ab", "c") apart.
+        // Lengths distinguish ("a", "bc") from ("ab", "c").
         hasher.update(&(text.len() as u64).to_le_bytes());
         hasher.update(text.as_bytes());
     }
@@ -91,19 +90,19 @@ pub struct Value {
     /// Second abscissa.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub y: Option<f64>,
-    /// The number, as text: JSON has no NaN and no infinity.
+    /// The number, stored as text, since JSON has neither NaN nor infinity.
     #[serde(with = "float_text")]
     pub value: f64,
     /// Unit.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
-    /// Replaces the unit's signal where one unit measures several.
+    /// Replaces the unit's signal if one unit measures several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
-    /// Replaces the variant's id where one unit measures several things.
+    /// Replaces the variant's id if one unit measures several methods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// Replaces the repetition where one unit measures several.
+    /// Replaces the repetition if one unit measures several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
@@ -164,7 +163,7 @@ impl Value {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoredPicture {
-    /// What it shows, as [`super::Picture::name`].
+    /// What it shows; see [`super::Picture::name`].
     pub name: String,
     /// Signal.
     pub signal: String,
@@ -174,7 +173,7 @@ pub struct StoredPicture {
     pub height: usize,
     /// 1 (gray) or 3 (red, green, blue).
     pub channels: usize,
-    /// PSNR in dB of the picture, where it has one.
+    /// PSNR of the picture in dB, if it has one.
     #[serde(default, with = "optional_float_text", skip_serializing_if = "Option::is_none")]
     pub psnr: Option<f64>,
     /// Name of its file, in the folder of the record.
@@ -184,7 +183,7 @@ pub struct StoredPicture {
 }
 
 impl StoredPicture {
-    /// Why the picture in `folder` cannot be used; `None` if it is whole.
+    /// Why the picture in `folder` cannot be used; `None` if it is intact.
     pub fn damage(&self, folder: &Path) -> Option<String> {
         damage(&folder.join(&self.file), &self.blake3)
     }
@@ -201,13 +200,13 @@ pub struct StoredCaptions {
 }
 
 impl StoredCaptions {
-    /// Why the captions in `folder` cannot be used; `None` if they are whole.
+    /// Why the captions in `folder` cannot be used; `None` if they are intact.
     pub fn damage(&self, folder: &Path) -> Option<String> {
         damage(&folder.join(&self.file), &self.blake3)
     }
 }
 
-/// Why a file is not the one whose blake3 is given; `None` if it is.
+/// Why a file does not have the given BLAKE3 checksum; `None` if it does.
 pub(super) fn damage(file: &Path, blake3: &str) -> Option<String> {
     if !posenc_files::is_there(file) {
         return Some(format!("{}: is missing", file.display()));
@@ -221,13 +220,13 @@ pub(super) fn damage(file: &Path, blake3: &str) -> Option<String> {
     }
 }
 
-/// Whether a record may name this file: only files that we write next to it. Other names could lead out of the folder, where
-/// files would be read, copied into a report or, as files of an earlier run, removed.
+/// Whether a record may name this file. Only files that we write next to the record are allowed. Other names could be outside the
+/// folder, and such files would be read, copied into a report or, as files of an earlier run, removed.
 pub(super) fn is_own_file(name: &str, ending: &str) -> bool {
     safe(name) == name && name.ends_with(ending) && !name.starts_with('.') && name.len() <= 255
 }
 
-/// As [`float_text`], of a number that may be absent.
+/// Like [`float_text`], for an optional number.
 pub(super) mod optional_float_text {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -261,7 +260,7 @@ mod float_text {
     }
 }
 
-/// The result of one unit, as it lies on disk.
+/// The result of one unit, as stored on disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnitRecord {
@@ -273,8 +272,8 @@ pub struct UnitRecord {
     pub data: String,
     /// Wall time in seconds.
     pub seconds: f64,
-    /// Most memory that the process held since the unit's job started, in bytes; other jobs that
-    /// ran at the same time count. Absent where the system does not say.
+    /// Peak memory of the process since the unit's job started, in bytes, including concurrent jobs. Absent if the system does not
+    /// report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory: Option<u64>,
     /// Remarks of the loader or protocol that the report repeats.
@@ -282,16 +281,15 @@ pub struct UnitRecord {
     pub remarks: Vec<String>,
     /// The numbers.
     pub values: Vec<Value>,
-    /// The pictures, which lie in files next to the record.
+    /// The pictures, stored in files next to the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<StoredPicture>,
-    /// The captions, which lie in a file next to the record.
+    /// The captions, stored in a file next to the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub captions: Option<StoredCaptions>,
     /// Versions of compiler and packages.
     pub versions: BTreeMap<String, String>,
-    /// Git commit of the run, with `-dirty` where the tree had changes; empty outside a repository and in records from before it
-    /// was kept.
+    /// Git commit of the run, with `-dirty` if the tree had changes; empty outside a repository and in older records.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub commit: String,
 }
@@ -299,7 +297,7 @@ pub struct UnitRecord {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Envelope {
-    /// blake3 of `body`: a hand-edited or half-written record is noticed.
+    /// BLAKE3 of `body`, which reveals an edited or incomplete record.
     checksum: String,
     body: serde_json::Value,
 }
@@ -310,8 +308,8 @@ impl UnitRecord {
         format!("{}.json", UnitRecord::file_stem(parts))
     }
 
-    /// File name of a unit's picture number `index`, next to its record. The number keeps pictures
-    /// apart whose signals would be the same in a file name.
+    /// File name of a unit's picture number `index`, next to its record. The number distinguishes pictures of different signals, since
+    /// the file name does not contain the signal.
     pub fn picture_file_name(parts: &KeyParts, index: usize, name: &str) -> String {
         format!("{}-{index:03}-{}.png", UnitRecord::file_stem(parts), safe(name))
     }
@@ -328,12 +326,12 @@ impl UnitRecord {
         format!("{slug}-{}", &parts.key()[..16])
     }
 
-    /// Reads a record and checks that it is whole.
+    /// Reads a record and verifies its checksum.
     pub fn read(file: &Path) -> Result<Self, FileError> {
         UnitRecord::parse(file, &read_text(file, MAX_RECORD_BYTES)?)
     }
 
-    /// As [`UnitRecord::read`], of the text of `file`, which is only named in messages.
+    /// Like [`UnitRecord::read`], but parses `text`; `file` is only used in messages.
     pub fn parse(file: &Path, text: &str) -> Result<Self, FileError> {
         let record: UnitRecord = parse_sealed(file, text)?;
         match record.fault() {
@@ -344,9 +342,9 @@ impl UnitRecord {
         }
     }
 
-    /// The place of what cannot be, and what it is.
+    /// The key of an invalid entry, and what is wrong with it.
     fn fault(&self) -> Option<(String, String)> {
-        let name = |name: &str| format!("`{name}` is not one of our file names");
+        let name = |name: &str| format!("`{name}` is not a file name written by posenc");
         if self.pictures.len() > MOST_PICTURES {
             let message = format!("{}; allowed: {MOST_PICTURES}", self.pictures.len());
             return Some(("pictures".to_owned(), message));
@@ -367,7 +365,7 @@ impl UnitRecord {
     ///
     /// # Errors
     ///
-    /// Numbers that would not be read again, since they are too many.
+    /// A record with so many numbers that its file would be too large to read.
     pub fn bytes(&self) -> Result<Vec<u8>, String> {
         let bytes = sealed(self)?;
         if bytes.len() as u64 > MAX_RECORD_BYTES {
@@ -379,14 +377,14 @@ impl UnitRecord {
         Ok(bytes)
     }
 
-    /// Writes the record whole or not at all.
+    /// Writes the record atomically.
     pub fn write(&self, file: &Path) -> Result<(), FileError> {
         let bytes = self.bytes().map_err(|message| FileError::of(file, message))?;
         write_atomically(file, &bytes).map_err(|e| FileError::unwritable(file, e))
     }
 }
 
-/// What [`sealed`] wrote, from the text of `file`, which is only named in messages.
+/// Parses the output of [`sealed`] and verifies its checksum; `file` is only used in messages.
 pub(super) fn parse_sealed<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, FileError> {
     let damaged = |e: serde_json::Error| FileError::of(file, format!("damaged ({e})"));
     let envelope: Envelope = serde_json::from_str(text).map_err(|e| {
@@ -406,7 +404,7 @@ pub(super) fn sealed<T: Serialize>(body: &T) -> Result<Vec<u8>, String> {
     serde_json::to_vec(&envelope).map_err(|e| e.to_string())
 }
 
-/// A text with `_` for everything that file systems could mind.
+/// Replaces characters that some file systems do not allow with `_`.
 pub(super) fn safe(text: &str) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-.=_".contains(c);
     text.chars().map(|c| if allowed(c) { c } else { '_' }).collect()
@@ -446,10 +444,10 @@ mod tests {
         }
     }
 
-    /// Catches a record that reads back as another, and fields added since that records written
-    /// before do not have: those must not be run again.
+    /// Catches a record that does not read back equal, and older records that no longer read because they lack later fields: their
+    /// units must not run again.
     #[test]
-    fn records_old_and_new_read_back() {
+    fn old_and_new_records_read_back() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("a.json");
         record().write(&file).unwrap();
@@ -468,10 +466,10 @@ mod tests {
         assert_eq!(old.values[0].value, f64::INFINITY);
     }
 
-    /// Catches a record that leads out of its folder by the name of a picture or of captions: such files would be copied into a
-    /// report, or removed when the unit runs again.
+    /// Catches a record whose pictures or captions are outside its folder: such files would be copied into a report, or removed when
+    /// the unit runs again.
     #[test]
-    fn records_do_not_lead_out_of_their_folder() {
+    fn records_cannot_name_files_outside_their_folder() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("a.json");
         for name in [

@@ -1,4 +1,4 @@
-//! What is under `embedder:`, and the tables that it names.
+//! The mapping under `embedder:`, and the tables of features that it names.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::yaml::{FileError, Place};
 ///
 /// # Errors
 ///
-/// What is no specification of an embedder, and a table that cannot be read.
+/// An invalid specification of an embedder, or a table that cannot be read.
 pub(super) fn read(
     place: &Place<'_>,
     mapping: Mapping,
@@ -26,7 +26,7 @@ pub(super) fn read(
     let mut parameters = BTreeMap::new();
     for (key, value) in mapping {
         let Value::String(key) = key else {
-            return Err(place.error("", "every key of an embedder is a name"));
+            return Err(place.error("", "keys of an embedder must be strings"));
         };
         match value {
             Value::String(text) if key == "kind" => kind = Some(text),
@@ -37,7 +37,8 @@ pub(super) fn read(
                 let number = number.as_f64().unwrap_or(f64::NAN);
                 parameters.insert(key, ParameterValue::Number(number));
             }
-            _ => return Err(place.error(&key, "allowed: a number or a text")),
+            _ if key == "kind" => return Err(place.error(&key, "allowed: a string")),
+            _ => return Err(place.error(&key, "allowed: a number or a string")),
         }
     }
     let Some(kind) = kind else {
@@ -56,7 +57,7 @@ pub(super) fn read(
     Ok(spec)
 }
 
-/// The table of a specification, from files in `folder`.
+/// Reads the table of a specification from files in `folder`.
 fn table(folder: &Path, spec: &EmbedderSpec, read: ReadNumbers) -> Result<FeatureTable, Fault> {
     let text = |name: &str| match spec.parameters.get(name) {
         Some(ParameterValue::Text(text)) => Some(text.as_str()),
@@ -73,7 +74,10 @@ fn table(folder: &Path, spec: &EmbedderSpec, read: ReadNumbers) -> Result<Featur
     let name = text("coordinates_array");
     let coordinates = match text("coordinates") {
         None if name.is_some() => {
-            return Err(("coordinates_array", "belongs to a file of `coordinates`".to_owned()));
+            return Err((
+                "coordinates_array",
+                "only allowed with a file of `coordinates`".to_owned(),
+            ));
         }
         None => line(n),
         Some(file) => {
@@ -100,7 +104,7 @@ fn table(folder: &Path, spec: &EmbedderSpec, read: ReadNumbers) -> Result<Featur
     })
 }
 
-/// A file of the folder of the experiment: a definition from elsewhere must not read other files of the user.
+/// The path of a file in the folder of the experiment. A definition from an untrusted source must not read other files of the user.
 fn inside(folder: &Path, file: &str) -> Result<PathBuf, String> {
     let is_inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     if Path::new(file).components().all(is_inside) {
@@ -142,7 +146,7 @@ mod tests {
 
     /// Catches a table that is not read, and cache keys that miss a change of its numbers.
     #[test]
-    fn a_matrix_has_its_numbers_in_its_key() {
+    fn the_key_of_a_matrix_depends_on_its_numbers() {
         let first = spec("file: 4.npy").unwrap();
         assert_eq!(first.table.as_ref().unwrap().dimension(), 2);
         let same = spec("file: sub/4.npy, coordinates: 4.npy, coordinates_array: x").unwrap();
@@ -152,7 +156,7 @@ mod tests {
 
     /// Catches files outside the folder, shapes that do not fit, and errors without a key.
     #[test]
-    fn tables_that_cannot_be_used_are_refused_at_their_key() {
+    fn errors_of_unusable_tables_name_the_key() {
         for (keys, key, part) in [
             ("file: ../4.npy", "file", "without `..`"),
             ("file: /etc/4.npy", "file", "without `..`"),
@@ -161,9 +165,9 @@ mod tests {
             ("file: 4.npy, coordinates: 5.npy, coordinates_array: x", "coordinates", "4 rows"),
             ("file: 4.npy, coordinates: 4.npy, coordinates_array: flat", "coordinates", "4 rows"),
             ("file: 2.npy, coordinates: 1.npy", "coordinates", "coordinate 1 is 1"),
-            ("file: 4.npy, coordinates_array: x", "coordinates_array", "belongs to"),
+            ("file: 4.npy, coordinates_array: x", "coordinates_array", "only allowed with"),
             ("array: x", "file", "needs the parameter 'file'"),
-            ("file: 9000000.npy", "file", "allowed: 16777216"),
+            ("file: 9000000.npy", "file", "allowed: up to 16777216"),
         ] {
             let error = spec(keys).unwrap_err();
             assert!(error.contains(&format!("embedder.{key}")), "{keys}: {error}");

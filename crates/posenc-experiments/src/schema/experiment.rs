@@ -16,7 +16,7 @@ use super::signals::SignalCount;
 use super::wire::{WireExperiment, WireGroup};
 use crate::yaml::{Document, FileError, Place};
 
-/// How much of the published protocol a run does. Ordered: a later one says more.
+/// How much of the published protocol a run does, ordered from smallest to largest.
 #[derive(
     Debug,
     Clone,
@@ -32,11 +32,11 @@ use crate::yaml::{Document, FileError, Place};
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// Everything in a minute, for tests.
+    /// Everything within a minute, for tests.
     Smoke,
     /// The default.
     Quick,
-    /// An hour or so, where a definition has one.
+    /// About an hour, for groups that define it.
     Long,
     /// The published protocol.
     Paper,
@@ -56,7 +56,7 @@ impl Profile {
         }
     }
 
-    /// The profile of that name.
+    /// The profile with this name.
     pub fn parse(name: &str) -> Option<Profile> {
         Profile::ALL.into_iter().find(|p| p.name() == name)
     }
@@ -84,7 +84,7 @@ pub enum ItemKind {
     Extra,
 }
 
-/// One experiment, checked: nothing later checks again.
+/// A validated experiment. Later code does not validate it again.
 #[derive(Debug, Clone)]
 pub struct Experiment {
     /// The file it was read from.
@@ -101,41 +101,41 @@ pub struct Experiment {
     pub title: String,
     /// What the paper shows, in our words (Markdown).
     pub shows: String,
-    /// What we found, in one sentence with its numbers; made from the claims if absent.
+    /// What we found, in one sentence with its numbers; derived from the claims if absent.
     pub answer: Option<Sentence>,
-    /// What is run.
+    /// Groups to run.
     pub groups: Vec<Group>,
-    /// What is claimed.
+    /// Claims to judge.
     pub claims: Vec<Claim>,
-    /// How records are drawn.
+    /// Plots of records.
     pub plots: Vec<Plot>,
-    /// How records are tabulated.
+    /// Tables of records.
     pub tables: Vec<Table>,
-    /// How groups of other items are compared.
+    /// Comparisons of groups of other items.
     pub comparisons: Vec<Comparison>,
-    /// Which methods of other items are best for the time they take.
+    /// Methods of other items that are best for the time they take.
     pub choices: Vec<Choice>,
-    /// How pictures are shown.
+    /// Grids of recorded pictures.
     pub pictures: Vec<PictureGrid>,
     /// Workloads of `bench` whose times are shown next to the item.
     pub benchmarks: Vec<Speed>,
     /// Errata of the paper that are shown next to the item, by their id.
     pub errata: Vec<String>,
-    /// What we make of it (Markdown).
+    /// Our interpretation (Markdown).
     pub analysis: String,
-    /// Where we depart from the paper, or choose what it leaves open.
+    /// Departures from the paper, and choices that the paper leaves open.
     pub deviations: Vec<String>,
 }
 
-/// A workload of `bench` that is a step, or the whole, of what an item runs.
+/// A workload of `bench` that covers all or one step of what an item runs.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Speed {
-    /// Its name there.
+    /// Name of the workload in `bench`.
     pub workload: String,
-    /// Which rows of the item it stands for.
+    /// Rows of the item that it represents (Markdown).
     pub covers: String,
-    /// How many of it one signal takes at full scale.
+    /// Number of workloads per signal at full scale.
     #[serde(default = "one")]
     pub times: usize,
 }
@@ -149,24 +149,24 @@ fn one() -> usize {
 pub struct Group {
     /// Group key, such as `closed-form`.
     pub id: String,
-    /// What it is for, where the paper has no such runs: a control, another reading, generated pictures. Its `paper` is
-    /// then the whole of our definition, and no published protocol.
+    /// Purpose of a group that the paper does not have, such as an ablation. Its profile `paper` is our own full definition, not a
+    /// published protocol.
     pub ours: Option<String>,
     /// Data the signals come from; none for experiments on embeddings alone.
     pub data: Option<Data>,
-    /// Whether the paper itself used the data set, which [`crate::Catalog`] reads from `paper.yaml`; else true.
+    /// Whether the paper itself used the data set. [`crate::Catalog`] sets it from `paper.yaml`; initially true.
     pub(crate) is_on_papers_data: bool,
     /// Metrics that enter records; all if absent.
     pub metrics: Option<Vec<String>>,
     /// Independent repetitions.
     pub seeds: usize,
-    /// Index of the first repetition: a group that repeats another one with further seeds starts where that one ends.
+    /// Index of the first repetition. A group that adds seeds to another group starts where that one ends.
     pub first_seed: u64,
     /// The variants.
     pub variants: Vec<Variant>,
     /// Resolved settings per profile and variant (same order as `variants`).
     plans: BTreeMap<Profile, Vec<Resolved>>,
-    /// The profile's reduction, where it has one.
+    /// What is reduced at a profile compared with the published protocol.
     reductions: BTreeMap<Profile, String>,
     /// Why the group does not run at a profile.
     refusals: BTreeMap<Profile, String>,
@@ -197,11 +197,11 @@ pub struct Data {
 pub struct Variant {
     /// The method's name in records and published values, such as `Gau`.
     pub id: String,
-    /// The embedder, where the protocol needs one.
+    /// The embedder, if the protocol needs one.
     pub embedder: Option<EmbedderSpec>,
 }
 
-/// What one variant does at one profile.
+/// The protocol and repetitions of one variant at one profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
     /// The protocol with all overrides applied.
@@ -218,13 +218,13 @@ impl Group {
         self.metrics.as_ref().is_none_or(|all| all.iter().any(|own| own == metric))
     }
 
-    /// Whether rows with this label of data are on the paper's own data; groups without data set have no other.
+    /// Whether rows with this data label were measured on the paper's own data. Always true for groups without a data set.
     pub fn is_papers_data(&self, label: &str) -> bool {
         self.data.as_ref().is_none_or(|data| self.is_on_papers_data && data.set == label)
     }
 
-    /// What variant number `variant` does at `profile`; `long` is `paper`'s or, where the group
-    /// defines it, its own. `None` if the group does not run at this profile.
+    /// The resolved protocol of variant number `variant` at `profile`. `None` if the group does not run at this profile; at `long`,
+    /// also if the group does not define it.
     pub fn resolved(&self, profile: Profile, variant: usize) -> Option<&Resolved> {
         self.plans.get(&profile)?.get(variant)
     }
@@ -240,12 +240,12 @@ impl Group {
         self.plans.contains_key(&profile)
     }
 
-    /// What is reduced at `profile` against the published protocol; `None` for full scale.
+    /// What is reduced at `profile` compared with the published protocol; `None` for full scale.
     pub fn reduced(&self, profile: Profile) -> Option<&str> {
         self.reductions.get(&profile).map(String::as_str)
     }
 
-    /// Why the group does not run at `profile`, where its file says so: what is missing, and what it would cost.
+    /// Why the group does not run at `profile`, if its file refuses it: what is missing, and what it would cost.
     pub fn refused(&self, profile: Profile) -> Option<&str> {
         self.refusals.get(&profile).map(String::as_str)
     }
@@ -265,7 +265,7 @@ pub fn is_key(text: &str) -> bool {
     !text.is_empty() && text.len() <= 60 && text.chars().all(allowed)
 }
 
-/// The group of that id, which is at `place`.
+/// The group with this id; an error at `place` if there is none.
 pub(super) fn find_group<'a>(
     place: &Place<'_>,
     id: &str,
@@ -277,7 +277,7 @@ pub(super) fn find_group<'a>(
     })
 }
 
-/// Refuses a text at `place`, or at `key` below it, that is no key.
+/// Rejects a text that is not a key; the error is at `key` below `place`.
 pub(super) fn check_key(place: &Place<'_>, key: &str, text: &str) -> Result<(), FileError> {
     match is_key(text) {
         true => Ok(()),
@@ -288,7 +288,7 @@ pub(super) fn check_key(place: &Place<'_>, key: &str, text: &str) -> Result<(), 
     }
 }
 
-/// Refuses ids of the list at `place` that appear twice.
+/// Rejects duplicate ids in the list at `place`.
 fn check_unique<T>(place: &Place<'_>, list: &[T], id: fn(&T) -> &String) -> Result<(), FileError> {
     let mut seen = HashSet::new();
     for (i, id) in list.iter().map(id).enumerate() {
@@ -301,7 +301,7 @@ fn check_unique<T>(place: &Place<'_>, list: &[T], id: fn(&T) -> &String) -> Resu
     Ok(())
 }
 
-/// Refuses ids of the list at `place` that appear twice or are no keys.
+/// Rejects duplicate ids in the list at `place`, and ids that are not keys.
 fn check_keys<T>(place: &Place<'_>, list: &[T], id: fn(&T) -> &String) -> Result<(), FileError> {
     check_unique(place, list, id)?;
     list.iter().enumerate().try_for_each(|(i, item)| check_key(&place.entry("", i), "id", id(item)))
@@ -313,7 +313,7 @@ impl Experiment {
         format!("{}/{}", self.paper, self.item)
     }
 
-    /// The group of that id.
+    /// The group with this id.
     pub fn group(&self, id: &str) -> Option<&Group> {
         self.groups.iter().find(|g| g.id == id)
     }
@@ -323,7 +323,7 @@ impl Experiment {
         Experiment::from_document(&Document::read(file)?, kinds)
     }
 
-    /// Types a document; every error names file, line and key.
+    /// Deserializes a document; every error names file, line and key.
     pub fn from_document(document: &Document, kinds: Kinds) -> Result<Self, FileError> {
         let (root, wire): (_, WireExperiment) = (document.root(), document.typed()?);
         check_key(&root, "paper", &wire.paper)?;
@@ -334,7 +334,7 @@ impl Experiment {
         }
         check_keys(&root.key("comparisons"), &wire.comparisons, |c| &c.id)?;
         check_unique(&root.key("groups"), &wire.groups, |g| &g.id)?;
-        check_unique(&root.key("claims"), &wire.claims, |c| &c.id)?;
+        check_keys(&root.key("claims"), &wire.claims, |c| &c.id)?;
         check_keys(&root.key("plots"), &wire.plots, |p| &p.id)?;
         check_unique(&root.key("tables"), &wire.tables, |t| &t.id)?;
         check_keys(&root.key("pictures"), &wire.pictures, |p| &p.id)?;
@@ -398,7 +398,7 @@ impl Experiment {
     }
 }
 
-/// Refuses claims on metrics that their group does not record.
+/// Rejects claims on metrics that their group does not record.
 fn check_metrics(root: &Place<'_>, claims: &[Claim], groups: &[Group]) -> Result<(), FileError> {
     for (i, claim) in claims.iter().enumerate() {
         for (key, select) in claim.check.selects() {
@@ -437,7 +437,7 @@ impl WireGroup {
             let embedder = embedder.map(|m| embedder::read(&here.key("embedder"), m, asked));
             variants.push(Variant { id: wire.id.clone(), embedder: embedder.transpose()? });
         }
-        // A local `long` run without a definition of its own would repeat `paper` at its cost.
+        // Without its own definition, `long` would have the settings and the cost of `paper`.
         let defined = |p: Profile| p != Profile::Long || self.profiles.contains_key(&p);
         let mut plans = BTreeMap::new();
         let mut reductions = BTreeMap::new();
@@ -459,9 +459,14 @@ impl WireGroup {
             }
             let seeds = over.and_then(|o| o.seeds).unwrap_or(self.seeds);
             let signals = over.and_then(|o| o.signals);
-            for (key, value) in [("seeds", Some(seeds)), ("signals", signals)] {
+            // `seeds` is a key of the profile or of the group.
+            let has_seeds = over.is_some_and(|o| o.seeds.is_some());
+            let seeds_place = if has_seeds { &here } else { place };
+            for (at, key, value) in
+                [(seeds_place, "seeds", Some(seeds)), (&here, "signals", signals)]
+            {
                 if value.is_some_and(|v| v == 0 || v > 100_000) {
-                    return Err(here.error(key, "allowed: 1 to 100000"));
+                    return Err(at.error(key, "allowed: 1 to 100000"));
                 }
             }
             if self.first_seed > 100_000 {
@@ -491,9 +496,10 @@ impl WireGroup {
                     }
                 }
                 let protocol = asked.kinds.protocol(&at, settings)?;
-                asked
-                    .add(profile, seeds, &protocol)
-                    .map_err(|(key, message)| place.error(key, message))?;
+                asked.add(profile, seeds, &protocol).map_err(|(key, message)| {
+                    let at = if key == "seeds" { seeds_place } else { place };
+                    at.error(key, message)
+                })?;
                 if let Some(spec) = &checked.embedder {
                     let fits = protocol.settings().check_embedder(spec);
                     fits.map_err(|(key, message)| at.error(key, message))?;
@@ -514,11 +520,11 @@ impl WireGroup {
                 if let Some(key) = kind.repeats_key
                     && seeds != 1
                 {
-                    let is_of_profile = over.is_some_and(|o| o.seeds.is_some());
-                    let place = if is_of_profile { &here } else { place };
-                    let message =
-                        format!("protocol `{}` counts its runs itself: set `{key}`", kind.name);
-                    return Err(place.error("seeds", message));
+                    let message = format!(
+                        "protocol `{}` takes the number of runs from `{key}`; remove `seeds`",
+                        kind.name
+                    );
+                    return Err(seeds_place.error("seeds", message));
                 }
                 if kind.needs_embedder && variant.embedder.is_none() {
                     let message =
@@ -549,7 +555,7 @@ impl WireGroup {
     }
 }
 
-/// Keys of `data` that only some protocols take.
+/// Rejects keys of `data` that the protocol does not support.
 fn check_data(data: Option<&Data>, kind: &Kind, kinds: Kinds) -> Result<(), Fault> {
     let Some(data) = data else { return Ok(()) };
     type IsTaken = fn(&Kind) -> bool;
@@ -561,7 +567,7 @@ fn check_data(data: Option<&Data>, kind: &Kind, kinds: Kinds) -> Result<(), Faul
         if is_given && !is_taken(kind) {
             let takers = kinds.all.iter().filter(|kind| is_taken(kind));
             let names: Vec<String> = takers.map(|kind| format!("`{}`", kind.name)).collect();
-            return Err((key, format!("belongs to {}", names.join(" and "))));
+            return Err((key, format!("only allowed with {}", names.join(" and "))));
         }
     }
     Ok(())

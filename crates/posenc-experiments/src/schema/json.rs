@@ -1,7 +1,7 @@
-//! JSON Schema of experiment files, by which editors complete and check them.
+//! JSON Schema of experiment files, which editors use to complete and check them.
 //!
-//! It follows from the types that read the files, the kinds of protocols and the registry of embedders. Ranges of protocols' settings
-//! and references between parts of a file are left to the loader.
+//! It is generated from the types that read the files, the kinds of protocols and the registry of embedders. Only the loader checks
+//! ranges of protocol settings and references between parts of a file.
 
 use posenc_math::embedder::{self, Parameter, ParameterValue, Presence, Rule};
 use schemars::generate::SchemaSettings;
@@ -13,15 +13,15 @@ use super::experiment::Profile;
 use super::protocol::{Kind, Kinds};
 use super::wire::WireExperiment;
 
-/// First line of an experiment file, by which editors find its schema.
+/// First line of an experiment file, which names its schema for editors.
 pub const MODELINE: &str = "# yaml-language-server: $schema=../schema.json\n";
 
 /// A mapping in JSON.
 pub(super) type Object = Map<String, Value>;
 
-/// The JSON Schema of experiment files with protocols of these kinds. Draft 7 is the one that editors of YAML support.
+/// The JSON Schema of experiment files with protocols of these kinds. It uses draft 7, which YAML editors support.
 pub fn experiment(kinds: Kinds) -> Value {
-    // Formats such as `uint32` are no formats of JSON Schema.
+    // JSON Schema does not define formats such as `uint32`.
     let without_format = RecursiveTransform(|schema: &mut Schema| {
         schema.remove("format");
     });
@@ -46,7 +46,7 @@ pub fn experiment(kinds: Kinds) -> Value {
     root
 }
 
-/// Groups of this kind of protocol, whose settings have a schema of their own.
+/// The schema of groups with this kind of protocol, whose settings are under `definitions`.
 fn group_of(kind: &Kind, settings: &Schema, required: Option<&Value>) -> Value {
     let place = format!("#/definitions/{}", kind.name);
     let names =
@@ -83,7 +83,7 @@ fn group_of(kind: &Kind, settings: &Schema, required: Option<&Value>) -> Value {
     })
 }
 
-/// Objects whose `kind` decides which further keys they have.
+/// The schema of objects whose `kind` determines their other keys.
 pub(super) fn tagged<'a>(kinds: impl IntoIterator<Item = (&'a str, Schema)>) -> Schema {
     let (mut names, mut cases) = (Vec::new(), Vec::new());
     for (name, schema) in kinds {
@@ -104,7 +104,7 @@ fn is_kind(name: &str) -> Value {
     json!({ "required": ["kind"], "properties": { "kind": { "const": name } } })
 }
 
-/// Embedders of the registry.
+/// The schema of the embedders in the registry.
 pub(super) fn embedder(_: &mut SchemaGenerator) -> Schema {
     tagged(embedder::registry().iter().map(|kind| {
         let is_required = |parameter: &&Parameter| parameter.presence == Presence::Required;
@@ -156,7 +156,7 @@ fn of_parameter(parameter: &Parameter) -> Value {
     schema
 }
 
-/// A mapping from profiles to `T`.
+/// The schema of a mapping from profiles to `T`.
 pub(super) fn of_profiles<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     let schema = generator.subschema_for::<T>();
     let profiles: Object = Profile::ALL

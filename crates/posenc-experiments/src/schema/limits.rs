@@ -1,5 +1,5 @@
-//! What an experiment file may ask for: beyond these limits a typo, or a file from elsewhere, would fill the memory or the week
-//! before anything runs. What a unit takes while it runs is checked again by what runs it.
+//! Limits on what an experiment file may request. Without them, a typo or an untrusted file could exhaust memory, or keep the loader
+//! busy for days. The code that runs a unit checks the memory and time of the unit itself.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ pub const MOST_JOBS: usize = 100_000;
 /// Most bytes of all resolved settings of a file, as text: settings of a group are repeated for each variant and profile.
 pub const MOST_SETTINGS: usize = 1 << 24;
 
-/// Most values of all sweeps of a file, over variants and profiles: each is an embedder that is checked, and a formula among
-/// them takes up to a millisecond.
+/// Most values of all sweeps of a file, over variants and profiles. Each value is an embedder to validate, which takes up to a
+/// millisecond for a formula.
 pub const MOST_SWEPT: usize = 20_000;
 
 /// Most numbers of all tables of features of a file: 128 MiB.
 pub const MOST_FEATURES: usize = 1 << 24;
 
-/// What a file has asked for so far.
+/// What a file has requested so far.
 pub(super) struct Asked {
     pub kinds: Kinds,
     jobs: BTreeMap<Profile, usize>,
@@ -50,7 +50,7 @@ impl Asked {
         }
     }
 
-    /// The table of that name, which `read` reads if no variant had it before.
+    /// The table with this name. Calls `read` only if no earlier variant used the table.
     pub(super) fn table(
         &mut self,
         name: String,
@@ -63,7 +63,7 @@ impl Asked {
         self.features = self.features.saturating_add(table.rows() * table.dimension());
         if self.features > MOST_FEATURES {
             let message = format!(
-                "numbers in all tables of features of the file: {} up to here; allowed: {MOST_FEATURES}",
+                "the file has at least {} numbers in feature tables; allowed: up to {MOST_FEATURES}",
                 self.features
             );
             return Err(("file", message));
@@ -72,7 +72,7 @@ impl Asked {
         Ok(table)
     }
 
-    /// Counts a variant at a profile, before what takes long.
+    /// Counts a variant at a profile, before expensive checks.
     pub(super) fn add(
         &mut self,
         profile: Profile,
@@ -92,10 +92,11 @@ impl Asked {
                 settings,
                 MOST_SETTINGS,
             ),
-            ("variants", "values of sweeps over all variants and profiles", swept, MOST_SWEPT),
+            ("variants", "sweep values over all variants and profiles", swept, MOST_SWEPT),
         ] {
             if asked > most {
-                let message = format!("{what} of the file: {asked} up to here; allowed: {most}");
+                let message =
+                    format!("the file has at least {asked} {what}; allowed: up to {most}");
                 return Err((key, message));
             }
         }

@@ -14,9 +14,9 @@ use crate::yaml::{Document, FileError};
 pub struct MetricRule {
     /// Unit; empty for pure numbers.
     pub unit: String,
-    /// Smallest difference of two means that an ordering calls a difference, in the unit of the metric.
+    /// Smallest difference of two means that matters in an ordering, in the unit of the metric.
     pub smallest_effect: Option<f64>,
-    /// Largest difference of two numbers that are called equal, in the unit of the metric.
+    /// Largest difference of two numbers that count as equal, in the unit of the metric.
     pub tolerance: Option<f64>,
     /// Whether the metric is counted or computed from settings, so that no repetition changes it.
     #[serde(default)]
@@ -40,7 +40,7 @@ impl Metrics {
         }
     }
 
-    /// Types a document; every error names file, line and key.
+    /// Deserializes a document; every error names file, line and key.
     pub fn from_document(document: &Document) -> Result<Self, FileError> {
         let rules: BTreeMap<String, MetricRule> = document.typed()?;
         for (name, rule) in &rules {
@@ -57,7 +57,7 @@ impl Metrics {
                 }
             }
             if rule.says.trim().is_empty() {
-                return Err(place.error("says", "empty; say in a sentence why these numbers"));
+                return Err(place.error("says", "empty; explain the numbers in a sentence"));
             }
         }
         Ok(Metrics { rules })

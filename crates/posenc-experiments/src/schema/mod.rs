@@ -1,4 +1,4 @@
-//! The YAML schema: wire types that refuse what they do not know, and domain types behind them.
+//! The YAML schema: wire types that reject unknown keys, and the domain types built from them.
 //!
 //! `FORMAT.md` in the repository documents every key with its default; a test keeps it complete.
 

@@ -1,4 +1,4 @@
-//! Lists of numbers as a person writes them: literal, by step, or evenly spaced.
+//! Lists of numbers in experiment files: literal, by step, or evenly spaced.
 
 use std::borrow::Cow;
 
@@ -10,25 +10,25 @@ use super::limits::LONGEST_LIST as LONGEST;
 
 /// A list of finite numbers, written as a list whose entries are numbers or ranges.
 ///
-/// - `{from: 1, to: 96, step: 5}`: 1, 6, …, 96 (the end is included where a step meets it);
+/// - `{from: 1, to: 96, step: 5}`: 1, 6, …, 96 (`to` is included if a step reaches it);
 /// - `{from: 0.1, to: 0.0001, count: 50, spacing: log}`: evenly spaced, both ends included,
-///   `spacing` being `linear` (default) or `log`.
+///   where `spacing` is `linear` (default) or `log`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(try_from = "Value")]
 pub struct NumberList(pub Vec<f64>);
 
-/// Numbers at equal distances.
+/// Evenly spaced numbers, on a linear or logarithmic scale.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [{ "required": ["step"] }, { "required": ["count"] }]))]
 struct Range {
     /// First number.
     from: f64,
-    /// Last number, included if a step meets it.
+    /// Last number, included if a step reaches it.
     to: f64,
-    /// Distance of two numbers; or give `count`.
+    /// Difference of consecutive numbers; use either `step` or `count`.
     step: Option<f64>,
-    /// How many numbers, both ends included; or give `step`.
+    /// Number of values, both ends included; use either `step` or `count`.
     count: Option<usize>,
     /// With `count`: whether the numbers or their logarithms are evenly spaced.
     #[serde(default)]
@@ -76,7 +76,7 @@ impl TryFrom<Value> for NumberList {
         for entry in entries {
             match entry {
                 Value::Number(number) => all.push(number.as_f64().ok_or(wrong)?),
-                // Nothing else: serde also reads structs from lists, but a list inside the list is a mistake.
+                // Only mappings: serde would also read a struct from a list, but a nested list is a mistake.
                 Value::Mapping(_) => {
                     let range: Range = serde_yaml::from_value(entry).map_err(|_| wrong)?;
                     range.expand(&mut all)?;
@@ -108,7 +108,7 @@ impl Range {
                         "from {from} to {to} by steps of {step} must yield 1 to {LONGEST} numbers"
                     ));
                 }
-                // The small allowance keeps `to` where rounding would lose it.
+                // The small allowance keeps `to` in the list despite rounding errors.
                 out.extend((0..=(count + 1e-9) as usize).map(|i| from + i as f64 * step));
             }
             (None, Some(count)) => {
@@ -154,7 +154,7 @@ mod tests {
 
     /// Catches a list that is read as the fields of a range, and errors that do not state what is allowed.
     #[test]
-    fn lists_of_three_are_lists() {
+    fn lists_of_three_numbers_are_not_ranges() {
         assert_eq!(parse("[8, 16, 24]").unwrap(), [8.0, 16.0, 24.0]);
         assert_eq!(parse("5").unwrap(), [5.0]);
         for text in ["[[8, 16, 24]]", "[[1, 9, 2, null]]", "a", "{from: 1, to: 2, by: 1}"] {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::experiment::check_key;
 use crate::yaml::{Document, FileError};
 
-/// Pages and folders of the report, or of the site made of it, that a paper's would overwrite.
+/// Pages and folders of the report, or of the site built from it, that a paper with this key would overwrite.
 const RESERVED: [&str; 11] = [
     "readme",
     "index",
@@ -26,8 +26,8 @@ const RESERVED: [&str; 11] = [
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
-    /// Name of the folder; not `readme`, `index`, `errata`, `embedders` or `costs`, which are other pages of the report.
-    /// Allowed: a key.
+    /// Name of the folder. Other pages and folders of the report have the reserved names `readme`, `index`, `claims`, `errata`,
+    /// `embedders`, `costs`, `narrow`, `coverage`, `figures`, `pictures` and `record`. Allowed: a key.
     pub key: String,
     /// Title.
     pub title: String,
@@ -41,8 +41,8 @@ pub struct Paper {
     pub arxiv: Option<String>,
     /// Summary in our words. Allowed: Markdown.
     pub summary: String,
-    /// Data sets that the paper itself used, by their ids in `data/manifest.yaml`. What is measured on other sets counts as other
-    /// data. Allowed: list of ids of sets.
+    /// Data sets that the paper itself used, by their ids in `data/manifest.yaml`. Results on other sets count as other data.
+    /// Allowed: list of ids of sets.
     #[serde(default)]
     pub data: Vec<String>,
     /// Every figure, table and proposition, in the order of the paper: its key `item`, its `name` in print and its `title`.
@@ -67,7 +67,7 @@ impl Paper {
         Paper::from_document(&Document::read(file)?)
     }
 
-    /// Types a document; every error names file, line and key.
+    /// Deserializes a document; every error names file, line and key.
     pub fn from_document(document: &Document) -> Result<Self, FileError> {
         let (root, paper): (_, Paper) = (document.root(), document.typed()?);
         check_key(&root, "key", &paper.key)?;
@@ -103,7 +103,7 @@ mod tests {
         Paper::from_document(&Document::parse(Path::new("paper.yaml"), &text)?)
     }
 
-    /// A paper of that name would have its page written over the errata's, or the other way round.
+    /// Catches a paper whose page would overwrite another page of the report, or be overwritten by it.
     #[test]
     fn names_of_other_pages_are_refused() {
         for key in RESERVED {
@@ -114,9 +114,9 @@ mod tests {
         assert_eq!(paper("mine", "[]").unwrap().key, "mine");
     }
 
-    /// Two sections of a page would have one anchor, and two pages of the site one file.
+    /// Catches duplicate items: two sections of a page would share an anchor, and two pages of the site a file.
     #[test]
-    fn items_that_stand_twice_are_refused() {
+    fn duplicate_items_are_refused() {
         let item = "\n  - { item: fig1, name: Figure 1, title: T }";
         let error = paper("mine", &item.repeat(2)).unwrap_err();
         assert_eq!((error.key.as_str(), error.line), ("items[1].item", Some(9)));

@@ -1,4 +1,4 @@
-//! What the reader of experiment files knows of a protocol: a [`Kind`] and its typed settings.
+//! Protocols as the reader of experiment files sees them: a [`Kind`] and its typed settings.
 //!
 //! Protocols are defined in `posenc-protocols`, one folder each. This crate sees them through [`Kinds`], the list that a
 //! program passes in.
@@ -34,23 +34,23 @@ pub trait Settings: Any + Debug + Send + Sync {
         Ok(())
     }
 
-    /// As [`Settings::check`], for what the settings require of a variant's embedder.
+    /// Like [`Settings::check`], for the requirements on a variant's embedder.
     fn check_embedder(&self, _: &EmbedderSpec) -> Result<(), Fault> {
         Ok(())
     }
 
-    /// As [`Settings::check`], for what the settings require of the group's data. Keys are relative to the group.
+    /// Like [`Settings::check`], for the requirements on the group's data. Keys are relative to the group.
     fn check_data(&self, _: Option<&Data>) -> Result<(), Fault> {
         Ok(())
     }
 
-    /// Number of values of the sweep, each with an embedder of its own.
+    /// Number of values in the sweep. Each value has its own embedder.
     fn swept(&self) -> usize {
         0
     }
 
-    /// Whether `other` builds a model of the same size, whatever it is trained on and for how long. `None`: only if all settings
-    /// are equal.
+    /// Whether `other` builds a model of the same size, regardless of training data and length. With `None`, models are the same
+    /// only if all settings are equal.
     fn has_model_of(&self, _other: &dyn Settings) -> Option<bool> {
         None
     }
@@ -63,10 +63,10 @@ impl dyn Settings {
     }
 }
 
-/// Types the settings of a kind, which are at the given place, and gives them as JSON, too.
+/// Deserializes the settings of a kind at the given place, and also returns them as JSON.
 pub type Parse = fn(&Place<'_>, Value) -> Result<(Arc<dyn Settings>, String), FileError>;
 
-/// What results of a protocol are where a group has no data.
+/// How to classify the results of a protocol if a group has no data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WithoutData {
     /// Computed from a definition.
@@ -82,7 +82,7 @@ pub enum WithoutData {
 pub struct Kind {
     /// Name under `protocol.kind`.
     pub name: &'static str,
-    /// Revision of the implementation, raised when a code change moves results. It is part of the cache key, so that exactly
+    /// Revision of the implementation, raised when a code change affects results. It is part of the cache key, so that exactly
     /// the units of this protocol run again.
     pub revision: u32,
     /// Whether every variant needs an `embedder`.
@@ -93,7 +93,7 @@ pub struct Kind {
     pub measures_time: bool,
     /// Whether the units of a job are computed together and finish at the same time.
     pub emits_as_batch: bool,
-    /// Key with the number of runs, for protocols that count their runs themselves instead of by `seeds`.
+    /// Setting with the number of runs, for protocols that use it instead of `seeds`.
     pub repeats_key: Option<&'static str>,
     /// Whether the group may name `data.weights`.
     pub takes_weights: bool,
@@ -101,7 +101,7 @@ pub struct Kind {
     pub takes_held_out: bool,
     /// Whether results depend on the published values of the paper.
     pub reads_published: bool,
-    /// What its results are where a group has no data.
+    /// How to classify its results if a group has no data.
     pub without_data: WithoutData,
     /// Whether signals are samples, such as lines, images and clips, so that each is an independent repetition. Otherwise they are
     /// parts of one result, such as kinds of widgets.
@@ -110,14 +110,14 @@ pub struct Kind {
     pub example: &'static str,
     /// How units run; `None` in programs that only read definitions.
     pub runner: Option<&'static (dyn Any + Send + Sync)>,
-    /// Types the settings.
+    /// Deserializes the settings.
     pub parse: Parse,
     /// The JSON Schema of the settings.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
 }
 
 impl Kind {
-    /// A kind with settings of type `T`, revision 1 and no special needs; for `..Kind::of::<T>(…)`.
+    /// A kind with settings of type `T`, revision 1 and no special needs. Used as `..Kind::of::<T>(…)` in a struct literal.
     pub const fn of<T: Settings + Serialize + DeserializeOwned + JsonSchema>(
         name: &'static str,
     ) -> Self {
@@ -157,7 +157,7 @@ fn parse<T: Settings + Serialize + DeserializeOwned>(
     Ok((Arc::new(settings), json))
 }
 
-/// Reads the array of a name, or the only one, of a file: its shape and its numbers in C order.
+/// Reads a named array, or the only one, from a file. Returns its shape and its numbers in C order.
 pub type ReadNumbers = fn(&Path, Option<&str>) -> Result<(Vec<usize>, Vec<f64>), String>;
 
 /// All kinds that a program knows.
@@ -165,7 +165,7 @@ pub type ReadNumbers = fn(&Path, Option<&str>) -> Result<(Vec<usize>, Vec<f64>),
 pub struct Kinds {
     /// The kinds.
     pub all: &'static [&'static Kind],
-    /// Reads encodings computed elsewhere; `None` in programs that only read definitions.
+    /// Reads encodings that other programs computed; `None` in programs that only read definitions.
     pub read_numbers: Option<ReadNumbers>,
 }
 
@@ -175,12 +175,12 @@ impl Kinds {
         self.all.iter().map(|kind| kind.name)
     }
 
-    /// The kind of that name.
+    /// The kind with this name.
     pub fn get(&self, name: &str) -> Option<&'static Kind> {
         self.all.iter().copied().find(|kind| kind.name == name)
     }
 
-    /// Types `mapping` (with its `kind`), which is at `place`.
+    /// Deserializes `mapping`, which is at `place`, to the protocol of its `kind`.
     ///
     /// # Errors
     ///
@@ -198,7 +198,7 @@ impl Kinds {
         };
         let Some(kind) = self.get(&name) else {
             let hint = hint(&name, self.names());
-            let message = format!("unknown protocol `{name}`{hint} Allowed: {}", allowed());
+            let message = format!("unknown protocol `{name}`; allowed: {}{hint}", allowed());
             return Err(place.error("kind", message));
         };
         let (settings, json) = (kind.parse)(place, Value::Mapping(mapping))?;
@@ -207,12 +207,12 @@ impl Kinds {
     }
 }
 
-/// What a group does: a kind with its settings.
+/// The protocol of a group: a kind with its settings.
 #[derive(Debug, Clone)]
 pub struct Protocol {
     kind: &'static Kind,
     settings: Arc<dyn Settings>,
-    /// The settings as JSON, by which protocols are compared.
+    /// The settings as JSON, for comparing protocols.
     json: Arc<str>,
 }
 
@@ -238,12 +238,12 @@ impl Protocol {
         &*self.settings
     }
 
-    /// The settings as their own type; `None` if the protocol is another.
+    /// The settings as their own type; `None` if they are of another protocol.
     pub fn as_settings<T: Settings>(&self) -> Option<&T> {
         self.settings().downcast_ref()
     }
 
-    /// Canonical text of kind and settings: two protocols do the same if it is the same.
+    /// Canonical text of kind and settings. Protocols with equal texts do the same.
     pub fn canonical(&self) -> String {
         format!("{} {}", self.name(), self.json)
     }
@@ -253,7 +253,7 @@ impl Protocol {
         format!("embedders {EMBEDDER_REVISION}, {} {}", self.name(), self.kind.revision)
     }
 
-    /// Whether both build a model of the same size, whatever it is trained on and for how long.
+    /// Whether both build a model of the same size, regardless of training data and length.
     pub fn has_model_of(&self, other: &Protocol) -> bool {
         self.settings.has_model_of(other.settings()).unwrap_or_else(|| self == other)
     }
@@ -271,7 +271,7 @@ pub(crate) mod testing {
     use crate::schema::Experiment;
     use crate::yaml::Document;
 
-    /// Settings whose `width` alone is part of a model.
+    /// Settings of which only `width` is part of a model.
     #[derive(Debug, Deserialize, Serialize, JsonSchema)]
     struct AnySettings(
         #[schemars(with = "BTreeMap<String, serde_json::Value>")] BTreeMap<String, Value>,
@@ -300,13 +300,13 @@ pub(crate) mod testing {
         read_numbers: None,
     };
 
-    /// The experiment of a text.
+    /// Parses an experiment.
     pub fn experiment(text: &str) -> Experiment {
         let document = Document::parse(Path::new("a.yaml"), text).unwrap();
         Experiment::from_document(&document, KINDS).map_err(|e| e.to_string()).unwrap()
     }
 
-    /// An experiment with the methods A and B in a group `run`, which has further keys, and with claims.
+    /// An experiment with these claims and one group `run`, which has the methods A and B and the keys in `group`.
     pub fn demo(group: &str, claims: &str) -> Experiment {
         let variant = |id: &str| format!("{{ id: {id}, embedder: {{ kind: identity }} }}");
         experiment(&format!(
@@ -317,7 +317,7 @@ pub(crate) mod testing {
         ))
     }
 
-    /// Selections of the metric of the two methods of [`demo`].
+    /// Selections of the metric `psnr` of the two methods of [`demo`].
     pub const A: &str = "{ group: run, method: A, metric: psnr }";
     pub const B: &str = "{ group: run, method: B, metric: psnr }";
 }

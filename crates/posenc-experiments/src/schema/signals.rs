@@ -1,4 +1,4 @@
-//! The number of signals that the full protocol runs.
+//! The number of signals in the full protocol.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use super::Profile;
 use super::experiment::Group;
 use crate::record::Row;
 
-/// A number with what it counts, such as `16 images`.
+/// A count with its noun, such as `16 images`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct SignalCount {
@@ -49,8 +49,8 @@ impl Group {
         self.data.as_ref()?.signals.as_ref()
     }
 
-    /// Which part of the signals the rows at the full protocol have, such as `8 of 16 images, full protocol`. Empty if they have
-    /// all signals, or if the file does not state their number.
+    /// Descriptions of incomplete sets of signals at the full protocol, such as `8 of 16 images, full protocol`. Empty if the rows
+    /// cover all signals, or if the file does not state their number.
     ///
     /// Other groups' rows are ignored. Methods are counted separately.
     pub fn parts<'a>(&self, rows: impl IntoIterator<Item = &'a Row>) -> BTreeSet<String> {
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use crate::schema::protocol::testing::demo;
 
-    /// Catches a part that is taken for the whole, and rows of a reduced run that are counted.
+    /// Catches a part of the signals that is treated as all of them, and rows of a reduced run that are counted.
     #[test]
     fn parts_are_counted_by_method() {
         let text = "data: { set: pictures, signals: 2 images }, protocol: { kind: stable-rank }, \

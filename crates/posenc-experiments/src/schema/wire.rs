@@ -1,4 +1,4 @@
-//! The mappings of experiment files, one struct each. Their documentation is that of `FORMAT.md` and of the JSON Schema.
+//! The mappings of experiment files, one struct each. Their doc comments are the source of `FORMAT.md` and of the JSON Schema.
 
 use std::collections::BTreeMap;
 
@@ -105,9 +105,10 @@ fn one() -> usize {
 pub(super) struct WireVariant {
     /// Method name in records and published values. Allowed: 1 to 80 characters.
     pub(super) id: String,
-    /// `kind` and parameters of the embedder; required if the protocol uses one. Its width, scale or largest frequency may be `auto`
-    /// in `closed-form`, `network-nd` and `width-selection`: ridge regression on a grid and complex encodings at random positions choose
-    /// it from the training samples, and a rule computes it from their number per axis elsewhere.
+    /// `kind` and parameters of the embedder; required if the protocol uses one. Its width, scale, largest frequency or number of
+    /// levels may be `auto` in `closed-form`, `network-nd` and `width-selection`. Ridge regression on a grid, and complex encodings at
+    /// random positions, then select it from the training samples. Elsewhere, a rule computes it from the number of training samples
+    /// per axis.
     #[serde(default)]
     #[schemars(schema_with = "json::embedder")]
     pub(super) embedder: Option<Mapping>,
@@ -129,8 +130,8 @@ pub(super) struct WireProfile {
     pub(super) seeds: Option<usize>,
     /// Maximum number of signals from the data set. Default: all. Allowed: 1 to 100000.
     pub(super) signals: Option<usize>,
-    /// What is less than in the paper, shown next to the numbers. Claims about values are then not judged. Not allowed for `paper`.
-    /// Allowed: a few words.
+    /// What is reduced compared with the paper, shown next to the numbers. Claims about values are then not judged. Not allowed for
+    /// `paper`. Allowed: a few words.
     pub(super) reduced: Option<String>,
     /// What is missing and what it would cost. The group does not run at this profile, and `reproduce` prints these words.
     /// Allowed: a few words.

@@ -1,4 +1,4 @@
-//! Which values are independent repetitions, and means over everything that is not.
+//! Which values are independent repetitions, and means over the values that are not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,15 @@ use crate::schema::Group;
 use crate::schema::claim::{Check, Sample, Select, Source};
 use crate::schema::protocol::WithoutData;
 
-/// What the independent repetitions of a check are.
+/// The independent repetitions of a check.
 ///
-/// Abscissas of a curve, seeds of one signal and pixels of one image are never independent. A cluster is a signal where several
-/// are selected and they are samples, such as lines, images and clips; otherwise it is a seed.
+/// Abscissas of a curve, seeds of one signal and pixels of one image are never independent. A cluster is a signal if several signals
+/// are selected, they are samples (such as lines, images and clips), and the check does not compare with numbers of the same signals.
+/// Otherwise a cluster is a seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Clusters {
     by_signal: bool,
-    /// Whether signals are parts of one result, which stay apart.
+    /// Whether signals are parts of one result, which are judged separately.
     has_parts: bool,
     /// Whether nothing about the quantity is random.
     pub is_exact: bool,
@@ -65,10 +66,10 @@ impl Clusters {
         format!("n = {n} {}", if self.by_signal { "signals" } else { "seeds" })
     }
 
-    /// Why a number of clusters states no uncertainty.
+    /// Why a single cluster has no uncertainty.
     pub fn lack(&self) -> String {
         let what = if self.by_signal { "signal" } else { "repetition" };
-        format!("one {what}, so no uncertainty can be stated")
+        format!("only one {what}, so the uncertainty is unknown")
     }
 
     /// Means of values by cluster, in the order of the clusters' names.
@@ -90,8 +91,8 @@ impl Clusters {
         sums.into_iter().map(|(key, (sum, count))| (key, sum / count as f64)).collect()
     }
 
-    /// Values by method and abscissas, and by signal where signals are parts: places of the check, in the order of their first
-    /// values.
+    /// Groups values by the places of the check: by method and abscissas, and by signal if signals are parts. Places are in the order
+    /// of their first values.
     pub fn places<'a, T>(
         &self,
         values: &'a [T],
@@ -108,7 +109,7 @@ impl Clusters {
     }
 }
 
-/// Whether a check compares with numbers of the same signals, so that only seeds tell the two apart.
+/// Whether a check compares with numbers of the same signals, so that only seeds differ.
 fn is_of_seeds(check: &Check) -> bool {
     let is_published = |with: &Select| with.from == Source::Published;
     let sample = match check {
@@ -120,8 +121,8 @@ fn is_of_seeds(check: &Check) -> bool {
     sample == Some(Sample::Seeds)
 }
 
-/// Whether a row is a property of an embedder, of a protocol whose other rows are measured on signals: exact unless the embedder is
-/// random.
+/// Whether a row is an exact property of an embedder: it belongs to no signal, although its protocol measures on signals, and the
+/// embedder is not random.
 fn is_of_embedder(row: &Row, context: Context<'_>) -> bool {
     let Some(group) = context.experiment.group(&row.group) else { return false };
     let variant = group.variants.iter().find(|variant| variant.id == row.method);
@@ -130,12 +131,12 @@ fn is_of_embedder(row: &Row, context: Context<'_>) -> bool {
     is_without_signal(row, group) && kind.is_some_and(|kind| !kind.is_random)
 }
 
-/// Whether a row of a protocol that measures on signals is of none of them.
+/// Whether a row belongs to no signal, although its protocol measures on signals.
 pub(super) fn is_without_signal(row: &Row, group: &Group) -> bool {
     row.signal == NO_SIGNAL && group.kind().is_some_and(|kind| kind.signals_are_samples)
 }
 
-/// A signal's name without the number that tells repetitions of one signal apart: `row 426 (2)` is `row 426`.
+/// A signal's name without the number that distinguishes repetitions of one signal: `row 426 (2)` becomes `row 426`.
 fn unnumbered(signal: &str) -> &str {
     let number = signal.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
     match number {

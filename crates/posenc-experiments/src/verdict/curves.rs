@@ -1,11 +1,11 @@
-//! Curves compared with curves: whether their means agree, and where a feature of one is.
+//! Checks that compare curves: agreement of their means, and positions of their features.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use posenc_math::random;
 
 use super::clusters::Clusters;
-use super::judge::{EQUIVALENCE, LEVEL, near, no_tolerance};
+use super::judge::{EQUIVALENCE, LEVEL, near, no_deviation, no_tolerance};
 use super::select::{
     Context, Place, Point, Spread, at_place, check_pairs, describe, incomparable, margin,
     not_grouped, not_run, places, points, show,
@@ -17,7 +17,7 @@ use crate::schema::claim::{
     AgreementCheck, Feature, PositionCheck, Sample, Select, Source, Tolerance, same_place,
 };
 
-/// What a place of a curve is compared with.
+/// The value that a place of a curve is compared with.
 struct Expectation {
     method: String,
     x: Option<f64>,
@@ -25,10 +25,10 @@ struct Expectation {
     deviation: Option<f64>,
 }
 
-/// How one place came out.
+/// The result for one place.
 struct PlaceOutcome {
     fit: Fit,
-    /// Difference over what is allowed.
+    /// Difference divided by the margin.
     excess: f64,
     text: String,
 }
@@ -53,12 +53,12 @@ pub(super) fn agreement(
     }
     let outcome = |(place, e): &(&Values, &Expectation)| {
         let outcome = outcome(place, e, tolerance, matches.len(), clusters.is_exact);
-        outcome.ok_or_else(|| not_run("no deviation to measure by"))
+        outcome.ok_or_else(no_deviation)
     };
     let mut outcomes = matches.iter().map(outcome).collect::<Result<Vec<_>, _>>()?;
     let count = |fit: Fit| outcomes.iter().filter(|o| o.fit == fit).count();
     let (all, agreeing) = (outcomes.len(), count(Fit::Inside));
-    // Shares are of whole places: two thirds of three are two.
+    // The small allowance is for rounding: two thirds of three places are two.
     let needed = check.share * all as f64 - 1e-9;
     let verdict = if agreeing as f64 >= needed {
         Verdict::Reproduced
@@ -76,8 +76,8 @@ pub(super) fn agreement(
     let Some(worst) = outcomes.last() else {
         return Err(not_run(format!("nothing to compare {} with", describe(&check.of))));
     };
-    let statistics = format!("farthest off: {}", worst.text);
-    // The place that decides: with one less that agrees, the share is missed.
+    let statistics = format!("worst point: {}", worst.text);
+    // The place that decides: the last one that must agree to reach the share.
     let decisive = (needed.ceil().max(1.0) as usize - 1).min(all - 1);
     let of_limit = outcomes.get(decisive).map(|o| o.excess);
     let reduced = match with.from {
@@ -97,7 +97,7 @@ fn expectations(with: &Select, context: Context<'_>) -> Result<Vec<Expectation>,
     };
     let mut all_expected: Vec<_> = all.into_iter().map(mean).collect();
     if with.from == Source::Published {
-        // Deviations of printed numbers by method: those with an abscissa, sorted by it, and those without.
+        // Deviations of published numbers by method: those with an abscissa, sorted by it, and those without.
         type Printed = (Vec<(f64, Option<f64>)>, Vec<Option<f64>>);
         let mut printed: HashMap<&str, Printed> = HashMap::new();
         for value in context.published_of(with).filter(|v| v.value.is_some()) {
@@ -117,7 +117,7 @@ fn expectations(with: &Select, context: Context<'_>) -> Result<Vec<Expectation>,
                 Some(x) => at_place(at, x).take(2).copied().collect(),
                 None => without.iter().take(2).copied().collect(),
             };
-            // The deviation of one number; that of a mean of several would be another.
+            // The deviation belongs to a single number; a mean of several numbers has none.
             if let [one] = here.as_slice() {
                 e.deviation = *one;
             }
@@ -126,7 +126,7 @@ fn expectations(with: &Select, context: Context<'_>) -> Result<Vec<Expectation>,
     Ok(all_expected)
 }
 
-/// A place of a curve, or a whole curve, with what is known of its values.
+/// Statistics of a place of a curve, or of a whole curve.
 struct Values {
     method: String,
     x: Option<f64>,
@@ -150,14 +150,14 @@ impl Values {
     }
 }
 
-/// Curves as expectations look for them. Statistics are computed once, however many expectations a place has.
+/// Curves, indexed for lookup by expectations. Statistics are computed once per place, for any number of expectations.
 struct Measured {
     by_method: bool,
     places: Vec<Values>,
-    /// Curves as wholes, and their indices by method.
+    /// Statistics of whole curves, and their indices by method.
     wholes: Vec<Values>,
     of_method: HashMap<String, usize>,
-    /// Indices of `places` sorted by abscissa, of a method or, unless methods are matched, of all.
+    /// Abscissas and indices of `places`, sorted, by method. Unless methods are matched, the key is empty for all.
     at: BTreeMap<String, Vec<(f64, usize)>>,
 }
 
@@ -196,7 +196,7 @@ impl Measured {
         })
     }
 
-    /// What an expectation is about, in the order of the curves: places, or whole curves where it has no abscissa.
+    /// What an expectation is compared with, in the order of the curves: places, or whole curves if it has no abscissa.
     fn matching(&self, expected: &Expectation) -> Vec<&Values> {
         let method = if self.by_method { expected.method.as_str() } else { "" };
         let Some(wanted) = expected.x else {
@@ -223,7 +223,7 @@ fn outcome(
         margin(tolerance, expected.value, expected.deviation, place.spread)?;
     let mean = place.interval.mean;
     let fit = match tolerance.standard_errors {
-        // Standard errors are a noise margin already.
+        // Standard errors already account for noise.
         Some(_) => near(&[mean], expected.value, margin, places, true),
         None => near(&place.means, expected.value, margin, places, is_exact),
     };
@@ -258,7 +258,7 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// The curve of repetitions that were sampled with replacement; places that none of them has are left out.
+    /// The mean curve of repetitions that were sampled with replacement. Places without any of these repetitions are left out.
     fn resampled(&self, sample: &[&String]) -> Curve {
         let mean = |clusters: &BTreeMap<String, f64>| {
             let values = sample.iter().filter_map(|key| clusters.get(*key));
@@ -271,7 +271,7 @@ impl Curve {
     }
 }
 
-/// A curve for each method of a selection, of those of its values that have an abscissa.
+/// A curve for each method of a selection. Values without an abscissa are left out.
 pub(super) fn curves(
     select: &Select,
     clusters: Clusters,
@@ -298,20 +298,20 @@ pub(super) fn curves(
     Ok(all)
 }
 
-/// Samples with replacement behind the interval of a position.
+/// Number of bootstrap samples for the interval of a position.
 const RESAMPLES: usize = 1000;
-/// Fewest repetitions that are sampled from: of two places that are equally good, n repetitions all prefer one with probability
-/// 2⁻ⁿ, which must be below 2.5 %.
+/// Minimum number of repetitions for the bootstrap. If two places are equally good, all n repetitions prefer a given one with
+/// probability 2⁻ⁿ, which must be below 2.5 %.
 const FEWEST: usize = 6;
-/// Most means by repetition and abscissa that are sampled from, so that no record takes minutes.
+/// Maximum number of means by repetition and abscissa for the bootstrap, so that no record takes minutes.
 const MOST: usize = 20_000;
 
-/// Where the feature is on a curve, in steps from where it should be.
+/// Where the feature is on a curve, and its distance in steps from the expected place.
 struct Found {
-    /// Of the mean curve; `None` if the feature is nowhere.
+    /// Abscissa of the feature on the mean curve; `None` if the curve does not have the feature.
     place: Option<f64>,
     expected: f64,
-    /// Of the mean curve.
+    /// Steps of the mean curve.
     steps: usize,
     /// Steps of resampled curves, sorted; empty if there are too few repetitions.
     resampled: Vec<usize>,
@@ -320,8 +320,8 @@ struct Found {
 }
 
 impl Found {
-    /// The 95 % interval of the steps: percentiles that are expanded so that the interval of a mean would be as wide as Student's t
-    /// interval.
+    /// The 95 % bootstrap interval of the steps. Its percentiles are expanded so that the interval of a mean would be as wide as
+    /// Student's t interval.
     fn interval(&self) -> Option<(usize, usize)> {
         let share = posenc_math::statistics::expanded_tail(LEVEL, self.n);
         let tail = (share * self.resampled.len() as f64) as usize;
@@ -351,7 +351,7 @@ pub(super) fn position(check: &PositionCheck, clusters: Clusters, context: Conte
     let with = check.with.as_ref().map(curves).transpose()?;
     let by_method =
         check.of.method.is_none() && check.with.as_ref().is_some_and(|w| w.method.is_none());
-    // A place that was not measured may be the one that is looked for.
+    // The feature may be at a place whose measurement failed.
     let hole = |curve: &Curve| curve.points.iter().find(|p| p.1.is_nan()).map(|p| p.0);
     for curve in with.iter().flatten() {
         if let Some(x) = hole(curve) {
@@ -365,7 +365,7 @@ pub(super) fn position(check: &PositionCheck, clusters: Clusters, context: Conte
     if all.map(BTreeMap::len).sum::<usize>() > MOST {
         return Err(not_run(format!("more than {MOST} values for a position")));
     }
-    // Of the same signals as a published curve, few repetitions are judged by their mean, as values are.
+    // On the same signals as a published curve, a few repetitions are judged by their mean alone, like values.
     let is_exact =
         clusters.is_exact || (published && check.sample == Sample::Seeds && keys.len() < FEWEST);
     let samples: Vec<Vec<&String>> = match is_exact || keys.len() < FEWEST {
@@ -378,7 +378,7 @@ pub(super) fn position(check: &PositionCheck, clusters: Clusters, context: Conte
             (0..RESAMPLES).map(|_| one()).collect()
         }
     };
-    // Looked for once, however many curves are compared with it.
+    // The features of the other curves are located once, for all curves that are compared with them.
     let counterparts = |with: &[Curve]| Counterparts::new(check, with, by_method);
     let mean_with = with.as_deref().map(counterparts);
     let mut texts = Vec::new();
@@ -398,9 +398,7 @@ pub(super) fn position(check: &PositionCheck, clusters: Clusters, context: Conte
                     return Err(not_run(format!("{method}: no such feature")));
                 }
                 Ok(None) => continue,
-                Err(()) => {
-                    return Err(not_run("several curves to compare one with; name a method"));
-                }
+                Err(()) => return Err(not_run("several curves match; name a method")),
             },
             (None, Some(at)) => at,
             (None, None) => return Err(not_run("no place is given")),
@@ -412,7 +410,7 @@ pub(super) fn position(check: &PositionCheck, clusters: Clusters, context: Conte
         };
         let resampled = |sample: &Vec<&String>| {
             let own = curve.resampled(sample);
-            // A measured counterpart varies with the same repetitions; a published one is what it is.
+            // A measured counterpart is resampled with the same repetitions; a published one is fixed.
             let expected = match &with {
                 Some(with) if !published => {
                     let with: Vec<Curve> = with.iter().map(|c| c.resampled(sample)).collect();
@@ -493,7 +491,7 @@ fn described(method: &str, found: &Found, fit: Fit) -> (String, Option<String>) 
 struct Counterparts {
     /// Method, and the place of the feature if the curve has it.
     places: Vec<(String, Option<f64>)>,
-    /// Indices by method, where methods are matched; `None` for a method with several curves.
+    /// Indices by method, if methods are matched; `None` for a method with several curves.
     by_method: Option<HashMap<String, Option<usize>>>,
 }
 
@@ -514,7 +512,7 @@ impl Counterparts {
         Counterparts { by_method: by_method.then(index), places }
     }
 
-    /// The one that a curve is compared with; an error if there are several.
+    /// The counterpart of a curve; an error if there are several.
     fn of(&self, curve: &Curve) -> Result<Option<&(String, Option<f64>)>, ()> {
         match &self.by_method {
             Some(index) => match index.get(&curve.method) {
@@ -543,8 +541,8 @@ fn feature(check: &PositionCheck, curve: &Curve) -> Option<usize> {
     }
 }
 
-/// Steps on the grid of `points` from one of them to a place. A place between two points is as near
-/// as the nearer of them; each side beyond an end counts as one step more.
+/// Number of grid steps from the point `from` to a place. A place between two points is as far as the nearer one; a place beyond an
+/// end is one step farther than the end.
 fn steps_between(points: &[(f64, f64)], from: usize, place: f64) -> usize {
     if let Some(here) = points.iter().position(|p| same_place(p.0, place)) {
         return from.abs_diff(here);

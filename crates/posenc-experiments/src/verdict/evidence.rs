@@ -1,4 +1,4 @@
-//! What a verdict rests on: theory, the paper's data, other data.
+//! Evidence behind verdicts: theory, the paper's data, other data.
 
 use std::collections::BTreeMap;
 
@@ -69,11 +69,11 @@ impl Evidence {
     }
 }
 
-/// The class of a claim's evidence, and what it is short of. `None` for a claim on measured values without rows.
+/// The class of a claim's evidence, and how it falls short of the full protocol. `None` for a claim on measured values without rows.
 pub(super) fn of(claim: &Claim, context: Context<'_>) -> (Option<Evidence>, String) {
     let selects = claim.check.selects();
     let mut worst: Option<(Evidence, String)> = None;
-    // By what a class depends on: rows of one unit have many abscissas.
+    // Classes are computed once per key, since many rows of a unit differ only in their abscissas.
     type Source<'a> = (&'a str, &'a str, &'a str, bool, Profile, &'a str);
     let mut known: BTreeMap<Source<'_>, (Evidence, String)> = BTreeMap::new();
     let mut is_measured = false;
@@ -107,7 +107,7 @@ fn of_row(row: &Row, is_exact: bool, context: Context<'_>) -> (Evidence, String)
         return (Evidence::OtherData, "of a group that no longer exists".to_owned());
     };
     let plain = |class| (class, String::new());
-    // What is counted from settings depends neither on data nor on the length of a run.
+    // Counts from the settings depend neither on data nor on the length of a run.
     if is_exact && (row.data == "-" || has_the_papers_model(row, context)) {
         return plain(Evidence::Theory);
     }

@@ -20,7 +20,7 @@ pub fn adjusted(p: &[f64]) -> Vec<f64> {
 mod tests {
     use super::adjusted;
 
-    /// Numbers of R's `p.adjust(c(0.01, 0.04, 0.03, 0.005, 0.9), "holm")`.
+    /// The expected values are those of R's `p.adjust(c(0.01, 0.04, 0.03, 0.005, 0.9), "holm")`.
     #[test]
     fn p_values_are_adjusted_step_down() {
         let found = adjusted(&[0.01, 0.04, 0.03, 0.005, 0.9]);

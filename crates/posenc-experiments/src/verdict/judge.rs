@@ -19,9 +19,9 @@ use crate::schema::claim::{
 
 /// Level of the interval that a value, an agreement or an equality must have within its tolerance: two one-sided tests at 5 %.
 pub(super) const EQUIVALENCE: f64 = 0.90;
-/// Level of other intervals.
+/// Level of all other intervals.
 pub(super) const LEVEL: f64 = 0.95;
-/// Most values, times repetitions, whose deviations are computed anew without each repetition.
+/// Maximum of values × repetitions for which deviations are computed again without each repetition.
 const MOST_LEFT_OUT: usize = 2_000_000;
 
 /// Judges a claim. A wrong statement whose correction holds is an erratum, not a failure.
@@ -100,7 +100,7 @@ fn decide(check: &Check, is_exact: bool, context: Context<'_>) -> Judgement {
     judged.map_or_else(NotRun::judgement, |judgement| judgement.unless(missing()))
 }
 
-/// Where a mean is, compared with a number and a margin. One repetition is judged by its number alone: what it is compared with
+/// Compares a mean with an expected number and a margin. A single repetition is judged by its value alone, since the expected number
 /// comes from the same signals.
 pub(super) fn near(
     values: &[f64],
@@ -114,7 +114,7 @@ pub(super) fn near(
     let differences: Vec<f64> = values.iter().map(|v| v - expected).collect();
     let is_exact = is_exact || differences.len() == 1;
     let values = match is_exact {
-        // The mean over parts of an exact number is compared, not each part.
+        // Compares the mean over the parts of an exact number, not each part.
         true => vec![statistics::mean_interval(&differences).mean],
         false => differences,
     };
@@ -145,12 +145,10 @@ fn value(check: &ValueCheck, clusters: Clusters, context: Context<'_>) -> Judged
     let tolerance = check.tolerance.as_ref().ok_or_else(no_tolerance)?;
     let spread = Spread::of(&points.iter().map(|p| p.value).collect::<Vec<_>>());
     let found = margin(tolerance, expected, deviation, spread);
-    let Some((margin, margin_text)) = found else {
-        return Err(not_run("no deviation to measure by"));
-    };
+    let (margin, margin_text) = found.ok_or_else(no_deviation)?;
     let interval = interval_at(&means, EQUIVALENCE);
     let fit = match tolerance.standard_errors {
-        // Standard errors are a noise margin already.
+        // Standard errors already account for noise.
         Some(_) => near(&[interval.mean], expected, margin, 1, true),
         None => near(&means, expected, margin, 1, clusters.is_exact),
     };
@@ -162,14 +160,19 @@ fn value(check: &ValueCheck, clusters: Clusters, context: Context<'_>) -> Judged
     Ok(judgement.unless(incomparable(&check.of, context)))
 }
 
-/// The message of a check without tolerance, whose metric has no rule.
+/// The error for a check without tolerance whose metric has none either.
 pub(super) fn no_tolerance() -> NotRun {
     not_run(
         "no tolerance: the check has none, and neither has its metric in experiments/metrics.yaml",
     )
 }
 
-/// Values of a selection, and the same without one repetition after another.
+/// The error for a tolerance in standard deviations or errors that are unknown.
+pub(super) fn no_deviation() -> NotRun {
+    not_run("no standard deviation for the tolerance")
+}
+
+/// The values of a selection, from which one repetition can be left out.
 pub(super) struct Side<'a> {
     pub select: &'a Select,
     points: Vec<Point>,
@@ -187,7 +190,7 @@ impl<'a> Side<'a> {
     /// The points that are compared: the values, or their deviations.
     pub(super) fn compared(&self) -> Result<Cow<'_, [Point]>, NotRun> {
         Ok(match self.is_deviation() {
-            true => Cow::Owned(deviations(&self.points, self.select)?),
+            true => Cow::Owned(deviations(&self.points)?),
             false => Cow::Borrowed(&self.points),
         })
     }
@@ -197,14 +200,14 @@ impl<'a> Side<'a> {
         let is_kept = |p: &&Point| excluded != Some(clusters.key(p).as_str());
         let kept: Vec<Point> = self.points.iter().filter(is_kept).cloned().collect();
         match self.is_deviation() {
-            true => deviations(&kept, self.select),
+            true => deviations(&kept),
             false => Ok(kept),
         }
     }
 }
 
-/// Values whose mean is a statistic of two sides and whose spread is the jackknife's, which leaves out one repetition after another.
-/// One value if there are too few repetitions.
+/// Values of [`jackknife`] for a statistic of two sides, which leaves out one repetition at a time. A single value if there are fewer
+/// than three repetitions.
 fn left_out(
     [left, right]: [&Side<'_>; 2],
     clusters: Clusters,
@@ -228,8 +231,7 @@ fn left_out(
     Ok(jackknife(all, &without))
 }
 
-/// Differences of `pairs` of two sides by repetition; for standard deviations over repetitions, values with the jackknife's
-/// standard error.
+/// Mean differences of the pairs `all` of two sides, by repetition. For standard deviations over repetitions, values of [`jackknife`].
 pub(super) fn differences(
     [left, right]: [&Side<'_>; 2],
     all: &[Pair<'_>],
@@ -270,7 +272,7 @@ fn ordering(check: &OrderingCheck, clusters: Clusters, context: Context<'_>) -> 
         if pairs.is_empty() {
             return Err(not_run(format!("{title}: no values in common")));
         }
-        // Of what has no counterpart nothing is said here, so it is not shown either.
+        // The shown means include only paired values, as the verdict does.
         means.push(mean(pairs.iter().map(|p| p.left.value)));
         if means.len() + 1 == all.len() {
             means.push(mean(pairs.iter().map(|p| p.right.value)));
@@ -290,7 +292,7 @@ fn ordering(check: &OrderingCheck, clusters: Clusters, context: Context<'_>) -> 
             reasons.push(format!("{title} is {}{why}", step.verdict.name()));
         }
         verdicts.push(step.verdict);
-        // An order holds if each of its steps does: its p is the largest.
+        // An order holds only if each of its steps does, so its p is the largest one.
         p = if verdicts.len() == 1 { step.p } else { p.zip(step.p).map(|(a, b)| a.max(b)) };
         // The step that is nearest to its limit shows how narrow the order is.
         let distance = |share: f64| (share - 1.0).abs();
@@ -327,7 +329,7 @@ struct Step {
 /// An order of numbers without uncertainty holds at every point, and on average by at least the smallest effect.
 fn exact_order(pairs: &[Pair<'_>], sign: f64, effect: f64, margin: f64) -> Step {
     let difference = |p: &&Pair<'_>| sign * (p.left.value - p.right.value);
-    // Differences at the level of rounding are none.
+    // Ignore differences at the level of rounding errors.
     let holds = |p: &&Pair<'_>| {
         let scale = p.left.value.abs().max(p.right.value.abs());
         let rounding = if scale.is_finite() { 1e-12 * scale } else { 0.0 };
@@ -357,8 +359,8 @@ fn exact_order(pairs: &[Pair<'_>], sign: f64, effect: f64, margin: f64) -> Step 
 }
 
 impl Step {
-    /// The step by the differences of independent repetitions, with the claimed sign. `effect` is the smallest that matters; a
-    /// `margin` above 0 allows differences against the order.
+    /// Judges a step by the differences of independent repetitions, with the claimed sign. `effect` is the smallest difference that
+    /// matters; a `margin` above 0 allows differences against the order.
     fn of(values: &[f64], effect: f64, margin: f64, clusters: Clusters) -> Step {
         let effect = if margin > 0.0 { 0.0 } else { effect };
         let shown = statistics::mean_interval(values).mean;
@@ -372,7 +374,7 @@ impl Step {
         };
         let verdict = match test.half_width {
             None if values.iter().any(|d| d.is_nan()) => Verdict::NotReproduced,
-            // Beyond all numbers there is no mean: only the signs are left.
+            // Infinite differences have no mean, so only their signs decide.
             None if !is_finite && values.iter().all(|d| *d > 0.0) => Verdict::Reproduced,
             None if !is_finite && values.iter().any(|d| *d > 0.0) => Verdict::WithinNoise,
             None if !is_finite => Verdict::NotReproduced,
@@ -407,8 +409,7 @@ impl Step {
     }
 }
 
-/// What tells the selections of an order apart: the method if that does, else the next key that
-/// does, else all of them.
+/// Names that distinguish the selections of an order: the methods if they differ, else the first key that differs, else all keys.
 fn names(of: &[Select]) -> Vec<String> {
     let x = |s: &Select| match &s.x {
         None => "x".to_owned(),
@@ -425,8 +426,7 @@ fn names(of: &[Select]) -> Vec<String> {
     by_one.unwrap_or_else(|| all(&by_all))
 }
 
-/// A quotient of means with what is known of its uncertainty: on the logarithmic scale if both means are positive in every
-/// repetition.
+/// A quotient of means with its uncertainty, on the logarithmic scale if both means are positive in every repetition.
 pub(super) struct Quotient {
     pub value: f64,
     is_log: bool,
@@ -499,7 +499,7 @@ impl Quotient {
         }
     }
 
-    /// Of values with the jackknife's standard error, on the scale of `is_log`.
+    /// A quotient with the uncertainty of jackknife `values`, which are on the scale of `is_log`.
     fn of(value: f64, is_log: bool, values: &[f64]) -> Self {
         Quotient { value, is_log, interval: interval_at(values, LEVEL) }
     }
@@ -520,7 +520,7 @@ impl Quotient {
 pub(super) fn quotient(sides: &[Side<'_>; 2], clusters: Clusters) -> Result<Quotient, NotRun> {
     let [above, below] = sides;
     if above.is_deviation() || below.is_deviation() {
-        // Deviations have no units that could be paired.
+        // Deviations have no signal and seed that could be paired.
         let log = |a: &[Point], b: &[Point]| {
             let mean_of = |points: &[Point]| mean(points.iter().map(|p| p.value));
             Ok((mean_of(a) / mean_of(b)).ln())
@@ -555,7 +555,7 @@ fn unpaired(above: &Side<'_>, below: &Side<'_>, clusters: Clusters) -> Quotient 
     let value = mean(a.iter().copied()) / mean(b.iter().copied());
     let is_log = a.iter().chain(&b).all(|v| *v > 0.0);
     let mut interval = Interval { n: 1, mean: value, half_width: None, p: None };
-    // Printed numbers are what they are.
+    // Published numbers count as exact.
     let is_measured = |side: &Side<'_>| side.select.from == Source::Measured;
     let samples: Vec<&[f64]> = [(above, &a), (below, &b)]
         .into_iter()
@@ -568,7 +568,7 @@ fn unpaired(above: &Side<'_>, below: &Side<'_>, clusters: Clusters) -> Quotient 
     let errors: Option<Vec<f64>> = samples.iter().map(relative_error).collect();
     let fewest = samples.iter().map(|values| values.len()).min();
     if let (Some(errors), Some(n), true) = (errors, fewest.filter(|n| *n > 1), is_log) {
-        // The smaller sample's degrees of freedom: conservative.
+        // The degrees of freedom of the smaller sample are conservative.
         interval.n = n;
         let factor = posenc_math::statistics::t_factor(LEVEL, (n - 1) as f64);
         let half_width = factor * errors.iter().map(|e| e * e).sum::<f64>().sqrt();

@@ -12,13 +12,13 @@ use super::statistics::{Fit, fit, mean_interval};
 use super::{Judged, Judgement, NotRun, Verdict};
 use crate::schema::claim::{BoundCheck, Direction, EqualityCheck, Limit, Select, TrendCheck};
 
-/// What a claim about several places comes to.
+/// The verdict on a claim about several places.
 fn joined(fits: &[Fit]) -> Verdict {
     Verdict::worst(fits.iter().map(|fit| fit.verdict()))
 }
 
 impl Curve {
-    /// Differences of two places, by the repetitions that both have.
+    /// Differences between two places, for each repetition that has both.
     fn differences(&self, from: usize, to: usize) -> Vec<f64> {
         let (from, to) = (&self.by_cluster[from], &self.by_cluster[to]);
         to.iter().filter_map(|(key, value)| Some(value - from.get(key)?)).collect()
@@ -90,7 +90,7 @@ pub(super) fn trend(check: &TrendCheck, clusters: Clusters, context: Context<'_>
     Ok(Judgement::new(verdict, measured, statistics, reason).near(of_limit))
 }
 
-/// How one curve of a trend came out.
+/// The result for one curve of a trend.
 struct Course {
     fits: Vec<Fit>,
     text: String,
@@ -98,7 +98,7 @@ struct Course {
     of_limit: Option<f64>,
 }
 
-/// Steps against the direction of `sign`, and the change from the first place to the last.
+/// Tests for steps against the direction of `sign`, and for the change from the first place to the last.
 fn monotone(curve: &Curve, sign: f64, slack: f64, is_exact: bool) -> Course {
     let last = curve.points.len() - 1;
     let (least, most) = curve.range();
@@ -110,7 +110,7 @@ fn monotone(curve: &Curve, sign: f64, slack: f64, is_exact: bool) -> Course {
         }
         let values: Vec<f64> = curve.differences(i, i + 1).iter().map(|d| sign * d).collect();
         match fit(&values, (-slack, f64::INFINITY), LEVEL, last, false) {
-            // A single step need not be proven; the whole change must.
+            // Only the overall change must be significant, not a single step.
             Fit::Unclear => Fit::Inside,
             other => other,
         }
@@ -129,7 +129,8 @@ fn monotone(curve: &Curve, sign: f64, slack: f64, is_exact: bool) -> Course {
         (0, Fit::Outside) => Some("changes against the direction from first to last".to_owned()),
         (0, Fit::Unclear) => Some("does not clearly change from first to last".to_owned()),
         (0, _) => None,
-        (n, _) => Some(format!("has {n} steps against it")),
+        (1, _) => Some("has 1 step against the direction".to_owned()),
+        (n, _) => Some(format!("has {n} steps against the direction")),
     };
     let falls = (0..last).map(|i| -sign * curve.change(i, i + 1));
     let worst = falls.fold(f64::NEG_INFINITY, f64::max);
@@ -142,7 +143,7 @@ fn monotone(curve: &Curve, sign: f64, slack: f64, is_exact: bool) -> Course {
     }
 }
 
-/// The largest difference of two places.
+/// Tests the largest difference between two places.
 fn constant(curve: &Curve, slack: f64, is_exact: bool) -> Course {
     let (least, most) = curve.range();
     let range = if curve.points.iter().any(|p| p.1.is_nan()) { f64::NAN } else { most - least };
@@ -151,7 +152,7 @@ fn constant(curve: &Curve, slack: f64, is_exact: bool) -> Course {
     } else {
         let place = |value: f64| curve.points.iter().position(|p| p.1 == value).unwrap_or(0);
         let differences = curve.differences(place(least), place(most));
-        // The two places were chosen among all pairs.
+        // Corrects for selecting the two places among all pairs.
         let pairs = curve.points.len() * (curve.points.len() - 1) / 2;
         fit(&differences, (f64::NEG_INFINITY, slack), EQUIVALENCE, pairs, false)
     };
@@ -184,7 +185,7 @@ pub(super) fn bound(check: &BoundCheck, clusters: Clusters, context: Context<'_>
     };
     let slack = check.slack + 1e-12;
     let mut fits = Vec::new();
-    // Place with the largest excess: mean value, mean limit, the excess, and how many values it has.
+    // The place with the largest excess: the excess, a point, mean value, mean limit, and the number of repetitions.
     let mut worst: Option<(f64, &Point, f64, f64, usize)> = None;
     let (mut values, mut all_places) = (0, 0);
     for (limit, sign) in [(&check.at_most, 1.0), (&check.at_least, -1.0)] {
@@ -206,7 +207,7 @@ pub(super) fn bound(check: &BoundCheck, clusters: Clusters, context: Context<'_>
         for place in &places {
             let is_exact = check.each || clusters.is_exact;
             let shares = match is_exact {
-                // Without uncertainty every value counts.
+                // Without uncertainty, every value must be within the limit.
                 true => place.iter().map(|e| e.share).collect(),
                 false => clusters.means(place.iter().map(|e| (e.point, e.share))),
             };
@@ -235,9 +236,9 @@ pub(super) fn bound(check: &BoundCheck, clusters: Clusters, context: Context<'_>
         return Err(not_run("no limit at the selected places"));
     };
     let verdict = joined(&fits);
-    let place = point.x.map(|x| format!(" at x = {}", show(x))).unwrap_or_default();
+    let place = point.x.map(|x| format!(", x = {}", show(x))).unwrap_or_default();
     let (value, limit) = (show(value), show(limit));
-    let measured = format!("closest to its limit: {} {value} against {limit}{place}", point.method);
+    let measured = format!("worst case: {}{place}, {value} (limit {limit})", point.method);
     let mut statistics = if values == 1 { "1 value".into() } else { format!("{values} values") };
     if !check.each && !clusters.is_exact && n > 1 {
         statistics = format!("{} at {all_places} points", clusters.counted(n));
@@ -245,13 +246,13 @@ pub(super) fn bound(check: &BoundCheck, clusters: Clusters, context: Context<'_>
     let reason = match verdict {
         Verdict::NotDecided => clusters.lack(),
         Verdict::WithinNoise => "the interval contains the limit".to_owned(),
-        _ => format!("passes the limit by {} %", show(100.0 * excess)),
+        _ => format!("violates the limit by {} %", show(100.0 * excess)),
     };
     let of_limit = (1.0 + excess) / (1.0 + check.slack);
     Ok(Judgement::new(verdict, measured, statistics, reason).near(Some(of_limit)))
 }
 
-/// Larger excesses last, NaN above all.
+/// Orders excesses from small to large, with NaN as the largest.
 fn order(a: f64, b: f64) -> std::cmp::Ordering {
     let key = |v: f64| if v.is_nan() { f64::INFINITY } else { v };
     key(a).total_cmp(&key(b))

@@ -21,7 +21,7 @@ pub use numbers::Numbers;
 pub use select::{Context, show};
 pub use statistics::{Interval, difference_interval, mean_interval};
 
-/// What a record says of a claim.
+/// The result of comparing a claim with a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
     /// A claim of the paper holds.
@@ -32,15 +32,15 @@ pub enum Verdict {
     Erratum,
     /// One reading of the statement fails, and another one holds.
     Ambiguous,
-    /// The interval contains the limit.
+    /// The confidence interval contains the limit.
     WithinNoise,
     /// The difference is significant and smaller than the smallest effect that matters.
     Negligible,
-    /// There is one signal or one repetition, so no uncertainty can be stated.
+    /// There is only one signal or repetition, so the uncertainty is unknown.
     NotDecided,
     /// The claim does not hold.
     NotReproduced,
-    /// The record cannot decide it: too small a profile, other data.
+    /// The record cannot decide the claim, for example because its profile is reduced or its data are not the paper's.
     NotComparable,
     /// There is no record.
     NotRun,
@@ -86,7 +86,7 @@ impl Verdict {
         self.sign_and_name().0
     }
 
-    /// The verdict of several parts that must all hold: the first of these that any part has.
+    /// The verdict on several parts that must all hold: the first one in `ORDER` that any part has.
     fn worst(all: impl IntoIterator<Item = Verdict>) -> Verdict {
         const ORDER: [Verdict; 5] = [
             Verdict::NotReproduced,
@@ -100,28 +100,28 @@ impl Verdict {
     }
 }
 
-/// A verdict with what it rests on.
+/// A verdict with its evidence and numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
     /// The class of the evidence; `None` if the claim was not run.
     pub evidence: Option<Evidence>,
-    /// What the evidence is short of, such as `1 of 16 images`; empty for the paper's own protocol and for theory.
+    /// How the evidence falls short of the paper's protocol, such as `1 of 16 images`; empty for the full protocol and for theory.
     pub condition: String,
-    /// What was measured, beside what was expected.
+    /// The measured value, next to the expected one.
     pub measured: String,
-    /// n, interval, test; empty where a number is exact.
+    /// n, interval and test; empty for exact numbers.
     pub statistics: String,
     /// Why the verdict is not plain `reproduced`; empty otherwise.
     pub reason: String,
     /// p of the test, if the check has a test: two-sided and not adjusted for the number of claims.
     pub p: Option<f64>,
-    /// Deviation as a share of the limit that decides; 1 at the limit. `None` if the check has no such limit.
+    /// Deviation divided by the limit that decides; 1 at the limit. `None` if the check has no such limit.
     pub of_limit: Option<f64>,
 }
 
-/// A verdict with the class of its evidence: what totals count.
+/// A verdict with the class of its evidence, as counted in totals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Classified {
     /// The verdict.
@@ -158,12 +158,12 @@ impl Judgement {
         }
     }
 
-    /// The judgement with the deviation as a share of its limit; infinite and undefined shares are left out.
+    /// Sets [`Judgement::of_limit`], unless it is not finite.
     fn near(self, of_limit: Option<f64>) -> Self {
         Judgement { of_limit: of_limit.filter(|share| share.is_finite()), ..self }
     }
 
-    /// The judgement; not comparable if there is a reason against it.
+    /// Changes the verdict to not comparable if there is a reason.
     fn unless(self, reason: Option<String>) -> Self {
         match reason {
             Some(reason) => Judgement { verdict: Verdict::NotComparable, reason, ..self },
@@ -182,5 +182,5 @@ impl Judgement {
     }
 }
 
-/// How near to its limit a deviation makes a verdict narrow, as a share of the limit.
+/// Largest distance from the limit, as a share of the limit, at which a verdict is narrow.
 pub const NARROW: f64 = 0.2;

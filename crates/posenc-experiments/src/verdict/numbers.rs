@@ -1,4 +1,4 @@
-//! Numbers of a claim for sentences and data next to its verdict.
+//! Numbers of a claim, for sentences and for data next to its verdict.
 
 use super::clusters::Clusters;
 use super::judge::{Side, differences, mean, quotient};
@@ -6,8 +6,8 @@ use super::select::{Context, pairs, points, rows};
 use super::statistics::{Interval, mean_interval};
 use crate::schema::claim::{Claim, Select, Source};
 
-/// Numbers of a claim's selections, which count from 0, by the rules of its verdict: the same independent repetitions, pairs and
-/// intervals. All are `None` if the record or the published values lack what they need.
+/// Numbers of a claim's selections, which are indexed from 0. They follow the rules of its verdict: the same independent repetitions,
+/// pairs and intervals. A number is `None` if the record or the published values lack its values.
 pub struct Numbers<'a> {
     selects: Vec<&'a Select>,
     clusters: Clusters,
@@ -40,13 +40,14 @@ impl<'a> Numbers<'a> {
         Some(mean(points.iter().map(|p| p.value)))
     }
 
-    /// Quotient of two selections.
+    /// Quotient of the means of two selections.
     pub fn ratio(&self, above: usize, below: usize) -> Option<f64> {
         let sides = [self.side(above)?, self.side(below)?];
         Some(quotient(&sides, self.clusters).ok()?.value)
     }
 
-    /// The first selection minus the second over pairs, with its 95 % interval. Without pairs, the difference of the means alone.
+    /// Mean of the first selection minus the second over pairs, with its 95 % interval. Without pairs, the difference of the means, with
+    /// no interval.
     pub fn difference(&self, left: usize, right: usize) -> Option<Interval> {
         let sides = [&self.side(left)?, &self.side(right)?];
         let [a, b] = [sides[0].compared().ok()?, sides[1].compared().ok()?];

@@ -1,4 +1,4 @@
-//! What a claim looks at: values by selection, their statistics, and numbers as text.
+//! The values that a claim selects, their statistics, and numbers as text.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,12 +10,12 @@ use crate::record::{Keys, Row, Table};
 use crate::schema::claim::{Abscissa, Select, Source, Statistic, Tolerance, same_place};
 use crate::schema::{Experiment, Group, Profile};
 
-/// What a claim is judged with.
+/// The data that a claim is judged with.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The experiment.
     pub experiment: &'a Experiment,
-    /// Its record, if there is one.
+    /// Its record, if available.
     pub record: Option<&'a Table>,
     /// Published values.
     pub published: &'a Published,
@@ -38,7 +38,7 @@ pub(super) struct Point {
     pub signal: String,
     pub seed: u64,
     pub x: Option<f64>,
-    /// Of a map.
+    /// Second abscissa, of a heat map.
     pub y: Option<f64>,
     pub value: f64,
 }
@@ -50,13 +50,15 @@ impl Point {
     }
 }
 
-/// How many pairs there may be for each value of two selections. Rows that repeat would make a pair of each with each.
+/// Maximum number of pairs per value of two selections. Repeated rows would be paired each with each.
 const MOST_REPEATS: usize = 4;
 
-/// Refuses pairs of values whose number grows with the product of both selections.
+/// Rejects pairs whose number grows with the product of the sizes of both selections.
 pub(super) fn check_pairs(pairs: usize, [left, right]: [usize; 2]) -> Result<(), NotRun> {
     match pairs > MOST_REPEATS * (left + right) {
-        true => Err(not_run("rows of the record repeat: a value has many counterparts")),
+        true => Err(not_run(
+            "the record or the published values have duplicate rows, so values cannot be paired",
+        )),
         false => Ok(()),
     }
 }
@@ -79,13 +81,13 @@ pub(super) fn describe(select: &Select) -> String {
 pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>, NotRun> {
     let points = single_points(select, context)?;
     match select.statistic {
-        Statistic::Deviation => deviations(&points, select),
-        // A mean is that of the values: its uncertainty is theirs.
+        Statistic::Deviation => deviations(&points),
+        // The mean has the uncertainty of its values, so the values are returned.
         Statistic::Each | Statistic::Mean => Ok(points),
     }
 }
 
-/// The selected values, whatever statistic of them is asked for.
+/// The selected values, regardless of the selection's statistic.
 pub(super) fn single_points(select: &Select, context: Context<'_>) -> Result<Vec<Point>, NotRun> {
     let points: Vec<Point> = match select.from {
         Source::Measured => {
@@ -116,26 +118,20 @@ pub(super) fn single_points(select: &Select, context: Context<'_>) -> Result<Vec
 }
 
 /// Population standard deviations by method and abscissa.
-pub(super) fn deviations(points: &[Point], select: &Select) -> Result<Vec<Point>, NotRun> {
+pub(super) fn deviations(points: &[Point]) -> Result<Vec<Point>, NotRun> {
     let deviation = |place: Place<'_>| {
-        let values = place.values();
-        let value = match values.iter().all(|v| v.is_finite()) {
-            true => posenc_math::statistics::population_std(&values).ok(),
-            // A failed measurement is not averaged away.
-            false => Some(f64::NAN),
-        };
-        let missing = || not_run(format!("no spread of one value for {}", describe(select)));
+        // A failed measurement is not averaged away.
+        let value = posenc_math::statistics::population_std(&place.values()).unwrap_or(f64::NAN);
         let (method, x) = (place.method.to_owned(), place.x);
-        let value = value.ok_or_else(missing)?;
-        Ok(Point { method, signal: String::new(), seed: 0, x, y: None, value })
+        Point { method, signal: String::new(), seed: 0, x, y: None, value }
     };
-    places(points)?.into_iter().map(deviation).collect()
+    Ok(places(points)?.into_iter().map(deviation).collect())
 }
 
-/// A point with its place in its selection.
+/// A point with its index in its selection.
 type Placed<'a> = (usize, &'a Point);
 
-/// What two values must have in common, besides the second abscissa, to be a pair.
+/// The keys that two values must share to be a pair, in addition to the second abscissa.
 #[derive(Clone, Copy)]
 struct Common {
     unit: bool,
@@ -143,8 +139,8 @@ struct Common {
     x: bool,
 }
 
-/// Groups of points of two selections that agree in what is asked for: those of the first and those of the second, each with its
-/// place in its selection.
+/// Groups the points of two selections that share the `common` keys. Each group contains the points of the first and those of the
+/// second selection, with their indices in their selections.
 fn matched<'a>(
     [left, right]: [&'a [Point]; 2],
     common: Common,
@@ -171,7 +167,7 @@ fn matched<'a>(
     Ok(keys.groups().map_err(not_grouped)?.into_iter().map(sides).collect())
 }
 
-/// The value of the first of `others` at the place of each point.
+/// For each point, the value of the first of `others` with the same keys.
 pub(super) fn values_at(points: &[Point], others: &[Point]) -> Result<Vec<Option<f64>>, NotRun> {
     let mut values = vec![None; points.len()];
     let common = Common { unit: true, method: true, x: true };
@@ -187,7 +183,7 @@ pub(super) fn not_grouped(error: polars::error::PolarsError) -> NotRun {
     not_run(format!("values cannot be grouped: {error}"))
 }
 
-/// All values of a method at an abscissa, whatever signal and seed.
+/// All values of a method at an abscissa, of any signal and seed.
 #[derive(Debug, Clone)]
 pub(super) struct Place<'a> {
     pub method: &'a str,
@@ -202,7 +198,7 @@ impl Place<'_> {
     }
 }
 
-/// Values by method and abscissa: methods in the order of the values, abscissas rising.
+/// Values by method and abscissa: methods in the order of the values, abscissas ascending.
 pub(super) fn places(points: &[Point]) -> Result<Vec<Place<'_>>, NotRun> {
     let mut methods: HashMap<&str, usize> = HashMap::new();
     let mut all: Vec<(usize, Place<'_>)> = Vec::new();
@@ -218,9 +214,9 @@ pub(super) fn places(points: &[Point]) -> Result<Vec<Place<'_>>, NotRun> {
     Ok(all.into_iter().map(|(_, place)| place).collect())
 }
 
-/// Entries at a place, of entries that are sorted by their places, which are numbers.
+/// The entries at `place`, from entries that are sorted by their places.
 pub(super) fn at_place<T>(sorted: &[(f64, T)], place: f64) -> impl Iterator<Item = &T> {
-    // Places that are the same lie side by side, since the distance grows with each step away.
+    // Entries at the same place are adjacent, since the distance from it grows in both directions.
     let first = sorted.partition_point(|(x, _)| *x < place && !same_place(*x, place));
     let behind = sorted.get(first..).unwrap_or_default().iter();
     behind.take_while(move |(x, _)| same_place(*x, place)).map(|(_, entry)| entry)
@@ -233,15 +229,15 @@ pub(super) fn rows<'a>(
     context.record.into_iter().flat_map(move |t| t.select(select))
 }
 
-/// Metrics that are counted from the settings: neither data nor the length of a run change them.
+/// Metrics that are counted from the settings. They depend on neither the data nor the length of a run.
 const COUNTED: [&str; 2] = ["params", "memory"];
 
-/// Places of a group's variants by their ids.
+/// Indices of a group's variants by their ids.
 fn variant_places(group: &Group) -> HashMap<&str, usize> {
     group.variants.iter().enumerate().map(|(place, v)| (v.id.as_str(), place)).collect()
 }
 
-/// Whether the model behind a row has the size of that of the published protocol.
+/// Whether the model behind a row has the same size as in the published protocol.
 pub(super) fn has_the_papers_model(row: &Row, context: Context<'_>) -> bool {
     let Some(group) = context.experiment.group(&row.group) else { return false };
     let Some(&variant) = variant_places(group).get(row.method.as_str()) else { return false };
@@ -277,7 +273,7 @@ pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<Stri
     group.parts(rows(select, context)).pop_first()
 }
 
-/// How many methods of its group are on record, if a selection of all methods lacks some.
+/// If a selection of all methods lacks some: how many methods of its group are on record.
 pub(super) fn missing_methods(select: &Select, context: Context<'_>) -> Option<String> {
     let all = select.from == Source::Measured && select.method.is_none();
     let group = context.experiment.group(&select.group).filter(|_| all)?;
@@ -289,7 +285,7 @@ pub(super) fn missing_methods(select: &Select, context: Context<'_>) -> Option<S
     (1..total).contains(&found).then(|| format!("{found} of {total} methods of `{}`", group.id))
 }
 
-/// Four significant digits are enough to compare and few enough to read.
+/// A number with four significant digits, without trailing zeros; in scientific notation below 10⁻³ and from 10⁶ on.
 pub fn show(value: f64) -> String {
     if !value.is_finite() || value == 0.0 {
         return format!("{value}");
@@ -310,7 +306,7 @@ pub fn show(value: f64) -> String {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spread {
     pub n: usize,
-    /// Standard deviation of the sample; `None` of fewer than two values.
+    /// Sample standard deviation; `None` for fewer than two values.
     pub deviation: Option<f64>,
 }
 
@@ -321,8 +317,8 @@ impl Spread {
     }
 }
 
-/// How far the mean of values may be off, as a number and in words; `None` where that rests on a
-/// spread that is not known. `deviation` is the published one.
+/// How far a mean may be from the expected number, as a number and in words. `deviation` is the published one. `None` if the margin
+/// depends on a spread that is unknown.
 pub(super) fn margin(
     tolerance: &Tolerance,
     expected: f64,
@@ -341,7 +337,7 @@ pub(super) fn margin(
     }
     let (factor, runs) = (tolerance.standard_errors?, f64::from(tolerance.published_runs?));
     let own = spread.deviation?;
-    // Printed deviations are those of the population, ddof 0.
+    // Published deviations are population standard deviations (ddof = 0).
     let theirs = deviation.map_or(own, |p| p * (runs / (runs - 1.0)).sqrt());
     let error = (own * own / spread.n as f64 + theirs * theirs / runs).sqrt();
     let text = format!("± {} standard errors of {}", show(factor), show(error));
@@ -357,8 +353,8 @@ pub(super) fn spread_text(clusters: Clusters, interval: &Interval) -> String {
     }
 }
 
-/// Why numbers of two selections cannot be compared: methods of one group that were run at profiles which do
-/// different things, such as five epochs and two thousand. Fewer signals or seeds alone do no harm, since only the same are paired.
+/// Why two selections cannot be compared: their methods ran at profiles with different protocols, such as five epochs and two
+/// thousand. Fewer signals or seeds do no harm, since only equal ones are paired.
 pub(super) fn unlike(a: &Select, b: &Select, context: Context<'_>) -> Option<String> {
     if a.from != Source::Measured || b.from != Source::Measured {
         return None;
@@ -382,7 +378,7 @@ pub(super) fn unlike(a: &Select, b: &Select, context: Context<'_>) -> Option<Str
     };
     let names_method = a.method.is_some() || b.method.is_some();
     for (method, profiles) in &left {
-        // Where no selection names a method only the same are paired, else one side has no other method.
+        // If neither selection names a method, only equal methods are paired. Otherwise, all methods of both sides are.
         let others: Vec<(&str, &BTreeSet<Profile>)> = match names_method {
             true => right.iter().map(|(other, there)| (*other, there)).collect(),
             false => right.get(method).map(|there| (*method, there)).into_iter().collect(),
@@ -400,12 +396,12 @@ pub(super) fn unlike(a: &Select, b: &Select, context: Context<'_>) -> Option<Str
     None
 }
 
-/// Why numbers of two groups cannot be compared: one ran with other settings than at the full protocol, such as fewer epochs, and the
-/// other did not.
+/// Why two groups cannot be compared: one ran with settings that differ from the full protocol, such as fewer epochs, and the other
+/// did not.
 fn unlike_groups(a: &Select, b: &Select, context: Context<'_>) -> Option<String> {
     let reduced = |select: &Select| -> Option<(bool, String)> {
         let group = context.experiment.group(&select.group)?;
-        // Some protocols count their runs in their settings: fewer runs do no harm.
+        // Some protocols have the number of runs in their settings, and fewer runs do no harm.
         if group.kind()?.repeats_key.is_some() {
             return None;
         }
@@ -429,9 +425,11 @@ pub(super) struct Pair<'a> {
     pub measured: &'a Point,
 }
 
-/// Pairs two selections over signal, seed and place, and over the method where neither selection names one; where one does, with
-/// all methods of the other. Where both name one place of the abscissa, these may differ. Published values and deviations have no
-/// units: they are paired with all values of their place.
+/// Pairs the values of two selections that share signal, seed and abscissas.
+///
+/// They must also share the method if neither selection names one; otherwise a value is paired with all methods of the other side. If
+/// both selections name a single abscissa, the two may differ. Published values have neither signal nor seed, so they are paired with
+/// all measured values at their abscissa.
 pub(super) fn pairs<'a>(
     left: (&Select, &'a [Point]),
     right: (&Select, &'a [Point]),

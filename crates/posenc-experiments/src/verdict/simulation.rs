@@ -1,4 +1,4 @@
-//! Whether the rules keep the error rates that docs/METHODOLOGY.md states, on simulated records.
+//! Tests on simulated records that the rules keep the error rates in docs/METHODOLOGY.md.
 //!
 //! Each rate is the share of [`TRIALS`] seeded records with a verdict that is wrong by construction. The largest accepted share is
 //! the stated rate plus four standard deviations of a binomial share, √(rate (1 − rate)/TRIALS).
@@ -12,13 +12,13 @@ use crate::schema::protocol::testing::{A, B, demo};
 
 /// Simulated records per rate.
 const TRIALS: usize = 1000;
-/// Numbers of repetitions.
+/// Tested numbers of repetitions.
 const SIZES: [usize; 3] = [3, 10, 16];
-/// Abscissas of the curves.
+/// Number of abscissas per curve.
 const PLACES: usize = 5;
 
-/// A record of `n` images: A and B share the noise of an image, and each has noise of its own with standard deviation 1 that is the
-/// same along the abscissa up to a tenth.
+/// A record of `n` images. A and B share the noise of an image and add independent noise, so that their difference has standard
+/// deviation 1. Along the abscissa, the independent noise varies by a tenth of its own.
 fn record(n: usize, trial: usize, mean: impl Fn(&str, usize) -> f64) -> Table {
     let mut rng = stream(trial as u64, &format!("simulation of {n} images"));
     let mut table = Table::default();
@@ -57,7 +57,7 @@ fn share(check: &str, verdict: Verdict, n: usize, mean: impl Fn(&str, usize) -> 
     (0..TRIALS).filter(wrong).count() as f64 / TRIALS as f64
 }
 
-/// Asserts that a wrong verdict is as rare as stated, for all numbers of repetitions.
+/// Asserts for all `sizes` that a wrong verdict is not more frequent than `rate`, up to four standard deviations.
 fn assert_rare(
     what: &str,
     check: &str,
@@ -77,7 +77,7 @@ fn assert_rare(
 const GOOD: Verdict = Verdict::Reproduced;
 const BAD: Verdict = Verdict::NotReproduced;
 
-/// Means that are zero but for method A.
+/// Means that are zero except for method A.
 fn of_a(mean: f64) -> impl Fn(&str, usize) -> f64 {
     move |method, _| if method == "A" { mean } else { 0.0 }
 }
@@ -91,11 +91,11 @@ fn orderings_keep_their_error_rates() {
     assert_rare("ordering with the published effect", &check, BAD, 0.025, &SIZES, of_a(0.5));
     let margin = format!("{{ kind: ordering, of: [{A}, {B}], margin: 0.5 }}");
     assert_rare("ordering with a margin, at it", &margin, GOOD, 0.025, &SIZES, of_a(-0.5));
-    // The rule must also be able to decide: a large effect is found.
+    // The rule must still find a large effect.
     assert!(share(&check, Verdict::Reproduced, 16, of_a(3.0)) > 0.99);
 }
 
-/// Catches an equality that fails because it has many places, and one that holds because it is uncertain.
+/// Catches an equality that fails only because it has many abscissas, and one that holds only because it is uncertain.
 #[test]
 fn equalities_keep_their_error_rates() {
     let check =
@@ -105,7 +105,7 @@ fn equalities_keep_their_error_rates() {
     assert!(share(&check, Verdict::Reproduced, 16, of_a(0.0)) > 0.8);
 }
 
-/// Catches a bound whose worst place decides.
+/// Catches a bound that is decided by the noise at its worst abscissa.
 #[test]
 fn bounds_keep_their_error_rates() {
     let check = format!("{{ kind: bound, of: {A}, at_most: 30 }}");
@@ -127,7 +127,7 @@ fn ratios_keep_their_error_rates() {
 fn trends_keep_their_error_rates() {
     let check = format!("{{ kind: trend, of: {A}, direction: increasing }}");
     assert_rare("trend of equal means", &check, GOOD, 0.025, &SIZES, of_a(0.0));
-    // A rise at the end; the steps before it are level.
+    // The mean rises only in the last step.
     let rise = |_: &str, place: usize| if place + 1 == PLACES { 0.5 } else { 0.0 };
     assert_rare("trend that rises", &check, BAD, 0.025, &SIZES, rise);
     let constant = format!("{{ kind: trend, of: {A}, direction: constant, slack: 0.5 }}");
@@ -136,11 +136,11 @@ fn trends_keep_their_error_rates() {
     assert_rare("constant trend at the slack", &constant, GOOD, 0.025, &SIZES, apart);
 }
 
-/// Catches a maximum that is found among equals.
+/// Catches a maximum that is located among equal values.
 #[test]
 fn positions_keep_their_error_rates() {
     let check = format!("{{ kind: position, of: {A}, feature: highest, at: 2 }}");
-    // The maximum is at two places alike.
+    // Two abscissas share the maximum.
     let tie = |_: &str, place: usize| if place == 2 || place == 3 { 1.0 } else { 0.0 };
     assert_rare("maximum at two places", &check, GOOD, 0.025, &SIZES, tie);
     let peak = |_: &str, place: usize| if place == 2 { 0.1 } else { 0.0 };

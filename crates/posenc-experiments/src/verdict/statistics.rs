@@ -1,17 +1,17 @@
-//! What a verdict and a comparison need of statistics: a mean, or a difference of means, with its interval and test.
+//! Statistics of verdicts and comparisons: a mean, or a difference of means, with its interval and test.
 
 use super::Verdict;
 
-/// A mean and how well it is known.
+/// A mean with its uncertainty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interval {
     /// Number of values.
     pub n: usize,
     /// Mean.
     pub mean: f64,
-    /// Half width of the t interval, at 95 % unless stated otherwise; `None` for one value or none that vary.
+    /// Half width of the t interval, at 95 % unless stated otherwise; `None` for fewer than two values, or values that do not vary.
     pub half_width: Option<f64>,
-    /// Two-sided p of "the mean is zero".
+    /// Two-sided p-value of the hypothesis that the mean is zero.
     pub p: Option<f64>,
 }
 
@@ -20,14 +20,14 @@ pub fn mean_interval(values: &[f64]) -> Interval {
     interval_at(values, 0.95)
 }
 
-/// As [`mean_interval`], with the interval at `level`, which is between 0 and 1.
+/// Like [`mean_interval`], with the interval at `level`, which is between 0 and 1.
 pub(super) fn interval_at(values: &[f64], level: f64) -> Interval {
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n.max(1) as f64;
     let zeros = vec![0.0; n];
     let test = posenc_math::statistics::paired_t_test(values, &zeros, level).ok();
     let scale = values.iter().fold(0.0f64, |most, v| most.max(v.abs()));
-    // A spread at the level of rounding is none, and beyond the largest number there is none.
+    // Ignore a spread at the level of rounding errors, and one that is not finite.
     let test = test.filter(|t| {
         let half_width = 0.5 * (t.interval.upper - t.interval.lower);
         half_width.is_finite() && t.p.is_finite() && half_width > 1e-12 * scale
@@ -40,14 +40,14 @@ pub(super) fn interval_at(values: &[f64], level: f64) -> Interval {
     }
 }
 
-/// Where the mean of a quantity is, compared with a range that it should be in.
+/// Whether the mean of a quantity is inside the range that it should be in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {
     /// The interval is inside.
     Inside,
     /// The interval contains an end of the range.
     Unclear,
-    /// There is one repetition of a random quantity: no interval.
+    /// A random quantity has only one repetition, so there is no interval.
     Undecided,
     /// The interval is outside, or a value is NaN.
     Outside,
@@ -65,11 +65,11 @@ impl Fit {
     }
 }
 
-/// Where the mean of independent `values` is, compared with the range from `range.0` to `range.1`.
+/// Compares the mean of independent `values` with the range from `range.0` to `range.1`.
 ///
-/// Inside needs the interval at `level`. Outside needs the interval at the level that makes all of `places` such intervals cover
-/// together, so that a claim about many places is not refuted by the number of its places. `is_exact` values have no
-/// uncertainty: each of them must be inside.
+/// For [`Fit::Inside`], the interval at `level` must be inside. For [`Fit::Outside`], an interval with Bonferroni correction for
+/// `places` must be outside, so that a claim about many places is not refuted by the number of its places alone. `is_exact` values
+/// have no uncertainty: each of them must be inside.
 pub(super) fn fit(
     values: &[f64],
     range: (f64, f64),
@@ -90,7 +90,7 @@ pub(super) fn fit(
     }
     let interval = interval_at(values, level);
     let Some(half_width) = interval.half_width else {
-        // Without a spread, or with infinite values, all values decide alike or nothing is clear.
+        // Without an interval, the result is clear only if all values are on the same side.
         return match inside {
             n if n == values.len() => Fit::Inside,
             0 => Fit::Outside,
@@ -108,8 +108,8 @@ pub(super) fn fit(
     }
 }
 
-/// Values whose mean is `statistic` of all clusters and whose standard error is the jackknife's: with θ₋ᵢ the statistic without
-/// cluster i, θ + (n − 1)(mean of θ₋ − θ₋ᵢ).
+/// Values whose mean is the statistic `all` and whose standard error is that of the jackknife. With θ the statistic of all clusters
+/// and θ₋ᵢ the one without cluster i, value i is θ + (n − 1)(mean of θ₋ − θ₋ᵢ).
 pub(super) fn jackknife(all: f64, without: &[f64]) -> Vec<f64> {
     let n = without.len();
     let mean = without.iter().sum::<f64>() / n.max(1) as f64;
@@ -121,8 +121,8 @@ pub(super) fn jackknife(all: f64, without: &[f64]) -> Vec<f64> {
 
 /// Mean of `b` minus mean of `a` for independent samples, with its 95 % t interval and test (Welch).
 ///
-/// One value against several is compared with the interval in which one more of these would lie,
-/// mean ± t s √(1 + 1/n). Of one value each nothing is known but the difference.
+/// A single value is compared with the prediction interval of the other sample, mean ± t s √(1 + 1/n). With one value on each side,
+/// only the difference is known.
 pub fn difference_interval(a: &[f64], b: &[f64]) -> Interval {
     let (own, other) = (mean_interval(a), mean_interval(b));
     let mean = other.mean - own.mean;
@@ -133,7 +133,7 @@ pub fn difference_interval(a: &[f64], b: &[f64]) -> Interval {
     match (a.len(), b.len()) {
         (1, _) => Interval { half_width: one_more(&other), ..exact },
         (_, 1) => Interval { half_width: one_more(&own), ..exact },
-        // A spread at the level of rounding is none.
+        // Neither sample varies beyond rounding errors.
         _ if own.half_width.is_none() && other.half_width.is_none() => exact,
         _ => match posenc_math::statistics::welch_t_test(b, a, 0.95) {
             Ok(test) => {

@@ -1,4 +1,4 @@
-//! Claims on made-up records.
+//! Verdicts on synthetic records.
 
 use super::{Context, Evidence, Judgement, Verdict, difference_interval, judge};
 use crate::published::Published;
@@ -15,7 +15,7 @@ fig1,notebook,N=2,,peak_psnr,,20,,dB,plot,
 fig1,notebook,N=2,,psnr,1,10,1.5,dB,notebook,
 ";
 
-/// An experiment whose group has these keys, with one claim of these keys.
+/// An experiment with one group and one claim, which have these keys.
 fn with_claim(group: &str, claim: &str) -> Experiment {
     demo(group, &format!("{{ id: c, says: s, source: s, {claim} }}"))
 }
@@ -26,7 +26,7 @@ fn judged(experiment: &Experiment, record: &Table, published: &Published) -> Jud
     judge(&experiment.claims[0], context)
 }
 
-/// Six seeds of each value, `spread` apart on either side by turns. The half width of the 95 % interval is 1.15 times the spread.
+/// Six seeds of each value, alternately `spread` below and above it. The half width of the 95 % interval is 1.15 times the spread.
 fn record(profile: Profile, spread: f64, values: &[(&str, f64, f64)]) -> Table {
     let mut table = Table::default();
     for (method, x, value) in values {
@@ -56,16 +56,16 @@ fn verdict(check: &str, record: &Table) -> Judgement {
 
 const CURVE: &[(&str, f64, f64)] = &[("A", 1.0, 10.5), ("A", 2.0, 30.5), ("A", 3.0, 21.5)];
 
-/// Catches a metric that is taken away from another unit's, or not at all, and one that is not there.
+/// Catches a metric that is subtracted from another unit's value or not at all, and a missing metric that passes.
 #[test]
-fn metrics_are_taken_away_unit_by_unit() {
+fn metrics_are_subtracted_unit_by_unit() {
     let mut record = record(Profile::Paper, 1.0, &[("A", 1.0, 10.0), ("B", 1.0, 12.0)]);
     let plain = format!("{{ kind: ordering, first: highest, of: [{A}, {B}] }}");
     let check = plain.replace("metric: psnr", "metric: psnr, minus: floor");
     let none = verdict(&check, &record);
     assert_eq!(none.verdict, Verdict::NotRun);
     assert!(none.reason.contains("no values for run/A floor"), "{}", none.reason);
-    // Above its floor, A lies 4 in either seed and B 1; as they are, B is higher.
+    // A is about 4 above its floor and B about 1; without subtraction, B is higher.
     for row in record.rows.clone() {
         let above = if row.method == "A" { 4.0 } else { 1.0 } + 0.01 * row.seed as f64;
         record.rows.push(Row { metric: "floor".into(), value: row.value - above, ..row });
@@ -74,10 +74,10 @@ fn metrics_are_taken_away_unit_by_unit() {
     assert_ne!(verdict(&plain, &record).verdict, Verdict::Reproduced);
 }
 
-/// Catches an agreement that looks at single values instead of means, at too few places, or at
-/// signals' names, which papers and records choose differently.
+/// Catches an agreement that compares single values instead of means, too few points, or signals by their names, which differ between
+/// papers and records.
 #[test]
-fn an_agreement_counts_places() {
+fn an_agreement_counts_points() {
     let record = record(Profile::Paper, 0.2, CURVE);
     let check = |tolerance: &str, share: &str| {
         let text = format!("{{ kind: agreement, of: {A}, tolerance: {tolerance}{share} }}");
@@ -89,10 +89,10 @@ fn an_agreement_counts_places() {
     let two = check("{ absolute: 1 }", ", share: 0.6");
     assert_eq!(two.verdict, Verdict::Reproduced, "{two:?}");
     assert!(two.statistics.contains("A at x = 3: 21.5"), "{two:?}");
-    // The third point is 1.5 off, and the mean is known to 0.18.
+    // The third point is off by 1.5, with an interval of ± 0.18.
     assert_eq!(check("{ absolute: 1.4 }", "").verdict, Verdict::WithinNoise);
     assert_eq!(check("{ absolute: 1 }", "").verdict, Verdict::NotReproduced);
-    // The share decides how near the claim is to its limit: the second point of three.
+    // With a share of 60 %, the second of three points decides how close the claim is to its limit.
     assert_eq!(two.of_limit, Some(0.5));
     assert_eq!(all.of_limit.map(|share| (100.0 * share).round()), Some(88.0));
     // Standard errors: the deviation of the sample is 0.22, √(0.048/6 + 0.048/8) is 0.118.
@@ -102,7 +102,7 @@ fn an_agreement_counts_places() {
     assert_eq!((far.verdict, far.measured.contains("0 of 3")), (Verdict::NotReproduced, true));
 }
 
-/// A reduced run must not be compared with the paper's numbers, and a missing one not judged.
+/// Catches a reduced run that is compared with the paper's numbers, and a missing one that is judged.
 #[test]
 fn an_agreement_needs_the_protocol_of_the_paper() {
     let check = format!("{{ kind: agreement, of: {A}, tolerance: {{ absolute: 2 }} }}");
@@ -114,7 +114,7 @@ fn an_agreement_needs_the_protocol_of_the_paper() {
     assert_eq!(broken.verdict, Verdict::NotReproduced);
 }
 
-/// Catches a statement about all methods that is decided by the first that is on record.
+/// Catches a statement about all methods that is decided by the first method on record.
 #[test]
 fn a_claim_about_all_methods_waits_for_all() {
     let check = "{ kind: bound, of: { group: run, metric: psnr }, at_least: 5 }";
@@ -127,10 +127,9 @@ fn a_claim_about_all_methods_waits_for_all() {
     assert_eq!(all.verdict, Verdict::Reproduced, "{all:?}");
 }
 
-/// Catches values of another group that are matched by their names, or not at all where the paper
-/// gives no abscissa.
+/// Catches values of another group that are matched by method name, or not at all if the paper gives no abscissa.
 #[test]
-fn an_agreement_reaches_other_groups() {
+fn an_agreement_compares_with_other_groups() {
     let record = record(Profile::Paper, 0.0, CURVE);
     let with = |metric: &str, absolute: f64| {
         let check = format!(
@@ -153,7 +152,7 @@ fn position(rest: &str, record: &Table) -> Judgement {
     verdict(&format!("{{ kind: position, of: {A}, {rest} }}"), record)
 }
 
-/// Catches steps that are counted from the wrong side, and features looked for at the wrong end.
+/// Catches steps that are counted from the wrong side, and features that are searched from the wrong end.
 #[test]
 fn positions_are_counted_in_steps_of_the_grid() {
     let values = [10.0, 40.0, 90.0, 80.0, 45.0, 5.0];
@@ -198,9 +197,9 @@ fn positions_are_compared_with_other_curves() {
     assert!(measured.reason.contains("1 step off"), "{measured:?}");
 }
 
-/// Catches a peak that is looked for where a run diverged, and passes.
+/// Catches a position that passes although a run diverged.
 #[test]
-fn a_position_on_a_curve_with_a_hole_is_not_reproduced() {
+fn a_position_on_a_curve_with_nan_is_not_reproduced() {
     let mut record = record(Profile::Paper, 0.0, CURVE);
     let at = "feature: highest, at: 2";
     assert_eq!(position(at, &record).verdict, Verdict::Reproduced);
@@ -210,9 +209,9 @@ fn a_position_on_a_curve_with_a_hole_is_not_reproduced() {
     assert!(judgement.reason.contains("failed at x = 3"), "{judgement:?}");
 }
 
-/// Catches a count of parameters that is not judged because fewer images were trained on, and one of a smaller model that is.
+/// Catches a parameter count that is not judged because of fewer training images, and one of a smaller model that is judged.
 #[test]
-fn counts_are_comparable_where_the_model_is_the_papers() {
+fn counts_are_comparable_if_the_model_is_the_papers() {
     let check = "{ kind: value, of: { group: run, method: A, metric: params }, expect: 7, tolerance: { absolute: 0 } }";
     for (settings, comparable) in [("epochs: 1, side: 64", true), ("epochs: 1, width: 8", false)] {
         let group = format!(
@@ -228,7 +227,7 @@ fn counts_are_comparable_where_the_model_is_the_papers() {
     }
 }
 
-/// Catches a spread that is taken over the abscissa, or over both methods at once.
+/// Catches a deviation that is computed over the abscissa, or over both methods at once.
 #[test]
 fn statistics_of_selections() {
     let mut record = record(Profile::Paper, 0.5, &[("A", 1.0, 10.0), ("A", 2.0, 30.0)]);
@@ -236,15 +235,15 @@ fn statistics_of_selections() {
     let [a, b] = [A, B].map(|select| select.replace(" }", ", statistic: deviation }"));
     let bound = format!("{{ kind: bound, of: {a}, at_most: 0.5, at_least: 0.5 }}");
     let judgement = verdict(&bound, &record);
-    // One deviation over all repetitions has no uncertainty that could be stated.
+    // A single deviation over all repetitions has no uncertainty.
     assert_eq!(judgement.verdict, Verdict::NotDecided, "{judgement:?}");
-    assert!(judgement.measured.contains("A 0.5 against 0.5"), "{judgement:?}");
+    assert!(judgement.measured.contains("A, x = 1, 0.5 (limit 0.5)"), "{judgement:?}");
     let quotient = |least: f64| {
         let check =
             format!("{{ kind: ratio, numerator: {b}, denominator: {a}, at_least: {least} }}");
         verdict(&check, &record)
     };
-    // Without one repetition after another the deviations are 2 and 0.5 but for a few percent.
+    // With one repetition left out, the deviations are within a few percent of 2 and 0.5.
     assert_eq!(quotient(3.9).verdict, Verdict::Reproduced, "{:?}", quotient(3.9));
     assert_eq!(quotient(4.1).verdict, Verdict::NotReproduced, "{:?}", quotient(4.1));
     let order = format!("{{ kind: ordering, of: [{b}, {a}] }}");
@@ -261,12 +260,12 @@ fn statistics_of_selections() {
     assert_eq!(verdict(&near, &record).verdict, Verdict::WithinNoise);
     let each = near.replace("at_least", "each: true, at_least");
     assert_eq!(verdict(&each, &record).verdict, Verdict::NotReproduced);
-    // One run that failed leaves no mean.
+    // A failed run makes the mean NaN.
     record.rows[0].value = f64::NAN;
     assert_eq!(verdict(single, &record).verdict, Verdict::NotReproduced);
 }
 
-/// Catches an order of one method's values whose members all have the same name.
+/// Catches an order of one method's values that gives all members the same name.
 #[test]
 fn members_of_an_order_have_distinct_names() {
     let record =
@@ -285,8 +284,7 @@ fn members_of_an_order_have_distinct_names() {
     assert_eq!(apart, "–");
 }
 
-/// Catches an interval that is too wide or too narrow, a difference with the wrong sign, and a spread at the level of
-/// rounding taken for noise.
+/// Catches an interval that is too wide or too narrow, a difference with the wrong sign, and rounding errors that count as noise.
 #[test]
 fn a_difference_of_independent_samples() {
     let (a, b) = ([1.0, 2.0, 3.0], [4.0, 6.0, 8.0]);
@@ -294,7 +292,7 @@ fn a_difference_of_independent_samples() {
     // Welch: standard error √(1/3 + 4/3), 2.94 degrees of freedom, t = 3.22.
     assert_eq!((found.n, found.mean), (6, 4.0));
     assert!((found.half_width.unwrap() - 3.22 * (5.0f64 / 3.0).sqrt()).abs() < 0.03, "{found:?}");
-    // One more value lies within t₂ s √(1 + 1/3) = 4.303 · 1.155.
+    // The prediction interval of one more value is ± t₂ s √(1 + 1/3) = 4.303 · 1.155.
     let single = difference_interval(&[7.0], &a);
     assert_eq!(single.mean, -5.0);
     assert!((single.half_width.unwrap() - 4.968).abs() < 0.01, "{single:?}");
@@ -302,7 +300,7 @@ fn a_difference_of_independent_samples() {
     assert_eq!(difference_interval(&[1.0; 4], &[1.5; 3]).half_width, None);
 }
 
-/// Catches a trend over numbers that have no abscissa, which nothing can be against.
+/// Catches a trend that holds for values without an abscissa.
 #[test]
 fn a_trend_needs_an_abscissa() {
     let mut record = record(Profile::Paper, 0.0, CURVE);
@@ -313,10 +311,9 @@ fn a_trend_needs_an_abscissa() {
     assert!(judgement.reason.contains("no x"), "{judgement:?}");
 }
 
-/// Catches methods of which one ran a fraction of what the other did and that are compared as if they were alike; and those that
-/// did the same at two profiles and are not compared.
+/// Catches a reduced run that is compared with a full one, and equal runs at two profiles that are not compared.
 #[test]
-fn methods_at_other_profiles_are_not_compared() {
+fn methods_at_different_profiles_are_not_compared() {
     let a = ("A", 1.0, 10.0);
     let b = ("B", 1.0, 5.0);
     let both = |profile| {
@@ -337,7 +334,7 @@ fn methods_at_other_profiles_are_not_compared() {
     }
 }
 
-/// Catches an order against all methods of a group that looks at the last one alone.
+/// Catches an order against all methods of a group that compares with the last one only.
 #[test]
 fn one_method_is_compared_with_all() {
     let record = record(Profile::Paper, 0.1, &[("A", 1.0, 10.0), ("B", 1.0, 50.0)]);
@@ -346,7 +343,7 @@ fn one_method_is_compared_with_all() {
     assert!(judgement.statistics.contains("n = 6 seeds"), "{judgement:?}");
 }
 
-/// Catches a map whose rows are all compared with another map's last one.
+/// Catches a heat map whose rows are all compared with the last row of the other map.
 #[test]
 fn maps_are_paired_by_both_coordinates() {
     let mut record = record(Profile::Paper, 0.0, &[("A", 1.0, 0.0), ("B", 1.0, 0.0)]);
@@ -362,7 +359,7 @@ fn maps_are_paired_by_both_coordinates() {
     assert_eq!(verdict(&each, &record).verdict, Verdict::NotReproduced);
 }
 
-/// Catches an infinite value that decides over all others, and means shown of values that were not compared.
+/// Catches an infinite value that outweighs all others, and shown means that include unpaired values.
 #[test]
 fn an_order_is_decided_and_shown_by_its_pairs() {
     let check = &format!("{{ kind: ordering, of: [{A}, {B}] }}");
@@ -379,16 +376,16 @@ fn an_order_is_decided_and_shown_by_its_pairs() {
     assert_eq!(verdict(check, &table).verdict, Verdict::NotReproduced);
 
     let mut table = record(Profile::Paper, 0.1, &[("A", 1.0, 5.0), ("B", 1.0, 4.0)]);
-    // A ran where B did not.
+    // A has a value at x = 2, but B has none.
     table.rows.extend(record(Profile::Paper, 0.1, &[("A", 2.0, -50.0)]).rows);
     assert_eq!(verdict(check, &table).measured, "A 5 > B 4");
     let ratio = format!("{{ kind: ratio, numerator: {A}, denominator: {B}, at_least: 1.2 }}");
     assert_eq!(verdict(&ratio, &table).verdict, Verdict::Reproduced);
 }
 
-/// Catches rows that repeat and are paired each with each, so that a record of megabytes fills the memory.
+/// Catches repeated rows that are paired each with each, so that a record of megabytes fills the memory.
 #[test]
-fn rows_that_repeat_are_not_paired_each_with_each() {
+fn repeated_rows_are_not_paired_each_with_each() {
     let values = [("A", 1.0, 5.0), ("B", 1.0, 4.0)];
     for (times, expected) in [(1, Verdict::Reproduced), (30, Verdict::NotRun)] {
         let table = record(Profile::Paper, 0.1, &values.repeat(times));
@@ -399,7 +396,7 @@ fn rows_that_repeat_are_not_paired_each_with_each() {
         ] {
             let judgement = verdict(&check, &table);
             assert_eq!(judgement.verdict, expected, "{check}: {judgement:?}");
-            assert!(times == 1 || judgement.reason.contains("repeat"), "{judgement:?}");
+            assert!(times == 1 || judgement.reason.contains("duplicate rows"), "{judgement:?}");
         }
     }
 }
@@ -431,9 +428,9 @@ fn of_images(check: &str, claim: &str, record: &Table) -> Judgement {
 const ORDER: &str = "{ kind: ordering, smallest_effect: 0.5, of: [{ group: run, method: A, metric: psnr }, \
                      { group: run, method: B, metric: psnr }] }";
 
-/// Catches abscissas, seeds of one image, and an image that is listed twice, counted as repetitions.
+/// Catches abscissas, seeds of one image, or a duplicate image that count as repetitions.
 #[test]
-fn only_images_are_repetitions_where_there_are_several() {
+fn only_images_are_repetitions_if_there_are_several() {
     let mut values = Vec::new();
     for (image, difference) in [("row 1", 1.0), ("row 2", 3.0), ("row 2 (2)", 3.0), ("row 3", 2.0)]
     {
@@ -454,10 +451,10 @@ fn only_images_are_repetitions_where_there_are_several() {
     let single: Vec<_> = one.into_iter().filter(|v| v.2 == 0).collect();
     let judgement = of_images(ORDER, "", &images(&single));
     assert_eq!(judgement.verdict, Verdict::NotDecided, "{judgement:?}");
-    assert!(judgement.reason.contains("no uncertainty"), "{judgement:?}");
+    assert!(judgement.reason.contains("uncertainty is unknown"), "{judgement:?}");
 }
 
-/// Catches a difference that is called an effect because it is significant, and one that is not because its margin is left out.
+/// Catches a significant difference below the smallest effect that counts as an effect, and a margin that is ignored.
 #[test]
 fn orders_have_a_smallest_effect_and_margins() {
     let values = |difference: f64| {
@@ -488,23 +485,23 @@ fn orders_have_a_smallest_effect_and_margins() {
     }
 }
 
-/// Catches the spread between images taken for the uncertainty of a comparison on the same images.
+/// Catches the spread between images used as the uncertainty of a comparison on the same images.
 #[test]
-fn values_of_the_same_images_have_no_spread_between_images() {
+fn comparisons_on_the_same_images_ignore_the_spread_between_images() {
     let values: Vec<_> = (0..8)
         .map(|i| ("A", ["a", "b", "c", "d"][i % 4], (i / 4) as u64, 0.0, 20.0 + (i % 4) as f64))
         .collect();
     let check = |more: &str| {
         format!("{{ kind: value, of: {A}, expect: 22.5, tolerance: {{ absolute: 0.5 }}{more} }}")
     };
-    // Both seeds have the mean 21.5, one decibel off; images differ by ± 2.
+    // Both seeds have the mean 21.5, which is off by 1 dB; images differ from it by up to 1.5 dB.
     let record = images(&values);
     assert_eq!(of_images(&check(""), "", &record).verdict, Verdict::NotReproduced);
     let sampled = of_images(&check(", sample: signals"), "", &record);
     assert_eq!(sampled.verdict, Verdict::WithinNoise, "{sampled:?}");
 }
 
-/// Catches a claim of ours that is shown as a success of the paper, and evidence that is called better than it is.
+/// Catches a claim of this project that counts as reproduced, and evidence in too good a class.
 #[test]
 fn evidence_is_the_weakest_of_the_rows() {
     let values: Vec<_> = (0..3)

@@ -1,5 +1,4 @@
-//! From text to a tree of values, with a limit on how many there are: an alias repeats what it stands for, and aliases of
-//! aliases grow exponentially.
+//! Parses text to a tree of values. The number of values is limited, since nested aliases expand exponentially.
 
 use std::cell::Cell;
 use std::fmt;
@@ -10,27 +9,25 @@ use serde_yaml::{Mapping, Value};
 
 use super::{MAX_TEXT_BYTES, MAX_YAML_VALUES};
 
-/// The tree of a document.
+/// Parses a document to its tree.
 pub(super) fn parse(text: &str) -> Result<Value, serde_yaml::Error> {
     let (values, bytes) = (Cell::new(MAX_YAML_VALUES), Cell::new(MAX_TEXT_BYTES));
     Tree { values: &values, bytes: &bytes }.deserialize(serde_yaml::Deserializer::from_str(text))
 }
 
-/// One value and all below it.
+/// Deserializes one value and everything below it, within the limits.
 #[derive(Clone, Copy)]
 struct Tree<'a> {
-    /// Values that may still come.
+    /// Remaining number of values.
     values: &'a Cell<usize>,
-    /// Bytes of text that may still come.
+    /// Remaining bytes of text.
     bytes: &'a Cell<usize>,
 }
 
-/// Takes `amount` from what may still come of `most`.
+/// Subtracts `amount` from the remaining number; an error if more than `most` are used.
 fn take<E: Error>(left: &Cell<usize>, amount: usize, most: usize, what: &str) -> Result<(), E> {
     let rest = left.get().checked_sub(amount).ok_or_else(|| {
-        E::custom(format!(
-            "more than {most} {what}, aliases written out, the limit; split the file"
-        ))
+        E::custom(format!("more than {most} {what} after alias expansion; split the file"))
     })?;
     left.set(rest);
     Ok(())

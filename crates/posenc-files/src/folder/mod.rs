@@ -1,4 +1,4 @@
-//! Folders whose links are not followed.
+//! Access to folders without following symbolic links.
 
 #[cfg(unix)]
 mod unix;
@@ -20,7 +20,7 @@ pub(crate) use system::open_following;
 
 use crate::roots::{SplitPath, protected, split};
 
-/// What a name in a folder stands for.
+/// The type of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A regular file.
@@ -81,26 +81,26 @@ impl Kind {
     }
 }
 
-/// A name in a folder.
+/// A directory entry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
     /// The name.
     pub name: OsString,
-    /// What it stands for; links are not followed.
+    /// Its type; links are not followed.
     pub kind: Kind,
 }
 
 /// Prefix and suffix of files that are being written.
 pub(crate) const WRITING: (&str, &str) = (".writing-", ".tmp");
 
-/// Folders inside each other that [`sweep`] visits.
+/// Maximum depth of nested folders that [`sweep`] visits.
 const DEEPEST: usize = 32;
 
-/// Why a name is not entered as a folder.
+/// The error for a path that is not a folder.
 fn not_a_folder(path: &Path, root: &Path, kind: Kind) -> Error {
     let message = match kind {
         Kind::Link => format!(
-            "{} is a symbolic link; links below {} are not followed, so replace it by a directory",
+            "{} is a symbolic link; links below {} are not followed; replace it with a directory",
             path.display(),
             root.display()
         ),
@@ -109,7 +109,7 @@ fn not_a_folder(path: &Path, root: &Path, kind: Kind) -> Error {
     Error::new(ErrorKind::NotADirectory, message)
 }
 
-/// Opens the folder in which a file lies, and names the file. With `create`, folders that are missing are made.
+/// Opens the folder that contains a file; also returns the file name. With `create`, missing folders are created.
 pub(crate) fn locate(path: &Path, create: bool) -> Result<(Folder, OsString)> {
     let mut place = split(path)?;
     let Some(name) = place.names.pop() else {
@@ -132,7 +132,7 @@ fn enter(place: &SplitPath, create: bool) -> Result<Folder> {
     Ok(folder)
 }
 
-/// Opens a folder: below a protected one without following links.
+/// Opens a folder; below a protected folder, links are not followed.
 fn folder_at(path: &Path) -> Result<Folder> {
     match protected(path)? {
         Some(place) => enter(&place, false),
@@ -140,11 +140,11 @@ fn folder_at(path: &Path) -> Result<Folder> {
     }
 }
 
-/// Makes a folder and those that it lies in; below a protected one without following links.
+/// Creates a folder and its missing parents; below a protected folder, links are not followed.
 ///
 /// # Errors
 ///
-/// A folder that cannot be made; a link or file in its place.
+/// Returns an error if a folder cannot be created, or if a link or file is in its place.
 pub fn make_folder(path: &Path) -> Result<()> {
     match protected(path)? {
         Some(place) => enter(&place, true).map(drop),
@@ -152,7 +152,7 @@ pub fn make_folder(path: &Path) -> Result<()> {
     }
 }
 
-/// What lies in a folder, by name. Links are listed as such.
+/// The entries of a folder, sorted by name. Links are not followed.
 pub fn entries(folder: &Path) -> Result<Vec<Entry>> {
     let mut entries = folder_at(folder)?.entries()?;
     entries.sort();
@@ -177,8 +177,8 @@ pub fn remove_empty_folder(path: &Path) {
     }
 }
 
-/// Removes the files that killed processes left half written, in a folder and in those inside it. Links are not followed.
-/// What cannot be removed stays.
+/// Removes half-written files of killed processes from a folder and its subfolders. Links are not followed. Files that cannot be removed
+/// are skipped.
 pub fn sweep(folder: &Path) {
     if let Ok(folder) = folder_at(folder) {
         sweep_below(&folder, folder.path(), 0);

@@ -1,4 +1,4 @@
-//! Folders as paths, on systems without descriptors of folders.
+//! Folders as paths, on systems without directory descriptors.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Entry, Kind, not_a_folder};
 
-/// A folder, whose functions do what those of descriptors do.
+/// A folder with the same functions as the one for Unix.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
@@ -86,7 +86,7 @@ impl Folder {
     }
 }
 
-/// Opens a regular file for reading, through links.
+/// Opens a regular file for reading; links are followed.
 pub(crate) fn open_following(path: &Path) -> Result<File> {
     Kind::of(std::fs::metadata(path)?.file_type()).require_file()?;
     let file = File::open(path)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::{prepare, protect, read, write_atomically, write_if_changed, write_new, write_with};
 
-/// A protected folder, a foreign one next to it, and both paths.
+/// A protected folder, and an unprotected one next to it.
 struct Places {
     _folder: tempfile::TempDir,
     own: PathBuf,
@@ -25,7 +25,8 @@ fn names(folder: &Path) -> Vec<String> {
     entries.into_iter().map(|entry| entry.name.into_string().unwrap()).collect()
 }
 
-/// Catches half a file, a file that is left behind after an error, and a file that is written although it has the bytes.
+/// Catches partial files, temporary files that remain after an error, and files that are rewritten although they already have the
+/// content.
 #[test]
 fn files_are_written_whole_or_not_at_all() {
     let Places { own, .. } = &places();
@@ -79,7 +80,7 @@ fn links_below_a_protected_folder_are_not_followed() {
     assert_eq!(names(foreign), ["file"]);
 }
 
-/// Catches a user's folder that is refused because it is a link itself.
+/// Catches a protected folder that is rejected because it is a link itself.
 #[cfg(unix)]
 #[test]
 fn the_protected_folder_may_be_a_link() {
@@ -91,10 +92,10 @@ fn the_protected_folder_may_be_a_link() {
     assert_eq!(std::fs::read(foreign.join("a/b")).unwrap(), b"x");
 }
 
-/// Catches files that are swept through a link, foreign files that are swept, and half-written ones that stay.
+/// Catches files that are removed through a link, other files that are removed, and half-written files that remain.
 #[cfg(unix)]
 #[test]
-fn sweeping_removes_only_what_was_half_written() {
+fn sweeping_removes_only_half_written_files() {
     let Places { own, foreign, .. } = &places();
     for file in [own.join(".writing-1.tmp"), own.join("a/b/.writing-2.tmp"), own.join("a/x.tmp")] {
         write_new(&file, b"").unwrap();
@@ -111,8 +112,8 @@ fn sweeping_removes_only_what_was_half_written() {
     assert_eq!(names(foreign), [".writing-3.tmp"]);
 }
 
-/// Catches permissions that ignore the umask. It belongs to the whole process, so it is compared with what the system gives
-/// to a new file.
+/// Catches permissions that ignore the umask. The umask belongs to the whole process, so the test compares with a file that the standard
+/// library creates.
 #[cfg(unix)]
 #[test]
 fn permissions_are_those_of_the_umask() {

@@ -1,4 +1,5 @@
-//! Folders as open descriptors: names are looked up relative to them, so that nobody can exchange a component in between.
+//! Folders as open directory descriptors. Names are looked up relative to a descriptor, so no path component can be exchanged between two
+//! operations.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -21,7 +22,7 @@ pub(crate) struct Folder {
 }
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// Neither a pipe without a writer nor a terminal is waited for or taken.
+/// Opening never blocks on a pipe without a writer, and no terminal becomes the controlling terminal.
 const FILE: OFlags = OFlags::CLOEXEC.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// Permissions of new files, before the umask.
@@ -45,7 +46,7 @@ fn kind(kind: FileType) -> Kind {
 }
 
 impl Folder {
-    /// Opens a folder, through links.
+    /// Opens a folder; links are followed.
     pub fn open(path: &Path) -> Result<Self> {
         let descriptor = rustix::fs::openat(CWD, path, FOLDER, Mode::empty())?;
         Ok(Folder { descriptor, path: path.to_owned() })
@@ -56,7 +57,7 @@ impl Folder {
         &self.path
     }
 
-    /// Opens a folder in this one, not through a link.
+    /// Opens a folder in this one; links are not followed.
     pub fn enter(&self, name: &OsStr, root: &Path) -> Result<Self> {
         let path = self.path.join(name);
         let flags = FOLDER | OFlags::NOFOLLOW;
@@ -69,7 +70,7 @@ impl Folder {
         }
     }
 
-    /// What a name stands for.
+    /// The type of an entry.
     pub fn kind(&self, name: &OsStr) -> Result<Kind> {
         let found = rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(kind(FileType::from_raw_mode(found.st_mode)))
@@ -100,12 +101,12 @@ impl Folder {
     fn open_with(&self, name: &OsStr, flags: OFlags) -> Result<File> {
         let flags = flags | FILE | OFlags::NOFOLLOW;
         let file = File::from(rustix::fs::openat(&self.descriptor, name, flags, readable())?);
-        // What was looked at before may have been replaced.
+        // The file may have been replaced since the first check.
         Kind::of(file.metadata()?.file_type()).require_file()?;
         Ok(file)
     }
 
-    /// Makes a file that was not there.
+    /// Creates a file that must not exist yet.
     pub fn create_new(&self, name: &OsStr, is_program: bool) -> Result<File> {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -128,7 +129,7 @@ impl Folder {
         Ok(rustix::fs::unlinkat(&self.descriptor, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Waits until names are on the disk.
+    /// Waits until the entries of the folder are on disk.
     pub fn sync(&self) -> Result<()> {
         match rustix::fs::fsync(&self.descriptor) {
             // Some network file systems cannot synchronize folders.
@@ -137,7 +138,7 @@ impl Folder {
         }
     }
 
-    /// What lies in it.
+    /// The entries of the folder, unsorted.
     pub fn entries(&self) -> Result<Vec<Entry>> {
         let mut entries = Vec::new();
         for entry in Dir::read_from(&self.descriptor)? {
@@ -160,13 +161,13 @@ impl Folder {
     }
 }
 
-/// Opens a regular file for reading, through links.
+/// Opens a regular file for reading; links are followed.
 pub(crate) fn open_following(path: &Path) -> Result<File> {
-    // First without opening: that alone may do something to a device.
+    // Check before opening, since opening a device can have side effects.
     Kind::of(std::fs::metadata(path)?.file_type()).require_file()?;
     let flags = i32::try_from(FILE.bits()).map_err(Error::other)?;
     let file = File::options().read(true).custom_flags(flags).open(path)?;
-    // What was looked at before may have been replaced.
+    // The file may have been replaced since the first check.
     Kind::of(file.metadata()?.file_type()).require_file()?;
     Ok(file)
 }

@@ -1,4 +1,4 @@
-//! What the command line says about where units run.
+//! Options that select where units run.
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
@@ -11,14 +11,14 @@ use super::Reproduce;
 pub enum Executor {
     /// On this machine.
     Local,
-    /// On the nodes of a cluster, as a job array of Slurm.
+    /// On the nodes of a cluster, as a Slurm job array.
     Slurm,
 }
 
 /// Options of `reproduce` about where units run.
 #[derive(Debug, Clone, Args)]
 pub struct ExecutorOptions {
-    /// Where units run: on this machine, or on a cluster as a job array of Slurm (docs/SLURM.md).
+    /// Where units run: on this machine, or on a cluster as a Slurm job array (docs/SLURM.md).
     #[arg(long, value_enum, value_name = "WHERE", default_value = "local")]
     pub executor: Executor,
     /// Slurm: submit the jobs, print how to watch and cancel them, and do not wait.
@@ -29,7 +29,7 @@ pub struct ExecutorOptions {
     pub slurm: SlurmOptions,
 }
 
-/// What Slurm is told.
+/// Options of Slurm jobs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlurmOptions {
@@ -69,7 +69,7 @@ impl ExecutorOptions {
         }
         let impossible = [
             ("--from", options.from.is_some()),
-            // Whether a record is the one that was there before cannot be told from another node.
+            // A node cannot distinguish a new record from one that existed before the run.
             ("--force", options.force),
             ("--fail-fast", options.fail_fast),
             // Units that failed have no record, so they run again with the others.

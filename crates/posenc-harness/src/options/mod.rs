@@ -1,4 +1,4 @@
-//! The options of a run, as `reproduce` takes them.
+//! The options of `reproduce`.
 
 mod executor;
 mod places;
@@ -17,7 +17,7 @@ use crate::span::Span;
 pub use executor::{Executor, ExecutorOptions, SlurmOptions};
 pub use places::Places;
 
-/// Where data is.
+/// Location of the data.
 #[derive(Args, Clone)]
 pub struct DataOptions {
     /// Data directory. Default: $POSENC_DATA, or else data/ in the repository.
@@ -107,7 +107,7 @@ pub struct Reproduce {
     pub executor: ExecutorOptions,
 }
 
-/// The profile of that name.
+/// Parses the name of a profile.
 pub fn parse_profile(name: &str) -> Result<Profile> {
     let allowed = || Profile::ALL.map(Profile::name).join(", ");
     Profile::parse(name).with_context(|| format!("--profile {name}: allowed are {}", allowed()))
@@ -127,7 +127,7 @@ pub fn parse_selectors(catalog: &Catalog, texts: &[String]) -> Result<Selectors>
     let unmatched = selectors.unmatched(&all);
     if let Some(first) = unmatched.first() {
         if catalog.experiments.iter().any(|e| e.id() == *first) {
-            bail!("`{first}` shows records of other items and has none to run");
+            bail!("`{first}` only shows records of other items; there is nothing to run");
         }
         let ids: Vec<String> = catalog.experiments.iter().map(|e| e.id()).collect();
         let hint = posenc_experiments::yaml::nearest(first, ids.iter().map(String::as_str))

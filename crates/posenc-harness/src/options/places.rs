@@ -1,13 +1,13 @@
-//! Places of signals in a data set as people write them: `4`, `0..8`, `8..`.
+//! Indices of signals in a data set, written as `4`, `0..8` or `8..`.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// Places of signals, from 0.
+/// An inclusive range of signal indices, from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places(pub RangeInclusive<usize>);
 
-/// The message for a text that names no places.
+/// The message for invalid text.
 const ALLOWED: &str =
     "allowed are a place from 0, such as 4, or a range, such as 0..8 (ends before 8) or 8..";
 
@@ -45,7 +45,7 @@ impl std::fmt::Display for Places {
 mod tests {
     use super::*;
 
-    /// Catches a range that is read as another, and a typo that is mistaken for one.
+    /// Catches a range that is parsed incorrectly, and a typo that is accepted.
     #[test]
     fn places_are_read_or_refused() {
         for (text, first, last) in [("4", 4, 4), ("0..8", 0, 7), ("8..", 8, usize::MAX)] {

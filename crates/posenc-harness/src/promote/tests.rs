@@ -35,7 +35,7 @@ fn experiment() -> Experiment {
     Experiment::from_document(&document, posenc_protocols::KINDS).unwrap()
 }
 
-/// A run that gave pictures of three signals with these methods.
+/// A run with pictures of three signals for each of these methods.
 fn run(methods: &[&str], data: &str, profile: Profile, level: u8) -> Collected {
     let mut pictures = Vec::new();
     for (index, method) in (0..).zip(methods) {
@@ -82,8 +82,8 @@ fn reference(directory: &Path) -> Vec<String> {
     gallery.pictures.iter().map(one).collect()
 }
 
-/// Catches pictures of a data set or of a user's files in the repository, whatever is run before
-/// or after, and pictures that nothing shows.
+/// Catches pictures of a data set or of a user's files that enter the reference, before or after other runs, and pictures that the
+/// definition does not show.
 #[test]
 fn only_pictures_of_generated_signals_are_taken() {
     let directory = tempfile::tempdir().unwrap();
@@ -117,9 +117,9 @@ fn only_pictures_of_generated_signals_are_taken() {
     assert_eq!(reference(root), all);
 }
 
-/// Catches an index that somebody else's pictures got into: the next promotion takes them out.
+/// Catches a user's pictures that stay in the index: the next promotion must remove them.
 #[test]
-fn others_pictures_do_not_stay_in_the_reference() {
+fn pictures_of_users_do_not_stay_in_the_reference() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     let foreign = run(&["Gau"], "user:holiday", Profile::Paper, 0);
@@ -129,8 +129,8 @@ fn others_pictures_do_not_stay_in_the_reference() {
     assert!(reference(root).iter().all(|p| p.starts_with("Tri ")));
 }
 
-/// Catches a smaller run that replaces a larger one, a run of one method that takes the others
-/// with it, and pictures that change places while they are merged.
+/// Catches a smaller run that replaces a larger one, a run of one method that removes the others, and pictures that are swapped during the
+/// merge.
 #[test]
 fn pictures_are_merged_method_by_method() {
     let directory = tempfile::tempdir().unwrap();
@@ -156,7 +156,7 @@ fn pictures_are_merged_method_by_method() {
     less.incomplete.push(("images".into(), "Gau".into()));
     assert!(!promote_pictures(&experiment, &less, root).unwrap());
 
-    // A picture that was lost is made again by the same run.
+    // The same run restores a lost picture.
     let file = root.join("p/i/images--Gau--a--reconstruction.png");
     std::fs::remove_file(&file).unwrap();
     assert!(promote_pictures(&experiment, &one, root).unwrap());
@@ -189,7 +189,7 @@ fn commits(directory: &Path) -> (String, Vec<String>) {
     (provenance.commit.clone(), lines.collect())
 }
 
-/// Catches rows of an earlier run that pass as rows of the last one, with methods that no variant has the name of.
+/// Catches rows of an earlier run that get the commit of the last one, also for methods that are no variants.
 #[test]
 fn rows_that_stay_keep_their_commit() {
     let directory = tempfile::tempdir().unwrap();
@@ -206,7 +206,7 @@ fn rows_that_stay_keep_their_commit() {
     let expected =
         [r#"a-dirty: images {"Gau"}"#, r#"a-dirty: others {"by rows"}"#, r#"b: images {"Tri"}"#];
     assert_eq!(commits(root), ("b".to_owned(), expected.map(str::to_owned).into()));
-    // A third run; a reduced one that is not taken.
+    // A third run, then one with a reduced profile that is rejected.
     promote(&measured("c", &[row("images", "Gau", 5.0)]));
     let reduced = Row { profile: Profile::Smoke, ..row("images", "Tri", 9.0) };
     promote(&measured("d", &[row("images", "Gau", 6.0), reduced]));
@@ -215,8 +215,8 @@ fn rows_that_stay_keep_their_commit() {
     assert_eq!(commits(root), ("d".to_owned(), expected.map(str::to_owned).into()));
 }
 
-/// Catches a mark of uncommitted changes that stays although a clean commit gives the same bits, one that the same bits bring
-/// back, and a file that changes although it says nothing new.
+/// Catches a dirty commit that stays although a clean one yields the same bits, a dirty commit that replaces a clean one, and a file that
+/// is rewritten without new information.
 #[test]
 fn equal_bits_of_a_clean_commit_replace_those_of_a_dirty_one() {
     let directory = tempfile::tempdir().unwrap();
@@ -251,7 +251,7 @@ fn origin(revisions: &str) -> Origin {
     }
 }
 
-/// Catches a record of an older version that equal numbers leave in place, so that `--from` goes on refusing it.
+/// Catches a record of an older version that is kept because its numbers are equal, so that `--from` still rejects it.
 #[test]
 fn equal_numbers_of_a_newer_version_replace_its_origin() {
     let directory = tempfile::tempdir().unwrap();
@@ -270,7 +270,7 @@ fn equal_numbers_of_a_newer_version_replace_its_origin() {
     }
 }
 
-/// Catches a run of other signals that takes the place of those on record, or joins rows of another version.
+/// Catches a run of other signals that replaces the recorded ones, or that is joined with rows of another version.
 #[test]
 fn runs_of_different_signals_join() {
     let directory = tempfile::tempdir().unwrap();
@@ -291,7 +291,7 @@ fn runs_of_different_signals_join() {
     assert_eq!(promote(&["a", "b", "c"], 3.0, "closed-form 2"), ["a 3", "b 3", "c 3"]);
 }
 
-/// Catches a signal that is all of a smaller profile, and that the reference therefore refuses or loses.
+/// Catches a complete run of a smaller profile whose signal the reference rejects or loses.
 #[test]
 fn a_smaller_profile_of_the_same_protocol_joins() {
     use Profile::{Paper, Smoke};
@@ -317,11 +317,11 @@ fn a_smaller_profile_of_the_same_protocol_joins() {
     };
     assert_eq!(promoted(&[("a", Smoke), ("b", Paper)]), ["a 0 paper", "b 1 paper"]);
     assert_eq!(promoted(&[("b", Paper), ("a", Smoke)]), ["a 1 paper", "b 0 paper"]);
-    // A unit on record is not replaced by that of a smaller profile.
+    // A smaller profile does not replace a recorded unit.
     assert_eq!(promoted(&[("a", Paper), ("a", Smoke)]), ["a 0 paper"]);
 }
 
-/// Catches generated signals that take the place of the real ones that replace a paper's.
+/// Catches generated signals that replace real substitutes of a paper's data.
 #[test]
 fn real_signals_are_worth_more_than_generated_ones() {
     let group = |set: &str| {
@@ -339,7 +339,7 @@ fn real_signals_are_worth_more_than_generated_ones() {
     assert!(real < of("video-clips", Profile::Smoke));
 }
 
-/// What a method said of a screen with one widget.
+/// A caption that a method predicted for a screen with one widget.
 fn captioned(method: &str, data: &str, profile: Profile, said: &str) -> CaptionedMethod {
     let node = LayoutNode { kind: BoxKind::Icon, bounds: [1.0, 2.0, 3.0, 4.0], word: None };
     let references = vec!["go up".to_owned()];
@@ -357,8 +357,8 @@ fn captioned(method: &str, data: &str, profile: Profile, said: &str) -> Captione
     }
 }
 
-/// Catches captions of a smaller profile, of others' screens or of a method that is gone, in the reference, and a damaged file that
-/// stays.
+/// Catches captions of a smaller profile, of a user's screens or of a removed method in the reference, and a damaged file that is not
+/// replaced.
 #[test]
 fn captions_reach_the_reference_method_by_method() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Slurm's commands.
+//! Calls of Slurm's commands.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -21,14 +21,13 @@ pub struct Queued {
 pub enum Job<'a> {
     /// An array of this many tasks.
     Array(usize),
-    /// What reads the clock: a node of its own.
+    /// The jobs that measure time, on a node of their own.
     Clock,
-    /// What comes after jobs of these numbers, however they end.
+    /// The collecting step, after the jobs with these numbers, however they end.
     Collect(&'a [&'a str]),
 }
 
-/// A command of Slurm's, without what a job around us says of itself: a job that submits jobs must not hand them its
-/// own number of cores.
+/// A Slurm command without the environment variables of an enclosing job, which must not pass on its own number of cores.
 fn command(name: &str) -> Command {
     let mut command = Command::new(name);
     let kept = ["SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT"];
@@ -41,7 +40,7 @@ fn command(name: &str) -> Command {
     command
 }
 
-/// Runs a command of Slurm's and gives what it printed.
+/// Runs a Slurm command and returns its output.
 fn call(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = match command.output() {
@@ -55,18 +54,18 @@ fn call(command: &mut Command) -> Result<String> {
     let message = posenc_text::one_line(&output.stderr);
     ensure!(
         output.status.success(),
-        "{name} says: {}",
+        "{name} failed: {}",
         if message.is_empty() { output.status.to_string() } else { message }
     );
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Whether Slurm is here.
+/// Checks that Slurm is available.
 pub fn check() -> Result<()> {
     call(command("sbatch").arg("--version")).map(drop)
 }
 
-/// Submits a part of a round and gives its number. `rest` goes to the script.
+/// Submits a part of a round and returns its job number.
 pub fn submit(
     run: &ClusterRun,
     folder: &Folder,
@@ -76,7 +75,7 @@ pub fn submit(
 ) -> Result<String> {
     let script = folder.file("task.sh");
     let mut sbatch = command("sbatch");
-    // What the user says comes first: of two equal options sbatch takes the last, and ours are needed.
+    // User options come first: sbatch uses the last of two equal options, and the ones below are required.
     sbatch.args(&run.slurm.sbatch_args);
     let mut option = |name: &str, value: &str| {
         sbatch.arg(format!("--{name}={value}"));
@@ -111,7 +110,7 @@ pub fn submit(
     if matches!(job, Job::Clock) {
         sbatch.arg("--exclusive");
     }
-    // A task whose node fails is started again, and resumes from the records and checkpoints that there are.
+    // Slurm requeues a task whose node fails. The task resumes from its records and checkpoints.
     sbatch.args(["--requeue", "--parsable"]).arg(&script);
     sbatch.arg("--run").arg(folder.path()).args(["--round", &round.to_string()]).args(kind);
     let answer = call(&mut sbatch).with_context(|| {
@@ -127,11 +126,14 @@ pub fn submit(
     Ok(number.to_owned())
 }
 
-/// A path in a pattern of names, where Slurm reads `%` and `\`.
+/// A path as a Slurm filename pattern, in which `%` and `\` are special.
 fn pattern(folder: &Folder, name: &str) -> Result<String> {
     let path = folder.file(name);
     let path = text(&path)?;
-    ensure!(!path.contains('\\'), "Slurm cannot write below {path}: it reads `\\` otherwise");
+    ensure!(
+        !path.contains('\\'),
+        "{path} contains `\\`, which is special in Slurm's filename patterns; use another directory"
+    );
     Ok(path.replace('%', "%%"))
 }
 
@@ -139,7 +141,7 @@ pub fn text(path: &Path) -> Result<&str> {
     path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))
 }
 
-/// What of a run waits or runs.
+/// Jobs of a run that are pending or running.
 pub fn queue(job_name: &str) -> Result<Vec<Queued>> {
     let mut squeue = command("squeue");
     squeue.args(["--noheader", "--array", "--format=%T|%r|%N"]).arg(format!("--name={job_name}"));
@@ -161,8 +163,8 @@ pub fn cancel_job(number: &str) -> Result<()> {
     call(command("scancel").arg(number)).map(drop)
 }
 
-/// How a job ended, in Slurm's own words, such as `OUT_OF_MEMORY` or `FAILED (exit 127:0)`; `None` if Slurm has
-/// forgotten it and keeps no accounts.
+/// How a job ended, in Slurm's terms, such as `OUT_OF_MEMORY` or `FAILED (exit code 127:0)`; `None` if neither scontrol nor sacct reports
+/// it.
 pub fn ended(job: &str) -> Option<String> {
     let told = call(command("scontrol").args(["show", "job", "--oneliner", job])).ok();
     if let Some(state) = told.as_deref().and_then(of_scontrol) {
@@ -206,7 +208,7 @@ pub fn script(run: &ClusterRun, binary: &Path, root: &Path) -> Result<String> {
     ))
 }
 
-/// This program, where tasks find it: a copy, since a build during the run would replace the original.
+/// Copies this program for the tasks, because a build during the run would replace the original.
 pub fn copy_binary(folder: &Folder) -> Result<PathBuf> {
     let own = std::env::current_exe().context("the path of this program is unknown")?;
     let copy = folder.file("posenc");
@@ -220,7 +222,7 @@ pub fn copy_binary(folder: &Folder) -> Result<PathBuf> {
 mod tests {
     use super::*;
 
-    /// Catches a state that is lost or misread: a task out of memory that would pass for one that ended well.
+    /// Catches a state that is lost or misread, such as an out-of-memory task that counts as successful.
     #[test]
     fn states_are_read() {
         let told = "JobId=4 ArrayJobId=1 ArrayTaskId=1 JobName=x\n JobState=OUT_OF_MEMORY Reason=None \

@@ -1,4 +1,4 @@
-//! What a run leaves in `<out>/slurm/`: which run there is, its shares, what its tasks and its end had to say.
+//! Files of a run in `<out>/slurm/`: the active run, its shares, the reports of its tasks and its result.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,17 +27,17 @@ enum StoredVerb {
     Reproduce(Reproduce),
 }
 
-/// Counts changes of these files.
+/// Format version of these files.
 pub const FORMAT: u32 = 2;
 
-/// `run.json`: what was asked for. Every task and the collecting step read it.
+/// `run.json`: the request. Every task and the collecting step read it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterRun {
     pub format: u32,
     /// `<number>-<eight digits>`; no two runs share it.
     pub id: String,
-    /// Arguments of `posenc` that ask for the same on one machine, with full paths.
+    /// Arguments of `posenc` for the same run on one machine, with full paths.
     pub arguments: Vec<String>,
     pub slurm: SlurmOptions,
     /// Units of the run: those that had no record when it was submitted.
@@ -48,18 +48,18 @@ pub struct ClusterRun {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    /// Rounds, the first first.
+    /// Rounds in order.
     pub rounds: Vec<Round>,
 }
 
-/// An array, what runs alone, and the collecting step behind both.
+/// The job array, the job that measures time, and the collecting step after both.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Round {
-    /// Slurm's number of the array, and how many tasks it has.
+    /// Slurm's job number of the array, and its number of tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<(String, usize)>,
-    /// Slurm's number of the job that reads the clock.
+    /// Slurm's number of the job that measures time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<String>,
     pub collect: String,
@@ -71,7 +71,7 @@ pub struct Round {
 pub struct Share {
     pub format: u32,
     pub seconds: f64,
-    /// The jobs, dearest first.
+    /// The jobs, most expensive first.
     pub jobs: Vec<SharedJob>,
 }
 
@@ -81,23 +81,23 @@ pub struct SharedJob {
     /// `paper/item/group/method`.
     pub path: String,
     pub repetition: u64,
-    /// What the results depend on, as the submitter sees it; `identity` is the first unit's.
+    /// Key parts as the submitter computed them; `identity` is that of the first unit.
     pub parts: KeyParts,
     /// Keys of the units by signal.
     pub units: BTreeMap<String, String>,
 }
 
-/// `task-<name>.json`: what a task had to say.
+/// `task-<name>.json`: the report of a task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskReport {
-    /// Each start of the task, the first first.
+    /// Starts of the task, in order.
     pub attempts: Vec<Attempt>,
-    /// Whether the last one came to its end.
+    /// Whether the last start ran to its end.
     pub ended: bool,
-    /// Why units failed, by key.
+    /// Reasons of failed units, by key.
     pub failed: BTreeMap<String, String>,
-    /// Why nothing could be run.
+    /// Error because of which no unit could run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -108,7 +108,7 @@ pub struct Attempt {
     pub node: String,
     /// Units of the share that had a record.
     pub on_record: usize,
-    /// Units of the share that had none.
+    /// Units of the share without a record.
     pub to_run: usize,
 }
 
@@ -123,9 +123,9 @@ pub struct Ending {
     pub failed: Vec<FailedUnit>,
     /// Arrays that were submitted.
     pub rounds: usize,
-    /// Tasks that Slurm started again.
+    /// Number of times that Slurm restarted a task.
     pub restarts: usize,
-    /// Why there are no tables and no report.
+    /// Error because of which there are no tables and no report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -138,12 +138,11 @@ pub struct FailedUnit {
     pub unit: String,
     /// The reason of the failure, if known.
     pub reason: String,
-    /// What its task printed.
+    /// Log of its task.
     pub log: PathBuf,
 }
 
-/// `current.json`: the run that has the directory. It stands for a lock, since locks of the kernel do not reach from one
-/// node to another.
+/// `current.json`: the run that owns the directory. It serves as a lock, because kernel locks do not reach other nodes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
@@ -161,7 +160,7 @@ impl Folder {
         Folder(slurm_directory(out).join(id))
     }
 
-    /// A directory that a task was given.
+    /// The directory that a task received as its argument.
     pub fn at(path: &Path) -> Self {
         Folder(path.to_owned())
     }
@@ -178,12 +177,12 @@ impl Folder {
         self.file(&format!("share-{name}.json"))
     }
 
-    /// What a share's task had to say.
+    /// Report of a share's task.
     pub fn task(&self, name: &str) -> PathBuf {
         self.file(&format!("task-{name}.json"))
     }
 
-    /// What a share's task printed.
+    /// Log of a share's task.
     pub fn log(&self, name: &str) -> PathBuf {
         self.file(&format!("task-{name}.log"))
     }
@@ -215,12 +214,12 @@ impl Folder {
     }
 }
 
-/// The name of a share: `<round>-<number>`, or `<round>-clock` for what reads the clock.
+/// The name of a share: `<round>-<number>`, or `<round>-clock` for the jobs that measure time.
 pub fn name(round: usize, number: Option<usize>) -> String {
     number.map_or_else(|| format!("{round}-clock"), |number| format!("{round}-{number}"))
 }
 
-/// Where runs of `out` lie.
+/// Directory of the runs of `out`.
 pub fn slurm_directory(out: &Path) -> PathBuf {
     out.join("slurm")
 }
@@ -229,13 +228,13 @@ pub fn claim_file(out: &Path) -> PathBuf {
     slurm_directory(out).join("current.json")
 }
 
-/// Who has claimed `out`.
+/// The claim on `out`, if any.
 pub fn claim(out: &Path) -> Result<Option<Claim>> {
     read_if_there(&claim_file(out))
 }
 
 impl ClusterRun {
-    /// The repository and the options of `reproduce` that the arguments stand for.
+    /// Parses the arguments into the repository and the options of `reproduce`.
     pub fn options(&self) -> Result<(PathBuf, Reproduce)> {
         let all = std::iter::once("posenc".to_owned()).chain(self.arguments.iter().cloned());
         let Stored { root, verb: StoredVerb::Reproduce(options) } = Stored::try_parse_from(all)
@@ -266,7 +265,7 @@ pub fn read<T: DeserializeOwned>(file: &Path) -> Result<T> {
         .with_context(|| format!("{} is damaged", file.display()))
 }
 
-/// Reads one of these files where it is.
+/// Reads one of these files if it exists.
 pub fn read_if_there<T: DeserializeOwned>(file: &Path) -> Result<Option<T>> {
     posenc_files::is_there(file).then(|| read(file)).transpose()
 }

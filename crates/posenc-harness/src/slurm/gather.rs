@@ -1,4 +1,4 @@
-//! The collecting step: what is missing is submitted again, or named with its reason; then tables and report.
+//! The collecting step: resubmits missing units or reports them with their reasons, then writes tables and report.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,17 +21,17 @@ use crate::run_env::{ResultInputs, keep};
 use crate::store::Store;
 use crate::unit::Unit;
 
-/// Arrays of a run: the first, and those for units whose tasks died. Slurm itself starts a task again whose node fails;
-/// these are for what it does not: a time limit, memory, a requeue that is forbidden.
+/// Maximum number of rounds: the first, and resubmissions of units whose tasks died. Slurm itself requeues tasks whose node fails.
+/// Resubmissions cover the other causes: time limits, memory limits, forbidden requeues.
 const MOST_ROUNDS: usize = 3;
 
-/// Says that the run was cancelled: what is missing is then not submitted again.
+/// Name of the file that marks a run as cancelled, so that missing units are not resubmitted.
 pub const CANCELLED: &str = "cancelled";
 
-/// What became of a job whose units are not all on record.
+/// Outcome of a job with units that have no record.
 #[derive(Clone)]
 enum Fate {
-    /// Running it again would end the same way, or is not wanted.
+    /// Running the job again would end the same way, or is not wanted.
     Settled(String),
     Lost(String),
 }
@@ -47,7 +47,7 @@ pub fn gather(folder: &Folder, round: usize, program: &Program) -> Result<ExitCo
     let run = folder.run()?;
     let (root, options) = run.options()?;
     if folder.state()?.rounds.len() > round || folder.ending()?.is_some() {
-        // Slurm started this step again after it had done its work.
+        // Slurm restarted this step after it had finished.
         return Ok(ExitCode::SUCCESS);
     }
     let repository = Repository::find(Some(&root))?;
@@ -110,7 +110,7 @@ fn step(
         };
         let Some(last) = submitted.iter().rev().find(is_its) else { continue };
         let log = folder.log(&last.name);
-        // Units of a job end apart: one may have failed, and the task died before it came to the next.
+        // Units of a job end separately: one may have failed before the task died at the next.
         let own = &last.report.failed;
         let (settled, open): (Vec<Unit>, Vec<Unit>) =
             work.units.iter().cloned().partition(|unit| own.contains_key(&unit.parts.key()));
@@ -124,7 +124,7 @@ fn step(
         let work = work.only(open);
         let fate = match &last.report.error {
             Some(why) => {
-                // The node refused the share before it came to any unit.
+                // The node refused the share before it ran any unit.
                 keep_failures(&store, &work, why);
                 Fate::Settled(why.clone())
             }
@@ -141,7 +141,7 @@ fn step(
                 continue;
             }
             Fate::Lost(why) => {
-                let why = format!("{why}, the last of {round} times");
+                let why = format!("{why}; gave up after {round} submissions");
                 keep_failures(&store, &work, &why);
                 why
             }
@@ -163,7 +163,7 @@ fn step(
     Ok(Some(ending))
 }
 
-/// The rounds, once whoever submitted this step has written it down: Slurm may be faster.
+/// Reads the rounds. Waits until the submitter has written this round, because Slurm may start the step earlier.
 fn rounds(folder: &Folder, round: usize) -> Result<Vec<Round>> {
     for _ in 0..600 {
         let rounds = folder.state()?.rounds;
@@ -175,13 +175,13 @@ fn rounds(folder: &Folder, round: usize) -> Result<Vec<Round>> {
     anyhow::bail!("{} does not have round {round}", folder.file("state.json").display())
 }
 
-/// All shares with what their tasks had to say, the first round first.
+/// All shares with the reports of their tasks, in the order of rounds.
 fn all_shares(folder: &Folder, rounds: &[Round]) -> Result<Vec<Submitted>> {
     let mut all = Vec::new();
     for (index, submitted) in rounds.iter().enumerate() {
         for name in Folder::names(index + 1, submitted) {
             let share = files::read(&folder.share(&name))?;
-            // A report that cannot be read is a task that did not come to write it.
+            // An unreadable report counts as missing: the task died before it finished writing.
             let report = files::read_if_there(&folder.task(&name)).ok().flatten();
             let report = report.unwrap_or_default();
             all.push(Submitted { round: index + 1, name, share, report });
@@ -190,7 +190,7 @@ fn all_shares(folder: &Folder, rounds: &[Round]) -> Result<Vec<Submitted>> {
     Ok(all)
 }
 
-/// How a task ended that left units without a record and without a word.
+/// Outcome of a task that left units without a record and without a reported failure.
 fn fate(folder: &Folder, submitted: &Round, name: &str) -> Fate {
     let number = match name.split_once('-') {
         Some((_, "clock")) => submitted.clock.clone(),
@@ -198,14 +198,14 @@ fn fate(folder: &Folder, submitted: &Round, name: &str) -> Fate {
         None => None,
     };
     let state = number.and_then(|number| client::ended(&number));
-    let state = state.unwrap_or_else(|| "Slurm has forgotten how".to_owned());
+    let state = state.unwrap_or_else(|| "Slurm no longer has its state".to_owned());
     if posenc_files::is_there(&folder.file(CANCELLED)) || state.starts_with("CANCELLED") {
         return Fate::Settled(format!("the task was cancelled ({state})"));
     }
     Fate::Lost(format!("the task died ({state})"))
 }
 
-/// Keeps what a task that died, or never began, could not, so that the report shows it.
+/// Stores failures on behalf of a task that died or never started, so that the report shows them.
 fn keep_failures(store: &Store, work: &Work<'_>, reason: &str) {
     let experiment = work.job.experiment;
     for unit in &work.units {
@@ -216,7 +216,7 @@ fn keep_failures(store: &Store, work: &Work<'_>, reason: &str) {
     }
 }
 
-/// A unit that has no record, and why.
+/// A unit without a record, with the reason.
 fn failed(job: &Job<'_>, unit: &Unit, reason: &str, log: &Path) -> FailedUnit {
     let signal = if unit.signal == NO_SIGNAL { "" } else { &unit.signal };
     FailedUnit {

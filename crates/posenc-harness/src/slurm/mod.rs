@@ -33,7 +33,7 @@ use crate::run_env::ResultInputs;
 use crate::span::duration;
 use crate::store::Store;
 
-/// What a job of Slurm runs.
+/// Arguments of a Slurm job.
 #[derive(Args)]
 pub struct Task {
     /// Directory of the run.
@@ -53,11 +53,11 @@ pub struct Task {
     collect: bool,
 }
 
-/// What the collecting step needs of the program beyond the harness.
+/// Parts of the program outside the harness that the collecting step needs.
 pub struct Program {
     /// All protocols.
     pub kinds: Kinds,
-    /// Writes tables and report of this machine, and on request what enters the reference.
+    /// Writes tables and report of this machine and, if requested, the reference records.
     pub write_results: fn(&ResultInputs<'_>) -> Result<()>,
 }
 
@@ -76,7 +76,7 @@ pub fn work(options: &Task, program: &Program) -> Result<ExitCode> {
     task::run(&folder, &files::name(round, number), options.jobs, program)
 }
 
-/// The devices of a run: opened where it trains on this machine.
+/// The devices of a run. They are opened only if training runs on this machine.
 pub fn devices(options: &Reproduce) -> Result<Devices> {
     match options.executor.executor {
         Executor::Local => Devices::open(&options.device),
@@ -84,11 +84,11 @@ pub fn devices(options: &Reproduce) -> Result<Devices> {
     }
 }
 
-/// Refuses to run on this machine in a directory that a run of Slurm has.
+/// Rejects a local run in a directory that an active Slurm run owns.
 pub fn refuse_beside(out: &Path) -> Result<()> {
     if let Some((folder, run)) = submit::alive(out)? {
         bail!(
-            "run {} of Slurm is active in {}; wait for it (the same command with --executor slurm), cancel it \
+            "Slurm run {} is active in {}; wait for it (the same command with --executor slurm), cancel it \
              (scancel --name={}), or use another --out DIR",
             run.id,
             folder.path().display(),
@@ -98,7 +98,7 @@ pub fn refuse_beside(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs a plan on Slurm: submits it, or finds the run that is at it, and waits. `None` if nothing is left to run.
+/// Runs a plan on Slurm: submits it or attaches to the active run, then waits. `None` if nothing is left to run.
 pub fn run(
     repository: &Repository,
     options: &Reproduce,
@@ -108,12 +108,12 @@ pub fn run(
     let out = std::path::absolute(repository.out(options.out.as_deref()))?;
     let root = std::path::absolute(repository.root())?;
     client::check()?;
-    // While it looks and submits; who waits does not hold it.
+    // Held while looking for a run and submitting, not while waiting.
     let lock = Lock::take(&out)?;
     let arguments = submit::arguments(repository, options)?;
     let (folder, run, asked) = match submit::alive(&out)? {
         Some((_, run)) if run.arguments != arguments => bail!(
-            "run {} of Slurm is active in {} on something else (posenc {}); wait for it, cancel it \
+            "Slurm run {} is active in {} with other arguments (posenc {}); wait for it, cancel it \
              (scancel --name={}), or use another --out DIR",
             run.id,
             out.display(),
@@ -130,7 +130,7 @@ pub fn run(
             if work.is_empty() {
                 return Ok(None);
             }
-            // A submission is not left half done.
+            // Handlers are installed first, so that an interrupt does not leave a partial submission.
             let asked = listen()?;
             let units = work.iter().map(|w| w.units.len()).sum();
             let (folder, run) = submit::begin(&out, &root, arguments, options, units)?;
@@ -168,7 +168,7 @@ fn listen() -> Result<Interrupts> {
     Interrupts::listen().context("signal handlers cannot be installed")
 }
 
-/// How a plan would be split, for `--dry-run`.
+/// Prints how a plan would be split, for `--dry-run`.
 pub fn print_shares(planned: &[PlannedJob<'_>], store: &Store, options: &Reproduce) {
     let size = options.executor.slurm.array_size.map(usize::from);
     let split = shares::split(Work::pending(planned, store, false), size);

@@ -1,4 +1,4 @@
-//! A plan split into shares, and the shares found again in the plan of a node.
+//! Splits a plan into shares, and finds a share in the plan of a node.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,15 @@ use crate::plan::PlannedJob;
 use crate::supervisor::Work;
 use crate::unit::Unit;
 
-/// Estimated seconds that a task should have at least, where nobody says how many there are: starting one costs a few.
+/// Minimum estimated seconds per task without `--array-size`. Starting a task takes a few seconds.
 const WORTH_A_TASK: f64 = 60.0;
-/// Tasks where nobody says how many.
+/// Maximum number of tasks without `--array-size`.
 const MOST_TASKS: usize = 16;
 
 pub struct Shares<'a> {
-    /// What the tasks of the array run.
+    /// Work of each task of the array.
     pub tasks: Vec<Vec<Work<'a>>>,
-    /// What reads the clock. It runs one after another, on a node that nobody else has, and all of it on the same node,
-    /// since times are compared with each other.
+    /// Jobs that measure time. They run one after another on one exclusive node, because their times are compared with each other.
     pub clock: Vec<Work<'a>>,
 }
 
@@ -36,7 +35,7 @@ pub fn split(work: Vec<Work<'_>>, tasks: Option<usize>) -> Shares<'_> {
     shares.resize_with(wanted.min(together.len()), || (0.0, Vec::new()));
     for work in together {
         if let Some((sum, share)) = shares.iter_mut().min_by(|a, b| a.0.total_cmp(&b.0)) {
-            // No job is free, or a thousand of them would all go to one share.
+            // A minimum cost keeps a thousand free jobs from all going to one share.
             *sum += work.cost.max(1e-3);
             share.push(work);
         }
@@ -44,7 +43,7 @@ pub fn split(work: Vec<Work<'_>>, tasks: Option<usize>) -> Shares<'_> {
     Shares { tasks: shares.into_iter().map(|(_, share)| share).collect(), clock }
 }
 
-/// A share as a file says it.
+/// A share in its file format.
 pub fn written(work: &[Work<'_>]) -> Share {
     let of = |w: &Work<'_>| {
         let first = w.units.first()?;
@@ -62,7 +61,7 @@ pub fn written(work: &[Work<'_>]) -> Share {
     }
 }
 
-/// Leaves out of a plan what a share does not run.
+/// Keeps only the jobs that a share runs.
 pub fn only<'a>(jobs: Vec<Job<'a>>, share: &Share) -> Vec<Job<'a>> {
     let is_shared = |job: &Job<'_>| {
         let path = job.path();
@@ -75,7 +74,7 @@ pub fn only<'a>(jobs: Vec<Job<'a>>, share: &Share) -> Vec<Job<'a>> {
 ///
 /// # Errors
 ///
-/// A unit that this machine would run with another key: its code, experiments or data are not the submitter's.
+/// A unit is missing or has another key on this machine, because its code, experiments or data differ from the submitter's.
 pub fn found<'a>(
     share: &Share,
     planned: Vec<PlannedJob<'a>>,
@@ -106,19 +105,57 @@ pub fn found<'a>(
     Ok(all)
 }
 
-/// In what a unit of this machine differs from the submitter's.
+/// How a unit of this machine differs from the submitter's.
 fn differences(shared: &SharedJob, unit: &Unit) -> String {
     let submitted = KeyParts { identity: unit.parts.identity.clone(), ..shared.parts.clone() };
     let own = |name: &str| match name {
         "specification" => "the experiment's settings differ (experiments/)",
         "data" => "the data differ (--data, the manifest)",
         "device" => "the node trains on another class of device (--device, --gres)",
-        "epoch" => "the code differs (rebuild, submit again)",
+        "revision" => "the code differs (rebuild, submit again)",
         _ => "the seed differs",
     };
     let names = unit.parts.differences(&submitted);
     if names.is_empty() {
-        return "names of units differ".to_owned();
+        return "the unit names differ".to_owned();
     }
     names.into_iter().map(own).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts() -> KeyParts {
+        KeyParts {
+            identity: "g.m.a.seed=0".into(),
+            specification: "s".into(),
+            data: "d".into(),
+            device: "cpu".into(),
+            seed: 0,
+            revisions: "1".into(),
+        }
+    }
+
+    /// Catches a refused share whose message names another cause, such as the seed if the code differs.
+    #[test]
+    fn each_difference_is_named() {
+        let path = "paper/item/g/m".to_owned();
+        let shared = SharedJob { path, repetition: 0, parts: parts(), units: BTreeMap::new() };
+        let named = |parts: KeyParts| {
+            let (signal, data) = ("a".to_owned(), "d".to_owned());
+            differences(&shared, &Unit { signal, signal_index: 0, parts, data })
+        };
+        for (own, part) in [
+            (KeyParts { specification: "other".into(), ..parts() }, "settings differ"),
+            (KeyParts { data: "other".into(), ..parts() }, "data differ"),
+            (KeyParts { device: "gpu".into(), ..parts() }, "class of device"),
+            (KeyParts { seed: 1, ..parts() }, "seed differs"),
+            (KeyParts { revisions: "2".into(), ..parts() }, "code differs"),
+            (parts(), "unit names differ"),
+        ] {
+            let text = named(own);
+            assert!(text.contains(part) && !text.contains(';'), "{part}: {text}");
+        }
+    }
 }

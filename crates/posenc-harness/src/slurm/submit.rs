@@ -1,4 +1,4 @@
-//! From a plan to jobs of Slurm.
+//! Submits a plan as Slurm jobs.
 
 use std::cell::RefCell;
 use std::io::{ErrorKind, Write as _};
@@ -15,18 +15,18 @@ use crate::options::Reproduce;
 use crate::repository::Repository;
 use crate::supervisor::Work;
 
-/// Where training will run. The machine that submits need not have what the nodes have, so the class is taken at its
-/// word; a node on which it is another refuses its share.
+/// The devices on which training will run. The submitting machine need not have the devices of the nodes, so the class is not verified. A
+/// node with another class refuses its share.
 pub fn devices(options: &Reproduce) -> Result<Devices> {
     Ok(Devices::of_class(match &request(options) {
         Request::Auto | Request::Cpu => CPU,
         Request::Gpu => GPU,
-        // Only an adapter itself can say whether it is a GPU.
+        // Only opening the adapter shows whether it is a GPU.
         named @ Request::Named(_) => Devices::open(named).map_or(GPU, |devices| devices.training()),
     }))
 }
 
-/// What tasks are told about devices: without generic resources they have no GPU, and with one they must use it.
+/// The device request of tasks. Without a GPU in `--gres` they use the CPU; with one they must use it.
 fn request(options: &Reproduce) -> Request {
     let has_gpu = options.executor.slurm.gres.as_ref().is_some_and(|gres| gres.contains("gpu"));
     match &options.device {
@@ -36,7 +36,7 @@ fn request(options: &Reproduce) -> Request {
     }
 }
 
-/// Arguments that ask for the same wherever and whenever they are read.
+/// Arguments with the same meaning on every machine, in every environment and working directory.
 pub fn arguments(repository: &Repository, options: &Reproduce) -> Result<Vec<String>> {
     let full = |path: &Path| -> Result<String> {
         let path = std::path::absolute(path)
@@ -78,7 +78,7 @@ pub fn arguments(repository: &Repository, options: &Reproduce) -> Result<Vec<Str
     Ok(all)
 }
 
-/// Makes the directory of a new run, with all that its tasks read but their shares, and claims `out` for it.
+/// Creates the directory of a new run with all files that its tasks read except the shares, and claims `out` for it.
 pub fn begin(
     out: &Path,
     root: &Path,
@@ -111,8 +111,8 @@ pub fn begin(
     Ok((folder, run))
 }
 
-/// Submits a round: the array, what reads the clock, and the collecting step behind both. If one is refused, none
-/// stays.
+/// Submits a round: the array, the job that measures time, and the collecting step after both. If Slurm rejects one, the others are
+/// cancelled.
 pub fn round(
     folder: &Folder,
     run: &ClusterRun,
@@ -145,7 +145,7 @@ pub fn round(
         if round == 1 {
             let _ = client::cancel(&run.job_name());
         }
-        // The collecting step of an earlier round has the same name and is this process: it has the error to tell.
+        // The collecting step of an earlier round has the same name and is this process. It must survive to report the error.
         for number in obtained.borrow().iter().filter(|_| round > 1) {
             let _ = client::cancel_job(number);
         }
@@ -156,7 +156,7 @@ pub fn round(
     Ok(submitted)
 }
 
-/// `<number>-<eight digits>`: the number orders the runs of a directory, the digits tell directories apart.
+/// `<number>-<eight digits>`: the number orders the runs of a directory, the digits distinguish directories.
 fn next_id(directory: &Path) -> String {
     let entries = posenc_files::entries(directory).unwrap_or_default().into_iter();
     let number = |name: &str| name.split('-').next()?.parse::<usize>().ok();
@@ -170,8 +170,8 @@ fn owner() -> String {
     format!("process {} on {}", std::process::id(), posenc_files::host())
 }
 
-/// Claims `out`. That a file is created by one process only holds on shared file systems, too; that a lock of the
-/// kernel is seen by other machines does not.
+/// Claims `out` by creating a file. Exclusive creation also works on shared file systems, while kernel locks are not visible to other
+/// machines.
 fn claim_for(out: &Path, claim: &Claim) -> Result<()> {
     let file = files::claim_file(out);
     let text = serde_json::to_string_pretty(claim)?;
@@ -187,23 +187,23 @@ fn claim_for(out: &Path, claim: &Claim) -> Result<()> {
     }
 }
 
-/// Gives `out` back, if that run has it.
+/// Releases the claim on `out` if this run holds it.
 pub fn release(out: &Path, id: &str) {
     if matches!(files::claim(out), Ok(Some(claim)) if claim.id == id) {
         let _ = posenc_files::remove(&files::claim_file(out));
     }
 }
 
-/// The run that has `out` and is alive. What is left of a run that ended without saying so is cleared away.
+/// The active run of `out`, if any. Releases the claim of a run that ended without doing so.
 pub fn alive(out: &Path) -> Result<Option<(Folder, ClusterRun)>> {
     let file = files::claim_file(out);
     let claim = files::claim(out)
-        .with_context(|| format!("remove {} if no run of Slurm is active there", file.display()))?;
+        .with_context(|| format!("remove {} if no Slurm run is active", file.display()))?;
     let Some(claim) = claim else { return Ok(None) };
     let folder = Folder::of(out, &claim.id);
     let unknown = || {
         format!(
-            "{} says that run {} of Slurm is active in {}; if it is not, remove that file",
+            "{}: Slurm run {} is marked as active in {}; if it is not, remove this file",
             file.display(),
             claim.id,
             out.display()
@@ -227,9 +227,9 @@ pub fn alive(out: &Path) -> Result<Option<(Folder, ClusterRun)>> {
         return Ok(None);
     }
     if submitted.is_empty() {
-        // Killed between the array and its collecting step: nothing would ever collect. The directory's lock says
-        // that the submitting process is gone, if it was one of this machine.
-        eprintln!("note: run {} was submitted only in part; it is cancelled", claim.id);
+        // The submitter was killed between the array and its collecting step, so nothing would collect the results. The lock on the
+        // directory shows that a submitter on this machine is gone.
+        eprintln!("note: run {} was only partly submitted; cancelling it", claim.id);
         client::cancel(&name)?;
         release(out, &claim.id);
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What runs on a node: a share of the units.
+//! A task on a node, which runs a share of the units.
 
 use std::process::ExitCode;
 
@@ -24,7 +24,7 @@ use crate::supervisor;
 
 /// Runs a share. Exits with 1 if a job failed, 2 if nothing could run; the task's report describes the result.
 pub fn run(folder: &Folder, name: &str, cores: u16, program: &Program) -> Result<ExitCode> {
-    // A task that is started again adds to what it said before.
+    // A restarted task adds to its earlier report.
     let before: Option<TaskReport> = files::read_if_there(&folder.task(name)).unwrap_or_default();
     let mut report = TaskReport {
         attempts: before.map_or_else(Vec::new, |before| before.attempts),
@@ -86,7 +86,7 @@ fn run_share(
     Ok(())
 }
 
-/// The node's name, as Slurm has it.
+/// The node's name according to Slurm, else the host name.
 fn node() -> String {
     std::env::var("SLURMD_NODENAME").unwrap_or_else(|_| posenc_files::host())
 }

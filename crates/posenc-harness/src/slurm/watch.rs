@@ -17,16 +17,16 @@ use crate::supervisor::Work;
 
 /// How often the process checks for interrupts.
 const STEP: Duration = Duration::from_millis(200);
-/// How often Slurm is asked, at first and later: a queue is shared with everybody on the cluster.
+/// How often the queue is polled, at first and later. All users of the cluster share it.
 const POLL: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
-/// From when on it is asked less often.
+/// Time after which the queue is polled less often.
 const EARLY: Duration = Duration::from_secs(60);
-/// How long nothing of a run may be in the queue before it is given up: a shared file system shows new files late.
+/// How long the queue may contain no job of a run before the run is given up. Shared file systems show new files late.
 const GRACE: Duration = Duration::from_secs(45);
-/// Questions in a row that Slurm may leave without an answer.
+/// Number of consecutive failed polls after which the process stops waiting.
 const MOST_FAILURES: usize = 6;
 
-/// Units that had no record when the waiting began.
+/// Units without a record when waiting began.
 struct Missing {
     files: Vec<(PathBuf, f64)>,
     all_cost: f64,
@@ -44,7 +44,7 @@ impl Missing {
         Missing { all_cost: files.iter().map(|(_, cost)| cost).sum(), files }
     }
 
-    /// Share of the cost that is on record by now.
+    /// Fraction of the cost that now has records.
     fn done(&mut self) -> f64 {
         self.files.retain(|(file, _)| !file.exists());
         let left: f64 = self.files.iter().map(|(_, cost)| cost).sum();
@@ -52,7 +52,7 @@ impl Missing {
     }
 }
 
-/// Waits for a run to end, and says how it does. Ctrl-C and the request to end cancel it.
+/// Waits for a run to end and reports its result. An interrupt cancels the run.
 pub fn watch(
     folder: &Folder,
     run: &ClusterRun,
@@ -114,7 +114,7 @@ pub fn watch(
         while asleep.elapsed() < pause {
             if let Some(signal) = asked.asked() {
                 cancel(folder, run, out, &mut missing)?;
-                // As a shell has it.
+                // The exit code that a shell reports.
                 return Ok(ExitCode::from(128 + signal as u8));
             }
             std::thread::sleep(STEP);
@@ -142,7 +142,7 @@ fn says(queue: &[Queued]) -> String {
     }
     let others = queue.len() - of("RUNNING") - waiting.len();
     if others > 0 {
-        parts.push(format!("{others} begin or end"));
+        parts.push(format!("{others} starting or ending"));
     }
     parts.join(", ")
 }
@@ -174,10 +174,10 @@ pub fn report_ending(run: &ClusterRun, ending: &Ending) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!ending.failed.is_empty())))
 }
 
-/// Cancels all jobs of a run, waits until none is left, and says what is on record.
+/// Cancels all jobs of a run, waits until none is left, and reports the number of recorded units.
 fn cancel(folder: &Folder, run: &ClusterRun, out: &Path, missing: &mut Missing) -> Result<()> {
     eprintln!("cancelling run {} …", run.id);
-    // Seen by a collecting step that would submit a round just now.
+    // Keeps a running collecting step from submitting another round.
     posenc_files::write_atomically(&folder.file(CANCELLED), b"")?;
     let started = Instant::now();
     loop {

@@ -51,7 +51,7 @@ fn damage(store: &Store) -> String {
 /// Catches pictures that overwrite each other because two signals have the same file name, and pixels that change when they
 /// are stored.
 #[test]
-fn pictures_are_kept_beside_their_record() {
+fn pictures_are_stored_next_to_their_record() {
     let out = tempfile::tempdir().unwrap();
     let store = Store::new(out.path());
     let pictures = [
@@ -78,7 +78,7 @@ fn pictures_are_kept_beside_their_record() {
     assert_eq!((found(&store).pictures.len(), pngs.count()), (1, 1));
 }
 
-/// Catches a picture that is gone, cut or changed and a unit that is not run again for it.
+/// Catches a missing, truncated or changed picture that goes unnoticed, so that its unit would not run again.
 #[test]
 fn a_damaged_or_missing_picture_makes_the_record_damaged() {
     let out = tempfile::tempdir().unwrap();
@@ -101,7 +101,7 @@ fn a_damaged_or_missing_picture_makes_the_record_damaged() {
     assert_eq!(found(&store).pictures.len(), 2);
 }
 
-/// Catches a wrong picture of a protocol that reaches the disk, and half a unit that counts.
+/// Catches an invalid picture that is written, and a partly written unit that counts.
 #[test]
 fn a_wrong_picture_is_refused_by_name() {
     let out = tempfile::tempdir().unwrap();
@@ -115,9 +115,9 @@ fn a_wrong_picture_is_refused_by_name() {
     assert!(store.write("p", "i", record(), &[picture("fault", "a", 1)], None).is_err());
 }
 
-/// Catches captions that are lost, damaged ones that are not run again, and captions of no screen that are kept.
+/// Catches captions that are lost, damaged captions that go unnoticed, and invalid captions that are stored.
 #[test]
-fn captions_are_kept_beside_their_record() {
+fn captions_are_stored_next_to_their_record() {
     let out = tempfile::tempdir().unwrap();
     let store = Store::new(out.path());
     let said = |said: &str| UnitCaptions {

@@ -1,6 +1,6 @@
 //! The sources of the fuzz targets, type-checked on any compiler with a stand-in for libFuzzer's macro.
 
-// They are roots of crates and say so.
+// The files are crate roots and have crate-level attributes.
 #![allow(unused_attributes)]
 
 macro_rules! fuzz_target {

@@ -1,10 +1,10 @@
-//! Small files that announce, repeat or nest more than there is.
+//! Hostile files: small ones that declare, repeat or nest more than they contain, and large ones that are slow to read.
 
 use std::io::{Cursor, Write as _};
 
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-/// Target, what it is, the bytes.
+/// Small files: target, description and bytes of each.
 pub fn files() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let mut all = Vec::new();
     let mut add = |target, what, bytes: Vec<u8>| all.push((target, what, bytes));
@@ -44,7 +44,7 @@ pub fn files() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         experiment("{ kind: stable-rank, samples: [1] }", "dimension: 8, sigma: 0.1", 10_000, 1)
             .into(),
     );
-    // Thirty bytes that each of a thousand variants repeats four times.
+    // A short range of 8000 samples, which each of a thousand variants would write out four times.
     let long = "{ kind: stable-rank, samples: { from: 1, to: 8000, step: 1 } }";
     add(
         "yaml",
@@ -78,7 +78,7 @@ pub fn files() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     add("npz", "a hundred thousand axes", archive(&npy("|u1", &"1,".repeat(30_000), b"1")));
     let mut entries = archive(&npy("|i8", "1", b"12345678"));
     let end = entries.len() - 22;
-    // Number of entries, here and in all.
+    // Number of entries on this disk and in total.
     entries[end + 8..end + 12].copy_from_slice(&[0xff; 4]);
     add("npz", "entries that are not there", entries);
 
@@ -130,12 +130,12 @@ pub fn files() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     all
 }
 
-/// Large files that may be accepted and must be read in a time that grows with their length: each has very many of what a simple
-/// reader compares with each other.
+/// Large files that may be accepted, but must be read in time proportional to their length. Each has very many items that a naive reader
+/// would compare pairwise.
 pub fn large_files() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let mut all = Vec::new();
     let mut add = |target, what, bytes: Vec<u8>| all.push((target, what, bytes));
-    // Rows of the demonstration's record, whose claims look at methods A and B and at all methods.
+    // Rows of the demo record, whose claims are about methods A and B and about all methods.
     let table = |row: &dyn Fn(usize) -> [String; 3]| -> Vec<u8> {
         let mut text =
             "paper,item,group,method,signal,seed,metric,x,y,value,unit,profile,device,data\n"
@@ -153,7 +153,7 @@ pub fn large_files() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let smoke = || "smoke".to_owned();
     add("csv_records", "rows that repeat", table(&|i| [a_or_b(i), "10".into(), smoke()]));
     add("csv_records", "places", table(&|i| [a_or_b(i), (i / 2).to_string(), smoke()]));
-    // Abscissas that are the same up to rounding.
+    // Abscissas that are equal up to rounding.
     let near = |i: usize| format!("{:?}", 1.0 + (i / 2) as f64 * f64::EPSILON);
     add("csv_records", "places side by side", table(&|i| [a_or_b(i), near(i), smoke()]));
     let profile = |i: usize| ["smoke", "paper"][i % 2].to_owned();
@@ -226,7 +226,7 @@ fn archive(array: &[u8]) -> Vec<u8> {
     archive.finish().unwrap().into_inner()
 }
 
-/// A PNG file whose header announces a size, with the first bytes of pixels.
+/// A PNG file whose header declares a size, with only the first bytes of pixel data.
 fn png(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
     let mut header = b"IHDR".to_vec();
@@ -244,7 +244,7 @@ fn png(width: u32, height: u32) -> Vec<u8> {
     bytes
 }
 
-/// CRC-32, as PNG has it.
+/// CRC-32 as in PNG.
 fn checksum(bytes: &[u8]) -> u32 {
     let of_byte = |crc: u32, byte: &u8| {
         (0..8).fold(crc ^ u32::from(*byte), |c, _| {
@@ -254,14 +254,14 @@ fn checksum(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, of_byte)
 }
 
-/// 64 MiB of line ends as a gzip file of a few kilobytes.
+/// 64 MiB of line feeds as a small gzip file.
 fn packed_zeros() -> Vec<u8> {
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     archive.start_file("a", SimpleFileOptions::default()).unwrap();
     let lines = vec![b'\n'; 1 << 20];
     (0..64).for_each(|_| archive.write_all(&lines).unwrap());
     let archive = archive.finish().unwrap().into_inner();
-    // The deflated bytes stand after the local header; gzip has a header and an end of its own.
+    // The deflated bytes follow the local header; gzip has its own header and trailer.
     let name = usize::from(u16::from_le_bytes([archive[26], archive[27]]));
     let extra = usize::from(u16::from_le_bytes([archive[28], archive[29]]));
     let packed = u32::from_le_bytes(archive[18..22].try_into().unwrap()) as usize;

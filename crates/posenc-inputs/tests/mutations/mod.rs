@@ -1,6 +1,6 @@
-//! Random changes of seeds.
+//! Random mutations of seeds.
 
-/// Bytes that matter to some reader.
+/// Byte sequences with a meaning for some reader.
 const TOKENS: &[&[u8]] = &[
     b"-1",
     b"0",
@@ -44,7 +44,7 @@ const TOKENS: &[&[u8]] = &[
     b"PK\x03\x04",
 ];
 
-/// Most changes of one seed.
+/// Maximum number of changes of one seed.
 const MOST: u64 = 6;
 
 /// A stream of mutated seeds, determined by its own seed.
@@ -70,7 +70,7 @@ impl Mutations {
         (self.next() % n.max(1) as u64) as usize
     }
 
-    /// Two places in order, not far from each other.
+    /// A random range of at most 256 bytes.
     fn range(&mut self, length: usize) -> std::ops::Range<usize> {
         let from = self.below(length + 1);
         let length = (length - from).min(1 << self.below(9));

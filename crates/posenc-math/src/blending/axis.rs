@@ -3,10 +3,10 @@
 use super::{VirtualGrid, WeightVariant, blend};
 use crate::Error;
 
-/// The lower node and the two weights of every coordinate of a list.
+/// The lower node and the two weights of each coordinate of a list.
 ///
-/// Points of an image or a clip share coordinates, i/n along each axis: weights are computed once per
-/// coordinate and not once per point.
+/// Points of an image or a clip share the coordinates i/n along each axis, so weights are computed once
+/// per coordinate and not once per point.
 ///
 /// ```
 /// use posenc_math::blending::{
@@ -40,7 +40,7 @@ pub struct AxisBlending {
 }
 
 impl AxisBlending {
-    /// Blends the `coordinates`, in [0, 1], from the nodes of `grid`; `distance` is D.
+    /// Computes the weights of `coordinates`, in [0, 1], on the nodes of `grid`; `distance` is D.
     ///
     /// # Errors
     ///

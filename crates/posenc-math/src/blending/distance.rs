@@ -1,4 +1,4 @@
-//! The embedding distance that the blending weights are made from.
+//! The embedding distance from which blending weights are computed.
 
 use crate::Error;
 use crate::distance::ANCHOR;
@@ -24,11 +24,11 @@ pub enum DistanceSource {
     Sampled,
 }
 
-/// D of an embedder that was built from `spec`.
+/// The embedding distance D of an embedder that was built from `spec`.
 ///
 /// # Errors
 ///
-/// [`DistanceSource::Law`] for a kind that has none.
+/// [`DistanceSource::Law`] for a kind without a known law.
 pub fn distance_function<'a>(
     source: DistanceSource,
     spec: &EmbedderSpec,

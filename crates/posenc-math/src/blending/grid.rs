@@ -1,16 +1,16 @@
-//! Virtual grids: where their nodes are encoded, and between which two a coordinate lies.
+//! Virtual grids: the coordinates at which nodes are encoded, and the two nodes around a coordinate.
 
 use crate::Error;
 
-/// How the coordinates of a virtual grid are counted.
+/// How coordinates map to the nodes of a virtual grid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GridConvention {
-    /// The authors' scripts. Coordinates are clamped to [0, 0.999] and blended as if node i lay at
-    /// i/(N−1), while it is encoded at i/N: the blended function is stretched, a point x is given the
-    /// encoding of x·(N−1)/N. Training and test points are stretched alike, so that fits hardly differ.
+    /// As in the authors' scripts. Coordinates are clamped to [0, 0.999] and blended as if node i were at
+    /// i/(N−1), while it is encoded at i/N. This stretches the blended function: a point x gets the
+    /// encoding of x·(N−1)/N. Training and test points are stretched equally, so fits hardly differ.
     #[default]
     Released,
-    /// Node i lies at i/(N−1) and is encoded there; the grid covers [0, 1], both ends included.
+    /// Node i is at i/(N−1) and is encoded there; the grid covers [0, 1] including both ends.
     Consistent,
 }
 
@@ -21,10 +21,10 @@ pub struct VirtualGrid {
     convention: GridConvention,
 }
 
-/// Right end of the coordinates in the authors' scripts.
+/// Largest coordinate in the authors' scripts.
 const LARGEST_RELEASED: f64 = 0.999;
 
-/// Coordinates this near to a node, in units in the last place of N−1, are at the node:
+/// Coordinates closer than this to a node, in units in the last place of N−1, are at the node, since
 /// (N−1)·(i/(N−1)) is not always i.
 const ULPS: f64 = 4.0;
 
@@ -33,10 +33,12 @@ impl VirtualGrid {
     ///
     /// # Errors
     ///
-    /// Another number of nodes.
+    /// A number of nodes out of range.
     pub fn new(nodes: usize, convention: GridConvention) -> Result<Self, Error> {
         if !(2..=1_000_000).contains(&nodes) {
-            return Err(wrong_count(nodes));
+            return Err(Error(format!(
+                "a virtual grid must have 2 to 1000000 nodes along each axis, got {nodes}"
+            )));
         }
         Ok(Self { nodes, convention })
     }
@@ -46,7 +48,7 @@ impl VirtualGrid {
         self.nodes
     }
 
-    /// The distance 1/(N−1) between nodes that the weights are made for.
+    /// The distance 1/(N−1) between nodes for which weights are computed.
     pub fn spacing(&self) -> f64 {
         1.0 / (self.nodes - 1) as f64
     }
@@ -80,9 +82,4 @@ impl VirtualGrid {
         let cell = (position as usize).min(self.nodes - 2);
         Some((cell, position - cell as f64))
     }
-}
-
-/// The error of a grid with too few nodes, or with more than an index holds.
-pub(super) fn wrong_count(nodes: usize) -> Error {
-    Error(format!("a virtual grid has {nodes} nodes along an axis; allowed are 2 to 1000000"))
 }

@@ -1,7 +1,7 @@
 //! Blending: encodings of scattered points from a virtual grid (`trading` Sec. 5.2, App. B.2).
 //!
 //! A grid of nodes is encoded once, and the encoding of a point between the nodes x0 and x1 = x0 + d is
-//! taken from theirs, `ψ(x0 + βd) ≈ α0 ψ(x0) + α1 ψ(x1)` with 0 ≤ β ≤ 1. The least-squares weights
+//! blended from theirs, `ψ(x0 + βd) ≈ α0 ψ(x0) + α1 ψ(x1)` with 0 ≤ β ≤ 1. The least-squares weights
 //! depend on inner products alone, D(Δ) = ψ(x)·ψ(x + Δ) (Eq. 15, 46):
 //!
 //! ```text
@@ -11,14 +11,14 @@
 //!
 //! Along several axes the weights multiply, 2^D of them for a point in D dimensions (Eq. 48, 49). With
 //! the matrix `B` of these weights (points × nodes) a linear layer on the complex encoding of the
-//! points is `B (Ψ0 ⊗ Ψ1) vec(W)` (Eq. 13, 47): the grid is evaluated by mode products and its values
-//! are blended.
+//! points is `B (Ψ0 ⊗ Ψ1) vec(W)` (Eq. 13, 47): mode products evaluate the grid, then `B` blends its
+//! values.
 //!
 //! | step | item |
 //! |---|---|
 //! | D of an embedder | [`distance_function`] |
 //! | the two weights | [`blend`], as printed or divided by their sum ([`WeightVariant`]) |
-//! | cell and β of a coordinate | [`VirtualGrid`], as the authors' code has it or consistent ([`GridConvention`]) |
+//! | cell and β of a coordinate | [`VirtualGrid`], as in the authors' code or consistent ([`GridConvention`]) |
 //! | weights of all coordinates along an axis | [`AxisBlending`] |
 //! | points | [`Blending`]: [`gather`](Blending::gather), [`scatter`](Blending::scatter), [`matrix`](Blending::matrix) |
 //!
@@ -39,20 +39,20 @@ pub use distance::{DistanceFunction, DistanceSource, distance_function};
 pub use grid::{GridConvention, VirtualGrid};
 pub use points::Blending;
 
-/// What is done to the least-squares weights.
+/// Normalization of the least-squares weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WeightVariant {
-    /// Nothing: Eq. 15.
+    /// No normalization, as printed in Eq. 15.
     Printed,
-    /// They are divided by their sum, as in the authors' code.
+    /// Division by their sum, as in the authors' code.
     #[default]
     Normalized,
 }
 
-/// Nodes whose encodings differ by less than this share of their square count as one.
+/// Neighboring encodings count as equal up to sign if `D(0) − D(d)` or `D(0) + D(d)` is within this share of `D(0)`.
 const DISTINCT: f64 = 1e-12;
 
-/// Sums of weights below this are rounding.
+/// Smaller sums of weights are rounding.
 const LEAST_SUM: f64 = 1e-9;
 
 /// The weights (α0, α1) at x0 + `beta`·`spacing` between the nodes x0 and x0 + `spacing` (Eq. 15).
@@ -63,8 +63,8 @@ const LEAST_SUM: f64 = 1e-9;
 /// α0 + α1 = (D(βd) + D((1−β)d)) / (D(0) + D(d)),    α0 − α1 = (D(βd) − D((1−β)d)) / (D(0) − D(d)),
 /// ```
 ///
-/// which gives (1, 0) and (0, 1) at the nodes to the bit, swaps the weights when β becomes 1 − β, and
-/// subtracts no squares.
+/// which is exactly (1, 0) and (0, 1) at the nodes, swaps the weights when β becomes 1 − β, and avoids
+/// the cancellation of squares.
 ///
 /// # Errors
 ///
@@ -76,19 +76,17 @@ pub fn blend(
     variant: WeightVariant,
 ) -> Result<[f64; 2], Error> {
     if !(0.0..=1.0).contains(&beta) {
-        return Err(Error(format!(
-            "the position β between two nodes is {beta}; allowed are 0 to 1"
-        )));
+        return Err(Error(format!("β must be between 0 and 1, got {beta}")));
     }
     let (at_zero, at_spacing) = (distance(0.0), distance(spacing));
     let (plus, minus) = (at_zero + at_spacing, at_zero - at_spacing);
     let least = DISTINCT * at_zero.abs();
-    // Not `<=`, so that NaN is refused too.
+    // Not `<=`, so that NaN is also an error.
     if !(plus.abs() > least && minus.abs() > least && plus.is_finite()) {
         return Err(Error(format!(
-            "the encodings of neighboring nodes, {spacing} apart, have the inner product {at_spacing} and the square \
-             {at_zero}: they span one direction only, which leaves the weights open; use an embedder that varies \
-             over that distance"
+            "the encodings of neighboring nodes, {spacing} apart, have the inner product {at_spacing} and the squared norm \
+             {at_zero}: they are linearly dependent, so the weights are not unique; use an embedder that varies over \
+             that distance"
         )));
     }
     let (left, right) = (distance(beta * spacing), distance((1.0 - beta) * spacing));
@@ -98,8 +96,9 @@ pub fn blend(
         WeightVariant::Printed => Ok(weights),
         WeightVariant::Normalized if sum.abs() > LEAST_SUM => Ok(weights.map(|w| w / sum)),
         WeightVariant::Normalized => Err(Error(format!(
-            "the weights at β = {beta} between nodes {spacing} apart add up to {sum}, which leaves nothing to divide by: \
-             neither node's encoding reaches that far; use more nodes, a wider embedder, or the weights as printed"
+            "the weights at β = {beta} between nodes {spacing} apart sum to {sum} and cannot be normalized: the \
+             encoding there is nearly orthogonal to the sum of the two nodes' encodings; use more nodes, a wider \
+             embedder, or unnormalized weights"
         ))),
     }
 }

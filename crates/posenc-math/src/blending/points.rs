@@ -1,22 +1,23 @@
-//! Blending at points of a plane or of space: as sums over corners, and as a sparse matrix.
+//! Blending at points in one to three dimensions: as sums over corners, and as a sparse matrix.
 
 use nalgebra_sparse::CsrMatrix;
 
-use super::{AxisBlending, grid::wrong_count};
-use crate::{Error, closed_form::Real};
+use super::AxisBlending;
+use crate::Error;
+use crate::closed_form::{Real, check_length};
 
 /// Blending weights of P points in D dimensions (1 to 3), each from the 2^D corners of its cell.
 ///
-/// `B` (P × number of nodes) is never formed unless [`matrix`](Self::matrix) is asked for: a point is
-/// D indices into the tables of its axes. The product of nalgebra-sparse takes 2.0 (a quarter of 512² pixels) to
-/// 4.0 (an eighth of 128³ voxels) times as long as [`gather`](Self::gather).
+/// Only [`matrix`](Self::matrix) forms `B` (P × number of nodes). A point is stored as D indices into the
+/// tables of its axes. A product with the matrix of nalgebra-sparse takes 2.0 (a quarter of 512² pixels)
+/// to 4.0 (an eighth of 128³ voxels) times as long as [`gather`](Self::gather).
 #[derive(Clone, Debug)]
 pub struct Blending<T, const D: usize> {
     axes: [Axis<T>; D],
     points: Vec<[u32; D]>,
 }
 
-/// An [`AxisBlending`] in the precision of the values, its nodes counted in entries of the grid.
+/// An [`AxisBlending`] in the precision of the values, with its lower nodes as offsets into the grid.
 #[derive(Clone, Debug)]
 struct Axis<T> {
     nodes: usize,
@@ -25,7 +26,7 @@ struct Axis<T> {
     weights: Vec<[T; 2]>,
 }
 
-/// 2³.
+/// Corners of a cell in three dimensions.
 const MOST_CORNERS: usize = 8;
 
 impl<T: Real, const D: usize> Blending<T, D> {
@@ -36,26 +37,30 @@ impl<T: Real, const D: usize> Blending<T, D> {
 
     /// Blending at `points`, each D indices into the coordinates of `axes`.
     ///
-    /// Weights are rounded to `T` along each axis and multiplied there.
+    /// Weights are rounded to `T` along each axis, and multiplied in `T`.
     ///
     /// # Errors
     ///
-    /// A point that names a coordinate that is not there; a grid with more than 2³² − 1 nodes.
+    /// A point with an index that is out of range; a grid with more than 2³² − 1 nodes.
     pub fn new(axes: [&AxisBlending; D], points: Vec<[u32; D]>) -> Result<Self, Error> {
         for (point, indices) in points.iter().enumerate() {
             for axis in 0..D {
                 let (found, available) = (indices[axis] as usize, axes[axis].len());
                 if found >= available {
                     return Err(Error(format!(
-                        "point {point} names coordinate {found} of axis {axis}, which has {available}"
+                        "point {point}: the coordinate index of axis {axis} must be below {available}, got {found}"
                     )));
                 }
             }
         }
         let n_nodes = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.nodes));
         if n_nodes.is_none_or(|n| n > u32::MAX as usize) {
-            let largest = axes.iter().map(|axis| axis.nodes).max().unwrap_or(0);
-            return Err(wrong_count(largest));
+            let shape: Vec<String> = axes.iter().map(|axis| axis.nodes.to_string()).collect();
+            return Err(Error(format!(
+                "a virtual grid must have at most {} nodes, got {}",
+                u32::MAX,
+                shape.join(" × ")
+            )));
         }
         let axes = std::array::from_fn(|axis| {
             let stride: usize = axes[axis + 1..].iter().map(|later| later.nodes).product();
@@ -89,7 +94,7 @@ impl<T: Real, const D: usize> Blending<T, D> {
     #[inline(always)]
     fn corners_of(&self, point: &[u32; D]) -> ([usize; MOST_CORNERS], [T; MOST_CORNERS]) {
         let (mut indices, mut weights) = ([0; MOST_CORNERS], [T::one_impl(); MOST_CORNERS]);
-        // From the last axis, the fastest, to the first: each doubles what is there.
+        // From the last axis, the fastest, to the first: each axis doubles the number of corners.
         let mut n = 1;
         for axis in (0..D).rev() {
             let Axis { stride, offset, weights: table, .. } = &self.axes[axis];
@@ -162,15 +167,7 @@ impl<T: Real, const D: usize> Blending<T, D> {
     }
 
     fn check(&self, n_nodes: usize, n_points: usize) -> Result<(), Error> {
-        let checks = [
-            ("values at the nodes of the virtual grid", n_nodes, self.n_nodes()),
-            ("values at the points", n_points, self.n_points()),
-        ];
-        match checks.into_iter().find(|(_, found, needed)| found != needed) {
-            Some((what, found, needed)) => {
-                Err(Error(format!("{what}: {found} are given and {needed} needed")))
-            }
-            None => Ok(()),
-        }
+        check_length("values at the nodes of the virtual grid", n_nodes, self.n_nodes())?;
+        check_length("values at the points", n_points, self.n_points())
     }
 }

@@ -16,7 +16,7 @@ fn built(spec: &EmbedderSpec) -> Box<dyn Embedder> {
     build(spec, &mut ChaCha8Rng::seed_from_u64(7)).unwrap()
 }
 
-/// Table 2's complex encoders, K = 256.
+/// The complex encoders of Table 2, K = 256.
 fn published() -> [EmbedderSpec; 5] {
     [
         spec("linf", 256.0, "sigma", 4.5),
@@ -39,9 +39,9 @@ fn weights(
 }
 
 #[test]
-fn the_weights_of_the_protocol_sheet() {
-    // Fig. 6 of the sheet, spacing 1/256. Would catch an inverse of the wrong sign, a distance with
-    // another exponent, and a triangle's half width mistaken for its full width.
+fn weights_equal_those_of_the_protocol_sheet() {
+    // Fig. 6 of the sheet, spacing 1/256. Catches an inverse of the wrong sign, a distance with another
+    // exponent, and the half width of a triangle mistaken for its full width.
     use DistanceSource::{Code, Law};
     let triangle = |h: f64| spec("triangle", 256.0, "half_width", h / 256.0);
     let gaussian = |sigma| spec("gaussian", 256.0, "sigma", sigma);
@@ -66,8 +66,8 @@ fn the_weights_of_the_protocol_sheet() {
 
 #[test]
 fn the_weights_are_the_least_squares_solution() {
-    // Eq. 14 solved on the rows themselves. Inner products of Fourier kinds depend on the displacement
-    // alone, so that Eq. 15 with sampled inner products must agree anywhere on the line.
+    // The reference solves Eq. 14 for the encodings. Inner products of Fourier kinds depend on the
+    // displacement alone, so Eq. 15 with sampled inner products must agree anywhere on the line.
     for spec in &published()[..3] {
         let embedder = built(spec);
         let step = 1.0 / 255.0;
@@ -89,8 +89,8 @@ fn the_weights_are_the_least_squares_solution() {
 }
 
 #[test]
-fn sampled_inner_products_of_many_centers_are_the_law() {
-    // And those of the triangle are the B-spline, not the square that is printed.
+fn sampled_inner_products_of_many_centers_follow_the_law() {
+    // Catches a law of the triangle other than the B-spline, such as the printed square.
     for (kind, name, value) in [("gaussian", "sigma", 0.05), ("triangle", "half_width", 0.1)] {
         let spec = spec(kind, 2000.0, name, value);
         let embedder = built(&spec);
@@ -105,7 +105,7 @@ fn sampled_inner_products_of_many_centers_are_the_law() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // 1 − β is exact for multiples of 2⁻²⁰, and the symmetry then holds to the bit.
+    // 1 − β is exact for multiples of 2⁻²⁰, so the symmetry holds bit for bit.
     #[test]
     fn weights_swap_when_the_position_is_mirrored(kind in 0..5usize, tick in 0..=1u32 << 20, normalized: bool) {
         let variant = if normalized { WeightVariant::Normalized } else { WeightVariant::Printed };
@@ -118,7 +118,7 @@ proptest! {
 }
 
 #[test]
-fn nodes_are_given_their_own_encoding_to_the_bit() {
+fn nodes_get_exactly_their_own_encoding() {
     for spec in published() {
         for source in [DistanceSource::Code, DistanceSource::Law, DistanceSource::Sampled] {
             for variant in [WeightVariant::Printed, WeightVariant::Normalized] {
@@ -128,7 +128,7 @@ fn nodes_are_given_their_own_encoding_to_the_bit() {
                 }
             }
         }
-        // Through the grid: 2 to 300 nodes, among them many for which (N−1)·(i/(N−1)) is not i.
+        // Through grids of 2 to 300 nodes, many of which have (N−1)·(i/(N−1)) ≠ i.
         let embedder = built(&spec);
         let distance = distance_function(DistanceSource::Code, &spec, &*embedder).unwrap();
         for nodes in [2, 50, 99, 256, 257, 300] {
@@ -149,8 +149,8 @@ fn nodes_are_given_their_own_encoding_to_the_bit() {
 }
 
 #[test]
-fn the_released_grid_counts_as_the_scripts_do() {
-    // cell = floor((K−1)·x) with x clamped to [0, 0.999]; nodes encoded at i/K, the end excluded.
+fn the_released_grid_locates_points_like_the_scripts() {
+    // cell = floor((K−1)·x) with x clamped to [0, 0.999]; nodes are encoded at i/K, excluding 1.
     let grid = VirtualGrid::new(256, GridConvention::Released).unwrap();
     assert_eq!(grid.spacing(), 1.0 / 255.0);
     assert_eq!(grid.encoded_positions(), line(256));
@@ -192,7 +192,7 @@ fn random_blending<const D: usize>(
     (axes, points)
 }
 
-/// B by its definition: every entry the product over the axes of the weight of that node, or zero.
+/// B by its definition: each entry is the product over the axes of the weight of that node, or zero.
 fn definition<const D: usize>(axes: &[AxisBlending; D], points: &[[u32; D]]) -> Mat<f64> {
     let n_nodes: usize = axes.iter().map(|axis| axis.nodes).product();
     Mat::from_fn(points.len(), n_nodes, |point, node| {
@@ -235,12 +235,12 @@ fn check_forms<const D: usize>() {
     let mut gathered = vec![0.0; 40];
     blending.gather(&nodes, &mut gathered).unwrap();
     assert_all_close(&gathered, &times(&expected, &nodes), Tolerance::absolute(1e-13));
-    // What was there before must not remain.
+    // Catches old contents of the output that remain.
     let mut scattered = vec![f64::NAN; blending.n_nodes()];
     blending.scatter(&values, &mut scattered).unwrap();
     let transposed = expected.transpose().to_owned();
     assert_all_close(&scattered, &times(&transposed, &values), Tolerance::absolute(1e-13));
-    // The matrix form of both, by nalgebra-sparse itself.
+    // Both as matrix products by nalgebra-sparse.
     let column = |v: &[f64]| nalgebra_sparse::na::DMatrix::from_column_slice(v.len(), 1, v);
     let product = &matrix * &column(&nodes);
     assert_all_close(product.as_slice(), &gathered, Tolerance::absolute(1e-13));
@@ -249,8 +249,8 @@ fn check_forms<const D: usize>() {
 }
 
 #[test]
-fn gather_scatter_and_matrix_are_one_map() {
-    // Axes of different lengths: a swapped axis or a wrong stride cannot pass.
+fn gather_scatter_and_matrix_agree() {
+    // Catches a swapped axis and a wrong stride, since the axes have different lengths.
     check_forms::<1>();
     check_forms::<2>();
     check_forms::<3>();
@@ -268,21 +268,22 @@ fn single_precision_rounds_once_per_axis() {
 }
 
 #[test]
-fn what_cannot_be_blended_is_named() {
+fn errors_name_the_invalid_input() {
     let variant = WeightVariant::Normalized;
-    // Too narrow: at mid-cell neither node's triangle reaches the other's half.
+    // Too narrow: both weights are zero at the middle of the cell.
     let narrow = |delta: f64| (1.0 - 4.0 * delta.abs()).max(0.0);
     let message = blend(&narrow, 1.0, 0.5, variant).unwrap_err().to_string();
-    assert!(message.contains("add up to 0"), "{message}");
+    assert!(message.contains("sum to 0 and cannot be normalized"), "{message}");
     assert_eq!(blend(&narrow, 1.0, 0.5, WeightVariant::Printed), Ok([0.0, 0.0]));
-    // The same encoding at both nodes, the opposite one, and none at all.
+    // Both nodes have the same, the opposite, a zero or a NaN encoding.
     for distance in [|_: f64| 1.0, |delta: f64| 1.0 - 2.0 * delta, |_| 0.0, |_| f64::NAN] {
         let message = blend(&distance, 1.0, 0.5, variant).unwrap_err().to_string();
-        assert!(message.contains("span one direction only"), "{message}");
+        assert!(message.contains("linearly dependent"), "{message}");
     }
     let ratio = blend(&|d: f64| 1.0 - d, 0.1, 1.5, variant).unwrap_err();
-    assert_eq!(ratio.to_string(), "the position β between two nodes is 1.5; allowed are 0 to 1");
-    assert!(VirtualGrid::new(1, GridConvention::Released).is_err());
+    assert_eq!(ratio.to_string(), "β must be between 0 and 1, got 1.5");
+    let single = VirtualGrid::new(1, GridConvention::Released).unwrap_err();
+    assert!(single.to_string().contains("2 to 1000000 nodes along each axis, got 1"), "{single}");
 
     let grid = VirtualGrid::new(4, GridConvention::Released).unwrap();
     let distance = |delta: f64| (-delta * delta).exp();
@@ -290,10 +291,22 @@ fn what_cannot_be_blended_is_named() {
     assert_eq!(outside.to_string(), "coordinate 1 is 1.25; the virtual grid covers 0 to 1");
     let axis = AxisBlending::new(&grid, &[0.5], &distance, variant).unwrap();
     let missing = Blending::<f64, 2>::new([&axis, &axis], vec![[0, 0], [0, 1]]).unwrap_err();
-    assert_eq!(missing.to_string(), "point 1 names coordinate 1 of axis 1, which has 1");
+    assert_eq!(
+        missing.to_string(),
+        "point 1: the coordinate index of axis 1 must be below 1, got 1"
+    );
     let blending = Blending::<f64, 2>::new([&axis, &axis], vec![[0, 0]]).unwrap();
-    assert!(blending.gather(&[0.0; 15], &mut [0.0]).is_err());
+    let short = blending.gather(&[0.0; 15], &mut [0.0]).unwrap_err();
+    assert_eq!(short.to_string(), "values at the nodes of the virtual grid: expected 16, got 15");
     assert!(blending.scatter(&[0.0; 2], &mut [0.0; 16]).is_err());
+    // Every axis is allowed, but not their product.
+    let large = VirtualGrid::new(70_000, GridConvention::Released).unwrap();
+    let axis = AxisBlending::new(&large, &[0.5], &distance, variant).unwrap();
+    let refused = Blending::<f64, 2>::new([&axis, &axis], vec![[0, 0]]).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "a virtual grid must have at most 4294967295 nodes, got 70000 × 70000"
+    );
 
     let random = EmbedderSpec::new("formula").text("psi", "exp(-u*u)").number("dimension", 8.0);
     let embedder = built(&random);

@@ -1,23 +1,23 @@
-//! BLEU-1 and BLEU-2 (Papineni et al. 2002): the share of a candidate's n-grams that a reference has, times a penalty
-//! for being shorter than the reference nearest in length.
+//! BLEU-1 and BLEU-2 (Papineni et al. 2002): clipped n-gram precision times a brevity penalty relative to the reference closest
+//! in length.
 
 use super::{Candidate, Scores, ngram_counts};
 
 /// Longest n-grams; BLEU-n is the geometric mean over n-grams of 1 to n words.
 pub const ORDERS: usize = 2;
 
-/// Added to counts of the corpus form, so that nothing is divided by zero. Those of COCO-caption.
+/// COCO-caption's constants, added to the counts of [`bleu`] to avoid a division by zero.
 const TINY: f64 = 1e-15;
 const SMALL: f64 = 1e-9;
-/// What the smoothed form takes for a count of zero.
+/// Replaces a count of zero in [`smoothed_bleu`].
 const EPSILON: f64 = 0.1;
 
-/// BLEU of a corpus, from 0 to 1: at index n − 1 BLEU-n.
+/// BLEU of a corpus, from 0 to 1; BLEU-n is at index n − 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bleu {
-    /// Of the counts of all candidates together, which is not the mean of `each`.
+    /// From the summed counts of all candidates; not the mean of `each`.
     pub corpus: [f64; ORDERS],
-    /// Of each candidate by itself.
+    /// From the counts of each candidate alone.
     pub each: Vec<[f64; ORDERS]>,
 }
 
@@ -28,7 +28,7 @@ struct Counts {
     closest_words: usize,
     /// N-grams of the candidate, by order.
     all: [usize; ORDERS],
-    /// Those that a reference has, each at most as often as the reference that has it most often.
+    /// N-grams that a reference contains, clipped at their largest count in one reference.
     correct: [usize; ORDERS],
 }
 
@@ -84,8 +84,8 @@ impl Counts {
 
 /// BLEU as COCO-caption computes it.
 ///
-/// A perfect match is short of 1 by about 1e-9, and of one word BLEU-2 is 0.001, since there are no pairs of words. What a
-/// candidate without references says counts as wrong. An empty corpus scores 0.
+/// A perfect match scores about 1 − 1e-9. For a perfect match of one word, BLEU-2 is 0.001, since there are no pairs of words. In
+/// the corpus value, all n-grams of a candidate without references count as wrong. An empty corpus scores 0.
 #[must_use]
 pub fn bleu(corpus: &[Candidate]) -> Bleu {
     let mut sum = Counts::default();
@@ -95,11 +95,11 @@ pub fn bleu(corpus: &[Candidate]) -> Bleu {
         sum.add(&counts);
         each.push(if candidate.is_comparable() { counts.bleu() } else { [0.0; ORDERS] });
     }
-    let said = corpus.iter().any(Candidate::is_comparable);
-    Bleu { corpus: if said { sum.bleu() } else { [0.0; ORDERS] }, each }
+    let comparable = corpus.iter().any(Candidate::is_comparable);
+    Bleu { corpus: if comparable { sum.bleu() } else { [0.0; ORDERS] }, each }
 }
 
-/// BLEU-1 to BLEU-4 (at index n − 1) of each candidate alone, from 0 to 1, and the mean.
+/// BLEU-1 and BLEU-2 (BLEU-n at index n − 1) of each candidate alone, from 0 to 1, and the mean.
 ///
 /// Method 1 of Chen and Cherry (2014) as in NLTK: a count of zero is replaced by 0.1, but a candidate without a correct
 /// word scores 0. Thus BLEU-2 of a single correct word is √0.1.
@@ -113,7 +113,7 @@ pub fn smoothed_bleu(corpus: &[Candidate]) -> [Scores; ORDERS] {
 mod tests {
     use super::*;
 
-    /// Would catch counts that are not clipped at the most of one reference, and a length that is not the closest.
+    /// Catches counts that are not clipped at the largest count in one reference, and a length that is not the closest.
     #[test]
     fn values_computed_manually() {
         let the = [Candidate::split("the the the the", &["the cat the mat", "the dog"])];
@@ -121,14 +121,14 @@ mod tests {
         assert!((one - 0.5).abs() < 1e-8 && two < 1e-7, "{one} {two}");
         let [one, two] = smoothed_bleu(&the).map(|s| s.mean);
         assert!((one - 0.5).abs() < 1e-15 && (two - (0.5 * 0.1 / 3.0f64).sqrt()).abs() < 1e-15);
-        // Three words are as near to two as to four: no penalty. Nearest to two is one of three.
+        // Three words are equally close to two and to four, so there is no penalty. Two words are closest to three.
         let near = |words: &str| bleu(&[Candidate::split(words, &["a b c d", "a b"])]).corpus[0];
         assert!((near("a b c") - 1.0).abs() < 1e-8);
         let short = bleu(&[Candidate::split("a b", &["a b c", "a b c d"])]).corpus[0];
         assert!((short - (-0.5f64).exp()).abs() < 1e-8);
     }
 
-    /// Would catch a mean over candidates in place of counts over the corpus.
+    /// Catches a mean over candidates in place of counts over the corpus.
     #[test]
     fn counts_are_summed_over_the_corpus() {
         let corpus = [Candidate::split("a b c", &["a b c"]), Candidate::split("x", &["y"])];

@@ -1,4 +1,5 @@
-//! CIDEr-D (Vedantam et al. 2015): the cosine of counts of n-grams, each weighted by how few images have it in a reference.
+//! CIDEr-D (Vedantam et al. 2015): cosine similarity of n-gram counts with TF-IDF weights. The document frequency of an n-gram is
+//! the number of images that have it in a reference.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +7,21 @@ use super::{Candidate, Scores, ngram_counts};
 
 /// Longest n-grams.
 const ORDERS: usize = 4;
-/// Standard deviation of the penalty for another length, in words.
+/// Standard deviation of the Gaussian length penalty, in words.
 const SIGMA: f64 = 6.0;
 /// The largest score.
 const SCALE: f64 = 10.0;
 
-/// How many images of a corpus have an n-gram in a reference, by which captions are scored.
+/// A CIDEr-D scorer with the document frequencies of a corpus.
 #[derive(Debug, Clone)]
 pub struct Cider<'a> {
+    /// Number of images that have an n-gram in a reference.
     images: BTreeMap<&'a [String], usize>,
     /// Logarithm of the number of images.
     log_images: f64,
 }
 
-/// Weights of a caption's n-grams.
+/// TF-IDF weights of a caption's n-grams, by order.
 struct Vector<'a> {
     weights: [BTreeMap<&'a [String], f64>; ORDERS],
     norms: [f64; ORDERS],
@@ -50,8 +52,8 @@ impl<'a> Cider<'a> {
     /// of 1 to 4 words.
     ///
     /// An order counts as 0 if a reference has no n-gram of it, so even a perfect caption of two words scores at most 5.
-    /// N-grams that all images have weigh nothing; with a single image everything scores 0. The candidate need not belong to
-    /// the counted corpus: n-grams that are new to that corpus weigh as if one image had them.
+    /// N-grams that all images have get weight 0, so with a single image every score is 0. The candidate need not belong to
+    /// the counted corpus: an n-gram that the corpus lacks has a document frequency of 1.
     #[must_use]
     pub fn score(&self, candidate: &Candidate) -> f64 {
         if !candidate.is_comparable() {
@@ -103,7 +105,7 @@ fn similarity(candidate: &Vector<'_>, reference: &Vector<'_>) -> f64 {
 mod tests {
     use super::*;
 
-    /// Would catch a wrong base of counts or of the mean over orders, and weights that are not cut.
+    /// Catches wrong document frequencies, a wrong mean over orders, and weights that are not clipped.
     #[test]
     fn values_computed_manually() {
         let other = Candidate::split("", &["x y z"]);
@@ -113,10 +115,10 @@ mod tests {
         };
         assert!((score("a b c d", "a b c d") - 10.0).abs() < 1e-12);
         assert!((score("a b", "a b") - 5.0).abs() < 1e-12);
-        // Cosine 1/√2 of single words, none of pairs; two words are one more than one.
+        // The cosine is 1/√2 for single words and 0 for pairs. The lengths differ by one word.
         let short = 10.0 / 4.0 * 0.5f64.sqrt() * (-1.0f64 / 72.0).exp();
         assert!((score("a", "a b") - short).abs() < 1e-12);
-        // The second "a" is cut: weights 2 and 1 against 1 and 1 give 2/√10, not 3/√10.
+        // The second "a" is clipped: weights (2, 1) and (1, 1) yield 2/√10, not 3/√10.
         let cut = 10.0 / 4.0 * (2.0 / 10.0f64.sqrt() + 0.5f64.sqrt()) * (-1.0f64 / 72.0).exp();
         assert!((score("a b a", "a b") - cut).abs() < 1e-12, "{} {cut}", score("a b a", "a b"));
         // All images have "x".
@@ -124,9 +126,9 @@ mod tests {
         assert_eq!(Cider::new(&corpus).scores(&corpus).each, [0.0, 0.0]);
     }
 
-    /// Would catch images that are counted in the subset which is scored.
+    /// Catches document frequencies that are counted in the scored subset instead of the whole corpus.
     #[test]
-    fn images_are_counted_once_for_all_subsets() {
+    fn subsets_use_the_document_frequencies_of_the_corpus() {
         let captions = ["a red button", "a blue button", "the first row", "the last row"];
         let corpus: Vec<Candidate> =
             captions.iter().map(|c| Candidate::split("a red row", &[c])).collect();

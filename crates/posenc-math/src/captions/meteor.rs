@@ -1,22 +1,23 @@
-//! METEOR (Lavie and Agarwal 2007) of words that are equal or have the same stem; without WordNet and paraphrases, so that
-//! scores are below those of the full metric.
+//! METEOR (Lavie and Agarwal 2007) with exact and stem matches. Without matches by WordNet synonyms and paraphrases, scores are
+//! below those of the full metric.
 
 use std::collections::BTreeMap;
 
 use super::{Candidate, Scores, stem::stem};
 
-/// Weight of recall against precision.
+/// Weight of recall relative to precision.
 const ALPHA: f64 = 0.9;
-/// Power of the penalty for matches that lie apart.
+/// Exponent of the fragmentation penalty.
 const BETA: f64 = 3.0;
-/// The largest penalty.
+/// The largest fragmentation penalty.
 const GAMMA: f64 = 0.5;
 
-/// METEOR of each candidate, from 0 to 1, and the mean: that of the best reference, as NLTK's `meteor_score` computes it
-/// with a WordNet that has no synsets.
+/// METEOR of each candidate, from 0 to 1, and the mean. The score of a candidate is that of its best reference, as NLTK's
+/// `meteor_score` computes it with a WordNet without synsets.
 ///
-/// Words are compared in lower case. Each, from the last on, is matched with the last equal word of the reference that is
-/// free; then those left over likewise by their stems. A perfect match of m words scores 1 − 1/(2m³).
+/// Words are compared in lower case. From the last to the first, each word is matched with the last equal word of the reference
+/// that has no match yet. The remaining words are matched in the same way by their stems. A perfect match of m words scores
+/// 1 − 1/(2m³).
 #[must_use]
 pub fn meteor(corpus: &[Candidate]) -> Scores {
     Scores::of(corpus, |candidate| {
@@ -43,7 +44,7 @@ fn score(candidate: &[String], reference: &[String]) -> f64 {
     (1.0 - GAMMA * fragmentation.powf(BETA)) * mean
 }
 
-/// Index in the candidate and in the reference of each match, by rising index in the candidate.
+/// Indices of each match in the candidate and in the reference, sorted by the index in the candidate.
 fn align(candidate: &[String], reference: &[String]) -> Vec<[usize; 2]> {
     let mut matches: Vec<[usize; 2]> = Vec::new();
     let mut open = [candidate, reference]
@@ -90,7 +91,7 @@ fn match_equal(
 mod tests {
     use super::*;
 
-    /// Would catch precision and recall confused, and chunks that are counted wrong.
+    /// Catches exchanged precision and recall, and a wrong number of chunks.
     #[test]
     fn values_computed_manually() {
         let score = |candidate: &str, reference: &str| {
@@ -102,14 +103,14 @@ mod tests {
         assert!((score("a b", "a b c d") - (1.0 - 0.5 / 8.0) * f_mean).abs() < 1e-15);
         // Both words match in two chunks.
         assert!((score("a b", "b a") - 0.5).abs() < 1e-15);
-        // "A" is matched, and next to "b".
+        // "A" matches "a" and forms one chunk with "b".
         assert!((score("a A b", "a b") - (1.0 - 0.5 / 8.0) / (0.9 + 0.1 * 1.5)).abs() < 1e-15);
         assert!((score("Buttons", "button") - 0.5).abs() < 1e-15);
     }
 
-    /// Would catch words that are matched from the first on, and stems that take a word from an equal one.
+    /// Catches matching that starts at the first word, and a stem match that takes the place of an exact match.
     #[test]
-    fn later_words_and_equal_words_go_first() {
+    fn later_words_and_exact_matches_go_first() {
         let words = |text: &str| lower(&Candidate::split(text, &[""; 0]).words);
         assert_eq!(align(&words("a"), &words("a a")), [[0, 1]]);
         assert_eq!(align(&words("a a"), &words("a")), [[1, 0]]);

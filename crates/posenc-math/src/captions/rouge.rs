@@ -1,15 +1,15 @@
-//! ROUGE-L (Lin 2004): how long the longest common subsequence of a candidate and a reference is.
+//! ROUGE-L (Lin 2004): F-measure of the longest common subsequence of a candidate and a reference.
 
 use super::{Candidate, Scores};
 
-/// Weight of recall against precision, that of COCO-caption.
+/// Weight of recall relative to precision, as in COCO-caption.
 const BETA: f64 = 1.2;
 
 /// ROUGE-L of each candidate, from 0 to 1, and the mean, as COCO-caption computes them.
 ///
-/// The largest precision and the largest recall over the references go into one F-measure, also when they are not of the
-/// same reference. An empty candidate scores 0, where COCO-caption gives 1 if a reference is empty too.
-/// Time grows with the product of both lengths, memory with that of a reference.
+/// The F-measure combines the largest precision and the largest recall over the references, even if they belong to different
+/// references. An empty candidate scores 0; COCO-caption scores 1 if a reference is also empty.
+/// Time is proportional to the product of both lengths, memory to the length of a reference.
 #[must_use]
 pub fn rouge(corpus: &[Candidate]) -> Scores {
     Scores::of(corpus, score)
@@ -33,7 +33,7 @@ fn score(candidate: &Candidate) -> f64 {
 
 /// Number of words of the longest common subsequence.
 fn longest_common_subsequence(a: &[String], b: &[String]) -> usize {
-    // At index j the longest of the words of `a` so far and the first j of `b`.
+    // At index j: the length for the words of `a` so far and the first j words of `b`.
     let mut lengths = vec![0; b.len() + 1];
     for word in a {
         let mut diagonal = 0;
@@ -50,7 +50,7 @@ fn longest_common_subsequence(a: &[String], b: &[String]) -> usize {
 mod tests {
     use super::*;
 
-    /// Would catch a common substring in place of a subsequence, and the best F-measure of one reference.
+    /// Catches a common substring in place of a subsequence, and the best F-measure of a single reference.
     #[test]
     fn values_computed_manually() {
         // Precision 2/4 and recall 2/3 of the first; 1/4 and 1 of the second.

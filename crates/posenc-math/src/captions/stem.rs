@@ -1,6 +1,6 @@
-//! Porter's stemmer (Porter 1980) with the extensions of NLTK, which is what its `PorterStemmer` does unless told otherwise.
+//! Porter's stemmer (Porter 1980) with the extensions of NLTK, the default mode of its `PorterStemmer`.
 
-/// Words with stems of their own.
+/// Irregular words and their stems.
 const IRREGULAR: [(&str, &str); 16] = [
     ("sky", "sky"),
     ("skies", "sky"),
@@ -20,7 +20,7 @@ const IRREGULAR: [(&str, &str); 16] = [
     ("succeed", "succeed"),
 ];
 
-/// Endings and what they become. Of each list the first ending that a word has decides.
+/// Endings and their replacements. The first ending of a list that matches a word is decisive.
 type Rules = &'static [(&'static str, &'static str)];
 
 const STEP_1A: Rules = &[("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", "")];
@@ -147,12 +147,12 @@ fn step_1c(word: &mut [char]) {
 }
 
 fn step_2(word: &mut Vec<char>) {
-    // Before the others, since what is left may have another of the endings.
+    // Runs before the others, since the shortened word may have another of the endings.
     if without(word, "alli").is_some_and(|stem| measure(stem) > 0) {
         word.truncate(word.len() - 2);
     }
     apply(word, STEP_2, |ending, stem| match ending {
-        // The l goes with the stem: that of "geology" is "geolog".
+        // The "l" counts as part of the stem: "geol" for "geology".
         "logi" => measure(&[stem, &['l']].concat()) > 0,
         _ => measure(stem) > 0,
     });
@@ -170,13 +170,13 @@ fn step_5(word: &mut Vec<char>) {
     }
 }
 
-/// What is before an ending of ASCII letters.
+/// The part of the word before an ending of ASCII letters; `None` if the word does not have this ending.
 fn without<'a>(word: &'a [char], ending: &str) -> Option<&'a [char]> {
     let (stem, last) = word.split_at_checked(word.len().checked_sub(ending.len())?)?;
     last.iter().copied().eq(ending.chars()).then_some(stem)
 }
 
-/// Replaces the first ending of the list that the word has, if the condition holds for the ending and what is before it.
+/// Replaces the first ending of the list that matches, if the condition holds for the ending and the part before it.
 fn apply(word: &mut Vec<char>, rules: Rules, condition: impl Fn(&str, &[char]) -> bool) {
     for (ending, replacement) in rules {
         if let Some(stem) = without(word, ending) {
@@ -189,7 +189,7 @@ fn apply(word: &mut Vec<char>, rules: Rules, condition: impl Fn(&str, &[char]) -
     }
 }
 
-/// Of each letter whether it is a consonant: y is one unless it follows one.
+/// Whether each letter is a consonant; "y" is one unless it follows a consonant.
 fn consonants(word: &[char]) -> Vec<bool> {
     let mut flags = Vec::with_capacity(word.len());
     for letter in word {
@@ -202,7 +202,7 @@ fn consonants(word: &[char]) -> Vec<bool> {
     flags
 }
 
-/// How often a consonant follows a vowel.
+/// Porter's measure: how often a consonant follows a vowel.
 fn measure(stem: &[char]) -> usize {
     consonants(stem).windows(2).filter(|w| !w[0] && w[1]).count()
 }
@@ -215,7 +215,7 @@ fn ends_in_double_consonant(word: &[char]) -> bool {
     matches!(word, [.., a, b] if a == b) && consonants(word).last() == Some(&true)
 }
 
-/// Consonant, vowel and a consonant that is not w, x or y; or no more than a vowel and a consonant.
+/// Whether a word ends in a consonant, a vowel and a consonant other than w, x or y, or consists of a vowel and a consonant.
 fn ends_in_short_syllable(word: &[char]) -> bool {
     match consonants(word).as_slice() {
         [.., true, false, true] => !matches!(word.last(), Some('w' | 'x' | 'y')),

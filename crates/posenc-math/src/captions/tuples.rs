@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 
 use super::Scores;
 
-/// Twice the tuples shared over those of both, from 0 to 1: the harmonic mean of precision and recall. 0 if none is shared, also
-/// when both sets are empty.
+/// F1, the harmonic mean of precision and recall, from 0 to 1. 0 if the sets share no tuple, even if both are empty.
 #[must_use]
 pub fn tuple_f1<T: Ord>(candidate: &BTreeSet<T>, reference: &BTreeSet<T>) -> f64 {
     let shared = candidate.intersection(reference).count();
@@ -14,7 +13,7 @@ pub fn tuple_f1<T: Ord>(candidate: &BTreeSet<T>, reference: &BTreeSet<T>) -> f64
     2.0 * shared as f64 / both.max(1) as f64
 }
 
-/// F1 of each candidate's tuples against those of all its references together, and the mean.
+/// F1 of each pair (tuples of the candidate, union of the tuples of its references), and the mean.
 #[must_use]
 pub fn tuple_scores<T: Ord>(corpus: &[[BTreeSet<T>; 2]]) -> Scores {
     Scores::new(

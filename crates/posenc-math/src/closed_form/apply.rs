@@ -1,8 +1,8 @@
 //! Linear maps along one axis, the kernel of solving and predicting.
 //!
 //! A map `P` (m × n) acts on the columns of an n × r matrix `X` and leaves the result transposed,
-//! `(P X)ᵀ` (r × m): the next axis is then the one whose entries lie next to each other, and two or
-//! three applications in turn bring the axes back into their order.
+//! `(P X)ᵀ` (r × m). The entries of the next axis are then contiguous, and applying the maps of all two
+//! or three axes restores the order of the axes.
 //!
 //! For even n let `B` be the n × n *butterfly* `[I, J; J, −I]`, J reversing the order of n/2 entries.
 //! It is symmetric with `B² = 2I`. A centrosymmetric `P` satisfies `B_m P B_n = 2 diag(E, O)`, hence

@@ -1,14 +1,14 @@
 //! The closed form, compiled once for each precision.
 //!
-//! Generic code is compiled by each crate that calls it, with as little inlining as the caller's codegen units allow. These functions
-//! are generic by name alone: they run 1.2 times faster, and crates that call them compile faster.
+//! Each crate that calls a generic function compiles it again, and its codegen units limit inlining. The functions here are compiled
+//! in this crate only: they run 1.2 times faster, and crates that call them compile faster.
 
 use faer::{Mat, MatRef};
 
 use super::{Factorization, Separable2d, Solver};
 use crate::{Error, kronecker::Cube};
 
-/// What [`Real`](super::Real) requires of a precision: functions with its name in place of `T`.
+/// Non-generic entry points that [`Real`](super::Real) requires of each precision.
 pub trait Compiled: Sized {
     fn factor(
         psi: MatRef<'_, Self>,

@@ -15,7 +15,7 @@ use super::Real;
 use crate::kronecker::multiply;
 use faer::{Mat, MatRef};
 
-/// The order in which a QR factorization takes the columns.
+/// Column order of a QR factorization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ColumnOrder {
     /// The longest remaining column first.
@@ -24,7 +24,7 @@ pub(super) enum ColumnOrder {
     Fixed,
 }
 
-/// Ψ⁺ of the part that the rank rule keeps.
+/// Pseudo-inverse of the part of Ψ that the rank rule keeps.
 pub(super) struct CompleteOrthogonal<T> {
     /// K × N.
     pub inverse: Mat<T>,
@@ -57,9 +57,9 @@ impl<T: Real> CompleteOrthogonal<T> {
 
 /// `Ψ P = Q R` by Householder reflections, column after column.
 ///
-/// faer's pivoted factorization is faster. In single precision, however, it loses the order of columns that are short compared
-/// with their original length, on which the numerical rank depends. LAPACK computes such lengths anew (Drmač and Bujanović
-/// 2008), as is done here.
+/// faer's pivoted factorization is faster. In single precision, however, it misorders columns that have become short compared
+/// with their original length, and the numerical rank depends on their order. Like LAPACK, this code recomputes such lengths
+/// (Drmač and Bujanović 2008).
 struct Householder<T> {
     /// N × min(N, K).
     q: Mat<T>,
@@ -75,7 +75,7 @@ impl<T: Real> Householder<T> {
         let steps = n.min(k);
         let mut a = psi.to_owned();
         let mut places: Vec<usize> = (0..k).collect();
-        // Lengths below the current row, and those when they were last computed from the entries.
+        // Column lengths from the current row on: updated, and as last computed from the entries.
         let mut lengths: Vec<f64> = (0..k).map(|j| length(a.as_ref(), 0, j)).collect();
         let mut computed = lengths.clone();
         let mut reflections: Vec<(Vec<T>, T)> = Vec::with_capacity(steps);
@@ -102,7 +102,7 @@ impl<T: Real> Householder<T> {
                     continue;
                 }
                 let left = (1.0 - (a[(i, j)].to_f64() / lengths[j]).powi(2)).max(0.0);
-                // Too few digits would be left of the difference.
+                // Recompute the length if cancellation leaves too few digits.
                 if left * (lengths[j] / computed[j]).powi(2) <= T::EPSILON.sqrt() {
                     lengths[j] = length(a.as_ref(), i + 1, j);
                     computed[j] = lengths[j];
@@ -178,7 +178,7 @@ fn numerical_rank<T: Real>(r: MatRef<'_, T>, rcond: f64) -> (usize, f64) {
     (r.nrows(), largest.value / smallest.value)
 }
 
-/// Which singular value of a triangle is followed.
+/// Which singular value of a triangle is estimated.
 #[derive(Clone, Copy)]
 enum Extreme {
     Smallest,

@@ -1,4 +1,4 @@
-//! The pseudo-inverse of one axis' embedding matrix, and what is known about its rank.
+//! The pseudo-inverse of the embedding matrix of one axis, and its numerical rank.
 
 use super::apply::{AxisMap, AxisMapRef, diagonal_of, even_odd_blocks};
 use super::complete_orthogonal::{ColumnOrder, CompleteOrthogonal};
@@ -7,22 +7,22 @@ use crate::{Error, kronecker::multiply};
 use faer::linalg::solvers::ColPivQr;
 use faer::{Mat, MatRef};
 
-/// How least squares with a matrix of deficient rank are solved.
+/// Solver for least squares with a rank-deficient matrix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Solver {
-    /// Singular values at or below the cutoff are left out; exact shortcuts where the rank is full.
+    /// Drops singular values at or below the cutoff. Uses exact shortcuts if the rank is full.
     #[default]
     TruncatedSvd,
     /// QR factorization with column pivoting, and the rank rule of LAPACK's xGELSY.
     PivotedQr,
-    /// The rank rule of xGELSY on a QR factorization without pivoting. `torch.linalg.lstsq` on a CPU came to this until 2026:
-    /// it passed uninitialized memory as the list of columns to keep in front (PyTorch issue 187411).
+    /// The rank rule of xGELSY on a QR factorization without pivoting. Until 2026, `torch.linalg.lstsq` on a CPU behaved like this,
+    /// because it passed uninitialized memory as the list of columns to keep in front (PyTorch issue 187411).
     FixedOrderQr,
-    /// A soft cutoff c: instead of 1/σ, σ/(σ² + (c σ_1)²). This is ridge regression along each axis.
+    /// A soft cutoff c, which replaces 1/σ by σ/(σ² + (c σ_1)²). This is ridge regression along each axis.
     Ridge,
 }
 
-/// Cutoff of [`Solver::Ridge`] that [`FitModel::Ridge`](crate::embedder::FitModel::Ridge) goes with: a ridge of 10⁻⁴ σ_1².
+/// Cutoff of [`Solver::Ridge`] for which [`FitModel::Ridge`](crate::embedder::FitModel::Ridge) was tuned: a ridge of 10⁻⁴ σ_1².
 pub const RIDGE_CUTOFF: f64 = 1e-2;
 
 /// How the pseudo-inverse was obtained.
@@ -38,14 +38,14 @@ pub enum Method {
     CompleteOrthogonal,
 }
 
-/// What a factorization found out about Ψ (N × K).
+/// Numerical rank and condition number of Ψ (N × K), and how they were computed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankReport {
-    /// Singular values above `rcond · σ_1`; with a [`Solver`] by QR, order of the triangle that was inverted.
-    /// [`Solver::Ridge`] uses the others, too, with less weight.
+    /// Number of singular values above `rcond · σ_1`; with a QR [`Solver`], the order of the inverted triangle.
+    /// [`Solver::Ridge`] also uses the smaller singular values, with less weight.
     pub rank: usize,
     /// Ratio of the largest to the smallest singular value of the part of Ψ that was inverted; 1 for a zero matrix, which has
-    /// rank 0. With [`Method::CertifiedQr`] a proved upper bound, usually several times the truth; with
+    /// rank 0. With [`Method::CertifiedQr`] a proved upper bound, usually several times the true value; with
     /// [`Method::CompleteOrthogonal`] an estimate, usually within a factor of 10.
     pub condition: f64,
     /// How the pseudo-inverse was obtained.
@@ -71,12 +71,12 @@ impl<T: Real> Factorization<T> {
         Self::with_solver(psi, default_rcond(psi.nrows(), psi.ncols()), Solver::TruncatedSvd)
     }
 
-    /// Factors Ψ with the given solver and cutoff `rcond` (0 ≤ rcond < 1) as a share of the largest singular value. Below the
-    /// default, values at the level of rounding of `T` start to count.
+    /// Factors Ψ with the given solver and cutoff `rcond` (0 ≤ rcond < 1), relative to the largest singular value. With a cutoff
+    /// below [`default_rcond`], singular values at the rounding level of `T` count as nonzero.
     ///
     /// # Errors
     ///
-    /// As [`Factorization::new`], and another cutoff.
+    /// As [`Factorization::new`], and an `rcond` out of range.
     pub fn with_solver(psi: MatRef<'_, T>, rcond: f64, solver: Solver) -> Result<Self, Error> {
         if !(0.0..1.0).contains(&rcond) {
             return Err(Error(format!("rcond is {rcond}; it must be at least 0 and below 1")));
@@ -148,12 +148,12 @@ impl<T: Real> Factorization<T> {
     }
 }
 
-/// What happens to singular values at the cutoff.
+/// Treatment of small singular values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cutoff {
-    /// Those at or below it are left out.
+    /// Singular values at or below the cutoff are dropped.
     Hard,
-    /// They lose weight gradually.
+    /// Singular values are damped gradually around the cutoff.
     Soft,
 }
 
@@ -162,7 +162,7 @@ fn damped(value: f64, cutoff: f64) -> f64 {
     if value == 0.0 { 0.0 } else { value / (value * value + cutoff * cutoff) }
 }
 
-/// What a relative cutoff leaves of the singular values of one matrix.
+/// Singular values of one matrix that are above a relative cutoff.
 struct Kept {
     rank: usize,
     cutoff: f64,
@@ -188,8 +188,8 @@ struct Inverses<T> {
     method: Method,
 }
 
-/// The blocks share one cutoff, since their singular values together are those of the matrix.
-/// `None` when a singular value decomposition does not converge.
+/// Inverts all blocks with one cutoff, since their singular values together are those of the matrix.
+/// Returns `None` if a singular value decomposition does not converge.
 fn invert<T: Real>(blocks: Vec<Mat<T>>, rcond: f64, kind: Cutoff) -> Option<Inverses<T>> {
     let tall: Vec<Tall<T>> = blocks.into_iter().map(Tall::new).collect();
     let certified = (kind == Cutoff::Hard).then(|| certified_inverses(&tall, rcond)).flatten();
@@ -254,7 +254,7 @@ impl<T: Real> Tall<T> {
         (0..r.ncols()).take_while(|&j| r[(j, j)].to_f64().abs() > level).count()
     }
 
-    /// Back from the pseudo-inverse of `matrix · P⁻¹` (columns × rows) to the one of the block.
+    /// Maps the pseudo-inverse of `matrix · P⁻¹` (columns × rows) to that of the block.
     fn restore(&self, inverse: Mat<T>) -> Mat<T> {
         let inverse = self.qr.P().inverse() * inverse;
         if self.transposed { inverse.transpose().to_owned() } else { inverse }
@@ -322,7 +322,7 @@ impl<T: Real> Spectrum<T> {
         if rows == 0 {
             return Some(Self { values: vec![], left: Mat::zeros(0, 0), right: Mat::zeros(k, 0) });
         }
-        // The transpose is tall, and its decomposition the faster one.
+        // The transpose is tall and therefore faster to decompose.
         let r = block.qr.thin_R().subrows(0, rows);
         let svd = Mat::from_fn(k, rows, |i, j| if i < j { T::zero_impl() } else { r[(j, i)] })
             .thin_svd()
@@ -331,7 +331,7 @@ impl<T: Real> Spectrum<T> {
         Some(Self { values, left: svd.V().to_owned(), right: svd.U().to_owned() })
     }
 
-    /// Pseudo-inverse of the block from the singular values above `cutoff`, or from all if it is soft.
+    /// Pseudo-inverse of the block from the singular values above a hard `cutoff`, or from all with a soft one.
     fn pseudo_inverse(&self, block: &Tall<T>, cutoff: f64, kind: Cutoff) -> Mat<T> {
         let rank = match kind {
             Cutoff::Hard => self.values.iter().take_while(|&&value| value > cutoff).count(),

@@ -16,32 +16,32 @@
 //! ```
 //!
 //! `ε₃₂ = 2⁻²³` is the machine epsilon of f32, so that f64 runs solve the same problem as the f32 runs
-//! of the authors' scripts. When r < min(N, K) the solution is the one of least norm, and
-//! [`Factorization::report`] says so.
+//! of the authors' scripts. When r < min(N, K), the solution is the one of least norm.
+//! [`Factorization::report`] reports the rank.
 //!
 //! The work splits in two. [`Factorization::new`] does everything that depends on the coordinates
 //! alone, once; [`solve_2d`] and [`solve_3d`] are two or three matrix products per channel, and any
-//! number of images and channels share the factorizations. Channels do not touch each other: callers
-//! may give each thread some of them, and get the same bits for any number of threads.
+//! number of images and channels share the factorizations. Channels are independent: callers may
+//! distribute them over threads, and the number of threads changes no bit of the results.
 //!
-//! [`Solver`] selects other least-squares solvers, whose solutions differ where the rank is deficient.
+//! [`Solver`] selects other least-squares solvers. Their solutions differ for rank-deficient matrices.
 //!
-//! Points that are no grid do not decouple; [`ScatteredSystem`] solves for them iteratively.
+//! Scattered points do not decouple by axis; [`ScatteredSystem`] solves for their weights iteratively.
 //!
 //! # Fast paths
 //!
 //! - *Diagonal Ψ*. The triangle embedder of half width 1/K on N = K points is the identity; its
 //!   solution interpolates linearly between the training points.
 //! - *Certified full rank*. A QR factorization with column pivoting gives a candidate X for Ψ⁺. With
-//!   ρ = ‖I − XΨ‖ (rounding of this product included) `σ_min(Ψ) ≥ (1 − ρ)/‖X‖`, so a bound on the
-//!   condition number follows that cannot be too small. Only if it proves that no singular value is
-//!   below the cutoff is X used; otherwise the singular values decide.
+//!   ρ = ‖I − XΨ‖ (rounding of this product included) `σ_min(Ψ) ≥ (1 − ρ)/‖X‖`, which bounds the
+//!   condition number from above. X is used only if the bound proves that no singular value is below
+//!   the cutoff. Otherwise Ψ⁺ is computed from the singular values.
 //! - *Truncation before the singular value decomposition*. Rows of R at the level of rounding are
-//!   dropped, and the smaller rest is decomposed.
-//! - *Even and odd parts*. When Ψ is unchanged by reversing both the order of its points and of its
-//!   features (a shift-invariant, even kernel on N = K equispaced points), it decouples into an even
-//!   and an odd half, a quarter of the work to factor and half of the work to apply. The symmetry is
-//!   tested for equality of bits.
+//!   dropped, and only the remaining rows are decomposed.
+//! - *Even and odd parts*. A Ψ that is unchanged by reversing the order of both its points and its
+//!   features decouples into an even and an odd half (a shift-invariant, even kernel on N = K
+//!   equispaced points). Factoring then takes a quarter of the work and applying takes half. The
+//!   symmetry must hold bit for bit.
 
 mod apply;
 mod compiled;
@@ -97,7 +97,7 @@ impl Real for f64 {
     }
 }
 
-/// Cutoff of the published scripts (the default of their least squares): `ε₃₂ · max(N, K)`.
+/// Cutoff of the published scripts, the default of `torch.linalg.lstsq`: `ε₃₂ · max(N, K)`.
 pub fn default_rcond(n_points: usize, n_features: usize) -> f64 {
     f64::from(f32::EPSILON) * n_points.max(n_features) as f64
 }
@@ -126,19 +126,20 @@ fn check_entries<T: Real>(what: impl Fn() -> String, matrix: MatRef<'_, T>) -> R
     }
 }
 
-/// NaN or infinity in the input.
+/// Error for an input value that is NaN or infinite.
 fn not_finite<T: Real>(what: &str, value: T, at: &str) -> Error {
-    Error(format!("{what} holds {} at {at}; every entry must be finite", value.to_f64()))
+    Error(format!("{what} contains {} at {at}; every entry must be finite", value.to_f64()))
 }
 
-fn check_length(what: &str, found: usize, needed: usize) -> Result<(), Error> {
+/// Refuses a wrong number of values. `what` names the values, in the plural.
+pub(crate) fn check_length(what: &str, found: usize, needed: usize) -> Result<(), Error> {
     if found == needed {
         return Ok(());
     }
-    Err(Error(format!("{what}: {found} are given and {needed} needed")))
+    Err(Error(format!("{what}: expected {needed}, got {found}")))
 }
 
-/// The singular value decomposition of an embedding matrix did not converge.
+/// Error for a singular value decomposition that did not converge.
 fn no_convergence((rows, columns): (usize, usize)) -> Error {
     Error(format!("the singular values of the {rows}×{columns} embedding matrix did not converge"))
 }

@@ -1,13 +1,14 @@
-//! Ridge regression along the axes of a grid, and what the training samples say about its settings.
+//! Ridge regression along the axes of a grid, and scores of its settings on the training samples.
 //!
 //! Let G = ΨΨᵀ = UΛUᵀ (N × N) for the training positions of an axis, and S the samples of a line or a square grid. In the coordinates
-//! C = Uᵀ S U of the eigenvectors, fitting divides by w, which is λ_i λ_j and a ridge. The values at other positions Ψ' are
-//! `Ψ'ΨᵀU (C/w) UᵀΨΨ'ᵀ`, the mean of a Gaussian process whose covariance has the eigenvalues w. For any ridge follow
+//! C = Uᵀ S U of the eigenvectors, fitting divides by w, which is λ_i λ_j plus a ridge (see [`Ridge`]). The values at other
+//! positions Ψ' are `Ψ'ΨᵀU (C/w) UᵀΨΨ'ᵀ`, the mean of a Gaussian process whose covariance has the eigenvalues w. [`RidgeScores`]
+//! has three scores of a ridge:
 //!
 //! - *negative log-likelihood*, per sample and for the best variance: `ln mean(C²/w) + mean(ln w)`. It compares the spectrum of the
 //!   samples with that of the kernel (the divergence of Itakura and Saito).
 //! - *leave-one-out error*: a sample is predicted from the others with error `[K⁻¹S]_i / [K⁻¹]_ii`, where K is the covariance.
-//! - *generalized cross-validation*: the same with the mean of the diagonal.
+//! - *generalized cross-validation*: the leave-one-out error with the mean of the diagonal of K⁻¹ in place of its entries.
 
 mod lines;
 
@@ -29,7 +30,7 @@ pub struct RidgeAxis {
 }
 
 impl RidgeAxis {
-    /// From the features of the N training positions (N × K) and of the P positions to predict (P × K).
+    /// Builds the axis from the features of the N training positions (N × K) and of the P positions to predict (P × K).
     ///
     /// # Errors
     ///
@@ -43,7 +44,7 @@ impl RidgeAxis {
         Ok(axis)
     }
 
-    /// From the Gram matrix of a kernel (N × N, symmetric). It predicts the training positions.
+    /// Builds the axis from the Gram matrix of a kernel (N × N, symmetric). It predicts the training positions.
     ///
     /// # Errors
     ///
@@ -59,11 +60,11 @@ impl RidgeAxis {
         Ok(Self { eigenvalues, vectors, positions })
     }
 
-    /// The same axis, which predicts P other positions by their kernel with the training positions (P × N).
+    /// Replaces the positions to predict by P others, given by their kernel with the training positions (P × N).
     ///
     /// # Errors
     ///
-    /// A kernel of another size, or entries that are not finite.
+    /// A kernel of the wrong size, or entries that are not finite.
     pub fn predicting(mut self, kernel: MatRef<'_, f64>) -> Result<Self, Error> {
         check_length("columns of the kernel", kernel.ncols(), self.eigenvalues.len())?;
         check_entries(|| "the kernel of the positions to predict".into(), kernel)?;
@@ -71,7 +72,7 @@ impl RidgeAxis {
         Ok(self)
     }
 
-    /// The same axis, which predicts some of the positions only.
+    /// The same axis with a selection of its positions to predict, given by index.
     #[must_use]
     pub fn at(&self, positions: impl Iterator<Item = usize>) -> Self {
         let rows: Vec<usize> = positions.collect();
@@ -86,16 +87,16 @@ impl RidgeAxis {
     }
 }
 
-/// How strongly the fit is regularized: ρ as a share of λ_max. On a line both are the same.
+/// Regularization of the fit, given as ρ/λ_max. On a line both variants are equal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ridge {
-    /// Along each axis, as [`Solver::Ridge`](super::Solver::Ridge): w = (λ_i + ρ)(λ_j + ρ).
+    /// Ridge along each axis, as with [`Solver::Ridge`](super::Solver::Ridge): w = (λ_i + ρ)(λ_j + ρ).
     Axes(f64),
     /// Noise of the samples, independent from sample to sample: w = λ_i λ_j + ρ λ_max.
     Samples(f64),
 }
 
-/// What the samples say about a ridge. The smaller, the better; only differences between settings count.
+/// Scores of a ridge on the samples. Smaller is better; only differences between settings are meaningful.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RidgeScores {
     /// Negative log-likelihood per sample.
@@ -110,7 +111,7 @@ pub struct RidgeScores {
 #[derive(Clone, Debug)]
 pub struct RidgeFit<'a> {
     axis: &'a RidgeAxis,
-    /// Whether the columns are an axis, too; otherwise each is a signal of its own.
+    /// Whether columns are a second axis; otherwise each channel is a single column.
     is_image: bool,
     coefficients: Vec<Mat<f64>>,
 }
@@ -120,7 +121,7 @@ impl<'a> RidgeFit<'a> {
     ///
     /// # Errors
     ///
-    /// A channel of another size, or samples that are not finite.
+    /// A channel of the wrong shape, or samples that are not finite.
     pub fn line(axis: &'a RidgeAxis, channels: &[Mat<f64>]) -> Result<Self, Error> {
         Self::new(axis, channels, false)
     }
@@ -136,12 +137,14 @@ impl<'a> RidgeFit<'a> {
 
     fn new(axis: &'a RidgeAxis, channels: &[Mat<f64>], is_image: bool) -> Result<Self, Error> {
         let n = axis.eigenvalues.len();
-        let needed = (n, if is_image { n } else { 1 });
+        let columns = if is_image { n } else { 1 };
         let u = &axis.vectors;
         let project = |channel: &Mat<f64>| {
-            if channel.shape() != needed {
-                let found = channel.nrows() * channel.ncols();
-                check_length("samples of a channel", found, needed.0 * needed.1)?;
+            if channel.shape() != (n, columns) {
+                let (rows, others) = channel.shape();
+                return Err(Error(format!(
+                    "samples of a channel: expected {n}×{columns}, got {rows}×{others}"
+                )));
             }
             check_entries(|| "a channel".into(), channel.as_ref())?;
             let rows = times(u.transpose(), channel.as_ref());
@@ -176,7 +179,7 @@ impl<'a> RidgeFit<'a> {
             .map(|c| Mat::from_fn(c.nrows(), c.ncols(), |i, j| c[(i, j)] * weights[(i, j)]))
     }
 
-    /// What the samples say about a ridge.
+    /// Scores a ridge on the samples.
     pub fn scores(&self, ridge: Ridge) -> RidgeScores {
         let weights = self.weights(ridge);
         let u = &self.axis.vectors;
@@ -208,8 +211,8 @@ impl<'a> RidgeFit<'a> {
         }
     }
 
-    /// Kernel–target alignment `Σ_c s_cᵀ K s_c / (‖K‖_F Σ_c ‖s_c‖²)`, from 0 to 1. Centered samples measure whether their differences
-    /// follow the kernel.
+    /// Kernel–target alignment `Σ_c s_cᵀ K s_c / (‖K‖_F Σ_c ‖s_c‖²)`, from 0 to 1. With centered samples, it measures whether their
+    /// differences follow the kernel.
     pub fn alignment(&self) -> f64 {
         let weights = self.weights(Ridge::Axes(0.0));
         let (mut aligned, mut energy, mut square) = (0.0, 0.0, 0.0);
@@ -233,7 +236,7 @@ impl<'a> RidgeFit<'a> {
         self.solved(&weights).map(|solved| self.back(&self.axis.positions, &solved)).collect()
     }
 
-    /// From coefficients to positions, by the same map along each axis.
+    /// Maps coefficients to positions with `map` along each axis.
     fn back(&self, map: &Mat<f64>, coefficients: &Mat<f64>) -> Mat<f64> {
         let rows = times(map.as_ref(), coefficients.as_ref());
         if self.is_image { times(rows.as_ref(), map.transpose()) } else { rows }

@@ -8,8 +8,9 @@ use faer::{Mat, MatMut, MatRef};
 
 /// Two maps, one per axis, with the scratch memory to apply them to any number of channels.
 ///
-/// One per thread; it borrows what the threads share. [`solve_2d`] and [`predict_2d`] are the short
-/// forms. Results that are not kept can be written into the same memory again:
+/// Each thread needs its own; it borrows the factorizations or matrices, which threads share.
+/// [`solve_2d`] and [`predict_2d`] are shorter to call. [`apply_into`](Self::apply_into) reuses the
+/// memory of earlier results:
 ///
 /// ```
 /// # use faer::Mat;
@@ -64,7 +65,7 @@ impl<'a, T: Real> Separable2d<'a, T> {
         T::apply(self, None, channel, out)
     }
 
-    /// Errors name a channel by its index, if it has one.
+    /// As [`apply_into`](Self::apply_into); errors name the channel by `index`, if given.
     pub(super) fn apply(
         &mut self,
         index: Option<usize>,
@@ -117,8 +118,8 @@ impl<'a, T: Real> Separable2d<'a, T> {
 
 /// Weights `W_c = Ψy⁺ S_c (Ψx⁺)ᵀ` (Ky × Kx) of every channel `S_c` (M × N; row = y, column = x).
 ///
-/// Channels of any number of images may be passed together or in parts: a channel's weights do not
-/// depend on the others. See [`Separable2d::solver`].
+/// The weights of a channel do not depend on the other channels, so channels of any number of images
+/// may be passed in one call or in several. See [`Separable2d::solver`].
 ///
 /// ```
 /// use posenc_math::closed_form::{Factorization, predict_2d, solve_2d};
@@ -148,8 +149,8 @@ pub fn solve_2d<T: Real>(
     Separable2d::solver(rows, columns).apply_all(channels)
 }
 
-/// Values `Ψy W_c Ψxᵀ` (M × N) that weights `W_c` (Ky × Kx) give at the points of Ψy (M × Ky) and Ψx
-/// (N × Kx), for every channel (trading, Eq. 10).
+/// Values `Ψy W_c Ψxᵀ` (M × N) of every channel at the points of Ψy (M × Ky) and Ψx (N × Kx), from its
+/// weights `W_c` (Ky × Kx) (trading, Eq. 10).
 ///
 /// # Errors
 ///
@@ -202,7 +203,7 @@ pub(super) fn predict_axes<T: Real>(
     apply_3d(psi.map(AxisMapRef::Plain), weights, Role::Predict)
 }
 
-/// What the maps are to the caller, for messages: pseudo-inverses or embedding matrices.
+/// Whether the maps are pseudo-inverses or embedding matrices, for error messages.
 #[derive(Clone, Copy, Debug)]
 enum Role {
     Solve,
@@ -237,8 +238,8 @@ fn apply_3d<T: Real>(
     Ok(channels.iter().map(|channel| apply_cube(maps, channel)).collect())
 }
 
-/// Last axis first: the entries of its lines lie next to each other, and each application moves the
-/// next axis there.
+/// Applies the maps from the last axis to the first. The lines of the last axis are contiguous, and each
+/// application makes those of the next axis contiguous.
 fn apply_cube<T: Real>(maps: [AxisMapRef<'_, T>; 3], cube: &Cube<T>) -> Cube<T> {
     let mut values = cube.values().to_vec();
     let mut shape = cube.shape();
@@ -293,10 +294,10 @@ fn index_of(flat: usize, shape: [usize; 3]) -> [usize; 3] {
     [flat / (shape[1] * shape[2]), flat / shape[2] % shape[1], flat % shape[2]]
 }
 
-/// (ΨᵀΨ)⁻¹ B for Ψ N × K and B K × anything: the inverse of trading's Eq. 12 and 42 as they print it.
+/// (ΨᵀΨ)⁻¹ B for Ψ (N × K) and B (K rows): the inverse as printed in trading, Eqs. 12 and 42.
 ///
-/// It squares the condition number, and is not finite where the Gram matrix is singular;
-/// [`Factorization`] is what to solve with.
+/// It squares the condition number and is not finite if the Gram matrix is singular. Use
+/// [`Factorization`] to solve for weights.
 pub fn normal_equations(psi: MatRef<'_, f64>, right: &Mat<f64>) -> Mat<f64> {
     (psi.transpose() * psi).partial_piv_lu().solve(right)
 }

@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::f64::consts::TAU;
 
-/// Entries drawn uniformly from [-1, 1).
+/// Entries sampled uniformly from [-1, 1).
 pub(super) fn random(rows: usize, columns: usize, seed: u64) -> Mat<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     Mat::from_fn(rows, columns, |_, _| rng.random_range(-1.0..1.0))
@@ -78,8 +78,8 @@ fn check_against_reference(psi: &Mat<f64>, tolerance: Tolerance) -> RankReport {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // Tall, wide and square, full and deficient rank; would catch a lost permutation, a transposed
-    // factor or a wrong truncation.
+    // Catches a lost permutation, a transposed factor and a wrong truncation, in tall, wide and square
+    // matrices of full and deficient rank.
     #[test]
     fn pseudo_inverse_equals_the_definition(n in 1..12usize, k in 1..12usize, lost in 0..4usize, seed in 0..10_000u64) {
         let rank = n.min(k).saturating_sub(lost).max(1);
@@ -87,8 +87,8 @@ proptest! {
         check_against_reference(&psi, Tolerance::new(1e-8, 1e-8));
     }
 
-    // The even and odd halves must be put back together as the whole, also when one of them is
-    // singular, and share one cutoff.
+    // Catches even and odd halves that are assembled wrongly, also if one of them is singular, and
+    // halves with different cutoffs.
     #[test]
     fn centrosymmetric_matrices_equal_the_definition(n in 1..7usize, k in 1..7usize, rank in 1..7usize, seed in 0..10_000u64) {
         let (n, k) = (2 * n, 2 * k);
@@ -98,7 +98,7 @@ proptest! {
         prop_assert!(report.even_odd);
     }
 
-    // The bound of the fast path may be loose, never too small.
+    // Catches a bound of the fast path that is too small; it may be loose.
     #[test]
     fn the_condition_number_is_a_bound(n in 2..12usize, k in 2..12usize, seed in 0..10_000u64) {
         let psi = random(n, k, seed);
@@ -125,7 +125,7 @@ proptest! {
         let (rows, columns) = (Factorization::new(psi_y.as_ref()).unwrap(), Factorization::new(psi_x.as_ref()).unwrap());
         let w = solve_2d(&rows, &columns, &[signal.as_ref()]).unwrap().remove(0);
         let system = kronecker::complex_features(psi_y.as_ref(), psi_x.as_ref());
-        // 1e-9 instead of the default: the product of two factors' cutoffs is no cutoff of the product.
+        // 1e-9 instead of the default: the cutoffs of the factors do not correspond to one of the product.
         let (inverse, _) = reference_inverse(&system, 1e-9);
         let expected = inverse * Mat::from_fn(m * n, 1, |p, _| signal[(p / n, p % n)]);
         check_close(&w, &expected, Tolerance::new(1e-7, 1e-7));
@@ -149,8 +149,8 @@ proptest! {
         let w = solve_3d([&factors[0], &factors[1], &factors[2]], std::slice::from_ref(&signal)).unwrap().remove(0);
         let pair = kronecker::dense(psi[0].as_ref(), psi[1].as_ref());
         let system = kronecker::dense(pair.as_ref(), psi[2].as_ref());
-        // As in two dimensions, the cutoff of the product is not that of the factors; draws for which
-        // a singular value lies between them have no one answer.
+        // As in two dimensions, the cutoffs of factors and product differ. Samples with a singular value
+        // between the two cutoffs are skipped, since their rank is ambiguous.
         let (inverse, rank) = reference_inverse(&system, 1e-9);
         prop_assume!(rank == factors.iter().map(|factor| factor.report().rank).product::<usize>());
         let expected = inverse * Mat::from_fn(signal.values().len(), 1, |p, _| signal.values()[p]);
@@ -248,7 +248,7 @@ fn numerical_ranks_of_the_published_encoders_in_single_precision() {
 }
 
 #[test]
-fn the_nearly_singular_triangle_is_left_to_the_singular_values() {
+fn a_nearly_singular_triangle_uses_the_singular_values() {
     // Protocol sheet: Tri 2/256 has full rank with condition number 2.7e4, close to 1/rcond = 3.3e4.
     let psi = narrow(&triangle(256, 256, 2.0 / 256.0));
     let report = Factorization::new(psi.as_ref()).unwrap().report().clone();
@@ -258,7 +258,7 @@ fn the_nearly_singular_triangle_is_left_to_the_singular_values() {
 
 #[test]
 fn single_precision_of_the_even_odd_path_agrees_with_double() {
-    // A wrong factor of the butterflies would be off by powers of two.
+    // Catches a wrong factor in the butterflies, which causes errors by powers of two.
     let psi = gaussian(64, 64, 0.012);
     let single = Factorization::new(narrow(&psi).as_ref()).unwrap();
     assert!(single.report().even_odd && single.report().method == Method::CertifiedQr);
@@ -283,7 +283,7 @@ fn one_changed_bit_leaves_the_even_odd_path() {
 
 #[test]
 fn channels_have_the_same_bits_together_and_alone() {
-    // What lets callers spread channels over any number of threads.
+    // Callers rely on this to distribute channels over any number of threads.
     let factorization = Factorization::new(narrow(&gaussian(64, 64, 0.01)).as_ref()).unwrap();
     let channels: Vec<_> = (0..5).map(|c| narrow(&random(64, 64, c))).collect();
     let views: Vec<_> = channels.iter().map(Mat::as_ref).collect();
@@ -291,7 +291,7 @@ fn channels_have_the_same_bits_together_and_alone() {
     for (view, expected) in views.iter().zip(&together) {
         assert_eq!(&solve_2d(&factorization, &factorization, &[*view]).unwrap()[0], expected);
     }
-    // Memory that is used again, first of another shape, leaves no trace.
+    // Catches results that depend on the old contents or shape of reused memory.
     let mut solver = Separable2d::solver(&factorization, &factorization);
     let mut weights = narrow(&random(3, 70, 1));
     for (view, expected) in views.iter().zip(&together) {
@@ -318,7 +318,7 @@ fn a_zero_matrix_has_rank_zero_and_zero_weights() {
 
 #[test]
 fn diagonal_matrices_equal_the_definition() {
-    // With a negative and a negligible entry; a rectangular neighbor must not take this path.
+    // One entry is negative and one is negligible. A rectangular matrix must not take this path.
     let psi = Mat::from_fn(4, 4, |i, j| if i == j { [2.0, -0.5, 1e-9, 1.0][i] } else { 0.0 });
     let report = check_against_reference(&psi, Tolerance::EXACT);
     assert_eq!((report.method, report.rank), (Method::Diagonal, 3));
@@ -359,7 +359,7 @@ fn the_cutoff_decides_the_rank() {
 }
 
 #[test]
-fn unusable_input_is_named() {
+fn errors_name_the_invalid_input() {
     let message = |error: Error| error.to_string();
     let empty = message(Factorization::new(Mat::<f64>::zeros(0, 3).as_ref()).unwrap_err());
     assert!(empty.contains("0×3"), "{empty}");
@@ -393,7 +393,7 @@ fn unusable_input_is_named() {
     assert!(shape.contains("4×5×4") && shape.contains("4×4×4"), "{shape}");
 }
 
-/// Catches a soft cutoff that shortcuts bypass, or whose square is wrong.
+/// Catches a soft cutoff that a shortcut bypasses, or that enters without its square.
 #[test]
 fn ridge_damps_singular_values() {
     let cutoff = 0.05;
@@ -420,7 +420,7 @@ fn ridge_damps_singular_values() {
     assert!(entries(&factorization.pseudo_inverse()).iter().all(|&value| value == 0.0));
 }
 
-/// Catches scores that are not those of the Gaussian process with the written-out covariance.
+/// Catches scores that differ from those of a Gaussian process with the explicit covariance.
 #[test]
 fn ridge_scores_by_their_definitions() {
     let (n, ridge) = (6, 1e-3);
@@ -469,7 +469,7 @@ fn ridge_scores_by_their_definitions() {
         let energy = mean(&|i| s[(i, 0)] * solved[(i, 0)]).ln();
         assert_close(scores.likelihood, energy + determinant, Tolerance::absolute(1e-8));
         if !is_image {
-            // Without sample 2, its value is predicted from the others.
+            // Leave-one-out error of sample 2, predicted from the other samples.
             let others: Vec<usize> = (0..n).filter(|&i| i != 2).collect();
             let rest = Mat::from_fn(n - 1, n - 1, |i, j| one[(others[i], others[j])]);
             let values = Mat::from_fn(n - 1, 1, |i, _| samples[(others[i], 0)]);
@@ -483,4 +483,8 @@ fn ridge_scores_by_their_definitions() {
         }
     }
     assert!(RidgeFit::image(&axis, &[random(n, 1, 3)]).is_err());
+    // The right number of samples in the wrong shape.
+    let refused = RidgeFit::line(&axis, &[random(2, n / 2, 3)]).unwrap_err().to_string();
+    assert!(refused.ends_with("expected 6×1, got 2×3"), "{refused}");
+    assert!(RidgeFit::image(&axis, &[random(4, n * n / 4, 3)]).is_err());
 }

@@ -3,7 +3,7 @@
 /// A box by two corners: left, top, right, bottom.
 pub type Corners = [f64; 4];
 
-/// Width times height; 0 where a side is not positive.
+/// Width times height; 0 if a side is not positive.
 pub fn area([left, top, right, bottom]: Corners) -> f64 {
     (right - left).max(0.0) * (bottom - top).max(0.0)
 }
@@ -20,8 +20,8 @@ pub fn overlap(a: Corners, b: Corners) -> f64 {
     if union > 0.0 { shared / union } else { 0.0 }
 }
 
-/// Generalized intersection over union (Rezatofighi et al. 2019): less the share of the smallest box around both that
-/// neither covers. From −1 to 1.
+/// Generalized intersection over union (Rezatofighi et al. 2019), from −1 to 1: intersection over union minus the share of the
+/// smallest enclosing box that neither box covers. 0 if the enclosing box is empty.
 pub fn generalized_overlap(a: Corners, b: Corners) -> f64 {
     let shared = intersection(a, b);
     let union = area(a) + area(b) - shared;
@@ -52,7 +52,7 @@ mod tests {
     }
 
     proptest! {
-        // Would catch corners that are mixed up, and an overlap that is not symmetric or leaves its range.
+        // Catches exchanged corners, and an overlap that is asymmetric or out of range.
         #[test]
         fn overlaps_are_symmetric_and_bounded(a in any_box(), b in any_box()) {
             let (plain, generalized) = (overlap(a, b), generalized_overlap(a, b));

@@ -1,4 +1,4 @@
-//! Boxes around things in images: how two overlap, and how good a set of detections is.
+//! Object detection: overlap of boxes, and average precision of a set of detections.
 
 pub mod boxes;
 pub mod precision;

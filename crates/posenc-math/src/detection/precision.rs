@@ -1,21 +1,23 @@
-//! Average precision as COCO defines it (Lin et al. 2014), with crowds and areas that do not count.
+//! Average precision as COCO defines it (Lin et al. 2014), with its rules for crowds and areas.
 //!
-//! Per category, area and overlap threshold t: detections of all images go by falling score; each takes the best truth of its
-//! image that no other has taken and that it overlaps by at least t. The precision at recall r is the best at any recall from r on;
-//! average precision is its mean over 101 recalls, then over thresholds 0.50, 0.55, …, 0.95 and categories. Crowds may be
-//! taken by any number of detections, which then count neither for nor against; likewise truths of another area,
-//! and detections of another area that took nothing.
+//! Average precision is computed per category, area range and overlap threshold t. The detections of all images are sorted by
+//! falling score. Each detection is matched with the unmatched truth of its image that it overlaps most, if the overlap is at
+//! least t. The precision at recall r is the largest precision at any recall ≥ r. Average precision is its mean over 101 recalls,
+//! then over the thresholds 0.50, 0.55, …, 0.95 and over categories.
+//!
+//! Any number of detections may match a crowd. Matches with crowds, matches with truths outside of the area range, and unmatched
+//! detections outside of the area range are ignored.
 
 use super::boxes::{Corners, area, intersection};
 
-/// Overlap thresholds.
+/// Number of overlap thresholds.
 const THRESHOLDS: usize = 10;
-/// Recalls.
+/// Number of recalls.
 const RECALLS: usize = 101;
 /// Limits of areas in square pixels: all, small, medium, large.
 const AREAS: [[f64; 2]; 4] = [[0.0, 1e10], [0.0, 1024.0], [1024.0, 9216.0], [9216.0, 1e10]];
 
-/// A thing that is there.
+/// An annotated object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Truth {
     /// Its category, from 0.
@@ -24,31 +26,31 @@ pub struct Truth {
     pub corners: Corners,
     /// Its area in square pixels, which need not be that of the box.
     pub area: f64,
-    /// Whether the box holds many things of the category.
+    /// Whether the box contains a crowd of objects of the category.
     pub crowd: bool,
 }
 
-/// A thing that is said to be there.
+/// A predicted object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Detection {
     /// Its category, from 0.
     pub category: usize,
     /// Its box, in pixels.
     pub corners: Corners,
-    /// How sure it is; larger is surer.
+    /// Confidence of the prediction; larger is more confident.
     pub score: f64,
 }
 
-/// An image.
+/// Annotations and predictions of an image.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Image {
-    /// What is there.
+    /// Annotated objects.
     pub truths: Vec<Truth>,
-    /// What is said to be there.
+    /// Predicted objects.
     pub detections: Vec<Detection>,
 }
 
-/// Average precisions, from 0 to 1; NaN if there is nothing to find.
+/// Average precisions, from 0 to 1; NaN without annotated objects in the area range.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AveragePrecision {
     /// Mean over all thresholds (AP).
@@ -57,15 +59,15 @@ pub struct AveragePrecision {
     pub at_50: f64,
     /// At an overlap of 0.75 (AP75).
     pub at_75: f64,
-    /// AP of things below 32² square pixels.
+    /// AP of objects with an area of up to 32² = 1024 square pixels.
     pub small: f64,
-    /// AP of things from 32² to 96² square pixels.
+    /// AP of objects with an area from 1024 to 96² = 9216 square pixels.
     pub medium: f64,
-    /// AP of things above 96² square pixels.
+    /// AP of objects with an area of at least 9216 square pixels.
     pub large: f64,
 }
 
-/// What became of a detection.
+/// Outcome of a detection.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
     Found,
@@ -73,7 +75,7 @@ enum Fate {
     Ignored,
 }
 
-/// Average precision of the `limit` surest detections of each image and category.
+/// Average precision of the `limit` most confident detections of each image and category.
 pub fn average_precision(images: &[Image], categories: usize, limit: usize) -> AveragePrecision {
     let mut sums = [[0.0; THRESHOLDS]; AREAS.len()];
     let mut counts = [0usize; AREAS.len()];
@@ -101,12 +103,12 @@ pub fn average_precision(images: &[Image], categories: usize, limit: usize) -> A
     }
 }
 
-/// What concerns one category of an image.
+/// Truths and detections of one category in an image.
 struct Part<'a> {
     truths: Vec<&'a Truth>,
-    /// The surest first.
+    /// Sorted by falling score.
     detections: Vec<&'a Detection>,
-    /// Overlap of each detection with each truth; with a crowd the share of the detection that lies in it.
+    /// Overlap of each detection with each truth; for a crowd, the share of the detection's area that is inside it.
     overlaps: Vec<Vec<f64>>,
 }
 
@@ -115,7 +117,7 @@ impl<'a> Part<'a> {
         let truths: Vec<&Truth> = image.truths.iter().filter(|t| t.category == category).collect();
         let mut detections: Vec<&Detection> =
             image.detections.iter().filter(|d| d.category == category).collect();
-        // Stable: of equal scores the first stays first.
+        // The sort is stable: detections with equal scores keep their order.
         detections.sort_by(|a, b| b.score.total_cmp(&a.score));
         detections.truncate(limit);
         let overlap = |d: &Detection, t: &Truth| {
@@ -129,16 +131,16 @@ impl<'a> Part<'a> {
         Part { truths, detections, overlaps }
     }
 
-    /// Which truths do not count for an area.
+    /// Whether each truth is ignored: crowds, and truths outside of the area range.
     fn ignored(&self, [least, most]: [f64; 2]) -> Vec<bool> {
         self.truths.iter().map(|t| t.crowd || t.area < least || t.area > most).collect()
     }
 
-    /// What becomes of each detection.
+    /// Outcome of each detection.
     fn fates(&self, limits: [f64; 2], threshold: f64) -> Vec<Fate> {
         let ignored = self.ignored(limits);
         let mut order: Vec<usize> = (0..self.truths.len()).collect();
-        // Those that count come first.
+        // Truths that count come first.
         order.sort_by_key(|&t| ignored[t]);
         let mut taken = vec![false; self.truths.len()];
         let fate = |(d, detection): (usize, &&Detection)| {
@@ -148,7 +150,7 @@ impl<'a> Part<'a> {
                 if taken[t] && !self.truths[t].crowd {
                     continue;
                 }
-                // One that counts is not given up for one that does not.
+                // A match that counts is not replaced by one that is ignored.
                 if best.is_some_and(|b: usize| !ignored[b]) && ignored[t] {
                     break;
                 }
@@ -172,7 +174,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Average precision of a category at every threshold; `None` if there is nothing to find.
+/// Average precision of a category at every threshold; `None` if no truth counts.
 fn of_category(parts: &[Part<'_>], limits: [f64; 2]) -> Option<[f64; THRESHOLDS]> {
     let count = |part: &Part<'_>| part.ignored(limits).iter().filter(|i| !**i).count();
     let positives: usize = parts.iter().map(count).sum();
@@ -226,9 +228,9 @@ mod tests {
 
     const SQUARE: Corners = [0.0, 0.0, 50.0, 50.0];
 
-    /// Would catch a second detection of the same thing that counts as found, and one of no thing that does not count.
+    /// Catches a second detection of the same object that counts as found, and a detection of no object that is not counted.
     #[test]
-    fn one_thing_is_found_once() {
+    fn an_object_is_found_once() {
         let far = [200.0, 200.0, 250.0, 250.0];
         let image = |detections| Image { truths: vec![truth(SQUARE)], detections };
         let ap = |detections| average_precision(&[image(detections)], 1, 100).mean;
@@ -237,12 +239,12 @@ mod tests {
         assert_eq!(ap(vec![detection(SQUARE, 0.8), detection(far, 0.9)]), 0.5);
         assert_eq!(ap(vec![detection(far, 0.9)]), 0.0);
         assert_eq!(ap(Vec::new()), 0.0);
-        // Of the surest one alone.
+        // With the most confident detection only.
         let both = [image(vec![detection(SQUARE, 0.8), detection(far, 0.9)])];
         assert_eq!(average_precision(&both, 1, 1).mean, 0.0);
     }
 
-    /// Would catch crowds that are missed as things, or whose detections count as wrong.
+    /// Catches crowds that count as missed objects, and detections of crowds that count as wrong.
     #[test]
     fn crowds_count_neither_way() {
         let mut crowd = truth([100.0, 0.0, 200.0, 100.0]);
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_find_is_no_number() {
+    fn average_precision_without_truths_is_nan() {
         let ap = average_precision(&[Image::default()], 3, 100);
         assert!(ap.mean.is_nan() && ap.at_50.is_nan());
     }

@@ -101,14 +101,14 @@ fn sampled_lengths_count_both_sides() {
 }
 
 #[test]
-fn a_vanishing_row_is_an_error() {
+fn a_zero_row_is_an_error() {
     let spec = EmbedderSpec::new("rectangle").number("dimension", 3.0).number("width", 0.01);
     assert_eq!(measured_distance(&*built(spec), &[0.0]), Err(all_zero()));
 }
 
 /// Catches a wrong scale or direction of the transform.
 #[test]
-fn the_cyclic_distance_is_the_measured_one() {
+fn the_cyclic_distance_agrees_with_the_measured_one() {
     let d = 360;
     let spec = EmbedderSpec::new("gaussian").number("sigma", 0.02).text("boundary", "periodic");
     let embedder = built(spec.number("dimension", f64::from(d)));

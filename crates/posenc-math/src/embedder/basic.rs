@@ -1,4 +1,4 @@
-//! Basic embedder: one sine and one cosine of the whole line (`rethinking` Fig. 8, "sinusoidal").
+//! Basic embedder: one sine and one cosine of period 1 (`rethinking` Fig. 8, "sinusoidal").
 //!
 //! `ψ(x) = (sin 2πx, cos 2πx)`: the unit circle, stable rank 2.
 

@@ -1,8 +1,8 @@
-//! What can be wrong with an embedder specification.
+//! Errors in embedder specifications.
 
 use thiserror::Error;
 
-/// An embedder that cannot be built, and what to write instead.
+/// Why a specification is invalid, and how to fix it.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error("{message}")]
 pub struct EmbedderError {
@@ -15,13 +15,12 @@ impl EmbedderError {
         Self { parameter: parameter.map(str::to_owned), message }
     }
 
-    /// Two parameters, or a parameter and its absence, that do not go together; `parameter` is the one to change.
+    /// Error for parameters that are inconsistent with each other; `parameter` is the one to change.
     pub(super) fn conflict(kind: &str, parameter: &str, reason: &str) -> Self {
         Self::new(Some(parameter), format!("embedder '{kind}': {reason}"))
     }
 
-    /// The key at fault, for a caller that knows on which line the key stands; `None` when it is the
-    /// kind itself.
+    /// The key at fault, from which a caller can find the line; `None` if the kind itself is at fault.
     pub fn parameter(&self) -> Option<&str> {
         self.parameter.as_deref()
     }

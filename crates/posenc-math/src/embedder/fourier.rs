@@ -17,7 +17,7 @@ pub(super) enum Law {
 pub(super) struct Fourier {
     pub(super) frequencies: Vec<f64>,
     pub(super) law: Law,
-    /// The constant of the stable rank.
+    /// The constant in the bound of the stable rank.
     pub(super) bound: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! Gaussian embedder (`rethinking` Prop. 2, `trading` Eq. 54 with the square it lacks).
+//! Gaussian embedder (`rethinking` Prop. 2, `trading` Eq. 54 with its missing square).
 //!
 //! `ψ(u) = exp(-u²/(2σ²))`. `D(Δ) = exp(-Δ²/(4σ²))`, stable rank `min(N, 1/(2√π σ))`.
 
@@ -59,7 +59,7 @@ impl Profile for Gaussian {
         }
     }
 
-    /// exp(-x) is 0 in double precision from x = 745.14 on: 38.61 standard deviations.
+    /// exp(-x) is 0 in double precision for x above 745.14, which is 38.61 standard deviations.
     fn support(&self) -> f64 {
         38.7 * self.sigma
     }

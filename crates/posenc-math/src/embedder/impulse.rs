@@ -1,7 +1,7 @@
-//! Impulse embedder: the one-hot code of the cell a coordinate lies in (`rethinking` Sec. 4).
+//! Impulse embedder: one-hot encoding of the cell that contains a coordinate (`rethinking` Sec. 4).
 //!
 //! `ψ_j(x) = 1` for `j = ⌊x·d⌋` and 0 otherwise. Coordinates in different cells are orthogonal: the
-//! stable rank of N such coordinates is N, and nothing is learnt between them.
+//! stable rank of N such coordinates is N, and a model does not generalize from one cell to another.
 
 use super::{
     Embedder,
@@ -28,7 +28,7 @@ struct Impulse {
     dimension: usize,
 }
 
-/// The cell of `x` among `d`; a coordinate i/d keeps cell i although its double may lie just below.
+/// The cell of `x` among `d`. A coordinate i/d is in cell i even if rounding puts it just below.
 pub(super) fn cell(x: f64, d: usize) -> f64 {
     (x * d as f64 + 1e-9).floor()
 }
@@ -54,7 +54,7 @@ impl Embedder for Impulse {
         true
     }
 
-    /// There are only d different rows.
+    /// The embedder has only d different rows.
     fn stable_rank_bound(&self) -> Option<f64> {
         Some(self.dimension as f64)
     }

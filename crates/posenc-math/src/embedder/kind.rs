@@ -1,20 +1,20 @@
-//! What the workspace knows of a kind of embedder: its entry in the registry.
+//! Registry entry of an embedder kind.
 
 use rand_chacha::ChaCha8Rng;
 
 use super::registry::{Built, DefaultValue, Parameter, Presence, Values};
 use super::{EmbedderError, EmbedderSpec, FeatureTable, ParameterValue};
 
-/// Looks up a numeric parameter: of a specification, or of a sweep over it.
+/// Looks up a numeric parameter, in a specification or in a point of a sweep.
 pub type Numbers<'a> = &'a dyn Fn(&str) -> Option<f64>;
 
 /// A function of the displacement Δ.
 pub type Law = Box<dyn Fn(f64) -> f64 + Send + Sync>;
 
-/// How the features are made.
+/// How features are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// One profile at the distances to the centers.
+    /// One profile, evaluated at the distances to the centers.
     Shifted,
     /// Sines and cosines: the Gram matrix of equally spaced samples is Toeplitz and needs no matrix product.
     Fourier,
@@ -22,7 +22,7 @@ pub enum Family {
     Other,
 }
 
-/// The distance that the authors' code takes blending weights from.
+/// The embedding distance from which the authors' code computes blending weights.
 #[derive(Clone, Copy)]
 pub enum CodeDistance {
     /// Inner products of the encoding itself.
@@ -33,16 +33,16 @@ pub enum CodeDistance {
     Other(fn(Numbers) -> Option<Law>),
 }
 
-/// What an embedder's parameter is chosen for.
+/// The model, and the way of fitting it, for which a parameter of an embedder is tuned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FitModel {
-    /// A complex encoding, by the closed form of minimum norm.
+    /// A complex encoding, fitted by the minimum-norm closed form.
     ClosedForm,
-    /// A complex encoding, by gradient descent.
+    /// A complex encoding, trained by gradient descent.
     Complex,
     /// A simple encoding.
     Simple,
-    /// A complex encoding, by ridge regression along each axis with [`RIDGE_CUTOFF`](crate::closed_form::RIDGE_CUTOFF).
+    /// A complex encoding, fitted by ridge regression along each axis with [`RIDGE_CUTOFF`](crate::closed_form::RIDGE_CUTOFF).
     Ridge,
 }
 
@@ -55,17 +55,21 @@ pub enum FitUnit {
     PeriodsPerStep,
     /// The value is the exponent of a frequency 2^σ at n = 256.
     Octaves,
+    /// The value is a number of levels, at most n/2; an octave is one level.
+    Levels,
 }
 
-/// What `auto` stands for, and a parameter of `fit` that the user leaves out.
+/// Rule for the value of a parameter that is `auto`, or that a user of `fit` omits.
 #[derive(Clone, Copy, Debug)]
 pub struct FitParameter {
     /// The parameter.
     pub name: &'static str,
-    /// How the values scale.
+    /// How the values scale with the number of training positions.
     pub unit: FitUnit,
-    /// Value for each [`FitModel`], in its order: the choice of *Trading* for the first three; for ridge regression, that with the
-    /// best mean test PSNR on lines and images of `div2k-train` with even numbers (32 to 256 training positions per axis).
+    /// One value for each [`FitModel`], in declaration order. For the kinds of *Trading*, the first three are its choices, and the
+    /// value for ridge regression has the best mean test PSNR on the even-numbered lines and images of `div2k-train` (32 to 256
+    /// training positions per axis). The values of `siren` and `multilevel` have the best mean test PSNR on reduced images of
+    /// `div2k-train` (32 to 256 training positions per axis; images of 64 × 64 for the simple encoding).
     pub values: [f64; 4],
 }
 
@@ -75,29 +79,30 @@ impl FitParameter {
         self.shifted(model, n, 0.0)
     }
 
-    /// A value that is larger by this number of octaves.
+    /// The value at `n` training positions per axis, raised by a number of octaves.
     pub fn shifted(&self, model: FitModel, n: f64, octaves: f64) -> f64 {
         let value = self.values[model as usize];
         match self.unit {
             FitUnit::Steps => value * octaves.exp2() / n,
             FitUnit::PeriodsPerStep => n * value * octaves.exp2(),
             FitUnit::Octaves => (value + octaves + (n / 256.0).log2()).max(0.5),
+            FitUnit::Levels => (value + octaves).round().min((n / 2.0).floor()).max(1.0),
         }
     }
 }
 
-/// What `fit` uses where the user leaves something out.
+/// Defaults of `fit`.
 #[derive(Clone, Copy, Debug)]
 pub struct FitDefaults {
     /// Features per axis of a simple encoding.
     pub features: u32,
-    /// A parameter besides the dimension.
+    /// The parameter other than the dimension that has a default.
     pub parameter: Option<FitParameter>,
-    /// Whether a simple encoding of two axes uses the diagonals, too.
+    /// Whether a simple encoding of two axes also encodes the diagonals.
     pub diagonals: bool,
 }
 
-/// One kind of embedder. Adding a kind edits no other place than its file and the list of kinds.
+/// One kind of embedder. To add a kind, add its file and a line in the list of kinds.
 pub struct Kind {
     /// The name in a specification.
     pub name: &'static str,
@@ -109,44 +114,44 @@ pub struct Kind {
     pub source: &'static str,
     /// The formula of a feature, in LaTeX without delimiters.
     pub latex: &'static str,
-    /// The law D(Δ) in the limit d → ∞, in LaTeX without delimiters; empty where none is known.
+    /// The law D(Δ) in the limit d → ∞, in LaTeX without delimiters; empty if none is known.
     pub distance: &'static str,
-    /// The stable rank of N samples in the same limit, likewise.
+    /// The stable rank of N samples in the limit d → ∞, in LaTeX without delimiters; empty if none is known.
     pub stable_rank: &'static str,
-    /// Values of the parameters that have no default, but for `dimension`, with which the kind can be shown.
+    /// Example values of the parameters without a default, except `dimension`.
     pub example: &'static [(&'static str, DefaultValue)],
-    /// For a kind that reads a table from files: the table of its example, with the given number of features.
+    /// For a kind that reads a table from a file: the table of its example, with the given number of features.
     pub example_table: Option<fn(usize) -> FeatureTable>,
     /// Its parameters.
     pub parameters: &'static [Parameter],
-    /// Whether further numeric parameters may be written, under names of the writer's choice.
+    /// Whether a specification may contain further numeric parameters, with names that its author chooses.
     pub takes_extra_numbers: bool,
-    /// How the features are made.
+    /// How features are computed.
     pub family: Family,
     /// The color of its curves in OKLCH: lightness, chroma, hue in degrees. If absent, the report assigns one.
     pub color: Option<[f64; 3]>,
-    /// Beginnings of method names, in lower case, that have this kind's color where an experiment names no embedder.
+    /// Lower-case prefixes of method names that get the color of this kind if an experiment names no embedder.
     pub method_names: &'static [&'static str],
-    /// Share of the features that are not zero at a position, roughly; `None` if all of them are.
+    /// Approximate share of features that are nonzero at a position; `None` if all are nonzero.
     pub nonzero: Option<fn(Numbers) -> f64>,
     /// Whether features are sampled, so that seeds differ.
     pub is_random: bool,
     /// Whether frequencies of all axes can be sampled jointly.
     pub is_joint: bool,
-    /// The distance that the authors' code takes blending weights from.
+    /// The embedding distance from which the authors' code computes blending weights.
     pub code_distance: CodeDistance,
-    /// D(Δ)/D(0) as a paper prints it, where that is not the law.
+    /// D(Δ)/D(0) as printed in a paper, if it differs from the law.
     pub printed_law: Option<fn(Numbers) -> Option<Law>>,
-    /// What `fit` uses where the user leaves something out.
+    /// Defaults of `fit`.
     pub fit: FitDefaults,
     /// Checks that involve more than one parameter.
     pub(super) check: fn(&Values) -> Result<(), EmbedderError>,
-    /// Builds from checked values.
+    /// Builds the embedder from checked values.
     pub(super) build: fn(&Values, &mut ChaCha8Rng) -> Built,
 }
 
 impl Kind {
-    /// A kind about which nothing but its constructor is known.
+    /// A kind with this constructor and neutral values of all other fields.
     pub(super) const fn built_by(build: fn(&Values, &mut ChaCha8Rng) -> Built) -> Self {
         Kind {
             name: "",
@@ -184,7 +189,7 @@ impl Kind {
         self.parameter("dimension").is_some_and(|p| p.presence == Presence::Required)
     }
 
-    /// A specification that shows what the kind does: its example, with `dimension` features where that can be chosen.
+    /// The example specification of the kind, with `dimension` features if the kind requires a dimension.
     pub fn example(&self, dimension: usize) -> EmbedderSpec {
         let mut spec = EmbedderSpec::new(self.name);
         for (name, value) in self.example {
@@ -199,9 +204,9 @@ impl Kind {
         }
     }
 
-    /// The formula in Markdown, followed by the values the specification gives.
+    /// The formula in Markdown, followed by the parameter values of the specification.
     ///
-    /// A specification that does not pass [`super::validate`] gives whatever can be printed of it.
+    /// The specification may be invalid ([`super::validate`]); its values are printed unchecked.
     pub fn formula(&self, spec: &EmbedderSpec) -> String {
         let text = |name: &str| match spec.parameters.get(name) {
             Some(ParameterValue::Text(text)) => Some(text.as_str()),

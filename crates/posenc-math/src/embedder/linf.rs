@@ -1,4 +1,4 @@
-//! Linearly sampled frequencies (`trading` Eq. 50 as its code has it).
+//! Linearly spaced frequencies (`trading` Eq. 50, as implemented in its code).
 //!
 //! `d/2` frequencies equally spaced from 1 to `2^σ`, both included; sines and then cosines.
 
@@ -15,7 +15,7 @@ pub(super) const MAX_EXPONENT: Parameter = Parameter::required(
     "exponent σ of the largest frequency 2^σ, in periods per unit of x",
 );
 
-/// What `fit` uses for a kind whose largest frequency is `2^sigma`.
+/// Defaults of `fit` for a kind whose largest frequency is `2^sigma`.
 pub(super) const fn octaves(values: [f64; 4]) -> FitDefaults {
     let parameter = FitParameter { name: "sigma", unit: FitUnit::Octaves, values };
     FitDefaults { features: 256, parameter: Some(parameter), diagonals: false }

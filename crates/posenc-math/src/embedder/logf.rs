@@ -1,4 +1,4 @@
-//! Logarithmically sampled frequencies (`trading` Eq. 51 as its code has it).
+//! Logarithmically spaced frequencies (`trading` Eq. 51, as implemented in its code).
 //!
 //! `d/2` frequencies `2^u` with `u` equally spaced from 0 to σ, both included; sines and then cosines.
 

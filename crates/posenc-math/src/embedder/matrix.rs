@@ -1,4 +1,4 @@
-//! An encoding computed elsewhere: a table with one row of features per coordinate.
+//! An encoding that is read from a file: a table with one row of features per coordinate.
 //!
 //! At a coordinate of the table, ψ is that row. Between two coordinates, features are interpolated linearly; beyond the first
 //! and the last, they stay constant.
@@ -24,7 +24,7 @@ pub(super) const KIND: Kind = Kind {
         Parameter::required(
             "file",
             LONGEST_NAME,
-            "file of the N × d features next to the experiment file: npy, npz or safetensors",
+            "file with the N × d features (npy, npz or safetensors), relative to the experiment file",
         ),
         Parameter::optional(
             "array",
@@ -34,7 +34,7 @@ pub(super) const KIND: Kind = Kind {
         Parameter::optional(
             "coordinates",
             LONGEST_NAME,
-            "file of the N coordinates, each in [0, 1); without it row i belongs to i/N",
+            "file with the N coordinates, each in [0, 1); without it, row i is at i/N",
         ),
         Parameter::optional(
             "coordinates_array",
@@ -48,7 +48,7 @@ pub(super) const KIND: Kind = Kind {
     ..Kind::built_by(build)
 };
 
-/// Coordinates closer than this are the same: k/n in single precision differs from k/n by less.
+/// Coordinates closer than this count as equal. Rounding k/n to single precision changes it by less.
 const TOLERANCE: f64 = 1e-7;
 
 /// Features of an encoding at coordinates.
@@ -61,14 +61,14 @@ pub struct FeatureTable {
 }
 
 impl FeatureTable {
-    /// Features of `coordinates.len()` rows in C order; rows of any order are sorted by their coordinate.
+    /// Builds a table from features in C order, with one row per coordinate, and sorts the rows by coordinate.
     ///
-    /// `digest` names the numbers in cache keys and in reports: equal numbers have equal digests.
+    /// `digest` identifies the features in cache keys and in reports: equal features have equal digests.
     ///
     /// # Errors
     ///
-    /// A reason in words: no rows or features, a length that is no multiple of the number of rows, a coordinate outside [0, 1),
-    /// two equal coordinates, or a feature that is not finite.
+    /// A message for no rows or features, a length that is no multiple of the number of rows, a coordinate outside [0, 1), two
+    /// equal coordinates, or a feature that is not finite.
     pub fn new(
         coordinates: Vec<f64>,
         features: Vec<f64>,
@@ -79,7 +79,7 @@ impl FeatureTable {
             return Err("there are no features".to_owned());
         }
         if !features.len().is_multiple_of(n) {
-            return Err(format!("{} features do not fill {n} rows", features.len()));
+            return Err(format!("{} features cannot be split into {n} equal rows", features.len()));
         }
         if let Some((i, x)) = coordinates.iter().enumerate().find(|(_, x)| !(0.0..1.0).contains(*x))
         {
@@ -124,7 +124,7 @@ impl FeatureTable {
         self.dimension
     }
 
-    /// What names the numbers.
+    /// The digest that identifies the features.
     pub fn digest(&self) -> &str {
         &self.digest
     }
@@ -173,7 +173,7 @@ fn build(values: &Values, _: &mut rand_chacha::ChaCha8Rng) -> super::registry::B
         None => Err(EmbedderError::conflict(
             KIND.name,
             "file",
-            "features are read from a file for experiments only; write the embedder in an experiment file",
+            "this kind works only in experiment files, because it reads features from a file; move the embedder to one",
         )),
     }
 }
@@ -232,7 +232,7 @@ mod tests {
         for (coordinates, features, part) in [
             (&[][..], &[][..], "no features"),
             (&[0.0], &[], "no features"),
-            (&[0.0, 0.5], &[1.0, 2.0, 3.0], "do not fill 2 rows"),
+            (&[0.0, 0.5], &[1.0, 2.0, 3.0], "3 features cannot be split into 2 equal rows"),
             (&[0.0, 1.0], &[1.0, 2.0], "coordinate 1 is 1"),
             (&[f64::NAN, 0.5], &[1.0, 2.0], "coordinate 0 is NaN"),
             (&[0.5, 0.2, 0.5], &[1.0, 2.0, 3.0], "rows 0 and 2"),
@@ -243,9 +243,9 @@ mod tests {
         }
     }
 
-    /// Catches a cache key that ignores the numbers, or that depends on the name of their file.
+    /// Catches a cache key that ignores the features, or that depends on the name of their file.
     #[test]
-    fn equal_numbers_have_equal_keys_whatever_their_file() {
+    fn the_cache_key_depends_on_the_features_and_not_on_the_file() {
         let spec = |file: &str, digest: &str| {
             let table = FeatureTable::new(vec![0.0], vec![1.0], digest).unwrap();
             EmbedderSpec::new("matrix").text("file", file).with_table(table).canonical()
@@ -254,9 +254,9 @@ mod tests {
         assert_ne!(spec("a.npy", "1"), spec("a.npy", "2"));
     }
 
-    /// Catches a command that would use an encoding without its numbers.
+    /// Catches a command that would use an encoding without its table.
     #[test]
-    fn without_its_table_a_matrix_is_not_built() {
+    fn a_matrix_without_its_table_is_not_built() {
         let spec = EmbedderSpec::new("matrix").text("file", "f.npy");
         assert_eq!(validate(&spec), Ok(()));
         let error = build(&spec, &mut stream(0, "matrix")).err().unwrap();

@@ -1,13 +1,13 @@
 //! Embedders: maps ψ from a coordinate `x` in `[0, 1)` to `d` features.
 //!
-//! Two families. Shift-invariant embedders sample one profile `ψ(u)` at the distances `u = t_j - x`
-//! to the centers `t_j = j/d`; Fourier embedders are `d/2` sines and then `d/2` cosines of
-//! frequencies in turns per unit length, `sin 2πbx`. The stacked rows of `N` coordinates are the
+//! There are two families. Shift-invariant embedders sample one profile `ψ(u)` at the distances
+//! `u = t_j - x` to the centers `t_j = j/d`; Fourier embedders are `d/2` sines and then `d/2` cosines
+//! of frequencies in turns per unit length, `sin 2πbx`. The stacked rows of `N` coordinates are the
 //! `N × d` matrix whose stable rank bounds what a linear layer can memorize and whose inner products
-//! `D(x - x')` decide how it interpolates (`rethinking` Sec. 3, `trading` Sec. 4).
+//! `D(x - x')` determine how it interpolates (`rethinking` Sec. 3, `trading` Sec. 4).
 //!
-//! Each kind has a file of its own, whose [`Kind`] contains all that the workspace knows of it, and a line in
-//! the list of kinds below. A specification is checked by [`validate`] and made into an [`Embedder`] by [`build`].
+//! Each kind has its own file and a line in the list of kinds below. The [`Kind`] in its file describes it for
+//! the whole workspace. [`validate`] checks a specification, and [`build`] makes it into an [`Embedder`].
 
 mod error;
 mod fourier;
@@ -19,7 +19,7 @@ mod unit_row;
 
 /// Declares the file of each kind and lists their entries.
 ///
-/// `cargo fmt` does not see modules that a macro declares; `cargo xtask check` names their files to it.
+/// `cargo fmt` does not find modules that a macro declares, so `cargo xtask check` passes their files to it.
 macro_rules! kinds {
     ($($kind:ident)*) => {
         $(mod $kind;)*
@@ -49,11 +49,11 @@ kinds! {
     formula
 }
 
-/// Names of the kinds that commands, protocols and benchmarks build themselves.
+/// Names of the kinds that commands, protocols and benchmarks use directly.
 pub mod names {
-    /// The default of `fit`.
+    /// The default kind of `fit`.
     pub const GAUSSIAN: &str = super::gaussian::KIND.name;
-    /// A profile as text.
+    /// A profile that is given as a formula.
     pub const FORMULA: &str = super::formula::KIND.name;
     /// Linearly spaced frequencies.
     pub const LINF: &str = super::linf::KIND.name;
@@ -83,9 +83,8 @@ pub trait Embedder: Send + Sync {
 
     /// Writes columns `first .. first + out.len()` of the row ψ(x).
     ///
-    /// The values do not depend on how a row is cut into such pieces. A coordinate that is not
-    /// finite gives features that are not finite. Columns beyond `d` are a mistake of the caller and
-    /// may panic.
+    /// The values do not depend on how a row is split into such pieces. A coordinate that is not
+    /// finite yields features that are not finite. May panic if columns are beyond `d`.
     fn embed_columns(&self, x: f64, first: usize, out: &mut [f64]);
 
     /// Writes the row ψ(x) into the `d` entries of `out`.
@@ -105,8 +104,8 @@ pub trait Embedder: Send + Sync {
         None
     }
 
-    /// ψ(x)·ψ(x + Δ) of this very embedder, where it does not depend on x (Fourier kinds): the Gram
-    /// matrix of equally spaced samples is then Toeplitz.
+    /// ψ(x)·ψ(x + Δ) at finite d, if it does not depend on x (Fourier kinds). The Gram matrix of equally
+    /// spaced samples is then Toeplitz.
     fn gram_kernel(&self, _delta: f64) -> Option<f64> {
         None
     }
@@ -165,7 +164,7 @@ pub fn matrix(embedder: &dyn Embedder, xs: &[f64]) -> Mat<f64> {
 
 /// Divides a matrix by its largest row norm and returns that norm.
 ///
-/// The papers' training code scales batches this way. A matrix without rows or of zeros is unchanged, and the result is 0.
+/// The papers' training code scales batches this way. An empty or zero matrix stays unchanged, and the result is 0.
 pub fn scale_by_largest_row_norm(matrix: &mut Mat<f64>) -> f64 {
     let mut squares = vec![0.0; matrix.nrows()];
     for j in 0..matrix.ncols() {
@@ -184,7 +183,7 @@ pub fn scale_by_largest_row_norm(matrix: &mut Mat<f64>) -> f64 {
     largest
 }
 
-/// The `n` sample points `i/n` of a line, the end excluded.
+/// The `n` sample points `i/n` of a line, excluding the end 1.
 pub fn line(n: usize) -> Vec<f64> {
     (0..n).map(|i| i as f64 / n as f64).collect()
 }

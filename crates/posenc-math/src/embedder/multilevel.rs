@@ -2,12 +2,12 @@
 //! 2022, Sec. 3).
 //!
 //! Level l has `n_l` equidistant nodes from 0 to 1, with `n_l` proportional to `growth^l` and `d` nodes in all. A feature is the weight
-//! of a node, `max(0, 1 - |x - t| (n_l - 1))`. A linear layer on these features has one trainable value per node, as a grid whose level
-//! features are added.
+//! of a node, `max(0, 1 - |x - t| (n_l - 1))`. A linear layer on these features has one trainable value per node, like a hash grid
+//! that sums its levels.
 
 use super::{
     Embedder, EmbedderError,
-    kind::Kind,
+    kind::{FitDefaults, FitParameter, FitUnit, Kind},
     registry::{DIMENSION, DefaultValue, Parameter, Rule, SCALING, Values},
 };
 
@@ -23,10 +23,11 @@ pub(super) const KIND: Kind = Kind {
         Parameter::required(
             "levels",
             Rule::Multiple { step: 1, most: 64 },
-            "number of grids; the dimension is at least twice as large",
+            "number of grids; the dimension must be at least twice this number",
         ),
-        Parameter::required(
+        Parameter::with_default(
             "growth",
+            DefaultValue::Number(2.0),
             Rule::Between { least: 1.0, most: 16.0 },
             "ratio g of the resolutions of two successive grids",
         ),
@@ -35,10 +36,19 @@ pub(super) const KIND: Kind = Kind {
     check: |values| nodes(values).map(|_| ()),
     color: Some([0.74, 0.18, 138.0]),
     method_names: &["levels", "hash grid"],
+    fit: FitDefaults {
+        features: 128,
+        parameter: Some(FitParameter {
+            name: "levels",
+            unit: FitUnit::Levels,
+            values: [5.0, 4.0, 4.0, 4.0],
+        }),
+        diagonals: false,
+    },
     ..Kind::built_by(|values, _| Ok(Box::new(Multilevel::new(nodes(values)?))))
 };
 
-/// The number of nodes of each level: at least 2, in proportion to `growth^l`, and all others on the finest.
+/// The number of nodes of each level: 2, plus a share in proportion to `growth^l`. The finest level gets the rest.
 fn nodes(values: &Values<'_>) -> Result<Vec<usize>, EmbedderError> {
     let (d, growth) = (values.dimension()?, values.number("growth")?);
     let levels = values.number("levels")? as usize;

@@ -2,7 +2,7 @@
 //! Fig. 6).
 //!
 //! `ψ_j(x) = c_{(⌊x·d⌋ - j) mod d}` with `c_i ~ N(0, 1)` independent. Different rows are nearly
-//! orthogonal when d is large, so that it memorizes and does not generalize, like the impulse.
+//! orthogonal when d is large: like the impulse, the embedder memorizes and does not generalize.
 
 use super::{
     Embedder,

@@ -34,7 +34,7 @@ pub(super) const KIND: Kind = Kind {
     })
 };
 
-/// Decides ties at the ends of the interval in the same direction, whatever the rounding of u.
+/// Offset that resolves ties at the ends of the interval in one direction, regardless of rounding in u.
 pub(super) const TIE: f64 = 1e-12;
 
 struct Rectangle {

@@ -1,4 +1,4 @@
-//! The table from the name of a kind to its parameters and its constructor.
+//! Finds kinds by name, validates specifications and builds embedders.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::{
     unit_row::UnitRow,
 };
 
-/// The values a parameter takes.
+/// The values that a parameter accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
     /// `0 < value <= most`.
@@ -51,11 +51,11 @@ impl Rule {
             Self::Multiple { step: 1, most } => format!("a whole number from 1 to {most}"),
             Self::Multiple { step, most } => format!("a multiple of {step} from {step} to {most}"),
             Self::OneOf(words) => words.join(" or "),
-            Self::Text { longest } => format!("a text of 1 to {longest} characters"),
+            Self::Text { longest } => format!("text of 1 to {longest} characters"),
         }
     }
 
-    /// Whether the value obeys the rule; NaN and infinities obey none.
+    /// Whether the rule allows the value; no rule allows NaN or infinities.
     pub fn accepts(&self, value: &ParameterValue) -> bool {
         match (self, value) {
             (Self::Positive { most }, ParameterValue::Number(v)) => *v > 0.0 && v <= most,
@@ -72,7 +72,7 @@ impl Rule {
     }
 }
 
-/// A default as a constant of the table.
+/// A default value that a constant can hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DefaultValue {
     /// A number.
@@ -82,7 +82,7 @@ pub enum DefaultValue {
 }
 
 impl DefaultValue {
-    /// The default as if it had been written.
+    /// The default as a parameter value.
     pub fn to_value(self) -> ParameterValue {
         match self {
             Self::Number(value) => ParameterValue::Number(value),
@@ -91,14 +91,14 @@ impl DefaultValue {
     }
 }
 
-/// Whether a parameter must be written.
+/// Whether a specification must contain a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Presence {
-    /// It must.
+    /// The parameter is required.
     Required,
-    /// It stands for this value when it is not.
+    /// The parameter has this value if it is omitted.
     Default(DefaultValue),
-    /// It may be left out; the kind says what that means.
+    /// The parameter may be omitted; the kind defines what that means.
     Optional,
 }
 
@@ -107,11 +107,11 @@ pub enum Presence {
 pub struct Parameter {
     /// The key.
     pub name: &'static str,
-    /// Whether it must be written.
+    /// Whether a specification must contain it.
     pub presence: Presence,
-    /// The values it takes.
+    /// The values that it accepts.
     pub rule: Rule,
-    /// What it stands for, with its unit.
+    /// Its meaning, with the unit.
     pub meaning: &'static str,
 }
 
@@ -159,7 +159,7 @@ pub(super) const EVEN_DIMENSION: Parameter = Parameter::required(
     "number d of features, d/2 sines and then d/2 cosines",
 );
 
-/// `boundary`: what lies beyond the ends of [0, 1].
+/// `boundary`: how a profile continues beyond the ends of [0, 1].
 pub(super) const BOUNDARY: Parameter = Parameter::with_default(
     "boundary",
     DefaultValue::Text("open"),
@@ -167,7 +167,7 @@ pub(super) const BOUNDARY: Parameter = Parameter::with_default(
     "'periodic' wraps t - x into [-1/2, 1/2), as a circulant matrix does",
 );
 
-/// `scaling`: what is done to a row of features.
+/// `scaling`: normalization of a row of features.
 pub(super) const SCALING: Parameter = Parameter::with_default(
     "scaling",
     DefaultValue::Text("none"),
@@ -182,12 +182,12 @@ pub struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// The value as written, or the default.
+    /// The value in the specification, or the default.
     pub(super) fn value(&self, name: &str) -> Option<ParameterValue> {
         self.spec.parameters.get(name).cloned().or_else(|| self.kind.parameter(name)?.default())
     }
 
-    /// A number that was written or has a default.
+    /// A number, if the specification contains it or it has a default.
     pub(super) fn optional_number(&self, name: &str) -> Option<f64> {
         match self.value(name) {
             Some(ParameterValue::Number(value)) => Some(value),
@@ -199,7 +199,7 @@ impl<'a> Values<'a> {
     ///
     /// # Errors
     ///
-    /// When it is absent, which the check of required parameters excludes.
+    /// The number is absent; `checked` excludes this for required parameters.
     pub(super) fn number(&self, name: &str) -> Result<f64, EmbedderError> {
         self.optional_number(name).ok_or_else(|| self.missing(name))
     }
@@ -225,12 +225,12 @@ impl<'a> Values<'a> {
         Ok(self.number("dimension")? as usize)
     }
 
-    /// The table of features that was read.
+    /// The table of features, if the specification has one.
     pub(super) fn table(&self) -> Option<&'a Arc<FeatureTable>> {
         self.spec.table.as_ref()
     }
 
-    /// The numbers that are no parameters of the kind, by name.
+    /// Numbers in the specification that are not parameters of the kind, by name.
     pub(super) fn extra_numbers(&self) -> BTreeMap<&'a str, f64> {
         self.spec
             .parameters
@@ -275,7 +275,7 @@ pub fn find(name: &str) -> Option<&'static Kind> {
 
 /// "did you mean 'x'? " for the nearest name, if any is near.
 fn suggestion<'a>(written: &str, names: impl Iterator<Item = &'a str>) -> String {
-    // The distance is quadratic in the length: a pasted novel is no misspelt name.
+    // Skip long texts, since the comparison takes quadratic time.
     if written.chars().count() > 60 {
         return String::new();
     }
@@ -293,12 +293,12 @@ fn suggestion<'a>(written: &str, names: impl Iterator<Item = &'a str>) -> String
     }
 }
 
-/// Checks names, types, ranges and combinations of parameters, and compiles a formula. A parameter may be `auto` where the kind
-/// has a rule for it ([`EmbedderSpec::resolved`]).
+/// Checks names, types, ranges and combinations of parameters, and compiles a formula. A parameter may be `auto` if the kind has
+/// a rule for it ([`EmbedderSpec::resolved`]).
 ///
 /// # Errors
 ///
-/// The first fault found; [`EmbedderError::parameter`] names the key. Never panics.
+/// The first fault found; [`EmbedderError::parameter`] is its key. Never panics.
 pub fn validate(spec: &EmbedderSpec) -> Result<(), EmbedderError> {
     match spec.auto() {
         Some(_) => checked(&spec.clone().resolved(FitModel::Ridge, 256.0)).map(|_| ()),
@@ -318,9 +318,13 @@ fn checked(spec: &EmbedderSpec) -> Result<Values<'_>, EmbedderError> {
         let all = || kind.parameters.iter().map(|parameter| parameter.name);
         let listed = || all().collect::<Vec<_>>().join(", ");
         let refuse = |message| Err(EmbedderError::new(Some(name), message));
-        let allowed = match (kind.parameter(name), value) {
+        let must_be = |allowed: &str| {
+            let (kind, value) = (kind.name, value.display());
+            format!("embedder '{kind}': {name} must be {allowed}, got {value}")
+        };
+        match (kind.parameter(name), value) {
             (Some(parameter), _) if parameter.rule.accepts(value) => continue,
-            (Some(parameter), _) => parameter.rule.allowed(),
+            (Some(parameter), _) => return refuse(must_be(&parameter.rule.allowed())),
             (None, _) if !kind.takes_extra_numbers => {
                 let (suggestion, allowed) = (suggestion(name, all()), listed());
                 return refuse(format!(
@@ -329,10 +333,11 @@ fn checked(spec: &EmbedderSpec) -> Result<Values<'_>, EmbedderError> {
                 ));
             }
             (None, ParameterValue::Number(number)) if number.is_finite() => continue,
-            (None, _) => format!("a finite number, or one of {}", listed()),
-        };
-        let (kind, value) = (kind.name, value.display());
-        return refuse(format!("embedder '{kind}': {name} is {value}, allowed is {allowed}"));
+            (None, _) => {
+                let message = must_be("a finite number");
+                return refuse(format!("{message}; other parameters are {}", listed()));
+            }
+        }
     }
     let values = Values { kind, spec };
     let is_absent = |parameter: &&Parameter| {
@@ -345,10 +350,10 @@ fn checked(spec: &EmbedderSpec) -> Result<Values<'_>, EmbedderError> {
     Ok(values)
 }
 
-/// Builds the embedder of a specification; random kinds draw their numbers from `rng`.
+/// Builds the embedder of a specification; random kinds sample from `rng`.
 ///
-/// The draws are the first of the generator and their number depends on `dimension` alone, so that
-/// two specifications that differ in a scale share their draws. Kinds that are not random draw none.
+/// The number of samples depends on `dimension` alone, and a scale is applied to them afterwards. Two
+/// specifications that differ only in a scale thus share their samples. Other kinds leave `rng` unused.
 ///
 /// ```
 /// use posenc_math::embedder::{EmbedderSpec, build};

@@ -1,13 +1,13 @@
-//! Random Fourier features (`rethinking` Prop. 3, `trading` Eq. 52 as its code has it).
+//! Random Fourier features (`rethinking` Prop. 3, `trading` Eq. 52, as implemented in its code).
 //!
-//! `d/2` frequencies `b_j ~ σ N(0, 1)`, drawn in order from the generator; sines and then cosines.
+//! `d/2` frequencies `b_j ~ σ N(0, 1)`, sampled in order from the generator; sines and then cosines.
 //! For d → ∞ `D(Δ) = exp(-2π²σ²Δ²)` and the stable rank is `min(N, √(2π) σ)`; at finite d it is well
 //! below.
 //!
 //! `density` replaces the normal distribution by a uniform or a Laplace distribution with standard deviation σ, or by a Cauchy
-//! distribution with scale σ. Their laws are those of the sinc, rational quadratic and exponential kernels (Rahimi and Recht 2007).
+//! distribution with scale σ. Their laws are the sinc, rational quadratic and exponential kernels (Rahimi and Recht 2007).
 //!
-//! With `torch_seed`, the frequencies are those of a PyTorch script: `torch.randn(d/2)` on the CPU after
+//! `torch_seed` reproduces the frequencies of a PyTorch script: `torch.randn(d/2)` on the CPU after
 //! `torch.manual_seed(torch_seed)` and `torch_skip` other random numbers.
 
 use std::f64::consts::{FRAC_1_PI, FRAC_1_SQRT_2};
@@ -56,12 +56,12 @@ pub(super) const KIND: Kind = Kind {
         Parameter::optional(
             TORCH_SEED,
             Rule::Multiple { step: 1, most: u32::MAX },
-            "samples the frequencies as PyTorch does on a CPU after `torch.manual_seed`; needs a dimension of at least 32",
+            "samples the frequencies as PyTorch does on a CPU after `torch.manual_seed`; requires a dimension of at least 32",
         ),
         Parameter::optional(
             TORCH_SKIP,
             Rule::Multiple { step: 1, most: u32::MAX },
-            "with `torch_seed`: count of random numbers that the script samples before",
+            "number of random numbers that the script samples before the frequencies; requires `torch_seed`",
         ),
     ],
     family: Family::Fourier,
@@ -129,7 +129,7 @@ impl Density {
             }
             Density::Cauchy => {
                 let mut normal = || -> f64 { rng.sample(StandardNormal) };
-                // Beyond, sines of such a frequency are not computed.
+                // Keeps σ times a sample below 2⁴⁹ turns, beyond which sines are NaN.
                 (0..count).map(|_| (normal() / normal()).clamp(-1e5, 1e5)).collect()
             }
         }
@@ -144,7 +144,7 @@ impl Density {
         }
     }
 
-    /// The density at 0, whose reciprocal bounds the stable rank for d → ∞: it is the largest value of the spectrum.
+    /// The density at 0, which is its maximum. For d → ∞, its reciprocal bounds the stable rank.
     fn at_zero(self) -> f64 {
         match self {
             Density::Gaussian => 1.0 / theory::rff_stable_rank(1.0),
@@ -155,7 +155,8 @@ impl Density {
     }
 }
 
-/// Refuses a count without a seed, and fewer numbers than PyTorch samples in blocks.
+/// Rejects `torch_skip` without `torch_seed`, `torch_seed` with a density other than gaussian, and fewer frequencies than PyTorch
+/// samples in a block.
 fn check(values: &Values<'_>) -> Result<(), EmbedderError> {
     let conflict =
         |parameter, reason: String| Err(EmbedderError::conflict(KIND.name, parameter, &reason));
@@ -163,18 +164,24 @@ fn check(values: &Values<'_>) -> Result<(), EmbedderError> {
     if has(TORCH_SKIP) && !has(TORCH_SEED) {
         return conflict(
             TORCH_SKIP,
-            format!("`{TORCH_SKIP}` needs `{TORCH_SEED}`; set it or leave out both"),
+            format!(
+                "`{TORCH_SKIP}` requires `{TORCH_SEED}`; set `{TORCH_SEED}` or remove `{TORCH_SKIP}`"
+            ),
         );
     }
     if has(TORCH_SEED) && Density::of(values) != Density::Gaussian {
-        let reason = format!("`{TORCH_SEED}` samples normal numbers; leave out one of both");
+        let reason = format!(
+            "`{TORCH_SEED}` requires `density: gaussian`; remove `{TORCH_SEED}` or `density`"
+        );
         return conflict("density", reason);
     }
     if has(TORCH_SEED) && values.dimension()? < 2 * BLOCK {
         let least = 2 * BLOCK;
         return conflict(
             "dimension",
-            format!("`{TORCH_SEED}` needs a dimension of at least {least}; raise it"),
+            format!(
+                "`{TORCH_SEED}` requires a dimension of at least {least}; increase `dimension`"
+            ),
         );
     }
     Ok(())

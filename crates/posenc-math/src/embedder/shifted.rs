@@ -26,13 +26,13 @@ pub(super) trait Profile: Send + Sync {
         true
     }
 
-    /// The constant of the stable rank.
+    /// The constant in the bound of the stable rank.
     fn bound(&self) -> Option<f64> {
         None
     }
 }
 
-/// What lies beyond the ends of [0, 1].
+/// How a profile continues beyond the ends of [0, 1].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Boundary {
     Open,
@@ -65,8 +65,8 @@ impl<P: Profile + 'static> Shifted<P> {
         Ok(Box::new(Self { profile, dimension, boundary }))
     }
 
-    /// Columns whose center lies within the support around `center`, cut to `first .. last`; one
-    /// column of margin on both sides takes up the rounding.
+    /// Columns whose center lies within the support around `center`, cut to `first .. last`, with a
+    /// margin of one column on each side for rounding.
     fn window(&self, center: f64, first: usize, last: usize) -> (usize, usize) {
         let d = self.dimension as f64;
         let low = ((center - self.profile.support()) * d).floor() - 1.0;

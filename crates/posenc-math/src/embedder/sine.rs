@@ -1,7 +1,7 @@
 //! Sine embedder: shifted copies of one sine, with an optional constant (`rethinking` Sec. 4).
 //!
 //! `ψ(u) = sin(2πfu) + a`. Whole frequencies give `D(Δ) = (a² + ½cos 2πfΔ)/(a² + ½)` and the stable
-//! rank `(a² + ½)/max(a², ¼)`: 2 for the pure sine, 2.0204 with the 0.7 that the code of Fig. 3 adds.
+//! rank `(a² + ½)/max(a², ¼)`: 2 for the pure sine, 2.0204 for a = 0.7 as in the code of Fig. 3.
 
 use super::{
     kind::{Family, Kind},
@@ -53,7 +53,7 @@ struct Sine {
 }
 
 impl Sine {
-    /// The laws hold for an average over whole periods.
+    /// Whether the laws apply: they are averages over whole periods.
     fn has_whole_periods(&self) -> bool {
         self.frequency.fract() == 0.0
     }

@@ -7,7 +7,7 @@ use std::f64::consts::{FRAC_PI_2, TAU};
 
 use super::{
     Embedder,
-    kind::Kind,
+    kind::{FitDefaults, FitParameter, FitUnit, Kind},
     registry::{DIMENSION, DefaultValue, Parameter, Rule, SCALING},
 };
 use crate::random::uniform_vector;
@@ -35,6 +35,15 @@ pub(super) const KIND: Kind = Kind {
     color: Some([0.72, 0.18, 325.0]),
     method_names: &["siren"],
     is_random: true,
+    fit: FitDefaults {
+        features: 256,
+        parameter: Some(FitParameter {
+            name: "omega",
+            unit: FitUnit::PeriodsPerStep,
+            values: [0.31, 0.7, 0.44, 0.8],
+        }),
+        diagonals: false,
+    },
     ..Kind::built_by(|values, rng| {
         let (omega, count) = (values.number("omega")?, values.dimension()?);
         let mut scaled = || -> Vec<f64> {

@@ -1,12 +1,12 @@
-//! What a person writes down to name an embedder: a kind and its parameters.
+//! Specification of an embedder: a kind and its parameters.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::registry::{self, Presence};
-use super::{FeatureTable, FitModel, FitParameter};
+use super::{FeatureTable, FitModel, FitParameter, FitUnit};
 
-/// The value of one parameter as written.
+/// The value of one parameter in a specification.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ParameterValue {
     /// A number.
@@ -16,8 +16,8 @@ pub enum ParameterValue {
 }
 
 impl ParameterValue {
-    /// The value as messages and [`EmbedderSpec::canonical`] print it: the shortest decimal that
-    /// reads back to the same number, or the text in quotes.
+    /// The value as printed in messages and by [`EmbedderSpec::canonical`]: the shortest decimal that
+    /// parses back to the same number, or the text in quotes.
     pub fn display(&self) -> String {
         match self {
             Self::Number(value) => format!("{value:?}"),
@@ -44,7 +44,7 @@ impl From<String> for ParameterValue {
     }
 }
 
-/// An embedder by name and parameters; nothing is checked before [`validate`](super::validate).
+/// An embedder by name and parameters; only [`validate`](super::validate) checks them.
 ///
 /// ```
 /// use posenc_math::embedder::{EmbedderSpec, validate};
@@ -57,11 +57,11 @@ pub struct EmbedderSpec {
     pub kind: String,
     /// Parameters by name.
     pub parameters: BTreeMap<String, ParameterValue>,
-    /// The numbers of a kind that reads them from a file.
+    /// The feature table of a kind that reads it from a file.
     pub table: Option<Arc<FeatureTable>>,
 }
 
-/// What is written for a parameter that depends on the number of training positions.
+/// Value of a parameter that is derived from the number of training positions.
 const AUTO: &str = "auto";
 
 /// Parameters that change how an embedder is presented, not what it computes.
@@ -99,7 +99,7 @@ impl EmbedderSpec {
         self
     }
 
-    /// The number d of features, where it is known before the embedder is built.
+    /// The number d of features, if it is known before the embedder is built.
     pub fn dimension(&self) -> Option<f64> {
         match &self.table {
             Some(table) => Some(table.dimension() as f64),
@@ -107,20 +107,24 @@ impl EmbedderSpec {
         }
     }
 
-    /// The parameter that is `auto`; `None` if all are given.
+    /// The parameter that is `auto`; `None` if no parameter is.
     pub fn auto(&self) -> Option<FitParameter> {
         let parameter = registry::find(&self.kind)?.fit.parameter?;
         let written = self.parameters.get(parameter.name)?;
         (*written == ParameterValue::from(AUTO)).then_some(parameter)
     }
 
-    /// With the value for `n` training positions per axis where a parameter is `auto`.
+    /// Replaces a parameter that is `auto` by its value for `model` and `n` training positions per axis. A number of levels is at most
+    /// half the dimension.
     #[must_use]
     pub fn resolved(self, model: FitModel, n: f64) -> Self {
-        match self.auto() {
-            Some(parameter) => self.number(parameter.name, parameter.value(model, n)),
-            None => self,
-        }
+        let Some(parameter) = self.auto() else { return self };
+        let value = parameter.value(model, n);
+        let value = match (parameter.unit, self.dimension()) {
+            (FitUnit::Levels, Some(d)) => value.min((d / 2.0).floor()).max(1.0),
+            _ => value,
+        };
+        self.number(parameter.name, value)
     }
 
     /// A numeric parameter, if it is given.
@@ -145,7 +149,7 @@ impl EmbedderSpec {
             }
         }
         for (name, value) in &self.parameters {
-            // A table's numbers count, not the file that they are in.
+            // The digest identifies a table, not the file that contains it.
             let is_place = self.table.is_some() && name != "scaling";
             if !PRESENTATION.contains(&name.as_str()) && !is_place {
                 values.insert(name, value.display());
@@ -159,7 +163,7 @@ impl EmbedderSpec {
         format!("{}({})", self.kind, listed.join(", "))
     }
 
-    /// The name a report prints: the `label` parameter, or else the label of the kind.
+    /// The name in reports: the `label` parameter, or else the label of the kind.
     pub fn label(&self) -> String {
         if let Some(ParameterValue::Text(label)) = self.parameters.get("label") {
             return label.clone();

@@ -16,7 +16,7 @@ fn spec(kind: &str, dimension: usize) -> EmbedderSpec {
     EmbedderSpec::new(kind).number("dimension", dimension as f64)
 }
 
-/// The example of every kind, and a specification for each choice that takes another path.
+/// The example of every kind, and a specification for each option that takes another code path.
 fn examples() -> Vec<EmbedderSpec> {
     let d = 240;
     let mut examples: Vec<EmbedderSpec> = registry().iter().map(|kind| kind.example(d)).collect();
@@ -36,9 +36,9 @@ fn examples() -> Vec<EmbedderSpec> {
 }
 
 #[test]
-fn every_kind_is_registered_once_and_does_what_its_entry_says() {
+fn every_kind_is_registered_once_and_matches_its_entry() {
     let mut names: Vec<&str> = registry().iter().map(|kind| kind.name).collect();
-    // What the gallery of the report says of a kind is what the kind does.
+    // The gallery of the report prints these entries, so they must match the embedder.
     for kind in registry() {
         assert!(find(kind.name).is_some_and(|found| std::ptr::eq(found, kind)), "{}", kind.name);
         assert!(![kind.name, kind.label, kind.symbol, kind.latex].contains(&""), "{}", kind.name);
@@ -84,7 +84,7 @@ fn a_row_does_not_depend_on_how_it_is_cut_or_stacked() {
 }
 
 #[test]
-fn unit_rows_have_norm_one_and_rows_of_zeros_stay() {
+fn unit_rows_have_norm_one_and_zero_rows_stay_zero() {
     for kind in [
         spec("gaussian", 100).number("sigma", 0.003),
         spec("rff", 100).number("sigma", 5.0),
@@ -93,7 +93,7 @@ fn unit_rows_have_norm_one_and_rows_of_zeros_stay() {
         let embedder = built(&kind.text("scaling", "unit-row"));
         assert_close(embedder.row_norm(0.37), 1.0, Tolerance::relative(1e-14));
     }
-    // Between two centers of narrow rectangles nothing fires.
+    // Midway between two centers, narrow rectangles are all zero.
     let narrow = spec("rectangle", 10).number("width", 0.02).text("scaling", "unit-row");
     assert_close(built(&narrow).row_norm(0.05), 0.0, Tolerance::EXACT);
 }
@@ -128,7 +128,7 @@ fn open_boundaries_do_not_wrap() {
 
 #[test]
 fn rectangles_cover_as_many_centers_as_their_width() {
-    // A tie decided by rounding would give one center more or less for some coordinates.
+    // Catches ties decided by rounding, which give some coordinates one center more or less.
     for (width, expected) in [(0.201, 201.0), (0.2, 200.0), (0.011, 11.0)] {
         let embedder =
             built(&spec("rectangle", 1000).number("width", width).text("boundary", "periodic"));
@@ -167,7 +167,7 @@ fn frequencies_include_both_ends() {
 }
 
 #[test]
-fn scales_share_their_draws() {
+fn frequencies_of_different_scales_share_their_samples() {
     let frequency_kernel = |sigma: f64, delta: f64| {
         built(&spec("rff", 40).number("sigma", sigma)).gram_kernel(delta).unwrap()
     };
@@ -177,7 +177,7 @@ fn scales_share_their_draws() {
 
 #[test]
 fn distance_laws_hold_for_dense_centers() {
-    // Each law against the embedder it belongs to; the bound is the sampling error of 20,000 centers.
+    // Compares each law with its embedder; the tolerance is the sampling error of 20,000 centers.
     let d = 20_000;
     let displacements = centered_displacements(40);
     for (kind, tolerance) in [
@@ -211,7 +211,7 @@ fn distance_laws_hold_for_dense_centers() {
 
 #[test]
 fn stable_rank_bounds_are_those_of_the_dense_circulant() {
-    // The first column of N = d = 30,030 periodic samples, transformed: no theory involved.
+    // The reference is the Fourier transform of the first column of N = d = 30,030 periodic samples.
     let d = 30_030;
     for (kind, tolerance) in [
         (spec("rectangle", d).number("width", 0.1), 1e-3),
@@ -252,7 +252,7 @@ fn the_largest_row_norm_becomes_one() {
     let norms: Vec<f64> = (0..17).map(|i| rows.row(i).norm_l2()).collect();
     assert!(largest > 1.0);
     assert_close(norms.iter().copied().fold(0.0, f64::max), 1.0, Tolerance::relative(1e-14));
-    // The ends of an open interval see half of their bell.
+    // At the ends of an open interval, half of the bell is missing.
     assert!(norms[0] < 0.9);
     assert_close(scale_by_largest_row_norm(&mut Mat::zeros(3, 2)), 0.0, Tolerance::EXACT);
 }
@@ -269,7 +269,7 @@ fn check_error(spec: EmbedderSpec, parameter: Option<&str>, parts: &[&str]) {
 }
 
 #[test]
-fn errors_name_the_key_the_value_and_the_cure() {
+fn errors_name_the_key_the_value_and_the_fix() {
     let gaussian = || spec("gaussian", 8).number("sigma", 0.1);
     check_error(
         EmbedderSpec::new("gausian"),
@@ -302,16 +302,16 @@ fn errors_name_the_key_the_value_and_the_cure() {
     check_error(
         spec("rff", 7).number("sigma", 1.0),
         Some("dimension"),
-        &["is 7.0", "a multiple of 2 from 2"],
+        &["must be a multiple of 2 from 2", "got 7.0"],
     );
     check_error(gaussian().text("boundary", "wrap"), Some("boundary"), &["open or periodic"]);
-    check_error(spec("triangle", 8), Some("half_width"), &["neither", "write one"]);
+    check_error(spec("triangle", 8), Some("half_width"), &["set either"]);
     check_error(
         spec("triangle", 8).number("width", 0.2).number("half_width", 0.1),
         Some("half_width"),
-        &["both given", "keep one"],
+        &["both given", "remove one"],
     );
-    check_error(spec("basic", 4), Some("dimension"), &["allowed is 2"]);
+    check_error(spec("basic", 4), Some("dimension"), &["must be 2, got 4.0"]);
     check_error(spec("linf", 8).number("sigma", 31.0), Some("sigma"), &["from 0 to 30"]);
 }
 
@@ -323,12 +323,16 @@ fn formula_errors_say_what_and_where() {
     check_error(formula("exp(-(u/s)^2)"), Some("psi"), &["uses 's'", "s: <number>"]);
     check_error(formula("exp(-u^2)").number("s", 1.0), Some("s"), &["'s' does not occur"]);
     check_error(formula("u").number("u", 1.0), Some("u"), &["cannot be set"]);
-    check_error(formula("u*s").text("s", "1"), Some("s"), &["a finite number"]);
+    check_error(
+        formula("u*s").text("s", "1"),
+        Some("s"),
+        &["s must be a finite number, got \"1\"; other parameters are ", "psi"],
+    );
     check_error(formula("u*s").number("s", f64::NAN), Some("s"), &["a finite number"]);
     check_error(formula("1/u"), Some("psi"), &["is inf at u = 0"]);
     check_error(formula("sqrt(u)"), Some("psi"), &["is NaN at u = -1"]);
     check_error(formula("ln(0.7 - abs(u))"), Some("psi"), &["at u = -1", "from -1 to 1"]);
-    check_error(formula("   "), Some("psi"), &["a text of 1 to 500"]);
+    check_error(formula("   "), Some("psi"), &["must be text of 1 to 500 characters"]);
     // Wrapped displacements never leave [-1/2, 1/2), where this one is fine.
     let periodic = formula("ln(0.7 - abs(u))").text("boundary", "periodic");
     assert_eq!(validate(&periodic), Ok(()));
@@ -364,7 +368,7 @@ fn formulas_print_the_values_they_are_given() {
 
 proptest! {
     #[test]
-    fn nothing_a_person_writes_makes_it_panic(
+    fn no_specification_causes_a_panic(
         kind in prop::sample::select(
             registry().iter().map(|kind| kind.name).chain(["", "rf", "Gaussian"]).collect::<Vec<_>>()
         ),
@@ -409,7 +413,7 @@ proptest! {
         d in 1_usize..400,
         is_periodic: bool,
     ) {
-        // The windowed evaluation against the definition, for the two profiles with a window.
+        // Compares the windowed evaluation with the definition, for two profiles with a window.
         let boundary = if is_periodic { "periodic" } else { "open" };
         for kind in ["gaussian", "triangle"] {
             let key = if kind == "gaussian" { "sigma" } else { "half_width" };
@@ -436,7 +440,7 @@ proptest! {
     }
 }
 
-/// Catches a rule that does not scale with the samples, and `auto` where no rule exists.
+/// Catches a rule that does not scale with the number of samples, and `auto` for a parameter without a rule.
 #[test]
 fn auto_is_a_width_in_samples() {
     for kind in registry().iter().filter(|kind| kind.fit.parameter.is_some()) {
@@ -454,11 +458,19 @@ fn auto_is_a_width_in_samples() {
             FitUnit::Steps => assert_eq!(few, 2.0 * many, "{}", kind.name),
             FitUnit::PeriodsPerStep => assert_eq!(2.0 * few, many, "{}", kind.name),
             FitUnit::Octaves => assert_eq!(few + 1.0, many, "{}", kind.name),
+            FitUnit::Levels => {
+                assert_eq!((few, at(5.0)), (many, 2.0), "{}", kind.name);
+                // A small dimension leaves room for fewer levels.
+                let narrow = kind.example(5).with(parameter.name, "auto");
+                assert!(validate(&narrow).is_ok(), "{}", kind.name);
+                let resolved = narrow.resolved(FitModel::Ridge, 64.0);
+                assert_eq!(resolved.number_of(parameter.name), Some(2.0), "{}", kind.name);
+            }
         }
         let shifted = parameter.shifted(FitModel::Ridge, 64.0, 1.0);
         let wanted = match parameter.unit {
             FitUnit::Steps | FitUnit::PeriodsPerStep => 2.0 * few,
-            FitUnit::Octaves => few + 1.0,
+            FitUnit::Octaves | FitUnit::Levels => few + 1.0,
         };
         assert_eq!(shifted, wanted, "{}", kind.name);
     }

@@ -1,8 +1,8 @@
 //! Triangle embedder: falls linearly to 0 at a half width from a center (`trading` Prop. 5, Eq. 53).
 //!
-//! `ψ(u) = max(0, 1 - |u|/h)`. Eq. 53 and the code of `trading` give the half width `h`, Prop. 5 the
-//! full width `w = 2h`; either may be written, as `half_width` or as `width`. Stable rank
-//! `min(N, 4/(3w))`; `D` is the cubic B-spline of [`theory::triangle_law`], not the square that the
+//! `ψ(u) = max(0, 1 - |u|/h)`. Eq. 53 and the code of `trading` use the half width `h`, Prop. 5 uses the
+//! full width `w = 2h`. A specification has one of them, as `half_width` or as `width`. The stable rank
+//! is `min(N, 4/(3w))`. `D` is the cubic B-spline of [`theory::triangle_law`], not the square that the
 //! proposition prints.
 
 use super::{
@@ -27,12 +27,12 @@ pub(super) const KIND: Kind = Kind {
         Parameter::optional(
             "half_width",
             Rule::Positive { most: 0.5 },
-            "half width h, in units of x; or write width",
+            "half width h, in units of x; alternative to width",
         ),
         Parameter::optional(
             "width",
             Rule::Positive { most: 1.0 },
-            "full width w = 2h, in units of x; or write half_width",
+            "full width w = 2h, in units of x; alternative to half_width",
         ),
         BOUNDARY,
         SCALING,
@@ -76,10 +76,10 @@ fn half_width(values: &Values) -> Result<f64, EmbedderError> {
         (Some(half_width), None) => return Ok(half_width),
         (None, Some(width)) => return Ok(0.5 * width),
         (Some(_), Some(_)) => {
-            "width and half_width are both given; keep one of them (width = 2 half_width)"
+            "width and half_width are both given; remove one of them (width = 2 half_width)"
         }
         (None, None) => {
-            "neither half_width (above 0, at most 0.5) nor width (above 0, at most 1) is given; write one of them"
+            "set either half_width (above 0, at most 0.5) or width (above 0, at most 1)"
         }
     };
     Err(EmbedderError::conflict(KIND.name, "half_width", reason))

@@ -1,4 +1,4 @@
-//! Kriging of images and clips, with distances that may follow the edges of an image.
+//! Kriging of images and clips, optionally with distances that follow the edges of an image.
 
 use std::fmt;
 
@@ -14,11 +14,11 @@ pub struct Settings {
     pub covariance: Covariance,
     /// Samples per position.
     pub neighbors: usize,
-    /// How distances follow edges; images only.
+    /// How distances follow edges (images only); Euclidean distances if `None`.
     pub steering: Option<Steering>,
-    /// With steering: number of reconstructions. Each follows the edges of the one before.
+    /// With steering: number of reconstructions. Each follows the edges of the previous one.
     pub passes: usize,
-    /// With steering: the nearest samples along edges are chosen among this many.
+    /// With steering: number of nearest samples by Euclidean distance among which those nearest by steered distance are chosen.
     pub wider: usize,
 }
 
@@ -31,10 +31,10 @@ pub const PLAIN: Settings = Settings {
     wider: 32,
 };
 
-/// The same with fewer neighbors. On photographs the errors of both are equal to 0.01 dB.
+/// [`PLAIN`] with fewer neighbors. On photographs, the errors of both agree within 0.01 dB.
 pub const FAST: Settings = Settings { neighbors: 16, ..PLAIN };
 
-/// How distances follow edges where cross-validation does not decide. Developed on eight photographs of `div2k-train`.
+/// Steering whose strength cross-validation replaces. Tuned on eight photographs of `div2k-train`.
 pub const STEERING: Steering = Steering { smoothing: 1.8, strength: 1.5, floor: 0.01 };
 
 impl fmt::Display for Settings {
@@ -74,7 +74,7 @@ pub fn isotropic<const D: usize>(
     known.fill(&kriging(known, settings), parallel)
 }
 
-/// The same at some positions.
+/// Values at `positions` by kriging with Euclidean distances.
 pub fn isotropic_at<const D: usize>(
     known: &LatticeSamples<D>,
     settings: &Settings,

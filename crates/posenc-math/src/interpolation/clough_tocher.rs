@@ -1,17 +1,17 @@
-//! Cubic interpolation with continuous gradients on a triangulation: the element of Clough and Tocher.
+//! Cubic interpolation with continuous gradients on a triangulation: the Clough–Tocher element.
 //!
 //! Gradients at the samples minimize the sum over all edges of the integral of the squared second derivative along the edge
 //! (Nielson 1983, Renka and Cline 1984). Each triangle is split at its centroid into three, with a cubic polynomial on each (Farin,
-//! *Triangular Bernstein–Bézier patches*, 1986). The derivative across an edge, in the direction from this triangle's centroid to
-//! that of the triangle beyond, is linear along the edge, which makes the result invariant under affine maps, as in SciPy.
+//! *Triangular Bernstein–Bézier patches*, 1986). The derivative across an edge, in the direction from the centroid of this triangle
+//! to that of the adjacent one, is linear along the edge. This makes the result invariant under affine maps, as in SciPy.
 
 use super::triangulation::{Location, Triangulation, barycentric, on_triangles};
 use super::{Interpolant, Samples};
 
-/// Limit of the iteration for the gradients, as in SciPy.
+/// Maximum number of iterations for the gradients, as in SciPy.
 const ITERATIONS: usize = 400;
 
-/// A C¹ interpolant in the plane; outside the hull of the samples the value of the closest one.
+/// A C¹ interpolant in the plane. Outside the hull of the samples, it has the value of the closest sample.
 pub struct CloughTocher<'a> {
     samples: &'a Samples<2>,
     triangulation: Triangulation,
@@ -25,7 +25,7 @@ impl<'a> CloughTocher<'a> {
     /// SciPy's tolerance.
     pub const TOLERANCE: f64 = 1e-6;
 
-    /// Triangulates the samples and estimates their gradients, until none changes by more than `tolerance` relative to the larger
+    /// Triangulates the samples and iterates on their gradients, until none changes by more than `tolerance` relative to the larger
     /// of 1 and its own size.
     pub fn new(samples: &'a Samples<2>, tolerance: f64) -> Self {
         let triangulation = Triangulation::new(samples.positions());
@@ -42,7 +42,7 @@ impl<'a> CloughTocher<'a> {
 /// Gradients of every sample and channel by Gauss–Seidel iteration over the samples.
 ///
 /// Along an edge E of length L with values f₁, f₂ and slopes d₁, d₂ at its ends, the squared second derivative of the cubic
-/// integrates to (4d₁² − 4d₁d₂ + 4d₂² + 12(f₁ − f₂)(d₁ − d₂) + …)/L³, with both slopes away from their ends.
+/// integrates to (4d₁² − 4d₁d₂ + 4d₂² + 12(f₁ − f₂)(d₁ − d₂) + …)/L³, where each slope points from its end to the other end.
 fn gradients(samples: &Samples<2>, triangulation: &Triangulation, tolerance: f64) -> Vec<[f64; 2]> {
     struct Edge {
         other: usize,
@@ -105,7 +105,7 @@ fn gradients(samples: &Samples<2>, triangulation: &Triangulation, tolerance: f64
 /// The direction across the edge opposite to vertex `k`, as the factor g of `(centroid − i) + g·(j − i)` with the edge from i to j.
 fn across(positions: &[[f64; 2]], triangulation: &Triangulation, triangle: usize, k: usize) -> f64 {
     let Some(beyond) = triangulation.beyond(triangle, k) else {
-        // At the hull: towards the middle of the edge.
+        // At the hull, use the direction to the middle of the edge.
         return -0.5;
     };
     let own = triangulation.vertices(triangle).map(|v| positions[v]);
@@ -136,7 +136,7 @@ impl CloughTocher<'_> {
         let vertices = self.triangulation.vertices(location.triangle);
         let channels = self.samples.channels();
         let f = vertices.map(|v| self.samples.value(v)[channel]);
-        // A third of the way from vertex i to vertex j.
+        // Bézier coefficient at a third of the way from vertex i to vertex j.
         let edge = |i: usize, j: usize| {
             let (own, other) = (vertices[i], vertices[j]);
             let gradient = self.gradients[own * channels + channel];
@@ -157,7 +157,7 @@ impl CloughTocher<'_> {
         let inner: [f64; 3] =
             std::array::from_fn(|k| (middle[(k + 1) % 3] + middle[(k + 2) % 3] + near[k]) / 3.0);
         let center = (inner[0] + inner[1] + inner[2]) / 3.0;
-        // Coordinates in the part of the triangle that contains the point: one of the first three is 0.
+        // Barycentric coordinates in the subtriangle that contains the point: b of the opposite vertex is 0, c is the centroid's.
         let least = location.weights.into_iter().fold(f64::INFINITY, f64::min);
         let b = location.weights.map(|weight| weight - least);
         let c = 3.0 * least;

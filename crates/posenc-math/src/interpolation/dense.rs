@@ -1,7 +1,7 @@
-//! Small dense systems, by row.
+//! Small dense linear systems; matrices are stored by row.
 
-/// Replaces a symmetric positive definite matrix (n × n, its lower half is read) by its Cholesky factor; `false` if it is not
-/// positive definite.
+/// Replaces a symmetric positive definite matrix (n × n, only the lower half is read) by its Cholesky factor. Returns `false` if it
+/// is not positive definite.
 pub fn cholesky(matrix: &mut [f64], n: usize, column: &mut Vec<f64>) -> bool {
     for j in 0..n {
         let pivot = matrix[j * n + j];
@@ -15,7 +15,7 @@ pub fn cholesky(matrix: &mut [f64], n: usize, column: &mut Vec<f64>) -> bool {
             matrix[i * n + j] = value;
             column.push(value);
         }
-        // Rows of the rest are contiguous, and so is the column.
+        // The copy makes the column contiguous, as the rows of the remaining matrix are.
         for i in j + 1..n {
             let factor = column[i - j];
             let row = &mut matrix[i * n + j + 1..=i * n + i];
@@ -43,7 +43,7 @@ pub fn cholesky_solve(factor: &[f64], n: usize, b: &mut [f64]) {
     }
 }
 
-/// Solves `A x = b` in place by Gaussian elimination with partial pivoting; `false` if `A` is singular up to rounding.
+/// Solves `A x = b` in place by Gaussian elimination with partial pivoting. Returns `false` if `A` is singular up to rounding.
 pub fn solve(matrix: &mut [f64], n: usize, b: &mut [f64]) -> bool {
     let least = 1e-13 * matrix.iter().fold(0.0f64, |most, v| most.max(v.abs()));
     for j in 0..n {

@@ -1,4 +1,4 @@
-//! Interpolation on a lattice with every `step`-th node along each axis known, by one matrix per axis.
+//! Interpolation on a lattice whose every `step`-th node along each axis is known, with one matrix per axis.
 
 use super::check_values;
 use crate::Error;
@@ -6,22 +6,22 @@ use crate::Error;
 /// How values between the known nodes of an axis are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GridMethod {
-    /// The closest node; of two equally close ones the lower, as in SciPy.
+    /// The closest node; the lower of two equally close nodes, as in SciPy.
     Nearest,
     /// Straight lines.
     Linear,
-    /// The cubic spline without knots at the second and the second to last node ("not a knot"), as in SciPy. Three nodes yield a
-    /// parabola, two a line.
+    /// The not-a-knot cubic spline, as in SciPy: the second and the second to last node are no knots. Three nodes yield a parabola,
+    /// two a line.
     Cubic,
 }
 
 /// Values at all positions of a lattice with the given sides (C order, channels fastest) from those at multiples of `step`.
 ///
-/// Positions beyond the last known node of an axis take its value.
+/// Positions beyond the last known node of an axis have its value.
 ///
 /// # Errors
 ///
-/// A step of 0 or beyond a side, and values that are not those of the known nodes.
+/// A step of 0 or larger than a side, and a number of values that does not match the known nodes.
 pub fn upsample(
     known: &[f64],
     sides: &[usize],
@@ -31,7 +31,7 @@ pub fn upsample(
 ) -> Result<Vec<f64>, Error> {
     if let Some(&side) = sides.iter().find(|&&side| step == 0 || side < step) {
         return Err(Error(format!(
-            "a step of {step} on a side of {side} positions; allowed: 1 to {side}"
+            "step must be 1 to {side} on a side of {side} positions, got {step}"
         )));
     }
     let mut shape: Vec<usize> = sides.iter().map(|side| side.div_ceil(step)).collect();
@@ -88,7 +88,7 @@ fn axis_weights(side: usize, step: usize, method: GridMethod) -> Vec<Vec<(usize,
                             + right * second[(node + 1) * nodes + j];
                         (j, line + curved)
                     })
-                    // What is below is rounding: weights fall by 0.27 per node.
+                    // Smaller weights are rounding, since weights fall by a factor of 0.27 per node.
                     .filter(|(_, weight)| weight.abs() > 1e-18)
                     .collect()
             }
@@ -109,10 +109,10 @@ fn second_derivatives(n: usize) -> Vec<f64> {
         (0..3).for_each(|row| set(&mut second, row, 1, 1.0));
         return second;
     }
-    // No knots next to the ends: there the third derivative does not jump, so the second one is the second difference.
+    // Not-a-knot ends: the third derivative does not jump there, so the second derivative is the second difference.
     set(&mut second, 1, 1, 1.0);
     set(&mut second, n - 2, n - 2, 1.0);
-    // Between: M[i − 1] + 4 M[i] + M[i + 1] = 6 second differences, by elimination downwards and back.
+    // Inner nodes: M[i − 1] + 4 M[i] + M[i + 1] = 6 second differences, by forward elimination and back substitution.
     let mut factors = vec![0.0; n];
     for i in 2..n.saturating_sub(2) {
         set(&mut second, i, i, 6.0);

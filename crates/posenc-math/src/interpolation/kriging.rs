@@ -1,32 +1,32 @@
 //! Ordinary kriging with the nearest samples.
 //!
-//! The prediction at x is the linear combination `Σ w_i y_i` of its nearest samples with `Σ w_i = 1` that has the smallest expected
-//! squared error if values are a constant plus a process with covariance C plus independent noise τ (the *nugget*):
+//! The prediction at x is a linear combination `Σ w_i y_i` of its nearest samples with `Σ w_i = 1`. The weights minimize the
+//! expected squared error if values are a constant plus a process with covariance C plus independent noise τ (the *nugget*):
 //!
 //! ```text
 //! (C + τI) w + μ 1 = c,   1ᵀw = 1
 //! ```
 //!
-//! The constant is unknown and differs from place to place, so only differences of values matter.
+//! The constant is unknown and may vary with the position, so only differences of values matter.
 
 use super::dense;
 use super::neighbors::Neighbor;
 use super::patterns::Patterns;
 use super::{Interpolant, Samples, euclidean};
 
-/// `C(h) = exp(−(h/length)^exponent)`, and noise on the samples.
+/// Covariance `C(h) = exp(−(h/length)^exponent)` of values, and the noise of the samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Covariance {
     /// Distance at which the covariance is 1/e.
     pub length: f64,
-    /// Power of the distance, above 0, below 2. With 1, lines through the process are Markov; larger ones are smoother.
+    /// Power of the distance, above 0 and below 2. With 1, the process on a line is Markov; larger powers are smoother.
     pub exponent: f64,
     /// Variance of the noise, in units of that of the process.
     pub nugget: f64,
 }
 
 impl Covariance {
-    /// At a squared distance.
+    /// The covariance at a squared distance.
     pub fn at(&self, squared: f64) -> f64 {
         let h2 = squared / (self.length * self.length);
         let power = if self.exponent == 1.0 { h2.sqrt() } else { h2.powf(0.5 * self.exponent) };
@@ -46,7 +46,7 @@ pub struct Kriging<'a, const D: usize> {
     neighbors: usize,
 }
 
-/// Memory for the systems of many positions.
+/// Scratch memory, reused for the systems of many positions.
 #[derive(Default)]
 pub struct Scratch {
     found: Vec<Neighbor>,
@@ -63,7 +63,7 @@ impl<'a, const D: usize> Kriging<'a, D> {
         Kriging { samples, covariance, neighbors }
     }
 
-    /// Weights of the samples `found`, which have their squared distances from the position.
+    /// Weights of the samples `found`, which contain their squared distances from the position.
     fn solve(
         &self,
         found: &[Neighbor],
@@ -85,7 +85,7 @@ impl<'a, const D: usize> Kriging<'a, D> {
             matrix[i * n + i] = 1.0 + self.covariance.nugget;
         }
         if !dense::cholesky(matrix, n, column) {
-            // Samples that coincide, without a nugget: the closest one alone.
+            // Samples coincide and there is no nugget: use the closest sample alone.
             weights.fill(0.0);
             weights.iter_mut().take(1).for_each(|weight| *weight = 1.0);
             return;
@@ -119,8 +119,8 @@ impl<const D: usize> Interpolant<D> for Kriging<'_, D> {
 }
 
 impl Kriging<'_, 2> {
-    /// The prediction at a position where distances are measured by `metric`: of `wider` nearest samples by Euclidean distance those
-    /// nearest by the metric count.
+    /// The prediction at a position with distances by `metric`. Its samples are those nearest by the metric among the `wider` nearest
+    /// samples by Euclidean distance.
     pub fn steered(
         &self,
         query: &[f64; 2],

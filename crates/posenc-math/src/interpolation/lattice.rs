@@ -1,4 +1,4 @@
-//! Samples at some nodes of a lattice: the pixels of an image or the voxels of a clip that are known.
+//! Samples at some nodes of a lattice: the known pixels of an image or voxels of a clip.
 
 use super::{Interpolant, Parallel, Samples, predict};
 use crate::Error;
@@ -7,13 +7,13 @@ use crate::Error;
 #[derive(Clone, Debug)]
 pub struct LatticeSamples<const D: usize> {
     sides: [usize; D],
-    /// Numbers of the known nodes, the last axis fastest.
+    /// Indices of the known nodes, the last axis fastest.
     nodes: Vec<u32>,
     samples: Samples<D>,
 }
 
 impl<const D: usize> LatticeSamples<D> {
-    /// Samples at `nodes`, numbers of nodes with the last axis fastest; `values` has `channels` numbers for each, channels fastest.
+    /// Samples at `nodes`, indices with the last axis fastest. `values` has `channels` numbers per node, channels fastest.
     ///
     /// # Errors
     ///
@@ -33,7 +33,7 @@ impl<const D: usize> LatticeSamples<D> {
         self.sides
     }
 
-    /// Numbers of the known nodes.
+    /// Indices of the known nodes.
     pub fn nodes(&self) -> &[u32] {
         &self.nodes
     }
@@ -53,7 +53,7 @@ impl<const D: usize> LatticeSamples<D> {
         self.len() == 0
     }
 
-    /// Edge of the square, or cube, that each sample has on average.
+    /// Average spacing of the samples: the edge of a square (or cube) with the average area (or volume) per sample.
     pub fn spacing(&self) -> f64 {
         (self.len() as f64 / self.nodes.len() as f64).powf(1.0 / D as f64)
     }
@@ -75,7 +75,7 @@ impl<const D: usize> LatticeSamples<D> {
         values
     }
 
-    /// The values at the known nodes out of those at all nodes.
+    /// Selects the values at the known nodes from `values` at all nodes.
     pub fn at_nodes(&self, values: &[f64]) -> Vec<f64> {
         let channels = self.samples.channels();
         self.nodes
@@ -85,7 +85,7 @@ impl<const D: usize> LatticeSamples<D> {
             .collect()
     }
 
-    /// The samples split in two: those whose index in the list satisfies `held_out`, and the others.
+    /// Splits the samples in two: those whose index in the list satisfies `held_out`, and the others.
     ///
     /// # Errors
     ///

@@ -1,31 +1,31 @@
-//! Interpolation of images and clips without a learned or designed encoding: what textbooks and SciPy do, and local kriging.
+//! Interpolation of images and clips without a learned or designed encoding: textbook methods as in SciPy, and local kriging.
 //!
 //! | method | regular grid | scattered points | SciPy |
 //! |---|---|---|---|
 //! | nearest | [`grid::upsample`] | [`Samples::nearest`] | `RegularGridInterpolator`, `NearestNDInterpolator` |
 //! | linear | [`grid::upsample`] | [`Linear`] (2-D) | `RegularGridInterpolator`, `LinearNDInterpolator` |
-//! | cubic | [`grid::upsample`], a spline without knots next to the ends | [`CloughTocher`] (2-D) | the same, `CloughTocher2DInterpolator` |
+//! | cubic | [`grid::upsample`], a not-a-knot spline | [`CloughTocher`] (2-D) | the same, `CloughTocher2DInterpolator` |
 //! | thin-plate spline | [`ThinPlate`] | [`ThinPlate`] | `RBFInterpolator` |
 //! | ordinary kriging | [`Kriging`] | [`Kriging`] | – |
 //!
 //! Outside the convex hull of the samples, where SciPy returns NaN or extrapolates, every method here returns the value at the
-//! closest point of the hull (grids) or of the closest sample (scattered points).
+//! closest point of the hull (grids) or the value of the closest sample (scattered points).
 //!
 //! # Kriging is a position encoding
 //!
-//! A linear model on features ψ that is fitted by ridge regression depends on the features through their inner products
-//! `C(x, x′) = ψ(x)·ψ(x′)` alone. Its prediction at x is `c(x)ᵀ (C + τI)⁻¹ y`, with the covariances `c(x)` of x and all samples:
-//! kriging with covariance C and nugget τ. A shifted embedder of the papers has a covariance of x − x′ alone, its distance
-//! function D. The closed form on an encoding is thus kriging whose covariance is the D of the encoding, and choosing σ is
-//! choosing the length of the covariance. Two things differ here. The covariance is estimated from the samples, and each
-//! position has a model of its own from its nearest samples, with an encoding of local support: a cost linear in the number of
-//! positions, and an encoding that may differ from place to place ([`steering`]).
+//! A linear model on features ψ, fitted by ridge regression, depends on the features through their inner products
+//! `C(x, x′) = ψ(x)·ψ(x′)` alone. Its prediction at x is `c(x)ᵀ (C + τI)⁻¹ y`, with the covariances `c(x)` of x and all samples.
+//! This is kriging with covariance C and nugget τ. For the shifted embedders of the papers, C depends on x − x′ alone and is
+//! their distance function D. The closed form on an encoding is thus kriging with covariance D, and choosing σ means choosing the
+//! length of the covariance. The methods here differ in two ways. The covariance is estimated from the samples. Each position has
+//! its own model from its nearest samples, which is an encoding of local support: the cost is linear in the number of positions,
+//! and the encoding may vary with the position ([`steering`]).
 //!
 //! # Conventions
 //!
 //! Positions are in units of the caller, usually pixels. Values are stored by position with the channels fastest. Ties are
-//! broken by the index of a sample, so results depend on nothing but the arguments. Work on many positions runs through
-//! [`Parallel`]; pieces have a fixed size, so the number of threads changes no bit.
+//! broken by sample index, so results depend only on the arguments. Work on many positions runs through [`Parallel`]; pieces
+//! have a fixed size, so the number of threads changes no bit.
 
 pub mod adaptive;
 mod clough_tocher;
@@ -65,7 +65,7 @@ impl<const D: usize> Samples<D> {
     ///
     /// # Errors
     ///
-    /// No samples, values that do not belong to the samples, and a position that is not finite.
+    /// No samples, a number of values other than samples times channels, and a position that is not finite.
     pub fn new(positions: Vec<[f64; D]>, values: Vec<f64>, channels: usize) -> Result<Self, Error> {
         let samples = positions.len();
         if samples == 0 || channels == 0 {
@@ -84,7 +84,7 @@ impl<const D: usize> Samples<D> {
         self.positions.len()
     }
 
-    /// Whether there are none: never.
+    /// Always false, since [`Samples::new`] rejects empty lists.
     pub fn is_empty(&self) -> bool {
         self.positions.is_empty()
     }
@@ -124,7 +124,7 @@ impl<const D: usize> Samples<D> {
         }
     }
 
-    /// Values of the closest samples.
+    /// The interpolant that returns the values of the closest sample.
     pub fn nearest(&self) -> Nearest<'_, D> {
         Nearest { samples: self }
     }
@@ -140,7 +140,7 @@ fn check_values(values: usize, samples: usize, channels: usize) -> Result<(), Er
     )))
 }
 
-/// The value of the closest sample.
+/// Nearest-neighbor interpolation: the values of the closest sample.
 pub struct Nearest<'a, const D: usize> {
     samples: &'a Samples<D>,
 }
@@ -172,13 +172,13 @@ pub trait Interpolant<const D: usize>: Sync {
 
 /// Runs independent pieces of work, on any number of threads.
 ///
-/// This crate starts no threads itself; callers that have some implement this trait.
+/// This crate starts no threads; callers with a thread pool implement this trait.
 pub trait Parallel: Sync {
     /// Calls `work(i, piece)` for each of the pieces of `out` of `size` elements, in any order.
     fn for_pieces(&self, size: usize, out: &mut [f64], work: &(dyn Fn(usize, &mut [f64]) + Sync));
 }
 
-/// All pieces one after the other.
+/// Runs all pieces one after the other.
 pub struct Sequential;
 
 impl Parallel for Sequential {
@@ -187,7 +187,7 @@ impl Parallel for Sequential {
     }
 }
 
-/// Positions per piece of work: enough to hide the cost of handing one out.
+/// Positions per piece of work: enough to hide the cost of scheduling a piece.
 const PIECE: usize = 512;
 
 /// A squared Euclidean distance.

@@ -1,4 +1,4 @@
-//! Nearest samples by cells of equal size.
+//! Nearest-neighbor search on a grid of cells of equal size.
 
 use super::euclidean;
 
@@ -19,12 +19,12 @@ pub struct Neighbors<const D: usize> {
     edge: f64,
     /// Cells along each axis.
     counts: [usize; D],
-    /// Cell i has the samples `order[starts[i]..starts[i + 1]]`.
+    /// Cell i contains the samples `order[starts[i]..starts[i + 1]]`.
     starts: Vec<u32>,
     order: Vec<u32>,
 }
 
-/// Samples per cell that are aimed at.
+/// Target number of samples per cell.
 const PER_CELL: f64 = 2.0;
 
 impl<const D: usize> Neighbors<D> {
@@ -41,7 +41,7 @@ impl<const D: usize> Neighbors<D> {
         let extent: [f64; D] = std::array::from_fn(|axis| high[axis] - low[axis]);
         let longest = extent.iter().copied().fold(0.0, f64::max);
         let n = positions.len() as f64;
-        // Points on a line or plane have no volume: there the longest axis decides.
+        // Points on a line or plane have no volume, so extents have a lower bound relative to the longest one.
         let volume: f64 = extent.iter().map(|&e| e.max(longest / n.max(1.0))).product();
         let mut edge = (volume * PER_CELL / n.max(1.0)).powf(1.0 / D as f64);
         if edge <= 0.0 || !edge.is_finite() {
@@ -89,7 +89,7 @@ impl<const D: usize> Neighbors<D> {
         if count == 0 {
             return;
         }
-        // The cell of the query, or the one at the border that is closest to it.
+        // The cell of the query, or the border cell closest to it.
         let center: [usize; D] = std::array::from_fn(|axis| {
             let along = (query[axis] - self.low[axis]) / self.edge;
             (along.max(0.0) as usize).min(self.counts[axis] - 1)
@@ -111,7 +111,7 @@ impl<const D: usize> Neighbors<D> {
                 }
             });
             let whole = (0..D).all(|axis| from[axis] == 0 && to[axis] + 1 == self.counts[axis]);
-            // Samples further away are beyond one of the sides of the box that has been visited.
+            // Samples that have not been visited are beyond a side of the visited box.
             let reach = (0..D)
                 .flat_map(|axis| {
                     let below = query[axis] - (self.low[axis] + from[axis] as f64 * self.edge);
@@ -131,7 +131,7 @@ impl<const D: usize> Neighbors<D> {
         }
     }
 
-    /// Calls `each` with the number and the indices of every cell of a box.
+    /// Calls `each` with the flat index and the indices per axis of every cell of a box.
     fn visit(&self, from: &[usize; D], to: &[usize; D], mut each: impl FnMut(usize, &[usize; D])) {
         let mut at = *from;
         loop {
@@ -153,7 +153,7 @@ impl<const D: usize> Neighbors<D> {
     }
 }
 
-/// Keeps the `count` closest, sorted.
+/// Inserts `new` into the sorted list of the `count` closest neighbors.
 fn insert(found: &mut Vec<Neighbor>, count: usize, new: Neighbor) {
     let precedes = |a: &Neighbor, b: &Neighbor| (a.squared, a.index) < (b.squared, b.index);
     if found.len() == count {

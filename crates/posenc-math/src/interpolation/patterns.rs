@@ -1,15 +1,15 @@
-//! Weights of arrangements of samples that occur again and again, as on a grid.
+//! Cache of the weights of sample arrangements that repeat, as on a grid.
 
 use std::collections::HashMap;
 
 use super::Samples;
 use super::neighbors::Neighbor;
 
-/// Arrangements that are kept: more than a grid has, with its borders.
+/// Maximum number of cached arrangements; a grid has fewer, including its borders.
 const LIMIT: usize = 64;
 
-/// Weights by the positions of the samples relative to the query. Equal arrangements have equal weights, so what is found here
-/// has the bits of what would be computed.
+/// Weights by the positions of the samples relative to the query. Equal arrangements have equal weights, so cached weights are
+/// identical to computed ones.
 #[derive(Default)]
 pub struct Patterns {
     known: HashMap<Vec<u64>, Vec<f64>>,

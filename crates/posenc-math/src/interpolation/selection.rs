@@ -1,15 +1,15 @@
-//! Kriging whose settings are chosen by cross-validation on the samples.
+//! Selection of kriging settings by cross-validation on the samples.
 //!
-//! Some of the samples are held out and predicted from the others, once for each candidate. At random positions an eighth is held
-//! out, which leaves nearly the density of all. On a regular grid those off every second node are held out, which leaves the same
-//! pattern at twice the distance. Settings are relative to the distance of the samples, so they apply to both. No other
-//! values are read.
+//! For each candidate, some of the samples are held out and predicted from the others. At random positions, an eighth of the
+//! samples is held out, so the density hardly changes. On a regular grid, all samples except every second one along each axis are
+//! held out, which leaves the same pattern at twice the spacing. Settings are relative to the spacing of the samples, so they apply
+//! to both densities. Only the samples are read.
 //!
-//! The error at unknown positions is predicted from that of the held-out samples. It is smaller, because there are more samples:
-//! the squared error of kriging is proportional to the variogram, a power of the distance. At random positions this power is taken
-//! as 1, that of a random walk. On a grid a third distance is available, four times that of all samples. The decrease of the error
-//! from it to the second is extrapolated to the first; how, was determined on eight photographs of `div2k-train`, which also show how
-//! uncertain predictions are.
+//! The error at unknown positions is predicted from that at the held-out samples. It is smaller, since all samples are denser than
+//! the remaining ones. The squared error of kriging is proportional to the variogram, a power of the distance. At random positions
+//! this power is assumed to be 1, as for a random walk. On a grid, a second split yields the error at four times the spacing. The
+//! decrease of the error from four times to twice the spacing is extrapolated to the spacing of all samples. The extrapolation and
+//! the uncertainty of predictions were determined on eight photographs of `div2k-train`.
 
 use super::Parallel;
 use super::adaptive::{self, Settings};
@@ -22,16 +22,16 @@ use crate::random::{sample_without_replacement, stream};
 /// Which nodes of a lattice are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// Every `step`-th along each axis.
+    /// Every `step`-th node along each axis.
     Grid {
-        /// The distance.
+        /// Spacing of the known nodes.
         step: usize,
     },
-    /// Random ones.
+    /// Random nodes.
     Random,
 }
 
-/// A mean squared error with a 95 % interval.
+/// A predicted mean squared error with a 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// Most likely value.
@@ -57,7 +57,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// The errors on which the choice rests, in words; `None` if there are too few samples to hold some out.
+    /// The errors that determined the choice, as text; `None` if there are too few samples to hold some out.
     pub fn reason(&self) -> Option<String> {
         let best = |steered: bool| {
             let errors = self.candidates.iter().filter(|(s, _)| s.steering.is_some() == steered);
@@ -69,25 +69,26 @@ impl Selection {
                 format!("cross-validation on {held_out} training positions: {plain:.2} dB")
             }
             (plain, Some(steered)) => format!(
-                "cross-validation on {held_out} training positions: {steered:.2} dB along edges, {plain:.2} dB with equal directions"
+                "cross-validation on {held_out} training positions: {steered:.2} dB with distances along \
+                 edges, {plain:.2} dB with Euclidean distances"
             ),
         })
     }
 }
 
-/// Noise of the samples that is tried, in units of the variance of values.
+/// Candidate nuggets (noise of the samples), in units of the variance of values.
 const NUGGETS: [f64; 3] = [0.0, 0.02, 0.1];
-/// Strengths of steering that are tried; the first one for the reconstruction that the others follow.
+/// Candidate strengths of steering. The first one is also used for the reconstruction whose edges all candidates follow.
 const STRENGTHS: [f64; 3] = [1.5, 1.0, 2.0];
 
-/// Fewer samples are not split.
+/// Minimum number of samples that remain after a split.
 const FEWEST: usize = 64;
 /// Largest number of held-out samples at random positions.
 const MOST_HELD_OUT: usize = 8192;
-/// Standard deviations in dB of predictions around the error at unknown positions, beyond that of the held-out samples: at random
-/// positions and on a grid.
+/// Standard deviations in dB of the prediction error, in addition to the standard error of the held-out samples: at random positions
+/// and on a grid.
 const SPREADS: [f64; 2] = [0.3, 0.9];
-/// On a grid, errors fall faster from the second distance to the first than from the third to the second: in dB by this factor.
+/// On a grid, halving the spacing to that of all samples reduces the error in dB by this factor times the previous reduction.
 const ACCELERATION: f64 = 1.75;
 
 /// Chooses the settings of [`adaptive::reconstruct`].
@@ -105,7 +106,7 @@ pub fn choose_for_image(
         let steering = Steering { strength, ..adaptive::STEERING };
         Settings { steering: Some(steering), ..plain }
     };
-    // All but the last reconstruction follow the edges equally strongly, so that candidates share them.
+    // All passes except the last use the same strength, so all candidates share them.
     let before = Settings { passes: plain.passes - 1, ..steered(STRENGTHS[0]) };
     let pilot = adaptive::reconstruct(&rest, &before, parallel);
     for settings in candidates(&STRENGTHS, pattern).iter().map(|&strength| steered(strength)) {
@@ -141,13 +142,13 @@ pub fn choose<const D: usize>(
     trial.finish(known, pattern, coarse)
 }
 
-/// Too few samples to hold some out.
+/// The selection for too few samples to hold some out.
 fn untested() -> Selection {
     let predicted = Prediction { mean: f64::NAN, low: f64::NAN, high: f64::NAN };
     Selection { settings: adaptive::FAST, candidates: Vec::new(), held_out: 0, predicted }
 }
 
-/// The values that are tried. On a grid, held-out samples are so far from the others that details look like noise: only the first.
+/// The values to try. On a grid this is only the first, since details look like noise at the spacing of the remaining samples.
 fn candidates(all: &[f64], pattern: Pattern) -> &[f64] {
     match pattern {
         Pattern::Random => all,
@@ -155,7 +156,7 @@ fn candidates(all: &[f64], pattern: Pattern) -> &[f64] {
     }
 }
 
-/// The pattern of the samples that are left; a grid of twice the distance.
+/// The pattern of the remaining samples of a grid: a grid with twice the spacing.
 fn doubled(pattern: Pattern) -> Option<Pattern> {
     match pattern {
         Pattern::Grid { step } => Some(Pattern::Grid { step: 2 * step }),
@@ -232,7 +233,7 @@ impl<'a, const D: usize> Trial<'a, D> {
         }
     }
 
-    /// Tries all nuggets with Euclidean distances, and gives the best settings.
+    /// Tries all nuggets with Euclidean distances and returns the best settings.
     fn plain(
         &mut self,
         rest: &LatticeSamples<D>,
@@ -249,7 +250,7 @@ impl<'a, const D: usize> Trial<'a, D> {
         self.settings
     }
 
-    /// `coarse` computes the error of settings one level further.
+    /// Predicts the error at unknown positions. `coarse` computes the error of settings on a second split of a grid.
     fn finish(
         self,
         known: &LatticeSamples<D>,
@@ -268,9 +269,10 @@ impl<'a, const D: usize> Trial<'a, D> {
                 .map_or(0.5, |coarse| (error / coarse).min(1.0).powf(ACCELERATION)),
         };
         let spread = SPREADS[usize::from(pattern != Pattern::Random)];
-        // Standard error of the mean in dB, and what else is uncertain.
+        // Standard error of the mean in dB, combined with the other uncertainty.
         let squares: f64 = self.best.iter().map(|e| (e - error) * (e - error)).sum();
-        let relative = squares.sqrt() / (held_out as f64 * error);
+        // Errors of 0, as in a black image, have no spread.
+        let relative = if error == 0.0 { 0.0 } else { squares.sqrt() / (held_out as f64 * error) };
         let deviation = (10.0 / std::f64::consts::LN_10 * relative).hypot(spread);
         let mean = error * factor;
         let width = 10f64.powf(1.96 * deviation / 10.0);

@@ -1,9 +1,9 @@
 //! Distances that follow the edges of an image.
 //!
-//! Values change little along an edge and much across it, so samples along the edge say more about a position than those across
-//! it at the same distance. The structure tensor of a first reconstruction has the direction of edges and how pronounced they
-//! are. Distances across are stretched by the fourth root of a power of the ratio of its eigenvalues, distances along are
-//! shortened by the same factor, as in steering kernel regression (Takeda, Farsiu and Milanfar 2007).
+//! Values change little along an edge and much across it. At the same distance, samples along the edge are therefore better
+//! predictors than samples across it. The structure tensor of a first reconstruction measures the direction and strength of
+//! edges. Distances across an edge are stretched by the fourth root of a power of the ratio of its eigenvalues. Distances along
+//! the edge are shortened by the same factor, as in steering kernel regression (Takeda, Farsiu and Milanfar 2007).
 
 use super::kriging::Metric;
 
@@ -12,7 +12,7 @@ use super::kriging::Metric;
 pub struct Steering {
     /// Standard deviation of the Gaussian over which the structure tensor is averaged, in pixels.
     pub smoothing: f64,
-    /// Power of the ratio of eigenvalues; 0 is the Euclidean distance.
+    /// Power of the ratio of eigenvalues; 0 yields the Euclidean distance.
     pub strength: f64,
     /// Added to both eigenvalues, in units of their mean over the image: weak edges steer less.
     pub floor: f64,
@@ -33,7 +33,7 @@ pub fn metrics(
         blur(plane, sides, steering.smoothing);
     }
     let mean = xx.iter().zip(&yy).map(|(a, b)| 0.5 * (a + b)).sum::<f64>() / xx.len().max(1) as f64;
-    // An image without edges has no direction; any positive number will do.
+    // The offset avoids a division by zero for images without edges; any positive number works.
     let floor = steering.floor * mean + f64::MIN_POSITIVE;
     (0..xx.len())
         .map(|i| {
@@ -75,12 +75,12 @@ fn tensors(image: &[f64], [rows, columns]: [usize; 2], channels: usize) -> [Vec<
     planes
 }
 
-/// Gaussian averages; at borders over what there is.
+/// Gaussian blur; at borders, the average over the pixels within the image.
 fn blur(plane: &mut [f64], [rows, columns]: [usize; 2], deviation: f64) {
     let radius = (3.0 * deviation).ceil() as usize;
     let kernel: Vec<f64> =
         (0..=radius).map(|i| (-0.5 * (i as f64 / deviation.max(1e-9)).powi(2)).exp()).collect();
-    // `lines` and positions along a line as their count and the distance of neighbors in memory.
+    // `lines` and `positions` along a line are pairs of a count and a stride in memory.
     let along = |from: &[f64], to: &mut [f64], lines: (usize, usize), positions: (usize, usize)| {
         let (count, stride) = positions;
         for line in 0..lines.0 {

@@ -75,7 +75,7 @@ proptest! {
     }
 }
 
-/// Catches a system that is not that of ordinary kriging: its solution with a Lagrange multiplier, without Cholesky factors.
+/// Catches weights that differ from those of the ordinary kriging system with a Lagrange multiplier.
 #[test]
 fn kriging_solves_the_system_with_a_multiplier() {
     let covariance = Covariance { nugget: 0.05, ..COVARIANCE };
@@ -101,7 +101,7 @@ fn kriging_solves_the_system_with_a_multiplier() {
     assert_close(own, expected, Tolerance::absolute(1e-10));
 }
 
-/// Catches splines and triangles that do not reproduce what they must.
+/// Catches linear, cubic and thin-plate interpolants that do not reproduce linear functions.
 #[test]
 fn planes_are_reproduced() {
     let queries: Vec<[f64; 2]> =
@@ -123,9 +123,9 @@ fn planes_are_reproduced() {
     }
 }
 
-/// Catches a hull that extrapolates, and samples on a line, which have no triangles.
+/// Catches extrapolation beyond the hull, and a failure for samples on a line, which have no triangles.
 #[test]
-fn outside_the_hull_the_closest_sample_counts() {
+fn queries_outside_the_hull_get_the_closest_sample() {
     let known = samples(vec![[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]], plane);
     let queries = [[5.0, 0.0], [3.0, 3.9], [-1.0, -1.0]];
     let expected = [plane(&[4.0, 0.0]), plane(&[0.0, 4.0]), plane(&[0.0, 0.0])];
@@ -137,7 +137,7 @@ fn outside_the_hull_the_closest_sample_counts() {
     assert_eq!(at(&ThinPlate::new(&line, 4), &[[2.2, 1.0]]), [plane(&[2.0, 1.0])]);
 }
 
-/// Catches a spline with other ends, which would not reproduce cubic polynomials, and axes that are mixed up.
+/// Catches a spline with other end conditions, which would not reproduce cubic polynomials, and swapped axes.
 #[test]
 fn grids_reproduce_polynomials_of_their_degree() {
     let sides = [13, 9, 11];
@@ -162,7 +162,10 @@ fn grids_reproduce_polynomials_of_their_degree() {
         assert!(known.iter().all(|k| own.contains(k)), "{method:?} changes samples");
     }
     let error = upsample(&[0.0; 4], &[2, 2], 3, 1, GridMethod::Linear).unwrap_err();
-    assert!(error.to_string().contains("allowed: 1 to 2"), "{error}");
+    assert!(
+        error.to_string().contains("step must be 1 to 2 on a side of 2 positions, got 3"),
+        "{error}"
+    );
     assert!(upsample(&[0.0; 3], &[2, 2], 1, 1, GridMethod::Linear).is_err());
     // Too few nodes for a spline.
     for side in 2..8usize {
@@ -174,7 +177,7 @@ fn grids_reproduce_polynomials_of_their_degree() {
     }
 }
 
-/// Catches a metric that stretches along edges, and one that changes areas.
+/// Catches a metric that stretches distances along edges, and one that changes areas.
 #[test]
 fn distances_are_longer_across_an_edge() {
     let (rows, columns) = (24, 24);
@@ -196,13 +199,13 @@ fn distances_are_longer_across_an_edge() {
     for [xx, xy, yy] in all {
         assert_close(xx * yy - xy * xy, 1.0, Tolerance::absolute(1e-9));
     }
-    // Without edges there is nothing to follow.
+    // Without edges, the metric is Euclidean.
     for metric in metrics(&vec![0.3; 64], [8, 8], 1, &steering) {
         assert_eq!(metric, [1.0, 0.0, 1.0]);
     }
 }
 
-/// Catches samples that change, positions that are swapped, and a reconstruction that does not follow edges.
+/// Catches a reconstruction that changes known values or swaps positions, and a split that loses samples.
 #[test]
 fn known_nodes_keep_their_values() {
     let sides = [20, 16];
@@ -222,9 +225,9 @@ fn known_nodes_keep_their_values() {
     assert_eq!(held_out.samples().value(1), known.samples().value(4));
 }
 
-/// Catches samples that cannot be used.
+/// Catches invalid samples that are accepted.
 #[test]
-fn impossible_samples_are_refused() {
+fn invalid_samples_are_rejected() {
     let error = |positions: Vec<[f64; 2]>, values: Vec<f64>, channels| {
         Samples::new(positions, values, channels).unwrap_err().to_string()
     };
@@ -258,9 +261,9 @@ fn error(known: &LatticeSamples<2>, settings: &adaptive::Settings, image: &[f64]
     own.iter().zip(image).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / unknown
 }
 
-/// Catches a selection that prefers the larger error, and settings that are not the ones that were tried.
+/// Catches a selection that prefers a larger error, and settings other than those that were tried.
 #[test]
-fn edges_are_followed_where_that_helps() {
+fn selection_follows_edges_if_that_reduces_the_error() {
     let stripes: Vec<f64> = (0..48 * 48)
         .map(|node| {
             let [y, x] = lattice::position(&[48, 48], node);
@@ -272,7 +275,7 @@ fn edges_are_followed_where_that_helps() {
         let selection = choose_for_image(&samples, pattern, &Sequential);
         assert!(selection.settings.steering.is_some(), "{pattern:?}");
         assert!(selection.settings.to_string().contains("along edges"));
-        assert!(selection.reason().unwrap().contains("equal directions"));
+        assert!(selection.reason().unwrap().contains("Euclidean distances"));
         let least = selection.candidates.iter().map(|c| c.1).fold(f64::INFINITY, f64::min);
         let chosen = selection.candidates.iter().find(|c| c.0 == selection.settings).unwrap();
         assert_eq!(chosen.1, least);
@@ -283,7 +286,7 @@ fn edges_are_followed_where_that_helps() {
     }
 }
 
-/// Catches predictions in other units, and intervals that are upside down.
+/// Catches predictions in other units, and intervals with swapped ends.
 #[test]
 fn errors_at_random_positions_are_predicted() {
     let noise = gaussian_vector(&mut stream(3, "noise"), 48 * 48);
@@ -295,7 +298,18 @@ fn errors_at_random_positions_are_predicted() {
     assert!(low < own && own < high, "{own} {low} {high}");
 }
 
-/// Catches a split that leaves nothing to learn from.
+/// Catches a prediction of NaN from held-out errors of 0.
+#[test]
+fn the_error_of_a_black_image_is_predicted() {
+    let black = vec![0.0; 48 * 48];
+    for pattern in [Pattern::Random, Pattern::Grid { step: 2 }] {
+        let selection = choose_for_image(&known(pattern, &black), pattern, &Sequential);
+        let zero = Prediction { mean: 0.0, low: 0.0, high: 0.0 };
+        assert_eq!(selection.predicted, zero, "{pattern:?}");
+    }
+}
+
+/// Catches a split that leaves too few samples to predict from.
 #[test]
 fn few_samples_are_not_held_out() {
     let nodes: Vec<u32> = (0..64).filter(|node| node % 3 == 0).collect();

@@ -1,15 +1,15 @@
 //! Thin-plate splines: radial functions plus a linear polynomial.
 //!
 //! The spline of least bending energy through the samples is `Σ w_i φ(‖x − x_i‖) + a + bᵀx` with `φ(r) = r² log r` in the plane and
-//! `φ(r) = r` (up to sign) in space. All N samples need N + D + 1 equations, which takes too long for an image: each position has a
-//! spline of its own through its nearest samples, as with `neighbors` of SciPy's `RBFInterpolator`.
+//! `φ(r) = r` (up to sign) in space. A spline through all N samples has N + D + 1 equations, too many for an image. Each position
+//! therefore has its own spline through its nearest samples, as with `neighbors` of SciPy's `RBFInterpolator`.
 
 use super::dense;
 use super::neighbors::Neighbor;
 use super::patterns::Patterns;
 use super::{Interpolant, Samples, euclidean};
 
-/// At each position a spline through its nearest samples.
+/// Thin-plate spline at each position through its nearest samples.
 pub struct ThinPlate<'a, const D: usize> {
     samples: &'a Samples<D>,
     neighbors: usize,
@@ -25,7 +25,7 @@ fn radial<const D: usize>(squared: f64) -> f64 {
     }
 }
 
-/// 1 and the coordinates around a center.
+/// The polynomial terms at a position: 1 and the coordinates relative to a center.
 fn polynomial<const D: usize>(
     position: &[f64; D],
     center: &[f64; D],
@@ -35,8 +35,8 @@ fn polynomial<const D: usize>(
 }
 
 impl<'a, const D: usize> ThinPlate<'a, D> {
-    /// At each position a spline through its `neighbors` nearest samples. If these are on one line (or plane), the value of the
-    /// closest one.
+    /// Uses the `neighbors` nearest samples of each position. If they are on one line (or plane), the value is that of the closest
+    /// sample.
     pub fn new(samples: &'a Samples<D>, neighbors: usize) -> Self {
         ThinPlate { samples, neighbors }
     }
@@ -61,8 +61,8 @@ impl<const D: usize> Interpolant<D> for ThinPlate<'_, D> {
 }
 
 impl<const D: usize> ThinPlate<'_, D> {
-    /// Weights of samples in the value at a position. The matrix of a spline is symmetric, so they solve it for the radial functions
-    /// and the polynomial at the position.
+    /// Weights of the samples in the value at a position. The matrix of a spline is symmetric, so the weights solve its system with
+    /// the radial functions and polynomial terms at the position as right-hand side.
     fn local_weights(
         &self,
         query: &[f64; D],

@@ -4,15 +4,15 @@ use delaunator::{EMPTY, Point, next_halfedge, triangulate};
 
 use super::{Interpolant, Samples};
 
-/// Barycentric coordinates below −`SLACK` are outside a triangle.
+/// A point with a barycentric coordinate below −`SLACK` is outside a triangle.
 const SLACK: f64 = 1e-12;
 
-/// A Delaunay triangulation. Where more than three points are on one circle it is not unique, and may differ from that of other
+/// A Delaunay triangulation. It is not unique if more than three points are on one circle, and may then differ from that of other
 /// programs.
 pub struct Triangulation {
     /// Vertices of triangle t at 3t, 3t + 1, 3t + 2.
     triangles: Vec<usize>,
-    /// The edge of the other triangle; edge e leads from vertex e to the next one of its triangle.
+    /// For each edge, the same edge in the adjacent triangle. Edge e leads from vertex e to the next vertex of its triangle.
     twins: Vec<usize>,
 }
 
@@ -88,7 +88,7 @@ impl Triangulation {
             }
             triangle = self.beyond(triangle, k)?;
         }
-        // Rounding in triangles without area could make the walk turn in circles.
+        // Rounding in degenerate triangles can make the walk cycle, so search all triangles.
         (0..self.len()).find_map(|triangle| {
             let weights = barycentric(self.vertices(triangle).map(|v| positions[v]), query);
             (lowest(&weights).1 >= -SLACK).then_some(Location { triangle, weights })
@@ -118,7 +118,7 @@ pub fn barycentric([a, b, c]: [[f64; 2]; 3], p: &[f64; 2]) -> [f64; 3] {
     [first, second, 1.0 - first - second]
 }
 
-/// Linear interpolation on the triangles; outside their hull the value of the closest sample.
+/// Linear interpolation on the triangles. Outside their hull, it has the value of the closest sample.
 pub struct Linear<'a> {
     samples: &'a Samples<2>,
     triangulation: Triangulation,
@@ -149,7 +149,7 @@ impl Interpolant<2> for Linear<'_> {
     }
 }
 
-/// Calls `inside` with the location of each query and its part of `out`; outside the hull the closest sample counts.
+/// Calls `inside` with the location of each query and its part of `out`. Queries outside the hull get the values of the closest sample.
 pub fn on_triangles(
     samples: &Samples<2>,
     triangulation: &Triangulation,
@@ -157,7 +157,7 @@ pub fn on_triangles(
     out: &mut [f64],
     mut inside: impl FnMut(&Location, &mut [f64]),
 ) {
-    // The walk starts where the last one ended: neighboring queries are in neighboring triangles.
+    // Each walk starts where the last one ended, since neighboring queries are in neighboring triangles.
     let mut start = 0;
     let channels = samples.channels();
     for (query, out) in queries.iter().zip(out.chunks_exact_mut(channels)) {

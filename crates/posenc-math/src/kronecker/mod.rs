@@ -10,8 +10,8 @@
 //! ```
 //!
 //! so that a grid of N² points with K features per axis costs `NK(N + K)` instead of `N²K²`
-//! multiply-adds. The left side is kept as [`dense`], the reference to read; [`separable_2d`] and
-//! [`separable_3d`] are the right side.
+//! multiply-adds. [`dense`] forms the matrix of the left side, as a reference; [`separable_2d`] and
+//! [`separable_3d`] compute the right side.
 //!
 //! Convention for grids: the first index of an image is the row, the coordinate y; the second is the
 //! column, the coordinate x. [`complex_features`] and [`simple_features`] list the points of a grid
@@ -25,7 +25,7 @@ use crate::Error;
 
 /// Kronecker product `A ⊗ B` written out: (n·m) × (k·l) for `A` n × k and `B` m × l.
 ///
-/// Memory grows with the product of the sizes; meant for small matrices and for checks.
+/// Memory grows with the product of the sizes; use it for small matrices and checks only.
 pub fn dense<T: RealField + Copy>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Mat<T> {
     let (m, l) = b.shape();
     Mat::from_fn(a.nrows() * m, a.ncols() * l, |row, column| {
@@ -120,13 +120,13 @@ impl<T: RealField + Copy> Cube<T> {
     ///
     /// # Errors
     ///
-    /// Another number of values than `shape[0]·shape[1]·shape[2]`.
+    /// A number of values other than `shape[0]·shape[1]·shape[2]`.
     pub fn new(shape: [usize; 3], values: Vec<T>) -> Result<Self, Error> {
         let needed: usize = shape.iter().product();
         if needed != values.len() {
             let ([a, b, c], found) = (shape, values.len());
             return Err(Error(format!(
-                "a cube of shape {a}×{b}×{c} holds {needed} values, got {found}"
+                "a cube of shape {a}×{b}×{c} must have {needed} values, got {found}"
             )));
         }
         Ok(Self { shape, values })
@@ -145,7 +145,7 @@ impl<T: RealField + Copy> Cube<T> {
         Self { shape, values }
     }
 
-    /// As [`Cube::new`], where the lengths are known to agree.
+    /// Like [`Cube::new`], for a number of values that is known to match.
     pub(crate) fn from_values(shape: [usize; 3], values: Vec<T>) -> Self {
         debug_assert_eq!(shape.iter().product::<usize>(), values.len());
         Self { shape, values }
@@ -166,8 +166,8 @@ impl<T: RealField + Copy> Cube<T> {
         self.values
     }
 
-    /// Mode product along `axis` (0, 1 or 2): every line of the cube in that direction is multiplied
-    /// by `matrix` (m × `shape[axis]`), so that the axis then has length m.
+    /// Mode product along `axis` (0, 1 or 2): multiplies every line of the cube in that direction by
+    /// `matrix` (m × `shape[axis]`), so that the axis then has length m.
     ///
     /// # Errors
     ///

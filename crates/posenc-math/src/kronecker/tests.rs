@@ -21,7 +21,7 @@ fn rank(m: &Mat<f64>) -> usize {
     values.iter().filter(|&&s| s > 1e-9 * values[0]).count()
 }
 
-/// Entries drawn uniformly from [-1, 1): of full rank, and well conditioned at these sizes.
+/// Entries sampled uniformly from [-1, 1): of full rank, and well conditioned at these sizes.
 fn matrix(rows: usize, columns: usize, seed: usize) -> Mat<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed as u64);
     Mat::from_fn(rows, columns, |_, _| rng.random_range(-1.0..1.0))
@@ -40,7 +40,7 @@ fn gaussian(n: usize, k: usize, sigma: f64) -> Mat<f64> {
 }
 
 #[test]
-fn dense_of_a_hand_example() {
+fn dense_of_a_small_example() {
     // Catches swapped factors: [1 2] ⊗ [1; 10] is [1 2; 10 20], not its transpose.
     let a = Mat::from_fn(1, 2, |_, j| (j + 1) as f64);
     let b = Mat::from_fn(2, 1, |i, _| [1.0, 10.0][i]);
@@ -50,7 +50,7 @@ fn dense_of_a_hand_example() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    // Would catch a transposed factor or a wrong order of vec.
+    // Catches a transposed factor and a wrong order of vec.
     #[test]
     fn separable_2d_equals_dense(n in 1..7usize, m in 1..7usize, k in 1..7usize, l in 1..7usize, seed in 0..1000usize) {
         let (a, w, b) = (matrix(n, k, seed), matrix(k, l, seed + 1), matrix(m, l, seed + 2));
@@ -59,7 +59,7 @@ proptest! {
         assert_all_close(&row_major(fast.as_ref()), &reference, Tolerance::absolute(1e-12));
     }
 
-    // Would catch a mode product along the wrong axis; all six sizes differ in most cases.
+    // Catches a mode product along the wrong axis, since the sizes differ in most cases.
     #[test]
     fn separable_3d_equals_dense(
         n in prop::array::uniform3(1..5usize), k in prop::array::uniform3(1..5usize), seed in 0..1000usize,
@@ -80,8 +80,8 @@ proptest! {
         prop_assert_eq!(rank(&dense(a.as_ref(), b.as_ref())), r * s);
     }
 
-    // The singular values of the product are all products, so the stable ranks multiply like the ranks.
-    // A stable rank taken without the square, or by the largest row instead, would not.
+    // The singular values of the product are all products of singular values, so stable ranks multiply
+    // like ranks. Catches a stable rank without the square, or with the largest row norm.
     #[test]
     fn stable_rank_of_the_product_is_the_product_of_the_stable_ranks(
         n in prop::array::uniform3(1..5usize), k in prop::array::uniform3(1..5usize), seed in 0..1000usize,
@@ -92,7 +92,7 @@ proptest! {
         let product = dense(pair.as_ref(), factors[2].as_ref());
         let expected: f64 = factors.iter().map(stable).product();
         assert_close(stable(&product), expected, Tolerance::relative(1e-9));
-        // And as the sum of squares over the square of the largest singular value.
+        // The definition: sum of squares over the square of the largest singular value.
         let values = product.singular_values().unwrap();
         let by_definition = values.iter().map(|s| (s / values[0]).powi(2)).sum::<f64>();
         assert_close(expected, by_definition, Tolerance::relative(1e-9));
@@ -118,7 +118,7 @@ fn simple_and_complex_rank_on_sixteen_by_sixteen_points() {
 }
 
 #[test]
-fn complex_features_list_the_points_as_the_separable_product_does() {
+fn complex_features_order_points_like_the_separable_product() {
     // Rows = y, columns = x: a feature of x alone must vary along the columns only.
     let psi_x = Mat::from_fn(3, 1, |i, _| i as f64);
     let psi_y = Mat::from_fn(2, 1, |_, _| 1.0);
@@ -144,7 +144,7 @@ fn single_precision_agrees_with_double() {
 }
 
 #[test]
-fn shapes_that_do_not_fit_are_named() {
+fn errors_name_mismatched_shapes() {
     let (a, w) = (matrix(5, 4, 1), matrix(3, 2, 2));
     let message = separable_2d(a.as_ref(), w.as_ref(), a.as_ref()).unwrap_err().to_string();
     assert!(message.contains("5×4") && message.contains("3×2"), "{message}");
@@ -155,5 +155,5 @@ fn shapes_that_do_not_fit_are_named() {
         "{message}"
     );
     let message = Cube::new([2, 2, 2], vec![0.0; 7]).unwrap_err().to_string();
-    assert!(message.contains("holds 8") && message.contains("got 7"), "{message}");
+    assert!(message.contains("must have 8") && message.contains("got 7"), "{message}");
 }

@@ -9,37 +9,37 @@ use super::{Fault, check_ranges, check_shares};
 /// Channels of a pixel.
 pub const COLORS: usize = 3;
 
-/// Outputs of a block of the convolutional network over its inner width.
+/// Output channels of a residual block divided by its inner channels.
 pub const EXPANSION: usize = 4;
 
-/// Pixels per row, and per column, of a cell of the last map.
+/// Pixels per cell of the last feature map, along each axis.
 pub const STRIDE: usize = 32;
 
 /// Sizes of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sizes {
-    /// Blocks of each stage of the convolutional network.
+    /// Residual blocks in each stage of the convolutional network.
     pub blocks: [usize; 4],
-    /// Channels after its first convolution, and inner width of the first stage; each further stage has twice as many.
+    /// Output channels of the first convolution, and inner channels of the first stage; each further stage has twice as many.
     pub channels: usize,
-    /// Numbers per token of the transformer.
+    /// Width of the transformer (features per token).
     pub width: usize,
-    /// Heads of attention, which share the width.
+    /// Attention heads; their number divides the width.
     pub heads: usize,
-    /// Numbers between the two dense layers of a layer.
+    /// Hidden units of each feed-forward block.
     pub feed_forward: usize,
     /// Layers of the encoder.
     pub encoder_layers: usize,
     /// Layers of the decoder.
     pub decoder_layers: usize,
-    /// Things that can be said of an image.
+    /// Object queries: the largest number of detections per image.
     pub queries: usize,
-    /// Classes of things; categories of COCO are numbered from 1 to 90.
+    /// Object classes; COCO numbers its categories from 1 to 90.
     pub classes: usize,
-    /// Rows of each table of positions.
+    /// Rows of each embedding table of positions.
     pub cells: usize,
-    /// Share of numbers that are zero in a step of training, of weights of attention and after each part of a layer.
+    /// Dropout rate of attention weights, hidden units and the output of each sublayer, from 0 to below 1.
     pub dropout: f64,
 }
 
@@ -62,15 +62,15 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// Channels of the last map.
+    /// Channels of the last feature map.
     pub fn outputs(&self) -> usize {
         EXPANSION * (self.channels << 3)
     }
 
-    /// Ranges that the types cannot say; the error names the key.
+    /// Checks the ranges that the types do not enforce.
     ///
     /// # Errors
-    /// What is wrong, and what is allowed.
+    /// The key that is wrong, and what is allowed.
     pub fn check(&self) -> Result<(), Fault> {
         let blocks = self.blocks.iter();
         let blocks = blocks.map(|&count| ("blocks", count, 1, 64));
@@ -87,14 +87,14 @@ impl Sizes {
         ];
         check_ranges(blocks.chain(others))?;
         if !self.width.is_multiple_of(self.heads) {
-            let message = format!("{} do not divide a width of {}", self.heads, self.width);
+            let message = format!("{} heads do not divide a width of {}", self.heads, self.width);
             return Err(("heads", message));
         }
         check_shares(&[("dropout", self.dropout)])
     }
 
-    /// Multiplications and additions of a step of training on images of `[rows, columns]` pixels each: three times those of
-    /// a pass forward, and once those of the first convolution and stage, which are not trained.
+    /// Multiplications and additions of a training step on images of `[rows, columns]` pixels: three times those of the forward
+    /// pass, except for the frozen first convolution and first stage, which run forward only.
     pub fn operations(&self, images: &[[usize; 2]]) -> f64 {
         images.iter().map(|size| self.of_image(*size)).sum()
     }
@@ -107,7 +107,7 @@ impl Sizes {
         let mut inputs = c;
         for (stage, &blocks) in self.blocks.iter().enumerate() {
             let (inner, n) = (c * f64::from(1 << stage), cells(4 << stage));
-            // The first convolution of a stage's first block stands before the stride.
+            // The first convolution of a stage's first block precedes the stride.
             let before = if stage == 0 { n } else { cells(2 << stage) };
             let outputs = EXPANSION as f64 * inner;
             let first = before * inputs * inner
@@ -135,19 +135,19 @@ impl Sizes {
     }
 }
 
-/// Sizes to which photographs are brought; the defaults are DETR's.
+/// Sizes to which images are resized; the defaults are DETR's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Resizing {
-    /// Shorter sides in training, in pixels; one is sampled per image.
+    /// Shorter sides of training images, in pixels; one is sampled per image.
     pub short_sides: Vec<usize>,
-    /// No side becomes longer.
+    /// Longest side after resizing, in pixels.
     pub longest: usize,
-    /// Shorter sides before a window is cut out, which is done half of the time.
+    /// Shorter sides before a random crop, in pixels; half of the training images are cropped.
     pub before_window: Vec<usize>,
-    /// Least and most rows, and columns, of the window.
+    /// Smallest and largest side of the crop, in pixels.
     pub window: [usize; 2],
-    /// Shorter side of photographs that are measured on.
+    /// Shorter side of evaluation images, in pixels.
     pub measured: usize,
 }
 
@@ -164,10 +164,10 @@ impl Default for Resizing {
 }
 
 impl Resizing {
-    /// Ranges that the types cannot say; the error names the key.
+    /// Checks the ranges that the types do not enforce.
     ///
     /// # Errors
-    /// What is wrong, and what is allowed.
+    /// The key that is wrong, and what is allowed.
     pub fn check(&self) -> Result<(), Fault> {
         let [least, most] = self.window;
         for (key, sides) in [
@@ -178,14 +178,13 @@ impl Resizing {
             ("longest", &[self.longest]),
         ] {
             if sides.is_empty() || !sides.iter().all(|side| (8..=4096).contains(side)) {
-                return Err((
-                    key,
-                    "allowed are sides of 8 to 4096 pixels, at least one".to_owned(),
-                ));
+                return Err((key, "give at least one side; allowed: 8 to 4096 pixels".to_owned()));
             }
         }
         if least > most || self.before_window.iter().any(|&side| side < least) {
-            let message = format!("{least} is more than {most}, or than a side of `before_window`");
+            let message = format!(
+                "the smallest side {least} exceeds the largest side {most} or a side in `before_window`"
+            );
             return Err(("window", message));
         }
         Ok(())
@@ -196,12 +195,12 @@ impl Resizing {
 mod tests {
     use super::*;
 
-    /// Would catch a stage at the wrong resolution: ResNet-50 needs 4.1e9 multiplications for an image of 224 × 224 pixels.
+    /// Catches a stage at the wrong resolution: ResNet-50 needs 4.1e9 multiplications for an image of 224 × 224 pixels.
     #[test]
-    fn operations_are_those_of_the_literature() {
+    fn operations_agree_with_the_literature() {
         let network = Sizes { encoder_layers: 0, decoder_layers: 0, ..Sizes::default() };
         let step = network.operations(&[[224, 224]]);
-        // The first convolution and stage are 0.118e9 + 0.667e9 of them.
+        // The first convolution and the first stage need 0.118e9 + 0.667e9 multiplications.
         let frozen = 0.785e9;
         let forward = (step - 2.0 * frozen) / 6.0 + frozen;
         assert!((forward / 4.1e9 - 1.0).abs() < 0.02, "{forward:e}");

@@ -1,9 +1,9 @@
-//! Forms of the divergence between learned frequencies and an isotropic normal law (LFF Eq. 9).
+//! Forms of the divergence between learned frequencies and an isotropic normal distribution (LFF Eq. 9).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What counts as the law of $W_r$.
+/// The moments of $W_r$ that the divergence uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
@@ -19,8 +19,8 @@ pub enum Form {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Divergence {
-    /// Its form.
+    /// Form of the divergence.
     pub form: Form,
-    /// $\alpha$ of Eq. 10.
+    /// Weight of the term, $\alpha$ of Eq. 10.
     pub weight: f64,
 }

@@ -1,8 +1,8 @@
-//! What a position encoding of attention models is: features of a position, and what is learned on top.
+//! Position encodings of attention models: features of a position, and learned layers on top.
 //!
-//! A position has M coordinates, which G groups share out: M/G each. Features map a group to numbers; with a
-//! *modulator*, $y = \max(0, f W_1 + b_1) W_2 + b_2$, these become its D/G numbers of the encoding; without one
-//! the features are the encoding (LFF Algorithm 1).
+//! The M coordinates of a position are split into G groups of M/G. Each group has features f. A *modulator*,
+//! $y = \max(0, f W_1 + b_1) W_2 + b_2$, maps them to the group's D/G numbers of the encoding. Without a modulator, the features
+//! are the encoding (LFF Algorithm 1).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,18 +13,19 @@ use super::{Fault, check_ranges, check_shares};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Features {
-    /// None: every position has the encoding zero.
+    /// No position encoding: the encoding of every position is zero.
     None,
-    /// A learned table per coordinate, concatenated, or added where `summed`. With `flat`, one table over all positions.
+    /// One learned embedding table per coordinate; their rows are concatenated, or added with `summed`. With `flat`, one table for
+    /// all positions.
     Embed,
-    /// Sines and cosines per coordinate, concatenated (LFF Eq. 1). With `flat`, of the position's place in
-    /// reading order.
+    /// Sines and cosines per coordinate, concatenated (LFF Eq. 1). With `flat`, sines and cosines of the index in reading order.
     Sine,
     /// Sines and cosines of the sum of the coordinates: one reading of "Transformer MD-Sine".
     SummedSine,
-    /// Sines and cosines of $\omega_i x \pm \omega_j y$ on a grid of frequencies: the other reading.
+    /// Sines and cosines of $\omega_i x \pm \omega_j y$ on a grid of frequencies: the other reading of
+    /// "Transformer MD-Sine".
     PairedSine,
-    /// A dense layer, a ReLU and a dense layer on the coordinates.
+    /// An MLP on the coordinates: a dense layer, a ReLU and a dense layer.
     Network,
     /// $|F|^{-1/2}\,[\cos xW_r^T \,\|\, \sin xW_r^T]$ with entries of $W_r$ from $N(0, \gamma^{-2})$ (LFF Eq. 2, 3).
     Fourier,
@@ -34,12 +35,12 @@ pub enum Features {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Modulator {
-    /// $|H|$, numbers of the hidden layer.
+    /// $|H|$, units of the hidden layer.
     pub hidden: usize,
-    /// Whether a layer norm stands before each dense layer.
+    /// Whether a layer norm precedes each dense layer.
     #[serde(default)]
     pub layer_norm: bool,
-    /// Share of hidden numbers that are zero in a step of training.
+    /// Dropout rate of the hidden layer, from 0 to below 1.
     #[serde(default)]
     pub dropout: f64,
 }
@@ -50,23 +51,23 @@ pub struct Modulator {
 pub struct Encoding {
     /// The kind of features.
     pub features: Features,
-    /// Whether the position counts as one coordinate, its place in reading order.
+    /// Whether the position is a single coordinate, its index in reading order.
     #[serde(default, skip_serializing_if = "is_false")]
     pub flat: bool,
-    /// Number of groups G that share out the coordinates.
+    /// Number of groups G into which the coordinates are split.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub groups: usize,
-    /// Numbers of all features of a group; the width of the model over G if absent. $|F|$ of `fourier`.
+    /// Features per group, $|F|$ of `fourier`; the width of the model divided by G if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<usize>,
-    /// `embed`: whether tables begin uniform on [0, 1), as DETR's, and not normal with deviation 1.
+    /// `embed`: whether tables are initialized uniformly on [0, 1), as in DETR, instead of normally with standard deviation 1.
     #[serde(default, skip_serializing_if = "is_false")]
     pub uniform: bool,
-    /// `embed`: whether tables are as wide as the encoding and their rows added, not concatenated.
+    /// `embed`: whether tables are as wide as the encoding and their rows are added instead of concatenated.
     #[serde(default, skip_serializing_if = "is_false")]
     pub summed: bool,
     /// `embed` with `summed`: whether the rows of each table go through a dense layer of its own before they are added, as in
-    /// the public captioner. Tables begin with deviation 0.1 then.
+    /// the public captioner. The standard deviation of initial normal tables is then 0.1.
     #[serde(default, skip_serializing_if = "is_false")]
     pub projected: bool,
     /// `fourier`: length scale $\gamma$, in the unit of the coordinates.
@@ -75,13 +76,13 @@ pub struct Encoding {
     /// `fourier`: whether $W_r$ is trained.
     #[serde(default, skip_serializing_if = "is_false")]
     pub learned: bool,
-    /// Factor on the features (default 1). $\sqrt{|F|}$ takes the printed $|F|^{-1/2}$ of `fourier` away.
+    /// Factor on the features (default 1). $\sqrt{|F|}$ cancels the printed $|F|^{-1/2}$ of `fourier`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<f64>,
-    /// `sine`: largest wavelength over $2\pi$ (default 10000).
+    /// `sine`, `summed-sine`, `paired-sine`: largest wavelength divided by $2\pi$ (default 10000).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// `network`: numbers of its hidden layer.
+    /// `network`: units of its hidden layer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden: Option<usize>,
     /// Layers on top of the features.
@@ -102,7 +103,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Encoding {
-    /// Numbers of the features of a group, in a model of width `width`.
+    /// Features per group in a model of width `width`.
     pub fn feature_width(&self, width: usize) -> usize {
         self.width.unwrap_or(width / self.groups.max(1))
     }
@@ -117,23 +118,23 @@ impl Encoding {
         let axes = if self.flat { 1 } else { axes };
         let belongs = |key, given: bool, of: &[Features], to: &str| {
             if given && !of.contains(&self.features) {
-                return Err((key, format!("belongs to {to}")));
+                return Err((key, format!("only allowed with {to}")));
             }
             Ok(())
         };
         belongs("gamma", self.gamma.is_some(), &[Features::Fourier], "`features: fourier`")?;
         belongs("summed", self.summed, &[Features::Embed], "`features: embed`")?;
         if self.projected && !self.summed {
-            return Err(("projected", "belongs to `summed: true`".into()));
+            return Err(("projected", "only allowed with `summed: true`".into()));
         }
         belongs("uniform", self.uniform, &[Features::Embed], "`features: embed`")?;
         belongs("learned", self.learned, &[Features::Fourier], "`features: fourier`")?;
         belongs("hidden", self.hidden.is_some(), &[Features::Network], "`features: network`")?;
         let sines = [Features::Sine, Features::SummedSine, Features::PairedSine];
-        belongs("temperature", self.temperature.is_some(), &sines, "sines")?;
+        belongs("temperature", self.temperature.is_some(), &sines, "sine features")?;
         if self.features == Features::None {
             if *self != Encoding::none() {
-                return wrong("features", "`none` has no other keys".into());
+                return wrong("features", "`none` takes no other keys; remove them".into());
             }
             return Ok(());
         }
@@ -141,7 +142,7 @@ impl Encoding {
         if !axes.is_multiple_of(groups) || !width.is_multiple_of(groups) {
             return wrong(
                 "groups",
-                format!("{groups} groups do not divide {axes} coordinates and a width of {width}"),
+                format!("{groups} must divide both the {axes} coordinates and the width {width}"),
             );
         }
         let f = self.feature_width(width);
@@ -169,12 +170,12 @@ impl Encoding {
         if self.features == Features::PairedSine {
             let side = ((f / 4) as f64).sqrt().round() as usize;
             if m != 2 || 4 * side * side != f {
-                let message = "pairs are of two coordinates, and width is four times a square";
+                let message = "`paired-sine` needs two coordinates per group and a width of 4·n²";
                 return wrong("features", message.into());
             }
         }
         if self.features == Features::Embed && groups > 1 {
-            return wrong("groups", "tables are not shared by groups; allowed: 1".into());
+            return wrong("groups", "`embed` does not support groups; allowed: 1".into());
         }
         let positive = |key, value: Option<f64>| match value {
             Some(v) if !(v.is_finite() && v > 0.0) => {
@@ -190,7 +191,7 @@ impl Encoding {
         }
         match (self.features, self.hidden) {
             (Features::Network, None) => {
-                return wrong("hidden", "missing; `network` needs a width".into());
+                return wrong("hidden", "missing; `network` needs a number of hidden units".into());
             }
             (_, hidden) => check_ranges(hidden.map(|h| ("hidden", h, 1, 65_536)))?,
         }
@@ -221,7 +222,7 @@ impl Encoding {
         }
     }
 
-    /// Numbers that are trained, for positions on a grid of the given sides in a model of width `width`.
+    /// Number of trained parameters, for positions on a grid of the given sides in a model of width `width`.
     ///
     /// ```
     /// use posenc_math::lff::encoding::{Encoding, Features, Modulator};
@@ -239,11 +240,12 @@ impl Encoding {
         let m = axes / self.groups.max(1);
         let dense = |inputs: usize, outputs: usize| inputs * outputs + outputs;
         let features = match self.features {
-            Features::Embed if self.flat => sides.iter().product::<usize>() * f,
             Features::Embed => {
                 let width = if self.summed { f } else { f / axes.max(1) };
                 let projections = if self.projected { axes * dense(width, width) } else { 0 };
-                sides.iter().sum::<usize>() * width + projections
+                let rows: usize =
+                    if self.flat { sides.iter().product() } else { sides.iter().sum() };
+                rows * width + projections
             }
             Features::Fourier if self.learned => f / 2 * m,
             Features::Network => {
@@ -279,9 +281,9 @@ mod tests {
         encoding
     }
 
-    /// Would catch any term of a count that is wrong or counted per group.
+    /// Catches any term of a count that is wrong or counted per group.
     #[test]
-    fn counts_are_those_of_the_papers_settings() {
+    fn parameter_counts_of_the_papers_settings() {
         let image = [64, 64];
         let boxes = [100; 4];
         for (encoding, sides, width, count) in [
@@ -305,6 +307,12 @@ mod tests {
                 128,
                 117_248,
             ),
+            (
+                Encoding { flat: true, summed: true, projected: true, ..of(Features::Embed) },
+                &[8, 8],
+                16,
+                1_296,
+            ),
             (Encoding { hidden: Some(32), ..of(Features::Network) }, &image, 768, 25_440),
         ] {
             encoding.check(sides.len(), width).unwrap();
@@ -313,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_by_its_key() {
+    fn errors_of_invalid_encodings_name_the_key() {
         let key = |encoding: &Encoding| encoding.check(2, 64).unwrap_err().0;
         assert_eq!(key(&fourier(64, 3, true)), "groups");
         assert_eq!(key(&fourier(32, 1, true)), "width");

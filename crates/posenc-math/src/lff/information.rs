@@ -1,20 +1,20 @@
-//! What neighbors tell about a pixel, by counting: the lines between which a model of pixels ends.
+//! Entropies of a pixel given its neighbors, from counts: reference lines for the loss of a model of pixels.
 
 /// Entropies in bits of a pixel $p$ with left neighbor $l$ and upper neighbor $u$.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PixelEntropies {
     /// $H(p)$.
     pub alone: f64,
-    /// $H(p \mid l)$: what a model can reach that does not find the upper neighbor.
+    /// $H(p \mid l)$: the lowest loss of a model that uses only the left neighbor.
     pub given_left: f64,
-    /// $H(p \mid l, u)$: what one can reach that finds both and nothing else.
+    /// $H(p \mid l, u)$: the lowest loss of a model that uses only these two neighbors.
     pub given_left_and_upper: f64,
 }
 
-/// Plug-in estimates over the pixels of `images` that have both neighbors; `images` are of `side` ×
-/// `side` levels below `levels`, row by row. Levels from `levels` on count as the last.
+/// Plug-in estimates over the pixels of `images` that have both neighbors. Each image has `side` × `side` levels, row by row; levels
+/// of `levels` or more count as `levels` − 1.
 ///
-/// With $n$ triples the last entropy is too low by about $L^3/(2n\ln 2)$ bits, $L$ the number of levels.
+/// With $n$ triples and $L$ levels, `given_left_and_upper` is too low by about $L^3/(2n\ln 2)$ bits.
 pub fn pixel_entropies<'a>(
     images: impl IntoIterator<Item = &'a [u8]>,
     side: usize,
@@ -51,7 +51,7 @@ pub fn pixel_entropies<'a>(
     }
 }
 
-/// Bits of the distribution that counts give.
+/// Entropy of the distribution with these counts, in bits.
 fn entropy(counts: &[u64]) -> f64 {
     let total = counts.iter().sum::<u64>().max(1) as f64;
     let term = |&n: &u64| {
@@ -65,7 +65,7 @@ fn entropy(counts: &[u64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Would catch swapped left and upper neighbors: here each pixel is its left neighbor plus one, and the upper neighbor
+    /// Catches swapped left and upper neighbors: here each pixel is its left neighbor plus one, and the upper neighbor
     /// is irrelevant.
     #[test]
     fn a_pixel_that_its_left_neighbor_determines() {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn independent_levels_have_all_their_bits() {
+    fn independent_levels_have_the_full_entropy() {
         let mut rng = crate::random::stream(1, "levels");
         let draws = crate::random::uniform_vector(&mut rng, 200_000, 0.0, 4.0);
         let image: Vec<u8> = draws.iter().map(|&v| v as u8).collect();

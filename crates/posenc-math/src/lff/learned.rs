@@ -1,8 +1,8 @@
-//! What is in frequencies $W_r$, drawn or learned: the shape of the similarity that follows from them.
+//! Statistics of random or learned frequencies $W_r$: the shape of the similarity that they define.
 //!
-//! $h(\delta) = |F|^{-1}\sum_k \cos(w_k\cdot\delta)$ depends on the rows $w_k$ alone. Near zero it falls by the second
-//! moments $S$ of the rows: $2h(\delta) \approx 1 - \tfrac12\,\delta^T S\,\delta$, so that the axes of $S$ are those of the
-//! similarity.
+//! The similarity $h(\delta) = |F|^{-1}\sum_k \cos(w_k\cdot\delta)$ depends on the rows $w_k$ alone. Near zero, the second moments
+//! $S$ of the rows determine it: $2h(\delta) \approx 1 - \tfrac12\,\delta^T S\,\delta$. Its principal axes are therefore those
+//! of $S$.
 
 use faer::{Mat, Side};
 
@@ -15,18 +15,17 @@ pub struct FrequencyStatistics {
     pub mean: Vec<f64>,
     /// Covariance of the columns, row by row.
     pub covariance: Vec<f64>,
-    /// $1/\sqrt{\bar\lambda}$ with the mean eigenvalue of the second moments: the length over which similarity falls.
+    /// Length scale of the similarity, $1/\sqrt{\bar\lambda}$ with the mean eigenvalue $\bar\lambda$ of the second moments.
     pub length: f64,
-    /// Largest over smallest eigenvalue of the covariance: 1 where all directions are alike.
+    /// Largest over smallest eigenvalue of the covariance; 1 if the rows are isotropic.
     pub anisotropy: f64,
-    /// Root mean square difference between $2h$ and the Gaussian of the same second moments, on the displacements
-    /// given.
+    /// Root mean square difference between $2h$ and the Gaussian of the same second moments, over the given displacements.
     pub gaussian_residual: f64,
 }
 
 impl FrequencyStatistics {
-    /// Of rows of `coordinates` numbers; the residual over `displacements` of as many numbers each. `None` without
-    /// rows, or where a number is not finite.
+    /// Statistics of `rows`, with the residual over `displacements`; both have `coordinates` numbers per row. `None` without rows,
+    /// or if a frequency is not finite.
     pub fn new(rows: &[f64], coordinates: usize, displacements: &[f64]) -> Option<Self> {
         let m = coordinates;
         let features = FourierFeatures::from_weights(rows.to_vec(), m).ok()?;
@@ -74,11 +73,11 @@ mod tests {
     use super::*;
     use crate::random::{gaussian_vector, stream};
 
-    /// Would catch a variance mistaken for a deviation, and axes that are exchanged.
+    /// Catches a variance mistaken for a standard deviation, and exchanged axes.
     #[test]
-    fn shape_of_a_known_law() {
+    fn shape_of_a_known_distribution() {
         let draws = gaussian_vector(&mut stream(5, "rows"), 40_000);
-        // Deviations 0.5 and 0.25, correlation −0.6.
+        // Standard deviations 0.5 and 0.25, correlation −0.6.
         let rows: Vec<f64> = draws
             .chunks_exact(2)
             .flat_map(|z| [0.5 * z[0], 0.25 * (-0.6 * z[0] + 0.8 * z[1])])
@@ -90,12 +89,12 @@ mod tests {
         assert!((s.length - (2.0f64 / 0.3125).sqrt()).abs() < 0.03, "{}", s.length);
         // Eigenvalues of [[.25, -.075], [-.075, .0625]].
         assert!((s.anisotropy - 0.276_23 / 0.036_27).abs() < 0.3, "{}", s.anisotropy);
-        // Rows from a normal law: the residual is that of 20,000 draws.
+        // The rows are normally distributed, so the residual is the sampling error of 20,000 rows.
         assert!(s.gaussian_residual < 0.02, "{}", s.gaussian_residual);
     }
 
     #[test]
-    fn what_has_no_shape_is_refused() {
+    fn empty_or_nonfinite_rows_have_no_statistics() {
         assert_eq!(FrequencyStatistics::new(&[], 2, &[]), None);
         assert_eq!(FrequencyStatistics::new(&[1.0, f64::NAN], 2, &[]), None);
     }

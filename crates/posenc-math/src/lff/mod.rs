@@ -1,6 +1,6 @@
 //! Learnable Fourier features (Li et al., NeurIPS 2021): similarity of positions, parameter counts.
 //!
-//! [`similarity`] evaluates the two codes of Figure 2 on a grid; [`parameters`] rebuilds the
+//! [`similarity`] evaluates the two encodings of Figure 2 on a grid; [`parameters`] rebuilds the
 //! models of Tables 3 to 5 module by module and compares the sums with the printed sizes.
 
 pub mod detr;
@@ -15,10 +15,10 @@ pub mod similarity;
 pub mod table;
 pub mod widget;
 
-/// A key of settings that is wrong, and what is allowed.
+/// The key of an invalid setting, and the reason with the allowed values.
 pub type Fault = (&'static str, String);
 
-/// Refuses the first number outside of its range, both ends included.
+/// Refuses the first value outside of its range; `values` are (key, value, least, most), both ends included.
 fn check_ranges(
     values: impl IntoIterator<Item = (&'static str, usize, usize, usize)>,
 ) -> Result<(), Fault> {
@@ -30,7 +30,7 @@ fn check_ranges(
     }
 }
 
-/// Refuses the first share that is not from 0 to below 1.
+/// Refuses the first share outside of [0, 1).
 fn check_shares(shares: &[(&'static str, f64)]) -> Result<(), Fault> {
     match shares.iter().find(|(_, share)| !(0.0..1.0).contains(share)) {
         Some((key, share)) => Err((key, format!("{share} is not allowed; allowed: 0 to below 1"))),

@@ -8,21 +8,21 @@ use super::{Fault, check_ranges, check_shares};
 /// Channels of a pixel.
 pub const COLORS: usize = 3;
 
-/// How slots are hashed: they fall into buckets, are put in their order, and see the chunk they are in and the one before.
+/// LSH attention: slots are hashed into buckets and sorted by bucket; each slot attends to its own chunk and the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hashing {
-    /// Heads of attention.
+    /// Attention heads.
     pub heads: usize,
-    /// Numbers of a query, and of a value.
+    /// Width of a query and of a value, per head.
     pub head_width: usize,
-    /// Slots of a chunk; rounds × slots are a multiple of it.
+    /// Slots per chunk; divides rounds × slots of a sequence.
     pub chunk: usize,
-    /// Buckets, an even number.
+    /// Hash buckets; an even number.
     pub buckets: usize,
-    /// Rounds.
+    /// Rounds of hashing.
     pub rounds: usize,
-    /// Share of weights of attention that are zero in a step of training.
+    /// Dropout rate of attention weights, from 0 to below 1.
     pub dropout: f64,
 }
 
@@ -36,19 +36,19 @@ impl Default for Hashing {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sizes {
-    /// Rows, and columns, of pixels.
+    /// Side of the square images, in pixels.
     pub side: usize,
-    /// Number of levels of a color.
+    /// Levels per color channel.
     pub levels: usize,
     /// Reversible layers.
     pub layers: usize,
-    /// Numbers per slot of each stream.
+    /// Width of each reversible stream (features per slot).
     pub width: usize,
-    /// Those of them that hold the pixel's code; the others tell the colors apart.
+    /// Part of the width for the pixel's position encoding; the rest encodes the color.
     pub pixel_width: usize,
-    /// Numbers between the two dense layers of a block.
+    /// Hidden units of each feed-forward block.
     pub feed_forward: usize,
-    /// Attention.
+    /// LSH attention.
     pub hashing: Hashing,
 }
 
@@ -73,8 +73,8 @@ impl Sizes {
         COLORS * self.side * self.side
     }
 
-    /// Multiplications and additions of a step of training on `images` images, three times those of a pass
-    /// forward. That reversible layers are computed a second time is not counted.
+    /// Multiplications and additions of a training step on `images` images: three times those of the forward pass. The second
+    /// computation of reversible layers in the backward pass is not counted.
     pub fn operations(&self, images: usize) -> f64 {
         let h = &self.hashing;
         let [d, f] = [self.width, self.feed_forward].map(|n| n as f64);
@@ -87,6 +87,8 @@ impl Sizes {
         6.0 * images as f64 * self.length() as f64 * token
     }
 
+    /// Checks the ranges that the types do not enforce.
+    ///
     /// # Errors
     ///
     /// The key that is wrong, and what is allowed.
@@ -110,7 +112,7 @@ impl Sizes {
         }
         let slots = self.length() * h.rounds;
         if h.chunk == 0 || !slots.is_multiple_of(h.chunk) {
-            let message = format!("{} does not divide the {slots} slots of all rounds", h.chunk);
+            let message = format!("{} must divide the {slots} slots of all rounds", h.chunk);
             return Err(("hashing.chunk", message));
         }
         check_shares(&[("hashing.dropout", h.dropout)])
@@ -121,14 +123,14 @@ impl Sizes {
 mod tests {
     use super::*;
 
-    /// Would catch a term that is left out: dense layers alone are 1.139 · 10¹⁵ operations for 256 images.
+    /// Catches a term that is left out: dense layers alone need 1.139 · 10¹⁵ operations for 256 images.
     #[test]
-    fn a_step_costs_what_the_papers_model_costs() {
+    fn operations_of_a_step_of_the_papers_model() {
         let cost = Sizes::default().operations(256);
         assert!(cost > 1.139e15 && cost < 1.25e15, "{cost:e}");
     }
 
-    /// Would catch a check that divides by zero or lets sizes through that the model cannot have.
+    /// Catches a check that divides by zero or accepts impossible sizes.
     #[test]
     fn wrong_sizes_are_named() {
         Sizes::default().check().unwrap();

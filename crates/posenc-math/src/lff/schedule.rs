@@ -1,38 +1,38 @@
-//! Learning rates that rise and fall.
+//! Learning rate schedules: a linear warm-up, then a decay.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the learning rate goes after the warm-up.
+/// Decay of the learning rate after the warm-up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decay {
     /// $\sqrt{w/s}$ at step s after a warm-up of w steps.
     #[default]
     InverseSquareRoot,
-    /// Half a cosine down to zero at the last step.
+    /// Half a cosine, to zero at the last step.
     Cosine,
-    /// None.
+    /// No decay.
     Constant,
-    /// None, and over the last 30 % of the steps linearly down to zero.
+    /// No decay at first; linear to zero over the last 30 % of the steps.
     LinearTail,
 }
 
 /// The learning rate of each step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LearningRate {
-    /// The largest.
+    /// Largest learning rate.
     pub peak: f64,
-    /// Steps in which it rises linearly to the peak.
+    /// Steps of the linear rise to the peak.
     pub warm_up: usize,
-    /// How it continues.
+    /// Decay after the warm-up.
     pub decay: Decay,
-    /// All steps.
+    /// Number of all training steps.
     pub steps: usize,
 }
 
 impl LearningRate {
-    /// Of step `step`, from 1.
+    /// Learning rate of step `step`, counted from 1.
     pub fn at(&self, step: usize) -> f64 {
         let (s, w) = (step as f64, self.warm_up.max(1) as f64);
         if s < w {
@@ -58,7 +58,7 @@ impl LearningRate {
 mod tests {
     use super::*;
 
-    /// Would catch a warm-up that is off by a step and a decay that does not begin at the peak.
+    /// Catches a warm-up that is off by one step, and a decay that does not begin at the peak.
     #[test]
     fn rates_rise_to_the_peak_and_fall() {
         let rate = |decay| LearningRate { peak: 0.4, warm_up: 50, decay, steps: 300 };

@@ -1,14 +1,14 @@
-//! Similarity of positions under sinusoidal and random Fourier codes (LFF, Figure 2).
+//! Similarity of positions under sinusoidal and random Fourier encodings (LFF, Figure 2).
 //!
-//! A code maps a position $x \in \mathbb R^M$ to a vector $c(x)$; the similarity of two positions
-//! is $c(x)\cdot c(y)$. Two codes are compared:
+//! An encoding maps a position $x \in \mathbb R^M$ to a vector $c(x)$; the similarity of two positions
+//! is $c(x)\cdot c(y)$. This module has two encodings:
 //!
 //! - Sine-2D (LFF Eq. 1 per axis, concatenated): for width $D$ per axis,
 //!   $PE(p, 2k) = \sin(p\,\tau^{-2k/D})$, $PE(p, 2k+1) = \cos(p\,\tau^{-2k/D})$, $\tau = 10000$.
 //!   Its similarity is $\sum_{a}\sum_k \cos(\omega_k \delta_a)$, a sum over the axes $a$.
 //! - Fourier features (LFF Eq. 2, Algorithm 1 step 1):
 //!   $r_x = |F|^{-1/2}\,[\cos xW_r^T \,\|\, \sin xW_r^T]$ with $W_r \in \mathbb R^{|F|/2\times M}$,
-//!   entries $N(0, \gamma^{-2})$. Its similarity is $|F|^{-1}\sum_k \cos(w_k\cdot\delta)$, in the
+//!   entries $N(0, \gamma^{-2})$. Its similarity is $|F|^{-1}\sum_k \cos(w_k\cdot\delta)$, with
 //!   mean $\tfrac12\exp(-\|\delta\|^2/2\gamma^2)$.
 
 use rand_chacha::ChaCha8Rng;
@@ -18,9 +18,9 @@ use crate::Error;
 
 /// A map from positions to vectors whose inner product is a similarity.
 pub trait PositionCode {
-    /// Length of a code.
+    /// Length of an encoding.
     fn width(&self) -> usize;
-    /// Writes the code of `position` ($M$ numbers) to `out` (`width()` numbers).
+    /// Writes the encoding of `position` ($M$ numbers) to `out` (`width()` numbers).
     fn encode(&self, position: &[f64], out: &mut [f64]);
     /// $c(x) \cdot c(y)$.
     fn similarity(&self, x: &[f64], y: &[f64]) -> f64 {
@@ -44,8 +44,8 @@ pub struct SineCode {
 }
 
 impl SineCode {
-    /// `width_per_axis` numbers for each of `axes` coordinates, frequencies
-    /// $\tau^{-2k/D}$ for $k < D/2$.
+    /// An encoding with `width_per_axis` ($D$) numbers for each of `axes` coordinates, at the frequencies $\tau^{-2k/D}$ for
+    /// $k < D/2$ with the temperature $\tau$.
     ///
     /// # Errors
     /// The width must be even and positive, the temperature positive.
@@ -58,7 +58,7 @@ impl SineCode {
         Ok(Self { frequencies, axes })
     }
 
-    /// The code of Figure 2(a): two axes of 384 numbers, temperature 10000.
+    /// The encoding of Figure 2(a): two axes of 384 numbers, temperature 10000.
     pub fn figure2() -> Self {
         let frequencies = (0..192).map(|k| 10000f64.powf(-(k as f64) / 192.0)).collect();
         Self { frequencies, axes: 2 }
@@ -89,7 +89,7 @@ pub struct FourierFeatures {
 }
 
 impl FourierFeatures {
-    /// Draws $W_r$ row by row, entries $N(0, \gamma^{-2})$: standard deviation $1/\gamma$.
+    /// Samples $W_r$ row by row, entries $N(0, \gamma^{-2})$: standard deviation $1/\gamma$.
     ///
     /// # Errors
     /// `feature_width` ($|F|$) must be even and positive, `coordinates` and `gamma` positive.
@@ -106,7 +106,7 @@ impl FourierFeatures {
         Self::from_weights(weights, coordinates)
     }
 
-    /// Features with given weights, such as those a model has learned.
+    /// Features with given weights, such as the learned weights of a model.
     ///
     /// # Errors
     /// The weights must fill one or more rows of `coordinates` numbers.
@@ -156,7 +156,7 @@ fn check_width(width: usize) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error(format!(
-        "the code width is {width}; it must be even and positive, since half are sines and half cosines"
+        "the encoding width is {width}; it must be even and positive (half sines, half cosines)"
     )))
 }
 
@@ -177,7 +177,7 @@ pub fn expected_kernel(delta: &[f64], gamma: f64) -> f64 {
 
 /// Similarities of `center` to every cell of a `rows` × `columns` grid, row by row.
 ///
-/// A position is (row, column), in cells; for codes of two coordinates.
+/// A position is (row, column), in cells; `code` must take two coordinates.
 pub fn similarity_map(
     code: &dyn PositionCode,
     rows: usize,
@@ -249,7 +249,7 @@ mod tests {
     /// Would catch a variance mistaken for a standard deviation, or a missing factor of the kernel.
     #[test]
     fn fourier_features_decay_alike_in_every_direction() {
-        // Half a turn is enough: both codes are even in the displacement.
+        // Half a turn is enough: both similarities are even in the displacement.
         let spread = |code: &dyn PositionCode, distance: f64| {
             let angles = (0..180).map(|k| PI * f64::from(k) / 180.0);
             let values: Vec<f64> = angles.map(|a| decay(code, CENTER, a, distance)).collect();
@@ -263,7 +263,7 @@ mod tests {
             close(mean, exact, 4.0 / 768f64.sqrt());
             assert!(deviation < largest, "at {distance} the spread is {deviation}");
         }
-        // The sine code fails the same bound: the test can fail.
+        // The sine encoding exceeds the same bound, so the test can fail.
         let (_, deviation) = spread(&SineCode::figure2(), 8.0);
         assert!(deviation > 0.04);
     }
@@ -283,9 +283,9 @@ mod tests {
         close(map[2 * 7 + 3], 0.5, 1e-14);
     }
 
-    /// Would catch a description that is taken although it makes no code.
+    /// Catches invalid arguments that are accepted, and a wrong encoding of Figure 2(a).
     #[test]
-    fn bad_descriptions_are_refused() {
+    fn invalid_arguments_are_refused() {
         let odd = SineCode::new(7, 2, 1e4).unwrap_err().to_string();
         assert!(odd.contains("width is 7"), "{odd}");
         let rng = &mut ChaCha8Rng::seed_from_u64(0);

@@ -1,4 +1,4 @@
-//! How much alike neighbors are in a learned table of positions (LFF Figure 1).
+//! Similarity of neighboring rows in a learned embedding table of positions (LFF Figure 1).
 
 /// Cosine of the angle between two rows.
 fn cosine(a: &[f64], b: &[f64]) -> f64 {
@@ -13,8 +13,8 @@ pub fn similarities(table: &[f64], width: usize) -> Vec<f64> {
     rows.iter().flat_map(|a| rows.iter().map(move |b| cosine(a, b))).collect()
 }
 
-/// For each row i of a table of `width` columns: the mean cosine to rows i ± 1, less the mean over all other rows,
-/// over their standard deviation. 0 where rows are no more like their neighbors than like any other.
+/// For each row i of a table of `width` columns: the mean cosine to rows i ± 1, minus the mean over all rows except i, divided by
+/// the standard deviation over these rows. 0 if a row is no more similar to its neighbors than to the other rows.
 pub fn neighbor_peaks(table: &[f64], width: usize) -> Vec<f64> {
     let all = similarities(table, width);
     let n = (all.len() as f64).sqrt().round() as usize;
@@ -41,9 +41,9 @@ mod tests {
     use super::*;
     use crate::random::{gaussian_vector, stream};
 
-    /// Would catch a row compared with itself, and neighbors on one side only.
+    /// Catches a row compared with itself, and neighbors on one side only.
     #[test]
-    fn rows_that_turn_slowly_have_peaks_and_random_ones_none() {
+    fn slowly_rotating_rows_have_peaks_and_random_rows_have_none() {
         let turning: Vec<f64> = (0..32)
             .flat_map(|i| {
                 let angle = f64::from(i) * 0.2;
@@ -57,7 +57,7 @@ mod tests {
         let peaks = neighbor_peaks(&random, 64);
         let mean = peaks.iter().sum::<f64>() / 64.0;
         assert!(mean.abs() < 0.3, "{mean}");
-        // A row and its predecessor alike, all others at right angles.
+        // Rows 1 and 2 are equal; all other pairs are orthogonal.
         let mut rows = vec![0.0; 25];
         (0..5).for_each(|i| rows[i * 5 + i] = 1.0);
         rows[10..15].copy_from_slice(&[0.0, 1.0, 0.0, 0.0, 0.0]);

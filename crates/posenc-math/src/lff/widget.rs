@@ -9,47 +9,47 @@ use super::{Fault, check_ranges, check_shares};
 /// Coordinates of a box: left, top, right, bottom.
 pub const COORDINATES: usize = 4;
 
-/// Values that a coordinate can take in a table: 0 to 99.
+/// Number of values of a quantized coordinate, 0 to 99.
 pub const BINS: usize = 100;
 
-/// Parts of a node side by side: text, name in the program, type, position, whether it can be clicked, place in the tree.
+/// Concatenated embeddings of a node: text, resource name, type, position, clickability and tree position.
 pub const PARTS: usize = 6;
 
-/// Places in a tree that are told: depth, pre-order, post-order.
+/// Tree positions of a node: depth, pre-order index and post-order index.
 pub const TREE_PLACES: usize = 3;
 
 /// Convolutions of a stage.
 pub const CONVOLUTIONS: usize = 3;
 
-/// Most stages of the network on pixels.
+/// Largest number of stages of the convolutional network.
 const MOST_STAGES: usize = 9;
 
 /// Sizes of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sizes {
-    /// Words that are known, with four special ones; also those that can be said.
+    /// Words that the model reads and generates, including four special ones.
     pub vocabulary: usize,
-    /// Numbers of a word's vector, which is not trained.
+    /// Width of the word vectors, which are not trained.
     pub word_width: usize,
-    /// Rows of the table of types.
+    /// Rows of the embedding table of node types.
     pub types: usize,
-    /// Rows of each table of places in the tree; places beyond count as 0.
+    /// Rows of each embedding table of tree positions; larger tree positions count as 0.
     pub tree_rows: usize,
-    /// Numbers per token.
+    /// Width of the transformer (features per token).
     pub width: usize,
-    /// Heads of attention, which share the width.
+    /// Attention heads; their number divides the width, which is even.
     pub heads: usize,
-    /// Numbers between the two dense layers of a layer.
+    /// Hidden units of each feed-forward block.
     pub feed_forward: usize,
     /// Layers of the encoder.
     pub encoder_layers: usize,
     /// Layers of the decoder.
     pub decoder_layers: usize,
-    /// Channels after each stage of the network on pixels. Each halves the sides, the last leaves one cell: a picture has
-    /// two to the power of their number rows and columns.
+    /// Channels after each stage of the convolutional network. Each stage halves the sides, down to one cell, so pictures have
+    /// 2^n rows and columns for n stages.
     pub channels: Vec<usize>,
-    /// Most words of a caption that is said, without its end.
+    /// Largest number of words of a generated caption, without the end token.
     pub longest: usize,
     /// Dropout rate of attention weights, hidden units, pixels and nodes, from 0 to below 1.
     pub dropout: f64,
@@ -77,7 +77,7 @@ impl Default for Sizes {
     }
 }
 
-/// Sides of the three convolutions of a stage.
+/// Kernel sides of the three convolutions of a stage.
 #[must_use]
 pub fn kernel_sides(stage: usize) -> [usize; CONVOLUTIONS] {
     match stage {
@@ -88,22 +88,22 @@ pub fn kernel_sides(stage: usize) -> [usize; CONVOLUTIONS] {
 }
 
 impl Sizes {
-    /// Rows, and columns, of a picture.
+    /// Rows and columns of a picture.
     #[must_use]
     pub fn side(&self) -> usize {
         1 << self.channels.len()
     }
 
-    /// Numbers that the network on pixels ends with.
+    /// Output width of the convolutional network.
     #[must_use]
     pub fn pixel_width(&self) -> usize {
         self.channels.last().copied().unwrap_or(1)
     }
 
-    /// Ranges that the types cannot say; the error names the key.
+    /// Checks the ranges that the types do not enforce.
     ///
     /// # Errors
-    /// What is wrong, and what is allowed.
+    /// The key that is wrong, and what is allowed.
     pub fn check(&self) -> Result<(), Fault> {
         let channels = self.channels.iter();
         let channels = channels.map(|&count| ("channels", count, 1, 4096));
@@ -111,7 +111,7 @@ impl Sizes {
             ("channels", self.channels.len(), 1, MOST_STAGES),
             ("vocabulary", self.vocabulary, 5, 1_000_000),
             ("word_width", self.word_width, 1, 4096),
-            // The largest number of a type is 11.
+            // Node types are numbered up to 11.
             ("types", self.types, 12, 1000),
             ("tree_rows", self.tree_rows, 2, 100_000),
             ("width", self.width, 2, 4096),
@@ -119,19 +119,21 @@ impl Sizes {
             ("feed_forward", self.feed_forward, 1, 65_536),
             ("encoder_layers", self.encoder_layers, 0, 48),
             ("decoder_layers", self.decoder_layers, 1, 48),
-            // Captions of ten words are trained on.
+            // Training captions have up to ten words.
             ("longest", self.longest, 10, 100),
         ];
         check_ranges(others.into_iter().chain(channels))?;
         if !self.width.is_multiple_of(self.heads) || !self.width.is_multiple_of(2) {
-            let message = format!("{} do not divide an even width of {}", self.heads, self.width);
+            let message = format!(
+                "{} heads do not divide the width {}, or the width is odd; the width must be even and a multiple of the heads",
+                self.heads, self.width
+            );
             return Err(("heads", message));
         }
         check_shares(&[("dropout", self.dropout), ("residual_dropout", self.residual_dropout)])
     }
 
-    /// Multiplications and additions of a step of training: three times those of a pass forward, without the code of
-    /// positions.
+    /// Multiplications and additions of a training step, without the position encoding: three times those of the forward pass.
     #[must_use]
     pub fn operations(&self, batch: BatchSize) -> f64 {
         let [d, f, w] = [self.width, self.feed_forward, self.word_width].map(|n| n as f64);
@@ -143,14 +145,14 @@ impl Sizes {
         let layer = 4.0 * d * d + 2.0 * d * f + 2.0 * nodes * d;
         let encoder = screens * nodes * (PARTS as f64 * d * d + self.encoder_layers as f64 * layer);
         let own = 4.0 * d * d + 2.0 * said * d;
-        // On one slot: queries and keys are never computed.
+        // Cross-attention to a single slot: queries and keys are never computed.
         let layer = said * (own + d * d + 2.0 * d * f) + d * d;
         let decoder = self.decoder_layers as f64 * layer + said * d * self.vocabulary as f64;
         let fusion = (d + self.pixel_width() as f64) * d;
         6.0 * (tables + encoder + widgets * (self.of_pixels() + fusion + decoder))
     }
 
-    /// Multiplications of the network on a picture.
+    /// Multiplications of the convolutional network for one picture.
     fn of_pixels(&self) -> f64 {
         let mut sum = 0.0;
         let (mut inputs, mut side) = (1.0, self.side() as f64);
@@ -165,18 +167,18 @@ impl Sizes {
     }
 }
 
-/// What a step is made on.
+/// Sizes of a training batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchSize {
-    /// Screens.
+    /// Number of screens.
     pub screens: usize,
-    /// Nodes of each, with the filling.
+    /// Nodes per screen, including padding.
     pub nodes: usize,
-    /// Widgets of all screens.
+    /// Widgets on all screens.
     pub widgets: usize,
     /// Different words on all screens and in all captions.
     pub words: usize,
-    /// Words that are said of each widget, with the end and the filling.
+    /// Words of each widget's caption, including the end token and padding.
     pub said: usize,
 }
 
@@ -184,8 +186,8 @@ pub struct BatchSize {
 mod tests {
     use super::*;
 
-    /// Would catch a term that is lost or at the wrong resolution: by hand, a picture of 64 × 64 pixels needs 6.7e6 multiplications, and
-    /// a screen of 60 nodes and 2.8 widgets about 1.1e9 operations (estimated for the paper's runs).
+    /// Catches a missing term, or a term at the wrong resolution. Counted manually, a picture of 64 × 64 pixels needs 6.7e6
+    /// multiplications, and a screen of 60 nodes and 2.8 widgets about 1.1e9 operations (estimated for the paper's runs).
     #[test]
     fn operations_equal_a_manual_count() {
         let sizes = Sizes::default();

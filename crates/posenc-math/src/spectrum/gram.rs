@@ -18,10 +18,10 @@ use crate::{
 /// Values per embedded block: 8 MiB.
 const BLOCK_VALUES: usize = 1 << 20;
 
-/// Gram matrices up to this size are decomposed; larger ones are iterated on.
+/// Gram matrices up to this size are decomposed; larger ones use Lanczos iterations.
 const LARGEST_DECOMPOSED: usize = 1000;
 
-/// Squares outside of this range have lost digits to underflow or overflow.
+/// Traces outside of this range may have lost digits to underflow or overflow of squares.
 const SAFE_TRACE: std::ops::Range<f64> = 1e-250..1e250;
 
 /// ‖X‖_F² / ‖X‖_2² of an N × d matrix.
@@ -31,7 +31,7 @@ const SAFE_TRACE: std::ops::Range<f64> = 1e-250..1e250;
 /// An empty matrix, entries that are not finite, or a matrix of zeros.
 pub fn stable_rank(x: MatRef<'_, f64>) -> Result<f64, Error> {
     check_finite(x)?;
-    // Rows of the wide orientation: the smaller Gram matrix is its columns' one.
+    // In the tall orientation, the smaller Gram matrix is that of the columns.
     let tall = if x.nrows() <= x.ncols() { x.transpose() } else { x };
     let gram = |x: MatRef<'_, f64>| {
         let mut gram = Mat::zeros(x.ncols(), x.ncols());
@@ -52,8 +52,8 @@ pub fn stable_rank(x: MatRef<'_, f64>) -> Result<f64, Error> {
 
 /// The stable rank of the N × d matrix with rows ψ(x_i), without forming it.
 ///
-/// Holds the smaller Gram matrix and 8 MiB of features at a time, or one column per sample where
-/// that is more.
+/// Memory holds the smaller Gram matrix and a block of features at a time. A block takes up to 8 MiB, or
+/// the size of 64 columns or samples if that is more.
 ///
 /// # Errors
 ///
@@ -66,7 +66,7 @@ pub fn embedding_stable_rank(embedder: &dyn Embedder, xs: &[f64]) -> Result<f64,
     if SAFE_TRACE.contains(&trace(&gram)) {
         return from_gram(&gram);
     }
-    // Rare: something is not finite, zero, or so small or large that its square is lost.
+    // Rare: features are not finite, all zero, or so small or large that their squares are lost.
     let mut largest: f64 = 0.0;
     let mut row = vec![0.0; embedder.dimension()];
     for (sample, &x) in xs.iter().enumerate() {
@@ -84,9 +84,9 @@ pub fn embedding_stable_rank(embedder: &dyn Embedder, xs: &[f64]) -> Result<f64,
 
 /// The stable rank of the `n` samples i/n.
 ///
-/// Three exact routes: Fourier embedders have a Toeplitz Gram matrix, which needs `n·d/2` cosines and
-/// no matrix; circulant embedders whose `d` is a multiple of `n` need one Fourier transform of a row;
-/// all others are streamed.
+/// There are three exact routes. Fourier embedders have a Toeplitz Gram matrix, which needs `n·d/2`
+/// cosines and no matrix. Circulant embedders whose `d` is a multiple of `n` need one Fourier transform
+/// of a row. All others are streamed.
 ///
 /// ```
 /// use posenc_math::embedder::{EmbedderSpec, build};
@@ -114,7 +114,7 @@ pub fn line_stable_rank(embedder: &dyn Embedder, n: usize) -> Result<f64, Error>
         embedder.embed(0.0, &mut row);
         return shifted_rows_stable_rank(&row, n);
     }
-    // With fewer features than samples the Gram matrix of the features is smaller than the row.
+    // With few features, and fewer than samples, their Gram matrix is small.
     if embedder.dimension() < n.min(64) {
         return embedding_stable_rank(embedder, &xs);
     }
@@ -197,7 +197,7 @@ fn from_gram(gram: &Mat<f64>) -> Result<f64, Error> {
     Ok(trace(gram) / values[n - 1])
 }
 
-/// The same without a decomposition, in O(n²) per iteration.
+/// [`from_gram`] by Lanczos iterations instead of a decomposition, in O(n²) per iteration.
 pub(super) fn iterated_from_gram(gram: &Mat<f64>) -> Result<f64, Error> {
     let mut start = gaussian_vector(&mut stream(0, "start of the Gram iteration"), gram.nrows());
     start.iter_mut().for_each(|value| *value = value.abs());

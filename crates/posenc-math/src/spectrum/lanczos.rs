@@ -8,16 +8,16 @@ use crate::Error;
 /// Accepted residual, relative to the eigenvalue.
 const TOLERANCE: f64 = 1e-8;
 
-/// More iterations than this are not worth their memory: the value has long settled when the residual
-/// of a narrow kernel still creeps.
+/// Maximum number of iterations, which bounds memory. For narrow kernels, the eigenvalue converges long
+/// before its residual does.
 const LARGEST_KRYLOV_DIMENSION: usize = 600;
 
 /// λ_max of the operator `apply(v, out)`: `out = A v`, both of the length of `start`.
 ///
 /// Full reorthogonalization (twice) keeps the tridiagonal matrix exact. The iteration ends when the residual of the largest
 /// Ritz value, which bounds its error, is small. (The sharper bound, the squared residual over the gap to the next value, fails
-/// for the clusters at the top of the spectrum of narrow kernels: values that are not separated yet show no gap.) `start` must
-/// have a component along the wanted eigenvector, so callers mix in noise.
+/// for narrow kernels: their largest eigenvalues are clustered, and unseparated values have no gap.) `start` must have a component
+/// along the wanted eigenvector, so callers add noise.
 pub(super) fn largest_eigenvalue(
     mut apply: impl FnMut(&[f64], &mut [f64]),
     start: Vec<f64>,

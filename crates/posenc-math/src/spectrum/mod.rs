@@ -1,12 +1,12 @@
 //! Singular values, stable rank and numerical rank.
 //!
 //! The stable rank of X is `‖X‖_F² / ‖X‖_2² = Σ s_i² / max s_i²`, between 1 and the rank. It needs only
-//! the trace and the largest eigenvalue of the smaller of the Gram matrices `XXᵀ` and `XᵀX`, so that an
-//! embedding of 100,000 columns is never held as a whole: blocks of columns are embedded and added
-//! to the Gram matrix. Equally spaced samples of Fourier embedders have a Toeplitz Gram matrix, whose
-//! largest eigenvalue takes no matrix at all.
+//! the trace and the largest eigenvalue of the smaller of the Gram matrices `XXᵀ` and `XᵀX`. An
+//! embedding of 100,000 columns is therefore never in memory as a whole: blocks of columns are embedded
+//! and added to the Gram matrix. Equally spaced samples of Fourier embedders have a Toeplitz Gram matrix,
+//! whose largest eigenvalue is computed without forming it.
 //!
-//! Everything runs on one thread and adds in a fixed order.
+//! Everything runs on one thread and sums in a fixed order.
 
 mod circulant;
 mod gram;
@@ -24,7 +24,7 @@ pub use circulant::{circulant_singular_values, circulant_stable_rank};
 pub use gram::{embedding_stable_rank, line_stable_rank, stable_rank};
 pub use toeplitz::toeplitz_stable_rank;
 
-/// Refuses matrices without entries and entries that are not finite.
+/// Returns an error if the matrix is empty or contains an entry that is not finite.
 pub(crate) fn check_finite(x: MatRef<'_, f64>) -> Result<(), Error> {
     if x.nrows() == 0 || x.ncols() == 0 {
         return Err(empty(x.nrows(), x.ncols()));
@@ -51,14 +51,14 @@ fn empty(rows: usize, columns: usize) -> Error {
     Error(format!("the matrix is {rows} x {columns}; it needs at least one row and one column"))
 }
 
-/// NaN or an infinity in a row.
+/// Error for a row with NaN or an infinity.
 pub(crate) fn not_finite(sample: usize) -> Error {
     Error(format!(
         "the features of sample {sample} are not finite; check the embedder's formula and parameters and the coordinates"
     ))
 }
 
-/// All entries are zero.
+/// Error for features that are all zero.
 pub(crate) fn all_zero() -> Error {
     Error(
         "all features are zero, which leaves the ratio undefined; use an embedder that does not vanish on the samples"
@@ -66,7 +66,7 @@ pub(crate) fn all_zero() -> Error {
     )
 }
 
-/// A decomposition failed.
+/// Error for a decomposition that failed.
 pub(crate) fn no_convergence<E>(_: E) -> Error {
     Error("the singular values did not converge; check the matrix for extreme entries".to_owned())
 }

@@ -40,7 +40,7 @@ fn all_routes_agree_with_all_singular_values() {
         assert_close(stable_rank(x.as_ref()).unwrap(), expected, tolerance);
         assert_close(embedding_stable_rank(&*embedder, &xs).unwrap(), expected, tolerance);
         assert_close(line_stable_rank(&*embedder, 300).unwrap(), expected, tolerance);
-        // Taken by itself only for Gram matrices above 1000 × 1000.
+        // Otherwise used only for Gram matrices above 1000 × 1000.
         let gram = &x * x.transpose();
         assert_close(gram::iterated_from_gram(&gram).unwrap(), expected, tolerance);
     }
@@ -62,8 +62,8 @@ fn blocks_of_columns_and_of_samples_add_up() {
 }
 
 #[test]
-fn cyclic_shifts_take_one_transform() {
-    // d = 720 is 8 · 90: rows that are shifts of each other by 90 columns, down to one.
+fn the_circulant_route_agrees_with_the_streamed_one() {
+    // d = 720: successive rows are shifted by 90 columns for n = 8, down to one column for n = 720.
     let specs = [
         EmbedderSpec::new("gaussian").number("sigma", 0.013).text("boundary", "periodic"),
         EmbedderSpec::new("gaussian").number("sigma", 0.2).text("boundary", "periodic"),
@@ -95,7 +95,7 @@ fn ranks_of_known_matrices() {
 }
 
 #[test]
-fn squares_that_underflow_or_overflow_are_rescued() {
+fn squares_that_underflow_or_overflow_are_rescaled() {
     let x = random_matrix(6, 9, 0.3, 1);
     let expected = reference(&x);
     for scale in [1e-300, 1e-170, 1e170, 1e300] {
@@ -130,7 +130,7 @@ fn matrices_without_a_stable_rank_are_errors() {
     assert!(line_stable_rank(&*embedder, 0).is_err());
     let not_finite = message(embedding_stable_rank(&*embedder, &[0.0, f64::NAN]));
     assert!(not_finite.contains("sample 1"), "{not_finite}");
-    // Half-way between the centers of bells too narrow to reach it.
+    // Midway between two centers, bells this narrow are zero.
     assert_eq!(embedding_stable_rank(&*embedder, &[0.05]), Err(all_zero()));
     for row in [&[][..], &[1.0, f64::NAN], &[1.0, 2.0], &[0.0, 0.0], &[-1.0, 0.5]] {
         assert!(toeplitz_stable_rank(row).is_err(), "{row:?}");
@@ -140,7 +140,7 @@ fn matrices_without_a_stable_rank_are_errors() {
 }
 
 #[test]
-fn the_number_and_ratio_of_singular_values() {
+fn rank_and_condition_number_of_given_singular_values() {
     let values = [4.0, 2.0, 1.0, 1e-12, 0.0];
     assert_eq!(numerical_rank(&values, 1e-10), 3);
     assert_eq!(numerical_rank(&values, 0.3), 2);

@@ -1,7 +1,7 @@
 //! Symmetric Toeplitz Gram matrices: equally spaced samples of a stationary kernel.
 //!
-//! `G_{ij} = g_{|i-j|}` is applied to a vector in O(n log n) as the corner of a circulant matrix of
-//! twice the size, and its largest eigenvalue is found by Lanczos iterations.
+//! `G_{ij} = g_{|i-j|}` is applied to a vector in O(n log n) as the corner of a circulant matrix of at
+//! least twice the size, and Lanczos iterations find its largest eigenvalue.
 
 use std::f64::consts::{PI, TAU};
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::random::{gaussian_vector, stream};
 /// n·g_0/λ_max: the stable rank of samples whose Gram matrix is symmetric Toeplitz with this first
 /// row.
 ///
-/// The residual of the eigenvector is at most 1e-8 λ_max (its eigenvalue is far more accurate) or
-/// 600 iterations are done. Equally spaced samples of a Fourier embedder have such a
-/// Gram matrix exactly, with `g_j = Σ_k cos(2πb_k j/n)`.
+/// Iterates until the residual of the eigenvector is at most 1e-8 λ_max (its eigenvalue is far more
+/// accurate), at most 600 times. Equally spaced samples of a Fourier embedder have exactly such a Gram
+/// matrix, with `g_j = Σ_k cos(2πb_k j/n)`.
 ///
 /// # Errors
 ///
@@ -44,7 +44,7 @@ pub fn toeplitz_stable_rank(first_row: &[f64]) -> Result<f64, Error> {
 }
 
 /// A vector close to the leading eigenvector: a half-sine window times the sinusoid with the largest
-/// Rayleigh quotient, and some noise that reaches whatever this guess misses.
+/// Rayleigh quotient, plus some noise for components that this guess lacks.
 fn start_vector(first_row: &[f64]) -> Vec<f64> {
     let n = first_row.len();
     let m = fast_length(2 * n);

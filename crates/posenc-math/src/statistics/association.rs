@@ -1,4 +1,4 @@
-//! How one quantity goes with another.
+//! Least-squares lines and power laws.
 
 use super::{check, check_pairs, is_constant, mean_of, no_spread, squared_deviations, t_factor};
 use crate::Error;
@@ -18,8 +18,8 @@ pub struct LinearFit {
 }
 
 impl LinearFit {
-    /// The value at `x`, and half the width of the interval around it that contains a new point with probability `level` if residuals
-    /// are normal; `None` for two points.
+    /// The value at `x`, and the half-width of its prediction interval at `level`, assuming normal residuals; `None` for a line through
+    /// two points.
     pub fn predict(&self, x: f64, level: f64) -> (f64, Option<f64>) {
         let (n, offset) = (self.n as f64, x - self.mean_x);
         let half_width = || {
@@ -35,7 +35,7 @@ impl LinearFit {
 ///
 /// # Errors
 ///
-/// Samples of different lengths or below two points, values that are not finite, and equal `x`.
+/// Samples of different lengths or with fewer than two points, values that are not finite, and `x` that are all equal.
 pub fn linear_fit(x: &[f64], y: &[f64]) -> Result<LinearFit, Error> {
     check_pairs(x, y, 2)?;
     if is_constant(x) {
@@ -53,7 +53,7 @@ pub fn linear_fit(x: &[f64], y: &[f64]) -> Result<LinearFit, Error> {
 ///
 /// # Errors
 ///
-/// Samples of different lengths or below two points, values that are not finite and positive, and equal `x`.
+/// Samples of different lengths or with fewer than two points, values that are not finite and positive, and `x` that are all equal.
 pub fn power_law_exponent(x: &[f64], y: &[f64]) -> Result<f64, Error> {
     let logarithms = |sample: &[f64]| {
         check(sample, 0)?;

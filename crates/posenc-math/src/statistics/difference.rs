@@ -50,8 +50,8 @@ impl TTest {
 ///
 /// # Errors
 ///
-/// Samples of different lengths or below two pairs, values that are not finite, a level outside of (0, 1), and differences that
-/// are all equal.
+/// Samples of different lengths or with fewer than two pairs, values that are not finite, a level outside of (0, 1), and
+/// differences that are all equal.
 pub fn paired_t_test(a: &[f64], b: &[f64], level: f64) -> Result<TTest, Error> {
     check_pairs(a, b, 2)?;
     check_level(level)?;
@@ -70,7 +70,7 @@ pub fn paired_t_test(a: &[f64], b: &[f64], level: f64) -> Result<TTest, Error> {
 ///
 /// # Errors
 ///
-/// Samples below two values, values that are not finite, a level outside of (0, 1), and samples that are both constant.
+/// Samples with fewer than two values, values that are not finite, a level outside of (0, 1), and samples that are both constant.
 pub fn welch_t_test(a: &[f64], b: &[f64], level: f64) -> Result<TTest, Error> {
     check(a, 2)?;
     check(b, 2)?;

@@ -7,11 +7,11 @@
 //! | difference of paired samples | [`paired_t_test`] |
 //! | difference of independent samples | [`welch_t_test`] |
 //! | line with its prediction interval, power law | [`linear_fit`], [`power_law_exponent`] |
-//! | regression without a model, and its R² | [`nearest_mean`], [`r_squared`] |
+//! | nearest-neighbor regression, R² | [`nearest_mean`], [`r_squared`] |
 //!
-//! All tests are two-sided. If a quantity does not exist (too few values, NaN or infinity among them, or no spread to measure a
-//! difference against), the result is an [`Error`] with the reason. Nothing panics, and no result is NaN if the squares of
-//! the values are finite.
+//! All tests are two-sided. If a quantity does not exist (too few values, NaN or infinity among them, or no spread), the result is
+//! an [`Error`] with the reason, or NaN where a function documents it. No function panics, and no `Ok` result is NaN if the squares
+//! of the values are finite.
 
 mod association;
 mod difference;
@@ -55,7 +55,7 @@ pub fn sample_std(sample: &[f64]) -> Result<f64, Error> {
     Ok(variance_of(sample).sqrt())
 }
 
-/// Quantile, linear between order statistics (position `share · (n − 1)`, as NumPy by default); NaN for an empty sample. `share` is
+/// Quantile, linear between order statistics (position `share · (n − 1)`, NumPy's default); NaN for an empty sample. `share` is
 /// in [0, 1].
 pub fn quantile(sample: &[f64], share: f64) -> f64 {
     let mut sorted = sample.to_vec();
@@ -66,7 +66,7 @@ pub fn quantile(sample: &[f64], share: f64) -> f64 {
     below + (above - below) * (position - position.floor())
 }
 
-/// Median: the mean of the two middle values of an even number; NaN for an empty sample.
+/// Median; for an even number of values, the mean of the two middle ones. NaN for an empty sample.
 pub fn median(sample: &[f64]) -> f64 {
     quantile(sample, 0.5)
 }
@@ -109,7 +109,7 @@ fn check_pairs(a: &[f64], b: &[f64], needed: usize) -> Result<(), Error> {
     if a.len() != b.len() {
         let (left, right) = (a.len(), b.len());
         return Err(Error(format!(
-            "{left} values are paired with {right}; the numbers must be equal"
+            "{left} values are paired with {right}; both samples must have the same length"
         )));
     }
     check(a, needed)?;
@@ -123,20 +123,20 @@ fn check_level(level: f64) -> Result<(), Error> {
     Err(Error(format!("level {level}; the level must lie between 0 and 1")))
 }
 
-/// All values (or all differences) are the same.
+/// Error: all values (or all differences) are equal.
 fn no_spread(value: f64) -> Error {
-    Error(format!("all values are {value}; without spread there is nothing to compare with"))
+    Error(format!("all values are {value}; the test needs values that differ"))
 }
 
 /// Two-sided p-value of Student's t with `df` degrees of freedom, `I_{df/(df + t²)}(df/2, 1/2)`;
-/// accurate far into the tails, 0 for an infinite t, NaN without one.
+/// accurate far into the tails, 0 for an infinite t, NaN if t is NaN.
 fn two_sided_p(t: f64, df: f64) -> f64 {
     let share = df / (df + t * t);
-    // Where squares overflow there is no t, and statrs would panic.
+    // If squares overflow, t is NaN, and statrs would panic.
     if share.is_nan() { f64::NAN } else { statrs::function::beta::beta_reg(df / 2.0, 0.5, share) }
 }
 
-/// Ranks from 1, ties share their mean rank; `values` must be finite.
+/// Ranks from 1; ties share their mean rank. `values` must be finite.
 fn mid_ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&i, &j| values[i].total_cmp(&values[j]));

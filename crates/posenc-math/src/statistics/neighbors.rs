@@ -3,7 +3,7 @@
 use super::{check_pairs, is_constant, mean_of, mid_ranks, no_spread, squared_deviations};
 use crate::Error;
 
-/// The place of each value in their order, from 0 to 1; ties share their mean place. A single value is at 0.5.
+/// Rank of each value, scaled to 0 to 1; ties share their mean rank. A single value has rank 0.5.
 ///
 /// ```
 /// use posenc_math::statistics::relative_ranks;
@@ -15,8 +15,8 @@ pub fn relative_ranks(values: &[f64]) -> Vec<f64> {
     mid_ranks(values).into_iter().map(place).collect()
 }
 
-/// Mean target of the `k` points that are nearest to `query` (Euclidean). Points that are as near as the k-th count, too, so that
-/// the order of equal points does not matter. `None` without points.
+/// Mean target of the `k` points nearest to `query` (Euclidean distance). Points tied with the k-th are included, so the order of
+/// points does not matter. `None` without points.
 ///
 /// ```
 /// use posenc_math::statistics::nearest_mean;
@@ -43,8 +43,8 @@ pub fn nearest_mean<'a>(
     Some(sum / count)
 }
 
-/// R² of predictions: 1 minus the ratio of their squared errors to those of the mean of the measured values. Negative if the mean is
-/// the better prediction.
+/// R² of predictions: 1 minus their squared error divided by that of predicting the mean of `measured`. Negative if the mean is the
+/// better prediction.
 ///
 /// # Errors
 ///

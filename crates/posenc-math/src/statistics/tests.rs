@@ -1,4 +1,4 @@
-//! Expected numbers without another note are from scipy 1.17.1, called as the test names it.
+//! Unless noted otherwise, expected numbers are from SciPy 1.17.1; each test names the call.
 
 use super::*;
 use crate::tolerance::{Tolerance, assert_close};
@@ -90,7 +90,7 @@ fn welch_test() {
     assert_close(test.interval.lower, -6.306_159_155_441_391, Tolerance::relative(1e-8));
     assert_close(test.interval.upper, 7.389_492_488_774_727, Tolerance::relative(1e-8));
     assert_eq!(welch_t_test(&[1.0; 3], &[3.0; 2], 0.95), Err(no_spread(-2.0)));
-    // One constant sample is fine: only the other one's spread counts.
+    // One constant sample is valid: only the spread of the other one counts.
     assert_close(welch_t_test(&A, &[24.0; 4], 0.95).unwrap().degrees_of_freedom, 5.0, NARROW);
 }
 
@@ -106,7 +106,7 @@ fn exponents_of_power_laws() {
     assert!(power_law_exponent(&[1.0, f64::NAN], &[1.0, 3.0]).is_err());
 }
 
-/// Catches a wrong line, and an interval that leaves out the error of the line.
+/// Catches a wrong line, and an interval that ignores the uncertainty of the line.
 #[test]
 fn lines_predict_with_an_interval() {
     // SciPy: stats.linregress and t.ppf(0.95, 3) sqrt(s² (1 + 1/n + (10 - mean(x))² / sum((x - mean(x))²))).
@@ -146,7 +146,7 @@ proptest! {
 
 /// Catches squares that overflow into a panic of the distribution functions.
 #[test]
-fn the_largest_numbers_give_no_panic() {
+fn huge_values_do_not_panic() {
     for sample in [[1e308, -1e308, 3e307], [1.7e308, 1.7e308, -1.7e308], [1e200, 1e200, 3e200]] {
         if let Ok(test) = paired_t_test(&sample, &[0.0; 3], 0.95) {
             assert!(test.p.is_nan() || (0.0..=1.0).contains(&test.p), "{}", test.p);
@@ -154,7 +154,8 @@ fn the_largest_numbers_give_no_panic() {
     }
 }
 
-/// Numbers of R: `qt(0.975, 4)`, `pnorm(-sqrt(5/4) * qt(0.975, 4))`; and nothing that is no number.
+/// Catches a wrong factor or tail, and a tail that is NaN. Expected numbers are from R: `qt(0.975, 4)` and
+/// `pnorm(-sqrt(5/4) * qt(0.975, 4))`.
 #[test]
 fn factors_and_tails_of_intervals() {
     assert_close(t_factor(0.95, 4.0), 2.776_445_105_197_793_4, Tolerance::relative(1e-8));
@@ -164,7 +165,7 @@ fn factors_and_tails_of_intervals() {
     assert_close(expanded_tail(0.95, 1_000_000), 0.025, Tolerance::absolute(1e-5));
 }
 
-/// Catches ranks that are off by one, and an order that is not numerical.
+/// Catches positions that are off by one, and values that are not sorted numerically.
 #[test]
 fn quantiles_interpolate_between_neighbors() {
     let values = [10.0, 9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 0.0];

@@ -90,7 +90,7 @@ fn the_minimum_is_an_envelope() {
 }
 
 #[test]
-fn enough_centers_are_two_per_sigma() {
+fn two_centers_per_sigma_suffice() {
     // σ = 0.005, N = 256, open interval.
     for (d, expected, decimals) in
         [(20, 19.7, 1), (40, 39.6, 1), (60, 53.1, 1), (100, 56.26, 2), (256, 56.29, 2)]
@@ -131,7 +131,7 @@ fn proposition_3_for_infinitely_many_frequencies() {
 
 #[test]
 fn sampled_frequencies_stay_below_the_limit() {
-    // Mean of ten draws with N = 256, against the sheet's mean of four (their spread is about 6 %).
+    // Compares the mean of ten seeds, N = 256, with the sheet's mean of four (their spread is about 6 %).
     for (sigma, d, expected) in [(22.508, 100, 23.2), (22.508, 1000, 39.1), (40.0, 4000, 75.0)] {
         let spec = spec("rff", d, "sigma", sigma);
         let mean = (0..10)
@@ -203,14 +203,14 @@ fn embedders_trade_rank_for_distance_along_one_curve() {
     for sigma in [0.003, 0.01, 0.05] {
         let gaussian = spec("gaussian", d, "sigma", sigma).text("boundary", "periodic");
         assert_close(ratio(&gaussian), 1.0, Tolerance::absolute(0.03));
-        // Random frequencies fall short of their limit, the more the larger their spread.
+        // Random frequencies stay below their limit, by more for larger spreads.
         let rff = ratio(&spec("rff", d, "sigma", GAUSSIAN_RFF_PRODUCT / sigma));
         assert!((0.5..1.1).contains(&rff), "{sigma}: {rff}");
     }
 }
 
 #[test]
-fn a_layer_with_bias_memorizes_exactly_the_full_rank_case() {
+fn a_layer_with_bias_memorizes_only_full_rank_features() {
     let mut rng = stream(4, "targets");
     let y = gaussian_vector(&mut rng, 12);
     let features = gaussian_vector(&mut rng, 12 * 12);
@@ -220,7 +220,7 @@ fn a_layer_with_bias_memorizes_exactly_the_full_rank_case() {
         let residual = residual(Mat::from_fn(12, d, |i, j| features[12 * j + i]));
         assert_eq!(residual < 1e-10, memorizes, "{d}: {residual}");
     }
-    // Rank 11 with the ones in its range does not: every row sums to 1.
+    // Rank 11 does not suffice if the range contains the ones: here every row sums to 1.
     assert!(residual(Mat::from_fn(12, 11, |i, j| f64::from(u8::from(i.min(10) == j)))) > 1e-3);
 }
 
@@ -232,9 +232,7 @@ fn broken_matrices_are_errors() {
     assert!(refused(Mat::zeros(0, 3), &[]).contains("0 x 3"));
     let broken = Mat::from_fn(2, 2, |i, _| if i == 1 { f64::NAN } else { 1.0 });
     assert!(refused(broken, &[1.0; 2]).contains("sample 1"));
-    assert!(
-        refused(Mat::zeros(3, 1), &[1.0]).starts_with("1 values are given where the matrix has 3")
-    );
+    assert_eq!(refused(Mat::zeros(3, 1), &[1.0]), "expected one value per row, got 1 for 3 rows");
 }
 
 #[test]
@@ -259,7 +257,7 @@ fn the_triangle_law_is_the_spline_of_the_errata() {
 
 proptest! {
     #[test]
-    fn distances_are_preserved_as_the_trade_off_curve_says(sigma in 1e-4_f64..0.2, k in 0.5_f64..4.0) {
+    fn the_gaussian_lies_on_the_trade_off_curve(sigma in 1e-4_f64..0.2, k in 0.5_f64..4.0) {
         // Prop. 2: l = 2σ√(k ln 10).
         let l = 2.0 * sigma * (k * LN_10).sqrt();
         // D at the end of the interval is 10^-k, and the trade-off curve passes through the bound.

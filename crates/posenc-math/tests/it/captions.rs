@@ -1,5 +1,5 @@
-//! Metrics of captions against pycocoevalcap 1.2 (BLEU, ROUGE-L, CIDEr-D) and NLTK 3.10.4 (smoothed BLEU, METEOR, stems), on
-//! captions that `benches/peers/caption_examples.py` made and scored; and what must hold for any captions.
+//! Compares caption metrics with pycocoevalcap 1.2 (BLEU, ROUGE-L, CIDEr-D) and NLTK 3.10.4 (smoothed BLEU, METEOR, stems) on
+//! captions that `benches/peers/caption_examples.py` generated and scored, and tests properties that hold for any captions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,9 +68,9 @@ fn assert_scores(own: &Scores, expected: &Expected, what: &str) {
     assert_close(&[own.mean], &[expected.mean], what);
 }
 
-/// Would catch any step of BLEU, ROUGE-L or CIDEr-D that is done otherwise: clipping, lengths, orders, frequencies.
+/// Catches a difference in any step of BLEU, ROUGE-L or CIDEr-D: clipping, lengths, orders, document frequencies.
 #[test]
-fn scores_are_those_of_pycocoevalcap() {
+fn scores_agree_with_pycocoevalcap() {
     for (number, example) in examples().corpora.iter().enumerate() {
         let corpus = corpus(example);
         let own = bleu(&corpus);
@@ -85,9 +85,9 @@ fn scores_are_those_of_pycocoevalcap() {
     }
 }
 
-/// Would catch smoothing, alignment, chunks or upper case that are handled otherwise.
+/// Catches a difference in smoothing, alignment, chunks or the treatment of upper case.
 #[test]
-fn scores_are_those_of_nltk() {
+fn scores_agree_with_nltk() {
     for (number, example) in examples().corpora.iter().enumerate() {
         let corpus = corpus(example);
         for (k, expected) in example.smoothed_bleu.iter().enumerate() {
@@ -98,17 +98,17 @@ fn scores_are_those_of_nltk() {
     }
 }
 
-/// Would catch any wrong ending, order of endings or condition.
+/// Catches any wrong ending, order of endings or condition.
 #[test]
-fn stems_are_those_of_nltk() {
+fn stems_agree_with_nltk() {
     for (word, expected) in examples().stems {
         assert_eq!(stem(&word), expected, "{word}");
     }
 }
 
-/// Would catch a division by zero if there are no captions, words, references or tuples.
+/// Catches a division by zero if there are no captions, words, references or tuples.
 #[test]
-fn nothing_scores_zero() {
+fn empty_input_scores_zero() {
     let none = Scores::default();
     assert_eq!(bleu(&[]).corpus, [0.0; 2]);
     assert_eq!(smoothed_bleu(&[]), [none.clone(), none.clone()]);
@@ -130,11 +130,11 @@ fn nothing_scores_zero() {
     assert_eq!(rouge(&corpus).each, each);
     assert_eq!(meteor(&corpus).each, each);
     assert_eq!(Cider::new(&corpus).scores(&corpus).each, each);
-    // Whoever has counted nothing gives no weight to anything.
+    // A scorer without a corpus gives every n-gram weight 0.
     assert_eq!(Cider::new(&[]).score(&Candidate::split("a b", &["a b"])), 0.0);
 }
 
-/// Would catch precision or recall in place of F1, and tuples that are compared by place.
+/// Catches precision or recall in place of F1, and tuples that are compared by position.
 #[test]
 fn tuples_computed_manually() {
     let set = |tuples: &[&'static [&'static str]]| tuples.iter().copied().collect::<BTreeSet<_>>();
@@ -157,7 +157,7 @@ fn candidates() -> impl Strategy<Value = Vec<Candidate>> {
     prop::collection::vec(one, 0..6)
 }
 
-/// All values of one candidate, CIDEr-D with the frequencies of a corpus.
+/// All metrics of one candidate; CIDEr-D uses the document frequencies of `cider`.
 fn all(cider: &Cider<'_>, candidate: &Candidate) -> [f64; 7] {
     let alone = std::slice::from_ref(candidate);
     let ([one, two], [smoothed_one, smoothed_two]) = (bleu(alone).each[0], smoothed_bleu(alone));
@@ -166,7 +166,7 @@ fn all(cider: &Cider<'_>, candidate: &Candidate) -> [f64; 7] {
 }
 
 proptest! {
-    /// Would catch values out of range, or not numbers, for any words, and candidates that change each other's values.
+    /// Catches values that are NaN or out of range, and candidates that affect each other's values.
     #[test]
     fn values_are_bounded(corpus in candidates()) {
         let cider = Cider::new(&corpus);
@@ -190,7 +190,7 @@ proptest! {
         prop_assert!(inside(rouge(&corpus).mean) && inside(meteor(&corpus).mean));
     }
 
-    /// Would catch a score that rewards anything beyond the reference itself: repetitions, length, order.
+    /// Catches a caption that scores above the reference itself, through repetitions, length or order.
     #[test]
     fn the_reference_itself_is_best(corpus in candidates(), reference in caption(), words in caption()) {
         let cider = Cider::new(&corpus);
@@ -209,7 +209,7 @@ proptest! {
         }
     }
 
-    /// Would catch a stem that fails on some word or is longer than it.
+    /// Catches a word that makes the stemmer panic, and a stem that is longer than its word.
     #[test]
     fn any_word_has_a_stem(word in "\\PC{0,12}|[a-z]{0,4}(ies|ied|eed|ing|y|alli|logi|ion|ll|e){0,3}") {
         let lower = word.to_lowercase();

@@ -1,4 +1,4 @@
-//! Average precision against pycocotools, on examples that `benches/peers/coco_examples.py` made and scored.
+//! Compares average precision with pycocotools on examples that `benches/peers/coco_examples.py` generated and scored.
 
 use posenc_math::detection::precision::{Detection, Image, Truth, average_precision};
 use serde::Deserialize;
@@ -30,9 +30,9 @@ struct Expected {
     large: f64,
 }
 
-/// Would catch any step of the definition that is done otherwise: crowds, areas, ties, limits of detections, recall points.
+/// Catches a difference in any step of the definition: crowds, areas, ties, limits of detections, recall points.
 #[test]
-fn average_precisions_are_those_of_pycocotools() {
+fn average_precision_agrees_with_pycocotools() {
     let text = include_str!("../data/coco_examples.json");
     let all: Examples = serde_json::from_str(text).unwrap();
     assert_eq!(all.pycocotools, "2.0.11");
@@ -59,7 +59,7 @@ fn average_precisions_are_those_of_pycocotools() {
             (own.large, e.large),
         ];
         for (which, (own, expected)) in pairs.into_iter().enumerate() {
-            // pycocotools says −1 if there is nothing to find.
+            // pycocotools returns −1 if no truth counts.
             let own = if own.is_nan() { -1.0 } else { own };
             assert!((own - expected).abs() < 1e-6, "example {number}, {which}: {own} {expected}");
         }

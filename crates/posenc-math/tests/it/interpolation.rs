@@ -1,4 +1,4 @@
-//! Interpolation against SciPy, on examples that `benches/peers/interpolation_examples.py` made.
+//! Compares interpolation with SciPy on examples that `benches/peers/interpolation_examples.py` generated.
 
 use posenc_math::interpolation::grid::{GridMethod, upsample};
 use posenc_math::interpolation::{
@@ -14,7 +14,7 @@ struct Examples {
     spaces: Vec<Scattered>,
 }
 
-/// Every `step`-th node of a lattice is known.
+/// A lattice whose values are known at every `step`-th node.
 #[derive(Deserialize)]
 struct Grid {
     sides: Vec<usize>,
@@ -61,9 +61,9 @@ fn points<const D: usize>(flat: &[f64]) -> Vec<[f64; D]> {
     flat.chunks_exact(D).map(|p| std::array::from_fn(|axis| p[axis])).collect()
 }
 
-/// Would catch another rule for ties, other ends of the spline, and axes in another order.
+/// Catches a different rule for ties, different end conditions of the spline, and axes in a wrong order.
 #[test]
-fn regular_grids_are_those_of_scipy() {
+fn regular_grids_agree_with_scipy() {
     for grid in examples().grids {
         for (method, expected) in [
             (GridMethod::Nearest, &grid.nearest),
@@ -76,9 +76,9 @@ fn regular_grids_are_those_of_scipy() {
     }
 }
 
-/// Would catch other gradients, another direction across edges, and other radial functions.
+/// Catches wrong gradients, a wrong direction across edges, and wrong radial functions.
 #[test]
-fn scattered_points_are_those_of_scipy() {
+fn scattered_points_agree_with_scipy() {
     let examples = examples();
     for example in &examples.planes {
         let samples = in_any_dimension::<2>(example);
@@ -92,7 +92,7 @@ fn scattered_points_are_those_of_scipy() {
     }
 }
 
-/// What is defined in any dimension.
+/// Checks the methods that exist in any dimension; returns the samples.
 fn in_any_dimension<const D: usize>(example: &Scattered) -> Samples<D> {
     let samples =
         Samples::new(points::<D>(&example.positions), example.values.clone(), CHANNELS).unwrap();

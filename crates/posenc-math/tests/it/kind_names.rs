@@ -1,12 +1,12 @@
-//! The registry alone knows the kinds of embedders.
+//! Checks that only the registry names kinds of embedders.
 
 use std::path::{Path, PathBuf};
 
 use posenc_math::embedder::registry;
 
-/// Words that happen to equal the name of a kind: the end of a path, and the literal.
+/// Literals that happen to equal the name of a kind: (end of the path, literal).
 const WORDS: [(&str, &str); 7] = [
-    // A method of a published table.
+    // Method in a published table.
     ("posenc-math/src/errata/rethinking/protocol.rs", "basic"),
     // Word in a generated screen, and shapes in a generated picture.
     ("posenc-data/src/generate/screens/captions.rs", "random"),
@@ -18,7 +18,7 @@ const WORDS: [(&str, &str); 7] = [
     ("posenc/src/arguments.rs", "formula"),
 ];
 
-/// The sources of a folder, but for tests and the kinds' own files.
+/// Collects the sources of a folder, except tests and the kinds' own files.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

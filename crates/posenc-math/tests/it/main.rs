@@ -1,4 +1,4 @@
-//! Captions and detections against published scorers; who knows the kinds of embedders.
+//! Comparisons with published implementations, and a check that only the registry names kinds of embedders.
 
 mod captions;
 mod detection;

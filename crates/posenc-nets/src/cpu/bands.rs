@@ -1,35 +1,35 @@
-//! Where an embedding vanishes.
+//! Bands: the regions in which an embedding does not vanish.
 
 use std::ops::Range;
 
 use faer::Mat;
 
-/// Entries below this share of the largest count as zero: ε² of single precision, 2⁻⁴⁶.
+/// Entries below this fraction of the largest entry count as zero: ε² of single precision, 2⁻⁴⁶.
 ///
-/// In a sum of products such an entry is far below the rounding of the largest one, and a weight
-/// that only meets such entries has a gradient far below Adam's ε of 1e-8, so that its steps are
-/// about 1e-6 of the learning rate. For a Gaussian it is the part beyond 8σ.
+/// In a sum of products, such an entry is far below the rounding error of the largest one. A weight that is only
+/// multiplied by such entries has a gradient far below Adam's ε of 1e-8, so its steps are about 1e-6 of the
+/// learning rate. A Gaussian falls below the cutoff beyond 8σ.
 pub const CUTOFF: f32 = 1.421_085_5e-14;
 
-/// The smallest magnitude that counts.
+/// The smallest magnitude that counts as nonzero.
 pub fn threshold(matrix: &Mat<f32>) -> f32 {
     let largest = (0..matrix.ncols())
         .flat_map(|j| matrix.col_as_slice(j))
         .fold(0.0_f32, |largest, v| largest.max(v.abs()));
-    // Never below the smallest normal number: what is smaller is slow and carries no digits.
+    // Never below the smallest normal number: subnormal numbers are slow and have few significant digits.
     (largest * CUTOFF).max(f32::MIN_POSITIVE)
 }
 
 /// A block of features and the points on which it does not vanish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Band {
-    /// Features j.
+    /// Features of the block.
     pub features: Range<usize>,
-    /// From the first to the last point on which any of them counts.
+    /// From the first to the last point at which any of the features is nonzero.
     pub points: Range<usize>,
 }
 
-/// Bands of all blocks of `block` features of a d × N matrix; blocks that vanish are left out.
+/// Bands of all blocks of `block` features of a d × N matrix, without blocks that vanish.
 pub fn bands(matrix: &Mat<f32>, threshold: f32, block: usize) -> Vec<Band> {
     let d = matrix.nrows();
     let mut bands: Vec<Band> = (0..d)
@@ -50,7 +50,7 @@ pub fn bands(matrix: &Mat<f32>, threshold: f32, block: usize) -> Vec<Band> {
     bands
 }
 
-/// The features that count for any of the points, as ranges. Gaps of fewer than `gap` are closed.
+/// The features that are nonzero at any of the points, as ranges. Gaps of fewer than `gap` features are closed.
 pub fn feature_ranges(
     matrix: &Mat<f32>,
     threshold: f32,
@@ -73,11 +73,10 @@ pub fn feature_ranges(
     ranges
 }
 
-/// An order of the points in which tiles of `tile` neighbors need few features.
+/// An order of the points in which tiles of `tile` consecutive points need few features.
 ///
-/// A point's band is known by where its ranges of features start (one range per axis of a
-/// concatenated embedding). The points are split at the median of the start that spreads most, again
-/// and again, as in a k-d tree.
+/// A point is described by the starts of its feature ranges (one range per axis of a concatenated embedding). As
+/// in a k-d tree, the points are recursively split at the median of the start with the largest spread.
 pub fn compact_order(matrix: &Mat<f32>, threshold: f32, tile: usize) -> Vec<u32> {
     const MOST: usize = 3;
     let starts: Vec<[u32; MOST]> = (0..matrix.ncols())
@@ -100,7 +99,7 @@ pub fn compact_order(matrix: &Mat<f32>, threshold: f32, tile: usize) -> Vec<u32>
             high - low
         };
         let axis = (0..MOST).max_by_key(|&axis| spread(axis)).unwrap_or(0);
-        // The point's number breaks ties: one order on every machine.
+        // The point's number breaks ties, so that the order is the same on every machine.
         order[piece.clone()].sort_unstable_by_key(|&p| (starts[p as usize][axis], p));
         let half = piece.len().div_ceil(tile) / 2 * tile;
         pieces.push(piece.start..piece.start + half);
@@ -122,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_band_covers_every_entry_that_counts() {
-        // Catches ranges that are one short, and blocks dropped by mistake.
+        // Catches ranges that are one entry too short, and blocks dropped by mistake.
         let matrix = hat(100, 37, 0.06);
         let cut = threshold(&matrix);
         let bands = bands(&matrix, cut, 16);
@@ -148,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_compact_order_is_a_permutation_that_narrows_tiles() {
-        // Points in a scattered order: without sorting, every tile needs every feature.
+        // The points are in a scattered order: without sorting, a tile needs up to 24 features.
         let scattered = |i: usize| (i * 29) % 64;
         let matrix =
             Mat::from_fn(64, 64, |j, i| if j.abs_diff(scattered(i)) <= 1 { 1.0 } else { 0.0 });

@@ -1,7 +1,7 @@
-//! Passes over slices, compiled for the vector instructions of the running machine.
+//! Vectorized passes over slices, dispatched to the vector instructions of the machine.
 //!
-//! Every sum has one order on a machine, whatever the number of threads. Sums over many numbers run
-//! in [`LANES`] partial sums, and in [`dots`] in as many as a vector of the machine has entries.
+//! On one machine, every sum has a fixed order for any number of threads. Long sums use [`LANES`] partial sums,
+//! and [`dots`] uses one partial sum per entry of a vector register.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
@@ -10,17 +10,25 @@ use pulp::{Arch, Simd, WithSimd};
 use crate::optimizer::StepConstants;
 use posenc_math::vectorized::vectorized;
 
-/// Partial sums of a reduction; a whole number of vectors on every machine.
+/// Partial sums of a reduction; a multiple of the vector width on every machine.
 const LANES: usize = 16;
 
-/// C ← A B, or C ← C + A B, on the calling thread.
+/// Writes the plane of one channel to the interleaved numbers of all channels.
+pub fn interleave(plane: &[f32], channel: usize, channels: usize, out: &mut [f32]) {
+    if channels == 1 {
+        return out.copy_from_slice(plane);
+    }
+    for (out, value) in out.chunks_exact_mut(channels).zip(plane) {
+        out[channel] = *value;
+    }
+}
+
+/// C ← A B or C ← C + A B, on the calling thread.
 pub fn multiply(c: MatMut<'_, f32>, accum: Accum, a: MatRef<'_, f32>, b: MatRef<'_, f32>) {
     matmul(c, accum, a, b, 1.0, Par::Seq);
 }
 
-/// One Adam step on a slice of parameters; see [`crate::Adam`].
-///
-/// `gradient` is multiplied by `scale` first.
+/// One Adam step on a slice of parameters with the gradient `scale` · `gradient`; see [`crate::Adam`].
 pub fn adam(
     step: &StepConstants,
     scale: f32,
@@ -42,7 +50,7 @@ pub fn adam(
     );
 }
 
-/// One Adam step on parameters whose gradient is zero but for the weight decay.
+/// One Adam step on parameters whose gradient is the weight decay alone.
 pub fn adam_without_gradient(
     step: &StepConstants,
     theta: &mut [f32],
@@ -76,7 +84,7 @@ pub fn add_bias_and_rectify(columns: &mut [f32], bias: &[f32]) {
             for column in columns.chunks_exact_mut(bias.len()) {
                 for (h, b) in column.iter_mut().zip(bias) {
                     let z = *h + b;
-                    // `max` would turn NaN into zero, and hide that a run has diverged.
+                    // `max` would turn NaN into zero and hide that a run has diverged.
                     *h = if z < 0.0 { 0.0 } else { z };
                 }
             }
@@ -90,7 +98,7 @@ pub fn rectify(values: &mut [f32]) {
         #[inline(always)]
         || {
             for h in values.iter_mut() {
-                // `max` would turn NaN into zero, and hide that a run has diverged.
+                // `max` would turn NaN into zero and hide that a run has diverged.
                 *h = if *h < 0.0 { 0.0 } else { *h };
             }
         },
@@ -111,7 +119,7 @@ pub fn add_bias(columns: &mut [f32], bias: &[f32]) {
     );
 }
 
-/// G ← G where the rectified activation H is above zero, else 0; the columns are added to `bias`.
+/// G ← G where the activation H after ReLU is positive, else 0. Adds the columns of the new G to `bias`.
 pub fn mask_and_sum(gradient: &mut [f32], activations: &[f32], bias: &mut [f32]) {
     vectorized(
         #[inline(always)]
@@ -164,7 +172,7 @@ fn sum_of_squares(r: &[f32]) -> f64 {
     sums.iter().sum()
 }
 
-/// r ← y − t; gives Σ r², in double precision.
+/// r ← y − t; returns Σ r² in double precision.
 pub fn residual(y: &[f32], t: &[f32], r: &mut [f32]) -> f64 {
     vectorized(
         #[inline(always)]
@@ -177,7 +185,7 @@ pub fn residual(y: &[f32], t: &[f32], r: &mut [f32]) -> f64 {
     )
 }
 
-/// y ← y − t; gives Σ y² of what is then there, in double precision.
+/// y ← y − t; returns Σ y² of the new y in double precision.
 pub fn residual_in_place(y: &mut [f32], t: &[f32]) -> f64 {
     vectorized(
         #[inline(always)]
@@ -190,8 +198,8 @@ pub fn residual_in_place(y: &mut [f32], t: &[f32]) -> f64 {
     )
 }
 
-/// u ← u − c; gives Σ θ (u − 2c) with the old u: a few terms at a time in single precision, as their
-/// factors are, and the rest in double.
+/// u ← u − c; returns Σ θ (u − 2c) with the old u. Short partial sums are in single precision, like their factors,
+/// and are added in double precision.
 pub fn subtract_and_inner(theta: &[f32], c: &[f32], u: &mut [f32]) -> f64 {
     Arch::new().dispatch(SubtractAndInner { theta, c, u })
 }
@@ -261,11 +269,11 @@ pub fn sum(x: &[f32]) -> f32 {
     )
 }
 
-/// Rows that are walked together: one chain of sums each keeps the multipliers busy, and they are
-/// still in the first-level cache when the next column needs them.
+/// Rows that are processed together. Their independent sums keep the multipliers busy, and the rows are still in the
+/// L1 cache when the next column needs them.
 pub const ROWS: usize = 8;
 
-/// out_k = ψ_k·r for rows ψ_k that lie one after the other in `rows`.
+/// out_k = ψ_k·r for rows ψ_k that are contiguous in `rows`.
 pub fn dots(rows: &[f32], r: &[f32], out: &mut [f32]) {
     Arch::new().dispatch(Dots { rows, r, out });
 }
@@ -314,7 +322,7 @@ fn dots_of<S: Simd, const K: usize>(simd: S, rows: &[f32], r: &[f32], out: &mut 
     }
 }
 
-/// y ← y + Σ_k w_k ψ_k for rows ψ_k that lie one after the other in `rows`.
+/// y ← y + Σ_k w_k ψ_k for rows ψ_k that are contiguous in `rows`.
 pub fn axpys(rows: &[f32], w: &[f32], y: &mut [f32]) {
     vectorized(
         #[inline(always)]

@@ -1,9 +1,9 @@
 //! One affine layer on a shared embedding: all runs as columns of one product.
 //!
-//! One pass over the features per epoch. For a block of features at a time: its gradient from the
-//! residuals of the last epoch, its Adam step, and its share of the new outputs, while its piece of
-//! the embedding is in cache. So the embedding is read once per epoch, and the training error after
-//! a step costs nothing.
+//! An epoch is one pass over the features. For each block of features, the pass computes the gradient from the
+//! residuals of the last epoch, takes the Adam step, and adds the block's contribution to the new outputs, while its
+//! piece of the embedding is in cache. The embedding is thus read once per epoch, and the training error after a step
+//! costs nothing.
 
 use std::ops::Range;
 use std::slice::from_mut;
@@ -17,29 +17,29 @@ use crate::error::same;
 use crate::optimizer::StepConstants;
 use crate::{Input, Layer, NetError, Parameters, Progress, SampleSet, Session, State, Task};
 
-/// Features per block: a piece of the embedding of 256 points stays in the second-level cache.
+/// Features per block: the piece of an embedding of 256 points fits into the L2 cache.
 const BLOCK: usize = 128;
 
-/// Columns (runs × outputs) per product of an affine task. Fixed, so that no bit depends on the
-/// number of threads. A run has the same bits in every task whose number of columns is a multiple
-/// of it; the sums of a smaller product may be taken in another order.
+/// Columns (runs × outputs) per product of an affine task. It is fixed, so that the number of threads does not change
+/// the bits of a result. A run has the same bits in all tasks whose number of columns is a multiple of `GROUP`;
+/// smaller products may sum in another order.
 pub const GROUP: usize = 8;
 
-/// With fewer columns than this a block is walked row by row; else it is a matrix product.
+/// With fewer columns than this, a block is processed row by row, otherwise as a matrix product.
 const FEW: usize = 4;
 
-/// ψ of one block of features on the points where it does not vanish.
+/// ψ of one block of features at the points where it does not vanish.
 #[derive(Debug)]
 struct Piece {
     band: Band,
-    /// One row of points per feature.
+    /// For each feature, the values at all points.
     by_point: Vec<f32>,
-    /// One row of features per point; empty if there are few columns.
+    /// For each point, the values of all features; empty if there are few columns.
     by_feature: Vec<f32>,
 }
 
 impl Piece {
-    /// All blocks of an input that do not vanish; `wide` for many columns.
+    /// All nonzero blocks of an input; `wide` if there are at least [`FEW`] columns.
     fn all(input: &Input, wide: bool) -> Vec<Piece> {
         let copy;
         let matrix = match input {
@@ -117,22 +117,22 @@ impl Piece {
     }
 }
 
-/// Some columns of weights and outputs, with everything that belongs to them.
+/// Up to [`GROUP`] columns of weights and outputs, with their training state.
 #[derive(Debug)]
 struct Group {
-    /// The first of them among the columns of the task.
+    /// Index of the first of these columns in the task.
     first: usize,
     /// Weights and their moments, d × columns each.
     theta: Mat<f32>,
     first_moment: Mat<f32>,
     second_moment: Mat<f32>,
-    /// Per column the bias and its two moments.
+    /// For each column, the bias and its two moments.
     bias: Vec<[f32; 3]>,
     /// Targets, outputs, outputs − targets; N × columns each.
     targets: Mat<f32>,
     outputs: Mat<f32>,
     residuals: Mat<f32>,
-    /// Sum of squared residuals per column, on the training points and on the test points.
+    /// Sum of squared residuals per column, at the training points and at the test points.
     squares: Vec<f64>,
     test_squares: Vec<f64>,
     /// Gradient of the current block, [`BLOCK`] × columns.
@@ -175,7 +175,7 @@ impl Group {
         self.bias.len()
     }
 
-    /// Ψᵀ W + 1 bᵀ.
+    /// Outputs Ψᵀ W + 1 bᵀ on the points of `pieces`.
     fn outputs_on(&self, pieces: &[Piece], points: usize) -> Mat<f32> {
         let mut outputs = Mat::zeros(points, self.columns());
         for (k, [bias, ..]) in self.bias.iter().enumerate() {
@@ -187,7 +187,7 @@ impl Group {
         outputs
     }
 
-    /// Residuals of the current outputs.
+    /// Updates the residuals and their sums of squares from the current outputs.
     fn compare(&mut self) {
         for (k, square) in self.squares.iter_mut().enumerate() {
             *square = kernels::residual(
@@ -198,7 +198,7 @@ impl Group {
         }
     }
 
-    /// The bias's Adam step; new outputs start from the new bias.
+    /// Takes the Adam step of the biases and resets the outputs to the new biases.
     fn step_bias(&mut self, step: &StepConstants, scale: f32) {
         for (k, [bias, m, v]) in self.bias.iter_mut().enumerate() {
             let gradient = kernels::sum(self.residuals.col_as_slice(k));
@@ -207,7 +207,7 @@ impl Group {
         }
     }
 
-    /// Gradient, Adam step and new outputs of one block.
+    /// Computes the gradient of one block, takes its Adam step and adds its contribution to the outputs.
     fn step_block(&mut self, piece: &Piece, step: &StepConstants, scale: f32) {
         piece.gradient(&self.residuals, &mut self.gradient);
         let features = piece.band.features.clone();
@@ -224,7 +224,7 @@ impl Group {
         piece.add_outputs(&self.theta, &mut self.outputs);
     }
 
-    /// The Adam step of features that vanish on every point: weight decay alone.
+    /// Takes the Adam step of features that vanish at every point: the gradient is the weight decay alone.
     fn decay(&mut self, step: &StepConstants, features: Range<usize>) {
         for k in 0..self.columns() {
             kernels::adam_without_gradient(
@@ -237,7 +237,7 @@ impl Group {
     }
 }
 
-/// One epoch of some groups; a piece of the embedding serves all of them while it is in cache.
+/// Trains several groups for one epoch. All groups use a piece of the embedding while it is in cache.
 fn step_groups(
     groups: &mut [Group],
     pieces: &[Piece],
@@ -271,7 +271,7 @@ pub struct LinearSession {
 }
 
 impl LinearSession {
-    /// Whether a task is of the kind that this session trains.
+    /// Whether this kind of session can train `task`.
     pub fn takes(task: &Task) -> bool {
         task.network.hidden.is_empty()
             && task.network.output_activation == crate::OutputActivation::Identity
@@ -279,7 +279,7 @@ impl LinearSession {
             && task.test.as_ref().is_none_or(|test| matches!(test.input, Input::Dense(_)))
     }
 
-    /// Stands before the first epoch of a task that has been checked.
+    /// Starts a session of a task that has passed [`Task::check`].
     pub fn new(task: Task, threads: usize) -> Self {
         let wide = task.train.targets.ncols() >= FEW;
         let train = Piece::all(&task.train.input, wide);

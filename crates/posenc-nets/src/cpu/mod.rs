@@ -1,9 +1,9 @@
 //! The CPU engine: single precision, matrix products by faer, vectorized passes in between.
 //!
-//! Three kinds of session. Networks on Kronecker features multiply axis by axis (`kronecker/`). One
-//! affine layer on a dense embedding is a product with all runs as
-//! columns, walked feature block by feature block (`linear.rs`). Everything else walks tiles of
-//! points through the whole network and back, with the activations in cache (`tiled/`).
+//! There are three kinds of session. Networks on Kronecker features multiply axis by axis (`kronecker/`). A single
+//! affine layer on a dense embedding is one product with all runs as columns, computed block by block of features
+//! (`linear.rs`). All other networks process tiles of points forward and backward through all layers, with the
+//! activations in cache (`tiled/`).
 
 mod bands;
 mod kernels;
@@ -13,7 +13,10 @@ pub mod parallel;
 mod tiled;
 
 #[cfg(feature = "wgpu")]
-pub(crate) use self::{kernels::sigmoid, kronecker::Sparse};
+pub(crate) use self::{
+    kernels::{interleave, sigmoid},
+    kronecker::Sparse,
+};
 pub use linear::GROUP;
 
 use crate::{Engine, FirstLayer, NetError, Progress, Session, State, Task};
@@ -25,27 +28,26 @@ pub struct CpuEngine {
     products: Products,
 }
 
-/// How the gradient of a Kronecker layer is found. All give the same up to rounding.
+/// Method for the gradient of a Kronecker layer. All methods agree up to rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Products {
-    /// Whichever takes fewer products.
+    /// The method with fewer multiplications.
     #[default]
     Automatic,
-    /// Through the Gram matrices of the axes, Ψ₀Ψ₀ᵀ W Ψ₁Ψ₁ᵀ − Ψ₀ S Ψ₁ᵀ: only on a full grid, without
-    /// hidden layers and without output activation.
+    /// Through the Gram matrices of the axes, Ψ₀Ψ₀ᵀ W Ψ₁Ψ₁ᵀ − Ψ₀ S Ψ₁ᵀ. Requires a full grid, no hidden layers
+    /// and no output activation.
     Gram,
-    /// Forward to the outputs, and back from the residuals.
+    /// Forward pass to the outputs, backward pass from the residuals.
     Residual,
 }
 
 impl CpuEngine {
-    /// An engine that spreads one task over `threads` threads (at least one). The number changes no
-    /// bit of any result.
+    /// An engine with `threads` threads per task (at least one). Their number does not change the bits of a result.
     pub fn new(threads: usize) -> Self {
         CpuEngine { threads: threads.max(1), products: Products::Automatic }
     }
 
-    /// The same with another way to the gradient of Kronecker layers.
+    /// Sets the method for the gradient of Kronecker layers.
     pub fn with_products(mut self, products: Products) -> Self {
         self.products = products;
         self
@@ -74,12 +76,12 @@ impl Engine for CpuEngine {
     }
 }
 
-/// A state of runs whose parameters and two moments are arrays of their own.
+/// Concatenates the parameters and both moments of every run into a state.
 fn state_of<'a>(runs: impl Iterator<Item = [&'a [f32]; 3]>, progress: &Progress) -> State {
     progress.state(runs.flat_map(|parts| parts.concat()).collect())
 }
 
-/// The arrays of such runs, of `n` numbers each, from a state.
+/// Inverse of [`state_of`] for arrays of `n` numbers each.
 fn restore_from<'a>(
     state: &State,
     n: usize,

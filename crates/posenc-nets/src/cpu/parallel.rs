@@ -1,11 +1,11 @@
-//! Threads that live for one step.
+//! Parallel loops on threads that live for one step.
 //!
-//! What an item computes never depends on the thread that takes it, so the number of threads
-//! changes no bit.
+//! The result of an item does not depend on its thread, so the number of threads does not change the bits of a
+//! result.
 
 use std::sync::Mutex;
 
-/// Splits `items` in `threads` runs of neighbors and works on them side by side.
+/// Splits `items` into `threads` contiguous chunks and processes them in parallel.
 pub fn in_chunks<T: Send>(threads: usize, items: &mut [T], work: impl Fn(&mut [T]) + Sync) {
     let each = items.len().div_ceil(threads.max(1)).max(1);
     if items.len() <= each {
@@ -23,7 +23,7 @@ pub fn in_chunks<T: Send>(threads: usize, items: &mut [T], work: impl Fn(&mut [T
     });
 }
 
-/// Works on all items, each with a scratch of its own; whoever is free takes the next.
+/// Processes all items with one thread per scratch; a thread takes the next item as soon as it is idle.
 pub fn for_each<S: Send, T: Send>(
     scratch: &mut [S],
     items: &mut [T],

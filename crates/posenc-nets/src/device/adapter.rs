@@ -1,4 +1,4 @@
-//! Which adapters there are, and opening one.
+//! Lists and opens wgpu adapters.
 
 use std::fmt::{Display, Formatter};
 use std::future::Future;
@@ -10,18 +10,17 @@ pub use wgpu::DeviceType as AdapterType;
 
 use crate::NetError;
 
-/// Share of its memory, in percent, up to which an adapter gives buffers. Beyond it a driver may
-/// end the process that asks.
+/// Percentage of an adapter's memory that buffers may use. Beyond it, a driver may end the process.
 const MEMORY_PERCENT: u8 = 90;
 
-/// What computes.
+/// Description of an adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdapterDescription {
     /// Name of the adapter, such as "NVIDIA H200".
     pub name: String,
-    /// Its type, and its place among adapters of that type and backend as wgpu lists them.
+    /// Type of the adapter, and its index among the adapters of this type and backend in the order of wgpu.
     pub place: (AdapterType, usize),
-    /// Whether it is a program on the CPU that behaves like a GPU (llvmpipe, lavapipe, WARP).
+    /// Whether it is a software adapter, which emulates a GPU on the CPU (llvmpipe, lavapipe, WARP).
     pub is_software: bool,
     /// "vulkan", "metal" or "dx12".
     pub backend: String,
@@ -29,9 +28,9 @@ pub struct AdapterDescription {
     pub driver: String,
     /// Largest buffer, in bytes.
     pub largest_buffer: u64,
-    /// Largest part of a buffer that a kernel sees, in bytes.
+    /// Largest part of a buffer that can be bound to a kernel, in bytes.
     pub largest_binding: u64,
-    /// Most workgroups of one dispatch along an axis.
+    /// Maximum number of workgroups of one dispatch along an axis.
     pub workgroups: u32,
 }
 
@@ -42,24 +41,24 @@ impl Display for AdapterDescription {
     }
 }
 
-/// Which adapter is meant.
+/// Selects an adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
-    /// A real GPU, the one with the largest buffers; never a software adapter.
+    /// The GPU with the largest buffers; never a software adapter.
     Gpu,
-    /// A real GPU if there is one, else a software adapter.
+    /// The GPU with the largest buffers if there is a GPU, else a software adapter.
     GpuOrSoftware,
-    /// The first whose name contains this, in upper or lower case; the only way to a software
-    /// adapter on a machine that has a GPU.
+    /// The first adapter whose name contains this text, ignoring case. On a machine with a GPU, this is the only way to
+    /// select a software adapter.
     Named(String),
 }
 
-/// All adapters, real GPUs first.
+/// All adapters, GPUs before software adapters.
 pub fn adapters() -> Vec<AdapterDescription> {
     found().into_iter().map(|(_, description)| description).collect()
 }
 
-/// An open device with its queue. What goes wrong on it is kept until somebody asks.
+/// An open device with its queue. It stores errors until [`Gpu::check`] is called.
 #[derive(Debug)]
 pub struct Gpu {
     pub device: wgpu::Device,
@@ -69,21 +68,21 @@ pub struct Gpu {
     trouble: Arc<Mutex<Trouble>>,
 }
 
-/// What went wrong.
+/// Stored errors of a device.
 #[derive(Debug, Default)]
 struct Trouble {
-    /// The device is lost permanently.
+    /// Reason why the device is lost permanently.
     lost: Option<String>,
-    /// Something was refused since the last question.
+    /// First refused command since the last [`Gpu::check`].
     refused: Option<String>,
 }
 
 impl Gpu {
-    /// Opens the adapter that is meant.
+    /// Opens the chosen adapter.
     ///
     /// # Errors
     ///
-    /// No such adapter, or one that gives no device: what there is, and what to install.
+    /// Fails if there is no such adapter or it provides no device. The message lists the adapters and what to install.
     pub fn open(choice: Choice) -> Result<Self, NetError> {
         let adapters = found();
         let fits = |(_, adapter): &(wgpu::Adapter, AdapterDescription)| match &choice {
@@ -107,10 +106,10 @@ impl Gpu {
         let (device, queue) =
             wait(adapter.request_device(&request)).map_err(|error| NetError::Device {
                 device: description.to_string(),
-                why: format!("it does not open: {error}"),
+                why: format!("cannot open the device: {error}"),
             })?;
         let trouble = Arc::new(Mutex::new(Trouble::default()));
-        // Without handlers wgpu panics.
+        // Without handlers, wgpu panics.
         let errors = trouble.clone();
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
             let mut trouble = errors.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,7 +123,7 @@ impl Gpu {
         Ok(Gpu { device, queue, description, limits, trouble })
     }
 
-    /// Does something, and gives what the device refused on the way as an error.
+    /// Runs `work` and returns its result, or the first error that the device reported meanwhile.
     pub fn scoped<T>(&self, work: impl FnOnce() -> Result<T, NetError>) -> Result<T, NetError> {
         let filters = [
             wgpu::ErrorFilter::Validation,
@@ -135,11 +134,11 @@ impl Gpu {
             filters.into_iter().map(|filter| self.device.push_error_scope(filter)).collect();
         let result = work();
         let mut first = None;
-        // In the reverse order.
+        // Error scopes are a stack.
         while let Some(scope) = scopes.pop() {
             first = wait(scope.pop()).or(first);
         }
-        // What came later may only be a consequence.
+        // Refusals of the scope may only be a consequence of errors stored by the handlers.
         self.check()?;
         match first {
             Some(error) => Err(self.error(in_words(&error))),
@@ -147,14 +146,14 @@ impl Gpu {
         }
     }
 
-    /// What went wrong since the last question, as an error.
+    /// Returns the stored error, and clears it unless the device is lost.
     pub fn check(&self) -> Result<(), NetError> {
         let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         let refused = trouble.refused.take();
         let why = match (&trouble.lost, refused) {
             (Some(lost), _) => format!(
                 "the device was lost ({lost}); training since the last checkpoint is lost. \
-                 Run the same command again, if need be with --device cpu"
+                 Run the same command again, or use --device cpu"
             ),
             (None, Some(refused)) => refused,
             (None, None) => return Ok(()),
@@ -179,13 +178,13 @@ impl Gpu {
         NetError::Device { device: self.description.to_string(), why }
     }
 
-    /// Bytes that one buffer may have and a kernel still see as a whole.
+    /// Largest size in bytes of a buffer that can be bound to a kernel as a whole.
     pub fn largest_bytes(&self) -> u64 {
         self.limits.max_buffer_size.min(self.limits.max_storage_buffer_binding_size)
     }
 }
 
-/// Real GPUs before software; among them the one with the largest buffers, which is the discrete one.
+/// All adapters: GPUs before software adapters, then by decreasing buffer size, which puts a discrete GPU first.
 fn found() -> Vec<(wgpu::Adapter, AdapterDescription)> {
     let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
         backends: wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12,
@@ -225,13 +224,14 @@ fn describe(adapter: &wgpu::Adapter) -> AdapterDescription {
 
 fn absent(choice: &Choice, names: &[String]) -> String {
     let there = match names {
-        [] => "no adapter at all was found".to_owned(),
+        [] => "no adapters were found".to_owned(),
         names => format!("found only: {}", names.join("; ")),
     };
     match choice {
         Choice::Gpu => format!(
-            "no GPU was found ({there}; a software adapter is used only if named, as in --device wgpu:llvmpipe). Install your GPU's driver with Vulkan support \
-             (`vulkaninfo --summary` must list it; in a container, pass the device through), or use --device cpu"
+            "no GPU was found ({there}; a software adapter is used only if named, as in --device wgpu:llvmpipe). \
+             Install your GPU's driver with Vulkan support (`vulkaninfo --summary` must list it; \
+             in a container, pass the device through), or use --device cpu"
         ),
         Choice::Named(part) if !names.is_empty() => {
             format!(
@@ -245,7 +245,7 @@ fn absent(choice: &Choice, names: &[String]) -> String {
     }
 }
 
-/// A refusal with what to do about it.
+/// Message for a wgpu error, with a way to fix it if known.
 fn in_words(error: &wgpu::Error) -> String {
     match error {
         wgpu::Error::OutOfMemory { .. } => {
@@ -253,16 +253,16 @@ fn in_words(error: &wgpu::Error) -> String {
              close other programs that use the GPU, or use --device cpu"
                 .to_owned()
         }
-        // The description is many lines long; the last one says what was wrong.
+        // The description spans several lines; join them into one.
         other => {
             let text = other.to_string();
             let lines: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-            format!("it refused a command: {}", lines.join(" "))
+            format!("the device rejected a command: {}", lines.join(" "))
         }
     }
 }
 
-/// The value of a future. Those of native backends are ready at once.
+/// Waits for a future. The futures of native backends are ready immediately.
 pub fn wait<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());

@@ -1,8 +1,8 @@
-//! Inputs of affine first layers on the device, and what that layer does with them.
+//! Inputs of affine first layers on the device, and the first layer itself.
 //!
-//! Where the coordinates are far fewer than the points, as on a grid, tables over the coordinates are
-//! multiplied and their products summed by the points' indices; on the way back gradients are summed by
-//! coordinate first. Other factored inputs, and waves, are expanded chunk by chunk.
+//! If there are far fewer coordinates than points, as on a grid, the tables are multiplied and their products are
+//! summed by the indices of the points. The backward pass first sums the gradients of each coordinate. Other
+//! factored inputs, and waves, are expanded chunk by chunk.
 
 use faer::Mat;
 
@@ -14,14 +14,15 @@ use super::simple::{Pass, chunks};
 use crate::layout::Slot;
 use crate::{Factored, Input, NetError};
 
-/// Features, or what they are made of.
+/// Features on the device, or the tables they are made of.
 #[derive(Debug)]
 pub enum DeviceInput {
-    /// One buffer per chunk, point by point.
+    /// Features point by point, one buffer per chunk.
     Dense(Vec<DeviceBuffer>),
-    /// Tables one after the other; indices table by table.
+    /// Concatenated tables; indices table by table.
     Factored { tables: DeviceBuffer, parts: Vec<Table>, indices: DeviceBuffer, form: Form },
-    /// Sines and cosines of every axis, with their first numbers; indices axis by axis.
+    /// Concatenated sines and cosines of all axes; `parts` contains the offsets of the sines and cosines of every axis.
+    /// Indices are stored axis by axis.
     Waves { tables: DeviceBuffer, parts: Vec<(usize, usize)>, indices: DeviceBuffer, scale: f32 },
 }
 
@@ -32,27 +33,27 @@ pub struct Table {
     pub rows: usize,
     /// Distinct coordinates.
     pub columns: usize,
-    /// Its first number.
+    /// Offset of the table in the buffer.
     pub offset: usize,
-    /// Coordinates of the tables before it.
+    /// Total number of coordinates of the previous tables.
     pub first: usize,
 }
 
 /// How a factored input is multiplied.
 #[derive(Debug)]
 pub enum Form {
-    /// The features of a chunk are made.
+    /// The features of a chunk are expanded.
     Expanded,
-    /// The tables are multiplied, which are far smaller, and their products are summed by the indices. Per
-    /// chunk of a side that is trained the points of every coordinate: starts of the lists, then lists.
+    /// The tables, which are far smaller, are multiplied, and their products are summed by the indices. A trained side
+    /// has one buffer per chunk, which lists the points of every coordinate: the starts of the lists, then the lists.
     Tables(Vec<DeviceBuffer>),
 }
 
-/// Most tables that one kernel sums.
+/// Maximum number of tables that one kernel sums.
 const TABLES: usize = 8;
 
 impl DeviceInput {
-    /// Brings it to the device; lists of points only for a side that is trained.
+    /// Uploads an input. Only a trained side gets lists of points.
     pub fn new(gpu: &Gpu, input: &Input, chunk: usize, is_trained: bool) -> Result<Self, NetError> {
         let flat = |indices: &[Vec<u32>]| DeviceBuffer::of(gpu, "indices", &indices.concat());
         let mut numbers: Vec<f32> = Vec::new();
@@ -105,20 +106,21 @@ impl DeviceInput {
                 Ok(DeviceInput::Waves { tables, parts, indices, scale: waves.scale })
             }
             Input::Kronecker(_) => {
-                Err(NetError::Combination("an input of an affine layer is needed".to_owned()))
+                let why = "an affine first layer does not support Kronecker inputs";
+                Err(NetError::Combination(why.to_owned()))
             }
         }
     }
 }
 
-/// Whether the tables are so much smaller than the features that they are multiplied instead.
+/// Whether the tables are multiplied instead of the features, because they are much smaller.
 pub fn takes_tables(input: &Factored) -> bool {
     let coordinates: usize = input.tables.iter().map(Mat::ncols).sum();
     let rows_fit = coordinates <= usize::from(u16::MAX);
     input.tables.len() <= TABLES && rows_fit && 4 * coordinates <= input.indices[0].len()
 }
 
-/// For every coordinate of every table the points of a chunk that have it: where the lists begin, then the
+/// For every coordinate of every table, the list of a chunk's points that have it: the starts of the lists, then the
 /// lists.
 fn lists(input: &Factored, parts: &[Table], (first, n): (usize, usize)) -> Vec<u32> {
     let coordinates = parts.last().map_or(0, |table| table.first + table.columns);
@@ -142,7 +144,7 @@ fn lists(input: &Factored, parts: &[Table], (first, n): (usize, usize)) -> Vec<u
 }
 
 impl<'a> Pass<'a> {
-    /// Features of a chunk: where they are, after what makes them; none where tables are multiplied.
+    /// Returns the features of a chunk and records the kernels that expand them; `None` if tables are multiplied.
     pub fn features(
         &self,
         list: &mut Recorder<'_>,
@@ -183,8 +185,8 @@ impl<'a> Pass<'a> {
         Some(made)
     }
 
-    /// Products of the tables with the weights of the first layer, coordinate by coordinate: once per set of
-    /// weights.
+    /// Records the products of the tables with the weights of the first layer, once per step. Does nothing if tables are
+    /// not multiplied.
     pub fn prepare(&self, list: &mut Recorder<'_>) {
         let DeviceInput::Factored { tables, parts, form: Form::Tables(_), .. } = &self.side.input
         else {
@@ -203,7 +205,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The first layer from the products of its tables.
+    /// Records the first layer as sums of the products of its tables.
     pub fn sum_products(&self, list: &mut Recorder<'_>, (first, n): (usize, usize), is_last: bool) {
         let DeviceInput::Factored { parts, indices, .. } = &self.side.input else { return };
         let Some([products, _]) = &self.scratch.tables else { return };
@@ -218,7 +220,7 @@ impl<'a> Pass<'a> {
         list.pointwise(Pointwise::GatherSum, &parameters, &buffers, groups, work);
     }
 
-    /// A chunk's gradients of the first layer's outputs, summed over the points of every coordinate.
+    /// Records the sums of a chunk's gradients of the first layer's outputs over the points of every coordinate.
     pub fn sum_gradients(&self, list: &mut Recorder<'_>, index: usize) {
         let side = self.side;
         let DeviceInput::Factored { parts, form: Form::Tables(lists), .. } = &side.input else {
@@ -235,7 +237,7 @@ impl<'a> Pass<'a> {
         list.pointwise(Pointwise::ScatterSum, &parameters, &buffers, groups, work);
     }
 
-    /// From these sums to the gradient of the first layer's weights.
+    /// Records the gradient of the first layer's weights from the sums of [`Self::sum_gradients`].
     pub fn multiply_gradients(&self, list: &mut Recorder<'_>, gradient: &Gradient) {
         let DeviceInput::Factored { tables, parts, form: Form::Tables(_), .. } = &self.side.input
         else {
@@ -255,7 +257,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The first layer, and its outputs of all runs.
+    /// The first layer, and its number of outputs of all runs.
     fn first_layer(&self) -> (&'a Slot, usize) {
         let layout = &self.context.layout;
         (&layout.slots[0], layout.runs * layout.slots[0].fan_out)

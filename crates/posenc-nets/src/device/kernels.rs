@@ -1,32 +1,32 @@
-//! The other kernels: small WGSL texts with one parameter block each.
+//! All WGSL kernels except matrix products, with one parameter block each.
 
-/// A kernel that is no matrix product.
+/// A kernel other than a matrix product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pointwise {
-    /// One block of a factored input: columns of a table by an index.
+    /// Expands one block of a factored input: copies table columns by index.
     Gather,
-    /// The first layer of a factored input: rows of the tables' products by their indices, summed.
+    /// First layer of a factored input: sums the rows of the tables' products by index.
     GatherSum,
-    /// The other way: sums over the points that have an index.
+    /// Backward pass of `GatherSum`: sums gradients over the points of each index.
     ScatterSum,
-    /// The first axis of waves: scaled columns of its tables.
+    /// First axis of waves: copies scaled columns of its tables.
     WavesFirst,
-    /// A further axis of waves: turns what is there by the angles of its tables.
+    /// Further axis of waves: rotates the waves by the angles of its tables.
     WavesTurn,
-    /// Outputs to residuals, and the sums of their squares.
+    /// Converts outputs to residuals and sums their squares.
     Residual,
-    /// Sums of the sums of squares, to the place of the step.
+    /// Adds partial sums of squares and writes the sum to the slot of the step.
     Squares,
-    /// Sums of columns.
+    /// Sums columns.
     ColumnSums,
-    /// Adam.
+    /// Adam step.
     Adam,
-    /// A sparse matrix times the rows of another.
+    /// Multiplies a sparse matrix by the channels of another buffer.
     Sparse,
 }
 
 impl Pointwise {
-    /// Which storage buffers it writes; the others it reads.
+    /// For each storage buffer, whether the kernel writes it (true) or only reads it.
     pub fn writes(self) -> &'static [bool] {
         match self {
             Pointwise::Gather => &[false, false, true],
@@ -41,12 +41,12 @@ impl Pointwise {
         }
     }
 
-    /// Whether it depends on the step.
+    /// Whether the kernel reads the constants of the step.
     pub fn has_step(self) -> bool {
         matches!(self, Pointwise::Adam | Pointwise::Squares)
     }
 
-    /// The text of the kernel. Parameters come as `p[0].x`, `p[0].y`, …; storage buffers are b0, b1, … in
+    /// The WGSL source of the kernel. Parameters are `p[0].x`, `p[0].y`, …; storage buffers are b0, b1, … in
     /// the order of [`Pointwise::writes`].
     pub fn source(self) -> String {
         let mut text = String::from("@group(0) @binding(0) var<uniform> p: array<vec4<u32>, 6>;\n");
@@ -90,7 +90,7 @@ impl Pointwise {
     }
 }
 
-/// The beginning of the next four: a thread for every number of p[0].x points, each of p[0].y columns.
+/// Common start of the next four kernels: one thread per entry of p[0].x points × p[0].y columns.
 const PER_NUMBER: &str = "
 @compute @workgroup_size(256)
 fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>) {
@@ -107,8 +107,8 @@ const GATHER: &str = "
 }
 ";
 
-/// p0: points, columns, tables, whether to apply a ReLU; p1: first index, distance of the tables' indices, offset
-/// of the bias; p2, p3: the first row of each table's product.
+/// p0: points, columns, tables, whether to apply a ReLU; p1: first index, stride of the indices of tables, offset of
+/// the bias; p2, p3: first row of each table's product.
 const GATHER_SUM: &str = "
   var sum = b2[p[1].z + column];
   for (var t = 0u; t < p[0].z; t += 1u) {
@@ -141,7 +141,7 @@ const WAVES_TURN: &str = "
 }
 ";
 
-/// b1 holds, per row, where its list of points begins, then the points of all lists.
+/// b1 contains the start of each row's list of points, then the points of all lists.
 /// p0: columns, rows, whether to add.
 const SCATTER_SUM: &str = "
 @compute @workgroup_size(64)
@@ -156,9 +156,9 @@ fn main(@builtin(global_invocation_id) g: vec3<u32>) {
 }
 ";
 
-/// p0: points, outputs, points per slice, slices of a run; p1: first slice, whether there is a sigmoid, whether residuals are
-/// written, bits of their factor; p2: offset of the outputs and their strides of runs, points and outputs; p3: offset and
-/// strides of the targets.
+/// p0: points, outputs, points per slice, slices of a run; p1: first slice, whether there is a sigmoid, whether residuals
+/// are written, bits of their factor; p2: offset of the outputs and their strides of runs, points and outputs; p3: offset
+/// and strides of the targets.
 const RESIDUAL: &str = "
 var<workgroup> sums: array<f32, 256>;
 @compute @workgroup_size(256)
@@ -193,7 +193,7 @@ fn main(@builtin(workgroup_id) w: vec3<u32>, @builtin(local_invocation_id) l: ve
 }
 ";
 
-/// p0: slices of a run, runs, which of the two errors.
+/// p0: slices of a run, runs, kind of error (0: training, 1: test).
 const SQUARES: &str = "
 var<workgroup> sums: array<f32, 64>;
 @compute @workgroup_size(64)
@@ -256,7 +256,7 @@ fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) n:
 }
 ";
 
-/// CSR: b0 holds the starts of the rows, then the columns; b1 the weights. b2 is multiplied, b3 receives.
+/// CSR: b0 contains the starts of the rows, then the columns; b1 the weights. b2 is the factor, b3 the result.
 /// p0: rows, offset of the columns, whether to apply a ReLU, offset of b2; p1: offset of b3, strides of
 /// channels of b2 and of b3.
 const SPARSE: &str = "

@@ -1,8 +1,8 @@
-//! Networks whose first layer is a Kronecker layer: weights are tensors that are multiplied axis by
-//! axis, as many at a time as the budget holds.
+//! Networks whose first layer is a Kronecker layer: the weights are tensors that are multiplied axis by axis, for groups
+//! of runs that fit into the memory budget.
 //!
-//! Channels (outputs, or hidden units) lie one after the other, each with all its nodes or points. On the
-//! way back the residuals, and the gradients of hidden units, take the place of what they belong to.
+//! Channels (outputs or hidden units) are stored one after the other, each with all its nodes or points. In the backward
+//! pass, residuals overwrite outputs, and gradients overwrite the activations of hidden units.
 
 use faer::Mat;
 
@@ -14,19 +14,19 @@ use crate::cpu::Sparse;
 use crate::layout::{Layout, Slot};
 use crate::{Input, NetError};
 
-/// Axes, points and targets.
+/// Axes, points and targets on the device.
 #[derive(Debug)]
 pub struct Side {
     points: usize,
     nodes: usize,
     axes: Vec<Axis>,
-    /// From nodes to points and back, where the points are not the nodes.
+    /// From nodes to points and transposed; `None` if the points are the nodes.
     sparse: Option<[Csr; 2]>,
-    /// Output after output, run by run; none for predictions.
+    /// Targets run by run and output by output; `None` for predictions.
     targets: Option<Targets>,
 }
 
-/// ψ(t_0), ψ(t_1), … one after the other.
+/// The feature vectors ψ(t_0), ψ(t_1), … of one axis, concatenated.
 #[derive(Debug)]
 struct Axis {
     features: usize,
@@ -34,7 +34,7 @@ struct Axis {
     values: DeviceBuffer,
 }
 
-/// Starts of the rows, then columns; weights.
+/// A sparse matrix: `places` contains the starts of the rows, then the column indices.
 #[derive(Debug)]
 struct Csr {
     rows: usize,
@@ -42,16 +42,16 @@ struct Csr {
     weights: DeviceBuffer,
 }
 
-/// Room for the runs that are worked on at a time.
+/// Buffers for one group of runs.
 #[derive(Debug)]
 pub struct Scratch {
-    /// Runs of a group.
+    /// Number of runs per group.
     group: usize,
-    /// Between the axes.
+    /// Intermediate tensors between the axes.
     between: [DeviceBuffer; 2],
-    /// On the nodes.
+    /// Values at the nodes.
     grid: DeviceBuffer,
-    /// On the points, where they are not the nodes.
+    /// Values at the points, if they are not the nodes.
     points: Option<DeviceBuffer>,
     /// Outputs of a network with a hidden layer.
     outputs: Option<DeviceBuffer>,
@@ -68,7 +68,7 @@ impl Csr {
         })
     }
 
-    /// `to` ← M `from` for every channel.
+    /// Records `to` ← M `from` for every channel.
     fn times(
         &self,
         list: &mut Recorder<'_>,
@@ -87,14 +87,15 @@ impl Csr {
 }
 
 impl Side {
-    /// Brings axes, points and targets to the device.
+    /// Uploads axes, points and targets.
     pub fn new(
         context: &Context,
         input: &Input,
         targets: Option<&Mat<f32>>,
     ) -> Result<Self, NetError> {
         let Input::Kronecker(input) = input else {
-            return Err(NetError::Combination("a Kronecker input is needed".to_owned()));
+            let why = "a Kronecker layer requires a Kronecker input (Input::kronecker)";
+            return Err(NetError::Combination(why.to_owned()));
         };
         let axis = |axis: &Mat<f32>| {
             let (features, coordinates) = axis.shape();
@@ -119,7 +120,7 @@ impl Side {
         Ok(Side { points, nodes: input.nodes(), axes, sparse, targets })
     }
 
-    /// Largest tensor on the way from features to nodes or back, per channel.
+    /// Size per channel of the largest tensor between features and nodes.
     fn widest(&self) -> usize {
         let size = |cut: usize| {
             let (first, last) = self.axes.split_at(cut);
@@ -130,7 +131,7 @@ impl Side {
     }
 }
 
-/// Room for both sides.
+/// Allocates buffers for groups of runs on all sides.
 pub fn scratch(context: &Context, sides: &[&Side]) -> Result<Scratch, NetError> {
     let largest = |size: fn(&Side) -> usize| sides.iter().map(|side| size(side)).max().unwrap_or(1);
     let (widest, nodes) = (largest(Side::widest), largest(|side| side.nodes));
@@ -140,7 +141,7 @@ pub fn scratch(context: &Context, sides: &[&Side]) -> Result<Scratch, NetError> 
     let deep = context.network.depth() > 0;
     let per_run = channels * (2 * widest + nodes + if has_points { points } else { 0 })
         + if deep { outputs * points } else { 0 };
-    // The gradient of all runs and their moments are counted elsewhere; a single run is always tried.
+    // The budget does not include gradients and moments. A group has at least one run, even beyond the budget.
     let group = (context.options.chunk_bytes / (4 * per_run as u64)).max(1);
     let group = usize::try_from(group).unwrap_or(usize::MAX).min(context.layout.runs);
     let zeros = |what, count: usize| DeviceBuffer::zeros(&context.gpu, what, group * count);
@@ -162,12 +163,12 @@ impl Scratch {
     }
 }
 
-/// Channels × points of every run.
+/// The channels × points matrix of every run.
 fn channel_rows(numbers: &DeviceBuffer, channels: usize, points: usize) -> Operand<'_> {
     Operand { batch: channels * points, ..Operand::rows(numbers, points) }
 }
 
-/// A way through the network.
+/// Forward and backward passes through the network.
 pub struct Pass<'a> {
     pub context: &'a Context,
     pub side: &'a Side,
@@ -175,12 +176,12 @@ pub struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// Channels of the Kronecker layer: outputs, or hidden units.
+    /// Number of channels of the Kronecker layer: outputs or hidden units.
     fn channels(&self) -> usize {
         self.context.layout.slots[0].fan_out
     }
 
-    /// One axis of tensors `from` into `to`, which both begin at a number of their own.
+    /// Records the product along axis `a` from the tensors `from` to `to`, each given by a buffer and an offset.
     fn contract(
         &self,
         list: &mut Recorder<'_>,
@@ -192,7 +193,7 @@ impl<'a> Pass<'a> {
         epilogue: Epilogue,
     ) {
         let Axis { features, coordinates, values } = &self.side.axes[a];
-        // Ψ[after, before], for either way.
+        // The matrix is after × before, in either direction.
         let matrix = Operand::rows(values, *features);
         let (before, after, matrix) = match to_nodes {
             true => (*features, *coordinates, matrix),
@@ -215,7 +216,7 @@ impl<'a> Pass<'a> {
         list.product(Product { epilogue, ..product });
     }
 
-    /// Weights of `count` tensors from number `first` on to values on the nodes.
+    /// Records the values at the nodes of `count` tensors, whose weights start at index `first` of θ.
     fn to_nodes(&self, list: &mut Recorder<'_>, count: usize, first: usize, epilogue: Epilogue) {
         let axes = &self.side.axes;
         let mut from = (&self.context.theta, first);
@@ -230,7 +231,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Gradients on the nodes to gradients of the weights of `count` tensors, from number `first` on.
+    /// Records the gradients of the weights of `count` tensors, from index `first` on, from gradients at the nodes.
     fn to_features(
         &self,
         list: &mut Recorder<'_>,
@@ -251,12 +252,12 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Where the outputs of a group lie; there, residuals take their place.
+    /// The outputs of a group; residuals overwrite them.
     fn out(&self) -> &'a DeviceBuffer {
         self.scratch.outputs.as_ref().unwrap_or_else(|| self.values())
     }
 
-    /// Where the Kronecker layer's values on the points of a group lie.
+    /// The values of the Kronecker layer at the points of a group.
     fn values(&self) -> &'a DeviceBuffer {
         match (&self.scratch.points, &self.side.sparse) {
             (Some(points), Some(_)) => points,
@@ -264,7 +265,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The way forward of a group of runs.
+    /// Records the forward pass of a group of runs.
     fn forward(&self, list: &mut Recorder<'_>, (first, runs): (usize, usize)) {
         let Pass { context, side, scratch } = self;
         let (slots, channels) = (&context.layout.slots, self.channels());
@@ -302,7 +303,7 @@ impl<'a> Pass<'a> {
         self.context.residuals(list, of, counts, first_sum, is_kept, layout);
     }
 
-    /// Errors of the present parameters.
+    /// Records the errors of the current parameters; `which` is 0 for training and 1 for test samples.
     pub fn errors(&self, list: &mut Recorder<'_>, which: usize) {
         for group in self.scratch.groups(self.context.layout.runs) {
             self.forward(list, group);
@@ -311,11 +312,11 @@ impl<'a> Pass<'a> {
         self.context.sum_squares(list, self.side.targets.as_ref(), which);
     }
 
-    /// Room for the gradients of both layers.
+    /// Allocates the gradients of all layers.
     pub fn gradients(&self, list: &Recorder<'_>) -> Result<Vec<Gradient>, NetError> {
         let points = self.side.points;
         let one = |(l, slot): (usize, &Slot)| match l {
-            // The inner dimension is an axis: there is nothing to cut.
+            // The inner dimension is an axis, which is too short for slices.
             0 => Gradient::new(self.context, slot, 1, 1),
             _ => {
                 let slices = list.slices(slot.fan_out, slot.fan_in, points, self.scratch.group);
@@ -325,7 +326,7 @@ impl<'a> Pass<'a> {
         self.context.layout.slots.iter().enumerate().map(one).collect()
     }
 
-    /// One epoch: errors before the step, gradients, Adam.
+    /// Records one epoch: errors before the step, gradients, Adam step.
     pub fn step(&self, list: &mut Recorder<'_>, gradients: &[Gradient]) {
         let Pass { context, side, scratch } = self;
         let Layout { slots, runs: all, .. } = &context.layout;
@@ -348,8 +349,8 @@ impl<'a> Pass<'a> {
         gradients.iter().zip(slots).for_each(|(gradient, slot)| gradient.adam(context, list, slot));
     }
 
-    /// The last layer's gradient from its outputs' `d`, and the hidden units' gradient in place of their
-    /// activations.
+    /// Records the gradient of the last layer from the residuals `d`, and overwrites the activations of the hidden units
+    /// with their gradient.
     fn back_through_hidden(
         &self,
         list: &mut Recorder<'_>,
@@ -362,7 +363,7 @@ impl<'a> Pass<'a> {
         let size = slot.fan_in * slot.fan_out;
         let d_rows = channel_rows(d, slot.fan_out, points);
         let a_rows = channel_rows(self.values(), slot.fan_in, points);
-        // D Aᵀ.
+        // The gradient of the weights is D Aᵀ.
         let sums = Operand::rows(&gradient.weights, slot.fan_in);
         let sums = Operand { offset: first * size, batch: size, ..sums };
         let sizes = (slot.fan_out, slot.fan_in, points);
@@ -371,7 +372,7 @@ impl<'a> Pass<'a> {
             slices: (gradient.slices, all * size),
             ..Product::new([d_rows, a_rows.transposed(), sums], sizes)
         });
-        // The outputs of all runs of the group lie one after the other.
+        // The outputs of all runs of the group are contiguous.
         let columns = runs * slot.fan_out;
         gradient.add_bias(list, d, (points, columns), (1, points), first * slot.fan_out, false);
         let weights = self.context.weights(slot, first).transposed();
@@ -382,7 +383,7 @@ impl<'a> Pass<'a> {
         });
     }
 
-    /// All outputs with the present parameters, before any activation: N × (runs · outputs).
+    /// All outputs with the current parameters, before the output activation: N × (runs · outputs).
     pub fn outputs(&self) -> Result<Mat<f32>, NetError> {
         let (context, points) = (self.context, self.side.points);
         let (runs, outputs) = (context.layout.runs, context.network.output);
@@ -397,7 +398,7 @@ impl<'a> Pass<'a> {
         Ok(all)
     }
 
-    /// Activations of the hidden layer on all points: per run, points × width.
+    /// Activations of the hidden layer at all points: one points × width matrix per run.
     pub fn hidden(&self) -> Result<Vec<Vec<Mat<f32>>>, NetError> {
         let (context, points) = (self.context, self.side.points);
         let runs = context.layout.runs;

@@ -1,14 +1,14 @@
 //! The device engine: wgpu (Vulkan, Metal, DirectX 12) with hand-written WGSL kernels.
 //!
 //! A session records its dispatches once, as lists of kernels with their buffers, and replays them every
-//! epoch (`program.rs`). Runs of a task share every dispatch. Matrix products are one kernel text with
-//! four tile sizes (`product.rs`); everything else is pointwise or a sum (`kernels.rs`). Networks on affine
-//! first layers go through chunks of points (`simple.rs`), those on Kronecker layers through tensors
-//! axis by axis (`kronecker.rs`). Errors of many epochs stay on the device and are fetched together.
+//! epoch (`program.rs`). All runs of a task share the dispatches. One kernel generator with four tile sizes covers all
+//! matrix products (`product.rs`); the other kernels are pointwise or sums (`kernels.rs`). Networks with an affine first
+//! layer process chunks of points (`simple.rs`), networks with a Kronecker layer multiply tensors axis by axis
+//! (`kronecker.rs`). The errors of many epochs stay on the device and are read together.
 //!
-//! Sums are cut by sizes alone and never added by atomics, so that two runs on one adapter and
-//! driver give the same bits. Other adapters order and fuse operations differently: their results agree
-//! with the CPU engine's to a tolerance.
+//! The partition of sums depends only on sizes, and no sum uses atomics. Repeating a task on one adapter and driver
+//! therefore gives the same bits. Other adapters order and fuse operations differently; their results agree with the
+//! CPU engine within a tolerance.
 
 mod adapter;
 mod input;
@@ -29,23 +29,22 @@ use self::program::Kernels;
 use self::session::DeviceSession;
 use crate::{Engine, NetError, Session, Task};
 
-/// Limits that an engine sets itself.
+/// Limits of an engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Bytes for the activations that are held at a time: 3-D networks go through their points in
-    /// chunks that keep below it.
+    /// Memory for activations, in bytes. Networks that need more process their points or runs in chunks.
     pub chunk_bytes: u64,
-    /// Floating point operations that are queued before errors are checked.
+    /// Number of floating-point operations to queue before errors are checked.
     pub work_at_once: f64,
 }
 
-/// Trains on an adapter.
+/// Trains on a wgpu adapter.
 #[derive(Debug, Clone)]
 pub struct DeviceEngine {
     choice: Choice,
     options: Options,
     description: AdapterDescription,
-    /// Opened again by the first task after the device was lost.
+    /// The open device; the first task after a device loss reopens it.
     open: Arc<Mutex<Open>>,
 }
 
@@ -60,11 +59,11 @@ impl DeviceEngine {
     ///
     /// # Errors
     ///
-    /// [`NetError::Device`]: no such adapter exists, or it provides no device.
+    /// Returns [`NetError::Device`] if no such adapter exists or it provides no device.
     pub fn open(choice: Choice) -> Result<Self, NetError> {
         let gpu = Gpu::open(choice.clone())?;
         let options = if gpu.description.is_software {
-            // Its memory is the machine's own; a few seconds of two cores.
+            // Software adapters share the memory of the machine. The work takes a few seconds on two cores.
             Options { chunk_bytes: 256 << 20, work_at_once: 2e10 }
         } else {
             Options { chunk_bytes: 1 << 30, work_at_once: 2e12 }
@@ -74,19 +73,19 @@ impl DeviceEngine {
         Ok(DeviceEngine { choice, options, description, open: Arc::new(Mutex::new(open)) })
     }
 
-    /// The same adapter under other limits.
+    /// Sets the limits of the engine.
     pub fn with_options(mut self, options: Options) -> Self {
         self.options = options;
         self
     }
 
-    /// What was opened.
+    /// Description of the open adapter.
     pub fn description(&self) -> &AdapterDescription {
         &self.description
     }
 
-    /// The device; opened again if it was lost.
-    fn device_at_hand(&self) -> Result<Open, NetError> {
+    /// Returns the open device; reopens it if it was lost.
+    fn open_device(&self) -> Result<Open, NetError> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.gpu.is_lost() {
             *open =
@@ -103,7 +102,7 @@ impl Engine for DeviceEngine {
 
     fn start(&self, task: Task) -> Result<Box<dyn Session>, NetError> {
         task.check()?;
-        let Open { gpu, kernels } = self.device_at_hand()?;
+        let Open { gpu, kernels } = self.open_device()?;
         let options = self.options.clone();
         let session = gpu.scoped(|| DeviceSession::new(gpu.clone(), kernels, options, task))?;
         Ok(Box::new(session))

@@ -1,21 +1,20 @@
 //! Matrix products in WGSL: C = A B for any strides, tile by tile through workgroup memory.
 //!
-//! A workgroup makes one tile of C. Panels of A and B, [`DEPTH`] deep, are brought to workgroup
-//! memory as vectors of four; every thread multiplies 4·rows × 4·columns numbers out of registers. All
-//! loops but the one over panels are written out when the text is made, since a driver that does not
-//! unroll them would keep the sums in memory.
+//! A workgroup computes one tile of C. It loads panels of A and B of depth [`DEPTH`] into workgroup memory as vectors of
+//! four. Every thread computes a block of 4·`vectors` rows and columns in registers. The generator unrolls all loops
+//! except the one over panels, since a driver that does not unroll them would keep the sums in memory.
 
 use std::fmt::Write as _;
 
-/// Depth of a panel.
+/// Depth of a panel along the inner dimension.
 const DEPTH: usize = 8;
 
 /// Size of a tile of C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tile {
-    /// Threads along columns and along rows.
+    /// Number of threads along columns and along rows.
     threads: (usize, usize),
-    /// Vectors of four columns and of four rows per thread.
+    /// Number of vectors of four columns and of four rows per thread.
     vectors: (usize, usize),
 }
 
@@ -24,17 +23,17 @@ impl Tile {
     pub const LARGE: Tile = Tile { threads: (16, 16), vectors: (2, 2) };
     /// 64 × 64: for everything else.
     pub const MEDIUM: Tile = Tile { threads: (16, 16), vectors: (1, 1) };
-    /// 128 × 16: few columns.
+    /// 128 × 16: for few columns.
     pub const TALL: Tile = Tile { threads: (4, 32), vectors: (1, 1) };
-    /// 16 × 128: few rows.
+    /// 16 × 128: for few rows.
     pub const WIDE: Tile = Tile { threads: (32, 4), vectors: (1, 1) };
 
-    /// Rows of C that a workgroup makes.
+    /// Number of rows of C per workgroup.
     pub fn rows(self) -> usize {
         4 * self.threads.1 * self.vectors.1
     }
 
-    /// Columns of C that a workgroup makes.
+    /// Number of columns of C per workgroup.
     pub fn columns(self) -> usize {
         4 * self.threads.0 * self.vectors.0
     }
@@ -44,7 +43,7 @@ impl Tile {
     }
 }
 
-/// What becomes of the sums.
+/// Operation that writes the product AB to C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Epilogue {
     /// C ← AB.
@@ -57,36 +56,36 @@ pub enum Epilogue {
     BiasRelu,
     /// C ← max(AB, 0).
     Relu,
-    /// C ← AB where C > 0, else 0: the way back through a ReLU whose activations are in C.
+    /// C ← AB where C > 0, else 0: the backward pass through a ReLU whose activations are in C.
     Masked,
 }
 
 impl Epilogue {
-    /// Whether it reads a bias.
+    /// Whether the epilogue reads a bias.
     pub fn has_bias(self) -> bool {
         matches!(self, Epilogue::Bias | Epilogue::BiasRelu)
     }
 }
 
-/// A kernel for products.
+/// A matrix product kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProductKernel {
-    /// The tile.
+    /// Size of a tile.
     pub tile: Tile,
-    /// Whether neighbors along the inner dimension are adjacent in A.
+    /// Whether A is contiguous along the inner dimension.
     pub a_inner: bool,
-    /// The same in B.
+    /// Whether B is contiguous along the inner dimension.
     pub b_inner: bool,
-    /// What becomes of the sums.
+    /// Operation that writes the product to C.
     pub epilogue: Epilogue,
 }
 
 impl ProductKernel {
-    /// The text of the kernel.
+    /// The WGSL source of the kernel.
     ///
-    /// Parameters: sizes m, n, k; inner numbers per slice; per operand the offset and the strides of rows,
-    /// columns and batches; of C also that of slices; number of slices; offset of the bias and its
-    /// strides along rows, columns and batches; first batch.
+    /// Its parameters are the sizes m, n and k; the inner dimension per slice; for each operand the offset and the
+    /// strides of rows, columns and batches; the stride of slices of C and the number of slices; the offset of the bias
+    /// and its strides of rows, columns and batches; and the first batch.
     pub fn source(&self) -> String {
         let Tile { threads: (tx, ty), vectors: (vn, vm) } = self.tile;
         let (bm4, bn4) = (self.tile.rows() / 4, self.tile.columns() / 4);
@@ -179,7 +178,8 @@ fn main(@builtin(workgroup_id) w: vec3<u32>, @builtin(local_invocation_id) l: ve
         text
     }
 
-    /// Brings a panel to workgroup memory: `outer` numbers from `first` on, of `size` in all.
+    /// Generates the load of a panel into workgroup memory: `vectors` vectors from row or column `first` on, of `size`
+    /// rows or columns in all.
     fn load(
         &self,
         text: &mut String,
@@ -196,7 +196,7 @@ fn main(@builtin(workgroup_id) w: vec3<u32>, @builtin(local_invocation_id) l: ve
             if !count.is_multiple_of(threads) {
                 let _ = writeln!(text, "    if (e < {count}u) {{");
             }
-            // Neighboring threads read neighboring numbers.
+            // Adjacent threads read adjacent numbers.
             if inner {
                 let _ = writeln!(text, "      let kk = e % {DEPTH}u; let v = e / {DEPTH}u;");
             } else {
@@ -222,7 +222,7 @@ fn main(@builtin(workgroup_id) w: vec3<u32>, @builtin(local_invocation_id) l: ve
     }
 
     fn finish(&self) -> &'static str {
-        // `select` and not `max`, which may turn NaN into 0: a run that diverges must show.
+        // `select` instead of `max`, which may turn NaN into 0 and hide that a run has diverged.
         match self.epilogue {
             Epilogue::Store => "c[at] = sum;",
             Epilogue::Add => "c[at] += sum;",

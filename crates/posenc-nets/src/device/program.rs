@@ -1,4 +1,4 @@
-//! Lists of dispatches that are made once and replayed every epoch.
+//! Lists of dispatches that are recorded once and replayed every epoch.
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -9,10 +9,10 @@ use super::kernels::Pointwise;
 use super::product::{Epilogue, ProductKernel, Tile};
 use crate::NetError;
 
-/// Distance of parameter blocks: the largest alignment that WebGPU allows an adapter to ask for.
+/// Stride of parameter blocks in bytes: the largest alignment that WebGPU allows an adapter to require.
 pub const BLOCK: usize = 256;
 
-/// What buffers of parameters are for.
+/// Usage flags of parameter buffers.
 pub const UNIFORM: wgpu::BufferUsages =
     wgpu::BufferUsages::UNIFORM.union(wgpu::BufferUsages::COPY_DST);
 
@@ -29,14 +29,15 @@ enum Name {
     Pointwise(Pointwise),
 }
 
-/// Kernels that were compiled on a device.
+/// Cache of the kernels that were compiled on a device.
 #[derive(Debug, Default)]
 pub struct Kernels {
     compiled: Mutex<HashMap<Name, Arc<Kernel>>>,
 }
 
 impl Kernels {
-    /// One that the device refuses is not kept: it may have been short of memory.
+    /// Returns a kernel, compiling it if needed. A kernel that the device refuses is not cached, because the device may
+    /// only have been short of memory.
     fn get(&self, gpu: &Gpu, name: Name) -> Result<Arc<Kernel>, NetError> {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = compiled.get(&name) {
@@ -90,7 +91,7 @@ fn compile(gpu: &Gpu, name: Name) -> Kernel {
         module: &module,
         entry_point: Some("main"),
         compilation_options: wgpu::PipelineCompilationOptions {
-            // Every kernel writes what it reads.
+            // Every kernel writes workgroup memory before reading it.
             zero_initialize_workgroup_memory: false,
             ..Default::default()
         },
@@ -99,26 +100,26 @@ fn compile(gpu: &Gpu, name: Name) -> Kernel {
     Kernel { pipeline, layout }
 }
 
-/// Numbers on the device.
+/// A buffer of four-byte numbers on the device.
 #[derive(Debug, Clone)]
 pub struct DeviceBuffer {
     pub buffer: wgpu::Buffer,
 }
 
 impl DeviceBuffer {
-    /// Room for `count` numbers of four bytes, zero.
+    /// A buffer of `count` zeros. `what` names it in error messages.
     ///
     /// # Errors
     ///
-    /// More than a buffer of the adapter holds, or than its memory has.
+    /// Fails if the size exceeds the adapter's limit for a buffer or its memory.
     pub fn zeros(gpu: &Gpu, what: &str, count: usize) -> Result<Self, NetError> {
         let bytes = 4 * count.max(1) as u64;
         let allowed = gpu.largest_bytes();
         if bytes > allowed || count > u32::MAX as usize {
             let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
             return Err(gpu.error(format!(
-                "{what} take {:.2} GiB, and a buffer of this adapter holds {:.2} GiB: lower the number of runs, \
-                 the width, the dimension or the number of points, or use --device cpu",
+                "{what} would need {:.2} GiB, but a buffer of this adapter can have at most {:.2} GiB: lower the \
+                 number of runs, the width, the dimension or the number of points, or use --device cpu",
                 gib(bytes),
                 gib(allowed.min(4 << 32))
             )));
@@ -129,7 +130,7 @@ impl DeviceBuffer {
         Ok(DeviceBuffer { buffer })
     }
 
-    /// The numbers given.
+    /// A buffer with the given numbers.
     pub fn of<T: bytemuck::NoUninit>(
         gpu: &Gpu,
         what: &str,
@@ -141,12 +142,12 @@ impl DeviceBuffer {
         Ok(own)
     }
 
-    /// Overwrites from number `first` on.
+    /// Overwrites the numbers from index `first` on.
     pub fn write<T: bytemuck::NoUninit>(&self, gpu: &Gpu, first: usize, numbers: &[T]) {
         gpu.queue.write_buffer(&self.buffer, 4 * first as u64, bytemuck::cast_slice(numbers));
     }
 
-    /// Brings `count` numbers to the host, after everything that was submitted.
+    /// Reads the first `count` numbers, after all submitted commands have finished.
     pub fn read(&self, gpu: &Gpu, count: usize) -> Result<Vec<f32>, NetError> {
         let bytes = 4 * count as u64;
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
@@ -160,9 +161,9 @@ impl DeviceBuffer {
         });
         let polled = gpu.device.poll(wgpu::PollType::wait_indefinitely());
         gpu.check()?;
-        let unreadable = |why: String| gpu.error(format!("its results cannot be read: {why}"));
+        let unreadable = |why: String| gpu.error(format!("cannot read the results: {why}"));
         polled.map_err(|error| unreadable(error.to_string()))?;
-        // The error may reach another thread that waits for the device.
+        // Another thread that waits for the device may run the callback, so it may still be pending here.
         match receiver.recv_timeout(std::time::Duration::from_secs(60)) {
             Ok(Ok(())) => {}
             Ok(Err(error)) => return Err(unreadable(error.to_string())),
@@ -173,19 +174,19 @@ impl DeviceBuffer {
     }
 }
 
-/// A matrix in a buffer, or one per batch.
+/// A matrix in a buffer, or one matrix per batch.
 #[derive(Debug, Clone, Copy)]
 pub struct Operand<'a> {
     pub numbers: &'a DeviceBuffer,
     pub offset: usize,
-    /// Distance of rows and of columns.
+    /// Strides of rows and of columns.
     pub strides: (usize, usize),
-    /// Distance of batches.
+    /// Stride of batches.
     pub batch: usize,
 }
 
 impl<'a> Operand<'a> {
-    /// Rows of `width` numbers, one after the other.
+    /// A row-major matrix with contiguous rows of `width` numbers.
     pub fn rows(numbers: &'a DeviceBuffer, width: usize) -> Self {
         Operand { numbers, offset: 0, strides: (width, 1), batch: 0 }
     }
@@ -195,14 +196,14 @@ impl<'a> Operand<'a> {
         Operand { strides: (self.strides.1, self.strides.0), ..self }
     }
 
-    /// Parameters of the kernel, from a row on.
+    /// Parameters of the operand for a kernel: offset of `row`, strides of rows, columns and batches.
     fn parameters(&self, row: usize) -> [usize; 4] {
         let (rows, columns) = self.strides;
         [self.offset + row * rows, rows, columns, self.batch]
     }
 }
 
-/// C = A B.
+/// A product C = A B.
 #[derive(Debug, Clone, Copy)]
 pub struct Product<'a> {
     pub a: Operand<'a>,
@@ -211,15 +212,15 @@ pub struct Product<'a> {
     /// Rows of C, columns of C, inner dimension.
     pub sizes: (usize, usize, usize),
     pub batches: usize,
-    /// Number of slices of the inner dimension, which are summed separately, and their distance in C.
+    /// Number of slices of the inner dimension, which are summed separately, and their stride in C.
     pub slices: (usize, usize),
     pub epilogue: Epilogue,
-    /// A number per column of C and batch.
+    /// Bias, addressed by row, column and batch of C.
     pub bias: Option<Operand<'a>>,
 }
 
 impl<'a> Product<'a> {
-    /// The product of A and B alone, in one batch and one slice.
+    /// A plain product in one batch and one slice, without bias.
     pub fn new([a, b, c]: [Operand<'a>; 3], sizes: (usize, usize, usize)) -> Self {
         let (slices, epilogue) = ((1, 0), Epilogue::Store);
         Product { a, b, c, sizes, batches: 1, slices, epilogue, bias: None }
@@ -233,24 +234,24 @@ struct Op {
     bind: wgpu::BindGroup,
     groups: [u32; 3],
     has_step: bool,
-    /// Floating point operations, roughly.
+    /// Approximate number of floating-point operations.
     work: f64,
 }
 
-/// Dispatches in order.
+/// Compiled dispatches in order.
 #[derive(Debug)]
 pub struct Program {
     ops: Vec<Op>,
 }
 
-/// Dispatches to come.
+/// Records dispatches for a [`Program`].
 pub struct Recorder<'a> {
     gpu: &'a Gpu,
     kernels: &'a Kernels,
-    /// Where the constants of steps lie.
+    /// Buffer with the constants of the steps.
     steps: &'a wgpu::Buffer,
     pending: Vec<Pending>,
-    /// Workgroups that keep the device busy.
+    /// Number of workgroups that keep the device busy.
     target: usize,
     is_software: bool,
 }
@@ -267,13 +268,13 @@ impl<'a> Recorder<'a> {
     /// An empty list.
     pub fn new(gpu: &'a Gpu, kernels: &'a Kernels, steps: &'a wgpu::Buffer) -> Self {
         let is_software = gpu.description.is_software;
-        // Two for each of the 132 multiprocessors of the largest GPUs; software has cores.
+        // Two per multiprocessor of a large GPU (132); a software adapter only has a few cores.
         let target = if is_software { 8 } else { 264 };
         Recorder { gpu, kernels, steps, pending: Vec::new(), target, is_software }
     }
 
-    /// In how many sums an inner dimension of `inner` is best cut when C is `rows` × `columns` in
-    /// `batches`: enough to keep the device busy, each long enough to be worth it.
+    /// Number of slices for an inner dimension of `inner` if C is `rows` × `columns` in `batches` batches: enough to
+    /// keep the device busy, but at most one slice per 256 terms.
     pub fn slices(&self, rows: usize, columns: usize, inner: usize, batches: usize) -> usize {
         let tile = self.tile(rows, columns, batches);
         let tiles = rows.div_ceil(tile.rows()) * columns.div_ceil(tile.columns()) * batches;
@@ -290,7 +291,7 @@ impl<'a> Recorder<'a> {
         }
         let count = |tile: Tile| rows.div_ceil(tile.rows()) * columns.div_ceil(tile.columns());
         let area = |tile: Tile| count(tile) * tile.rows() * tile.columns();
-        // A GPU wants many tiles; software, whose loads cost most, as few loads as possible.
+        // A GPU needs many tiles. Loads dominate on a software adapter, so it needs large tiles.
         let (large, medium) = (Tile::LARGE, Tile::MEDIUM);
         let is_large = if self.is_software {
             4 * area(large) <= 5 * area(medium)
@@ -300,14 +301,14 @@ impl<'a> Recorder<'a> {
         if is_large { large } else { medium }
     }
 
-    /// Adds a product. Neighbors in a row of C should be adjacent: threads write them together.
+    /// Records a product. Rows of C should be contiguous, because adjacent threads write adjacent columns.
     pub fn product(&mut self, product: Product<'_>) {
         let (rows, columns, _) = product.sizes;
         let tile = self.tile(rows, columns, product.batches * product.slices.0);
         self.product_with(tile, product);
     }
 
-    /// Adds a product with a tile of choice.
+    /// Records a product with a given tile.
     pub fn product_with(&mut self, tile: Tile, product: Product<'_>) {
         let Product { a, b, c, sizes: (m, n, k), batches, slices, epilogue, bias } = product;
         if m * n * batches == 0 {
@@ -323,7 +324,7 @@ impl<'a> Recorder<'a> {
         let per_slice = k.div_ceil(slices).max(1);
         let limit = self.gpu.limits.max_compute_workgroups_per_dimension as usize;
         let rows = tile.rows();
-        // Dispatches are limited along every axis: rows and batches are cut where they exceed it.
+        // Dispatches are limited along every axis, so rows and batches are split if they exceed the limit.
         let rows_at_once = limit * rows;
         let batches_at_once = (limit / slices).max(1);
         for row in (0..m).step_by(rows_at_once) {
@@ -353,7 +354,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Adds another kernel.
+    /// Records another kernel. `work` is the approximate number of floating-point operations.
     pub fn pointwise(
         &mut self,
         kernel: Pointwise,
@@ -374,18 +375,18 @@ impl<'a> Recorder<'a> {
         });
     }
 
-    /// Workgroups of 256 threads for `count` numbers, folded in two where they are many.
+    /// Number of workgroups of 256 threads for `count` numbers, in two dimensions if one would exceed the limit.
     pub fn folded(&self, count: usize) -> [usize; 3] {
         let groups = count.div_ceil(256);
         let limit = self.gpu.limits.max_compute_workgroups_per_dimension as usize;
         [groups.min(limit), groups.div_ceil(limit), 1]
     }
 
-    /// The program: kernels compiled, parameters on the device.
+    /// Compiles the kernels and uploads the parameters.
     ///
     /// # Errors
     ///
-    /// A dispatch beyond the adapter's limits, or one that the driver refuses.
+    /// Fails if a dispatch exceeds the adapter's limits or is refused by the driver.
     pub fn finish(self) -> Result<Program, NetError> {
         let mut bytes = vec![0u8; BLOCK * self.pending.len().max(1)];
         for (block, op) in bytes.chunks_exact_mut(BLOCK).zip(&self.pending) {
@@ -399,7 +400,7 @@ impl<'a> Recorder<'a> {
         for (i, op) in self.pending.iter().enumerate() {
             if let Some(groups) = op.groups.iter().find(|groups| **groups > limit) {
                 return Err(self.gpu.error(format!(
-                    "a step takes {groups} workgroups along one axis, and this adapter dispatches {limit}: lower \
+                    "a step needs {groups} workgroups along one axis, but this adapter allows {limit}: lower \
                      the number of runs, the width, the dimension or the number of points, or use --device cpu"
                 )));
             }
@@ -433,12 +434,12 @@ impl<'a> Recorder<'a> {
 }
 
 impl Program {
-    /// Floating point operations of one replay, roughly.
+    /// Approximate number of floating-point operations of one replay.
     pub fn work(&self) -> f64 {
         self.ops.iter().map(|op| op.work).sum()
     }
 
-    /// Runs it once.
+    /// Runs the program once, with the constants of slot 0.
     pub fn run(&self, gpu: &Gpu) {
         let mut submission = Submission::new(gpu);
         submission.replay(self, 0);
@@ -446,8 +447,8 @@ impl Program {
     }
 }
 
-/// Hands programs to the device in pieces of bounded length: a driver may take a command that runs
-/// for seconds for a hang.
+/// Submits programs in command buffers of bounded length, because a driver may treat a command that runs for seconds
+/// as a hang.
 pub struct Submission<'a> {
     gpu: &'a Gpu,
     encoder: Option<wgpu::CommandEncoder>,
@@ -455,19 +456,19 @@ pub struct Submission<'a> {
     ops: usize,
 }
 
-/// Operations of one command buffer: 50 ms of a GPU that does 2 TFLOP/s.
+/// Maximum number of operations per command buffer: 50 ms on a GPU with 2 TFLOP/s.
 const WORK_AT_ONCE: f64 = 1e11;
 
-/// Dispatches of one command buffer.
+/// Maximum number of dispatches per command buffer.
 const OPS_AT_ONCE: usize = 512;
 
 impl<'a> Submission<'a> {
-    /// Nothing yet.
+    /// An empty submission.
     pub fn new(gpu: &'a Gpu) -> Self {
         Submission { gpu, encoder: None, work: 0.0, ops: 0 }
     }
 
-    /// Adds a replay of a program at the place `slot` of the constants of steps.
+    /// Adds a replay of a program with the step constants of `slot`.
     pub fn replay(&mut self, program: &Program, slot: usize) {
         let mut next = 0;
         while next < program.ops.len() {
@@ -496,7 +497,7 @@ impl<'a> Submission<'a> {
         }
     }
 
-    /// Hands over what there is.
+    /// Submits the recorded commands.
     pub fn submit(&mut self) {
         if let Some(encoder) = self.encoder.take() {
             self.gpu.queue.submit([encoder.finish()]);

@@ -1,4 +1,4 @@
-//! A task in training on a device.
+//! Sessions of the device engine.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::{
     Progress, SampleSet, Samples, Session, State, Task, spectral,
 };
 
-/// Points of a partial sum of squares.
+/// Number of points per partial sum of squares.
 pub const POINTS_PER_SUM: usize = 1024;
 
-/// Epochs whose constants and errors are on the device at a time.
+/// Maximum number of epochs whose constants and errors are on the device together.
 const SLOTS: usize = 64;
 
-/// What is on the device whatever the network.
+/// Device data that all kinds of networks need.
 #[derive(Debug)]
 pub struct Context {
     pub gpu: Arc<Gpu>,
@@ -35,12 +35,12 @@ pub struct Context {
     pub theta: DeviceBuffer,
     pub moments: [DeviceBuffer; 2],
     pub steps: wgpu::Buffer,
-    /// Per slot the sums of squares of all runs on the training and on the test samples.
+    /// For each slot, the sums of squares of all runs on the training samples, then on the test samples.
     pub errors: DeviceBuffer,
 }
 
 impl Context {
-    /// An empty list of dispatches.
+    /// An empty recorder.
     pub fn recorder(&self) -> Recorder<'_> {
         Recorder::new(&self.gpu, &self.kernels, &self.steps)
     }
@@ -52,7 +52,8 @@ impl Context {
         Operand { offset, batch: size, ..Operand::rows(&self.theta, slot.fan_in) }
     }
 
-    /// The partial sums of squares of all runs to the place of the step; `which` is 0 for training and 1 for test samples.
+    /// Adds the partial sums of squares of every run and writes them to the slot of the step. `which` is 0 for training
+    /// and 1 for test samples.
     pub fn sum_squares(&self, list: &mut Recorder<'_>, targets: Option<&Targets>, which: usize) {
         if let Some(Targets { squares, sums, .. }) = targets {
             let runs = self.layout.runs;
@@ -61,9 +62,10 @@ impl Context {
         }
     }
 
-    /// Residuals of `outputs` and the partial sums of their squares. If `is_kept`, residuals replace the outputs. `first` is the
-    /// index of the first of these sums. `layout` has the offset of the outputs, their strides of runs, points and outputs, and
-    /// the offset and strides of the targets.
+    /// Computes the residuals of `outputs` and the partial sums of their squares. If `is_kept`, the gradient of the error
+    /// with respect to the outputs before their activation replaces the outputs. `first` is the index of the first of
+    /// these sums. `layout` contains the offset of the outputs, their strides of runs, points and outputs, and the offset
+    /// and strides of the targets.
     pub fn residuals(
         &self,
         list: &mut Recorder<'_>,
@@ -94,12 +96,12 @@ impl Context {
     }
 }
 
-/// Targets of all runs, and room for the partial sums of squared errors.
+/// Targets of all runs, and a buffer for the partial sums of squared errors.
 #[derive(Debug)]
 pub struct Targets {
     numbers: DeviceBuffer,
     squares: DeviceBuffer,
-    /// Partial sums of a run.
+    /// Number of partial sums per run.
     sums: usize,
 }
 
@@ -112,14 +114,14 @@ impl Targets {
     }
 }
 
-/// Sums of a layer's gradient for all runs; the step adds them up.
+/// Partial sums (slices) of a layer's gradient for all runs; the Adam step adds them.
 #[derive(Debug)]
 pub struct Gradient {
     pub weights: DeviceBuffer,
     bias: DeviceBuffer,
     pub slices: usize,
     bias_slices: usize,
-    /// Biases of all runs.
+    /// Number of biases of all runs.
     biases: usize,
 }
 
@@ -142,7 +144,8 @@ impl Gradient {
         })
     }
 
-    /// Sums of the columns of `d` to the biases from `first` on.
+    /// Records the sums of the columns of `d` as the gradient of the biases from `first` on. If `add`, they are added to
+    /// the existing gradient.
     pub fn add_bias(
         &self,
         list: &mut Recorder<'_>,
@@ -161,7 +164,7 @@ impl Gradient {
         list.pointwise(Pointwise::ColumnSums, &parameters, &[d, &self.bias], groups, work);
     }
 
-    /// The step of the layer's weights and biases.
+    /// Records the Adam step of the layer's weights and biases.
     pub fn adam(&self, context: &Context, list: &mut Recorder<'_>, slot: &Slot) {
         let weights = context.layout.runs * slot.fan_in * slot.fan_out;
         for (numbers, count, slices, at) in [
@@ -171,7 +174,7 @@ impl Gradient {
             let parameters = [count, slices, count, 0, at];
             let [first, second] = &context.moments;
             let buffers = [numbers, &context.theta, first, second];
-            // Threads take further numbers if there are more than workgroups.
+            // If the workgroups do not cover all parameters, each thread updates several.
             let groups = [count.div_ceil(256).min(65_535), 1, 1];
             let work = ((slices + 12) * count) as f64;
             list.pointwise(Pointwise::Adam, &parameters, &buffers, groups, work);
@@ -179,7 +182,7 @@ impl Gradient {
     }
 }
 
-/// How the network goes through its training points.
+/// Training samples and buffers for the kind of network.
 #[derive(Debug)]
 enum Model {
     Simple(Box<(simple::Side, simple::Scratch)>),
@@ -191,7 +194,7 @@ pub struct DeviceSession {
     context: Context,
     optimizer: Adam,
     model: Model,
-    /// Numbers that an error is the mean of, on the training and on the test samples.
+    /// Number of squared residuals per mean, on the training and on the test samples.
     counts: [f64; 2],
     step: Program,
     train_errors: Program,
@@ -201,7 +204,7 @@ pub struct DeviceSession {
 }
 
 impl DeviceSession {
-    /// Stands before the first epoch of a task that has been checked.
+    /// Starts a session of a task that has passed [`Task::check`].
     pub fn new(
         gpu: Arc<Gpu>,
         kernels: Arc<Kernels>,
@@ -228,7 +231,7 @@ impl DeviceSession {
         let counts = [count(&train), test.as_ref().map_or(1.0, count)];
         let mut lists = [context.recorder(), context.recorder(), context.recorder()];
         let [step, train_list, test_list] = &mut lists;
-        // Gradients and test samples are named by the programs alone, which keep them.
+        // Only the programs use the gradients and test samples later, and they keep the buffers alive.
         let model = match context.network.first {
             FirstLayer::Kronecker => {
                 let side = |samples: &Samples| {
@@ -280,7 +283,7 @@ impl DeviceSession {
         })
     }
 
-    /// Writes the constants of the next `count` steps.
+    /// Uploads the constants of the next `count` steps.
     fn write_steps(&self, count: usize) {
         let mut bytes = vec![0u8; BLOCK * count];
         for (slot, block) in bytes.chunks_exact_mut(BLOCK).enumerate() {
@@ -301,7 +304,7 @@ impl DeviceSession {
         self.context.gpu.queue.write_buffer(&self.context.steps, 0, &bytes);
     }
 
-    /// Errors of the first `count` slots: per slot, of training and test samples, per run.
+    /// Reads the errors of the first `count` slots: for each slot, the training and the test errors of all runs.
     fn read_errors(&self, count: usize) -> Result<Vec<[Vec<f64>; 2]>, NetError> {
         let runs = self.runs();
         let sums = self.context.errors.read(&self.context.gpu, count * 2 * runs)?;

@@ -1,8 +1,8 @@
-//! Networks whose first layer is affine: chunks of points through all layers and back.
+//! Networks whose first layer is affine: chunks of points pass forward and backward through all layers.
 //!
-//! Activations lie point by point, all runs of a point side by side, so that the first layer, whose
-//! input the runs share, is one product with all runs as columns; every other layer is one product
-//! per run. On the way back the gradients take the place of the activations.
+//! Activations are stored point by point, with the runs of a point adjacent. The runs share the input, so the first
+//! layer is one product with all runs as columns; every other layer is one product per run. In the backward pass, the
+//! gradients overwrite the activations.
 
 use faer::Mat;
 
@@ -10,6 +10,7 @@ use super::input::{DeviceInput, Form, takes_tables};
 use super::product::Epilogue;
 use super::program::{DeviceBuffer, Operand, Product, Recorder};
 use super::session::{Context, Gradient, POINTS_PER_SUM, Targets};
+use crate::cpu::interleave;
 use crate::layout::{Layout, Slot};
 use crate::{Input, NetError};
 
@@ -18,24 +19,24 @@ use crate::{Input, NetError};
 pub struct Side {
     pub points: usize,
     pub input: DeviceInput,
-    /// Point by point, all runs' outputs side by side; none for predictions.
+    /// Targets point by point, with the outputs of all runs adjacent; `None` for predictions.
     targets: Option<Targets>,
-    /// Points that go through the network at a time.
+    /// Number of points per chunk.
     pub chunk: usize,
 }
 
-/// Room for one chunk.
+/// Buffers for one chunk.
 #[derive(Debug)]
 pub struct Scratch {
-    /// Features that are made for a chunk.
+    /// Features that are expanded for a chunk.
     pub features: Option<DeviceBuffer>,
-    /// Outputs of every layer.
+    /// Outputs of every layer; the backward pass overwrites them with gradients.
     pub activations: Vec<DeviceBuffer>,
-    /// Products of the tables with the weights, and sums of gradients over points of one coordinate.
+    /// Products of the tables with the weights, and sums of gradients over the points of each coordinate.
     pub tables: Option<[DeviceBuffer; 2]>,
 }
 
-/// Points of a chunk, such that everything it needs keeps within the budget and the adapter's limits.
+/// Number of points per chunk, such that its buffers fit into the memory budget and the adapter's limits.
 fn chunk(context: &Context, input: &Input) -> Result<usize, NetError> {
     let layout = &context.layout;
     let made = match input {
@@ -51,7 +52,7 @@ fn chunk(context: &Context, input: &Input) -> Result<usize, NetError> {
     let chunk = budget.max(64).min(limit);
     if chunk == 0 {
         return Err(context.gpu.error(format!(
-            "one point takes {widest} numbers, more than a buffer of this adapter holds: lower the width, the \
+            "one point needs {widest} numbers, more than a buffer of this adapter can have: lower the width, the \
              dimension or the number of runs, or use --device cpu"
         )));
     }
@@ -59,7 +60,7 @@ fn chunk(context: &Context, input: &Input) -> Result<usize, NetError> {
 }
 
 impl Side {
-    /// Brings positions and targets to the device. Only a side that `is_trained` goes back.
+    /// Uploads positions and targets. Only a side that `is_trained` supports the backward pass.
     pub fn new(
         context: &Context,
         input: &Input,
@@ -72,9 +73,7 @@ impl Side {
             let columns = targets.ncols();
             let mut numbers = vec![0.0; points * columns];
             for c in 0..columns {
-                for (i, target) in targets.col_as_slice(c).iter().enumerate() {
-                    numbers[i * columns + c] = *target;
-                }
+                interleave(targets.col_as_slice(c), c, columns, &mut numbers);
             }
             let sums = chunks(points, chunk).map(|(_, n)| n.div_ceil(POINTS_PER_SUM)).sum();
             Targets::new(context, &numbers, sums)
@@ -84,7 +83,7 @@ impl Side {
         Ok(Side { points, input, targets, chunk })
     }
 
-    /// Whether features are made for every chunk.
+    /// Whether features are expanded for every chunk.
     pub fn is_made(&self) -> bool {
         match &self.input {
             DeviceInput::Dense(_) => false,
@@ -93,7 +92,7 @@ impl Side {
         }
     }
 
-    /// Coordinates of all tables, where these are multiplied.
+    /// Number of coordinates of all tables if tables are multiplied, else 0.
     pub fn coordinates(&self) -> usize {
         match &self.input {
             DeviceInput::Factored { parts, form: Form::Tables(_), .. } => {
@@ -113,7 +112,7 @@ pub fn chunks(points: usize, chunk: usize) -> impl Iterator<Item = (usize, usize
     (0..points).step_by(chunk.max(1)).map(move |first| (first, chunk.min(points - first)))
 }
 
-/// Buffers for all layers' outputs, for all runs together and the largest chunk of points.
+/// Allocates buffers for all runs and the largest chunk of points of `sides`.
 pub fn scratch(context: &Context, sides: &[&Side]) -> Result<Scratch, NetError> {
     let (gpu, layout) = (&context.gpu, &context.layout);
     let chunk = sides.iter().map(|side| side.chunk).max().unwrap_or(1);
@@ -135,7 +134,7 @@ pub fn scratch(context: &Context, sides: &[&Side]) -> Result<Scratch, NetError> 
     Ok(Scratch { features, activations, tables })
 }
 
-/// A way through the network.
+/// Forward and backward passes through the network.
 pub struct Pass<'a> {
     pub context: &'a Context,
     pub side: &'a Side,
@@ -143,14 +142,15 @@ pub struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// The outputs of a layer: point by point, all runs of a point side by side.
+    /// The outputs of a layer, point by point, with the runs of a point adjacent.
     fn outputs_of(&self, l: usize) -> Operand<'a> {
         let Layout { slots, runs, .. } = &self.context.layout;
         let batch = slots[l].fan_out;
         Operand { batch, ..Operand::rows(&self.scratch.activations[l], runs * batch) }
     }
 
-    /// The way forward of a chunk, after [`Self::prepare`]; gives the features if there are any.
+    /// Records the forward pass of a chunk, after [`Self::prepare`]. Returns the features; `None` if tables are
+    /// multiplied.
     fn forward(&self, list: &mut Recorder<'_>, chunk: (usize, usize)) -> Option<&'a DeviceBuffer> {
         let Layout { slots, runs, .. } = &self.context.layout;
         let features = self.features(list, chunk);
@@ -168,7 +168,7 @@ impl<'a> Pass<'a> {
             let bias = Operand { numbers, offset, strides: (0, 1), batch: slot.fan_out };
             // W is read by columns: B[k, n] = W[n, k].
             let weights = self.context.weights(slot, 0).transposed();
-            // The first layer's input is that of all runs.
+            // All runs share the input of the first layer.
             let batches = if l == 0 { 1 } else { *runs };
             let sizes = (chunk.1, runs * slot.fan_out / batches, slot.fan_in);
             list.product(Product {
@@ -181,12 +181,12 @@ impl<'a> Pass<'a> {
         features
     }
 
-    /// Residuals in place of the outputs where they are wanted, and the sums of their squares.
+    /// Records the sums of squared residuals of a chunk. If `is_kept`, residuals overwrite the outputs.
     fn residuals(&self, list: &mut Recorder<'_>, (first, n): (usize, usize), is_kept: bool) {
         let Pass { context, side, scratch } = self;
         let Some(targets) = &side.targets else { return };
         let (outputs, runs) = (context.network.output, context.layout.runs);
-        // Chunks but the last are of one size.
+        // All chunks except the last have the same size.
         let first_sum = first / side.chunk * side.chunk.div_ceil(POINTS_PER_SUM);
         let (wide, out) = (runs * outputs, &scratch.activations[scratch.activations.len() - 1]);
         let layout = [0, outputs, wide, 1, first * wide, outputs, wide, 1];
@@ -194,7 +194,7 @@ impl<'a> Pass<'a> {
         context.residuals(list, (targets, out), counts, first_sum, is_kept, layout);
     }
 
-    /// Errors of the present parameters.
+    /// Records the errors of the current parameters; `which` is 0 for training and 1 for test samples.
     pub fn errors(&self, list: &mut Recorder<'_>, which: usize) {
         self.prepare(list);
         for chunk in self.side.chunks() {
@@ -204,12 +204,12 @@ impl<'a> Pass<'a> {
         self.context.sum_squares(list, self.side.targets.as_ref(), which);
     }
 
-    /// Room for the gradients of all layers.
+    /// Allocates the gradients of all layers.
     pub fn gradients(&self, list: &Recorder<'_>) -> Result<Vec<Gradient>, NetError> {
         let (side, Layout { slots, runs, .. }) = (self.side, &self.context.layout);
         let one = |(l, slot): (usize, &Slot)| {
             let slices = match l {
-                // From the sums over points: an inner dimension of coordinates.
+                // The product starts from sums over points, and its inner dimension is the coordinates.
                 0 if side.coordinates() > 0 => 1,
                 0 => list.slices(runs * slot.fan_out, slot.fan_in, side.chunk, 1),
                 _ => list.slices(slot.fan_out, slot.fan_in, side.chunk, *runs),
@@ -220,7 +220,7 @@ impl<'a> Pass<'a> {
         slots.iter().enumerate().map(one).collect()
     }
 
-    /// One epoch: errors before the step, gradients, Adam.
+    /// Records one epoch: errors before the step, gradients, Adam step.
     pub fn step(&self, list: &mut Recorder<'_>, gradients: &[Gradient]) {
         let Layout { slots, runs, .. } = &self.context.layout;
         self.prepare(list);
@@ -268,7 +268,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Runs the way forward of a chunk.
+    /// Runs the forward pass of a chunk.
     fn run_forward(&self, chunk: (usize, usize)) -> Result<(), NetError> {
         self.context.run_recorded(|list| {
             self.prepare(list);
@@ -276,7 +276,7 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// All outputs with the present parameters, before any activation: N × (runs · outputs).
+    /// All outputs with the current parameters, before the output activation: N × (runs · outputs).
     pub fn outputs(&self) -> Result<Mat<f32>, NetError> {
         let Pass { context, side, scratch } = self;
         let columns = context.layout.runs * context.network.output;
@@ -294,7 +294,7 @@ impl<'a> Pass<'a> {
         Ok(all)
     }
 
-    /// Activations of all hidden layers on all points: per run and layer, width × N.
+    /// Activations of all hidden layers at all points: one width × N matrix per run and layer.
     pub fn hidden(&self) -> Result<Vec<Vec<Mat<f32>>>, NetError> {
         let Pass { context, side, scratch } = self;
         let (runs, widths) = (context.layout.runs, &context.network.hidden);

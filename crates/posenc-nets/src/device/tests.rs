@@ -1,4 +1,4 @@
-//! Products of every shape against plain sums, on whatever adapter there is.
+//! Tests of products, limits and failures on any available adapter.
 
 use std::sync::OnceLock;
 
@@ -13,7 +13,7 @@ use super::product::{Epilogue, Tile};
 use super::program::{BLOCK, DeviceBuffer, Kernels, Operand, Product, Recorder, UNIFORM};
 use crate::{Adam, Engine, Input, Network, SampleSet, Samples, Task};
 
-/// The adapter of the tests; skips the calling test if the machine has no adapter.
+/// The shared adapter of the tests; skips the calling test if the machine has no adapter.
 fn gpu() -> Option<&'static (Gpu, Kernels)> {
     static GPU: OnceLock<Option<(Gpu, Kernels)>> = OnceLock::new();
     let open = || Gpu::open(Choice::GpuOrSoftware).ok().map(|gpu| (gpu, Kernels::default()));
@@ -33,10 +33,10 @@ fn noise(count: usize, label: &str) -> Vec<f32> {
     draws.into_iter().map(|draw| draw as f32).collect()
 }
 
-/// Catches a tile that leaves out or repeats an edge, operands read by the wrong stride, slices
-/// that overlap, and an epilogue that does something else.
+/// Catches tiles that omit or repeat an edge, operands read with the wrong stride, overlapping slices, and wrong
+/// epilogues.
 #[test]
-fn products_are_the_plain_sums() {
+fn products_equal_plain_sums() {
     let Some((gpu, kernels)) = gpu() else { return };
     let steps = steps(gpu);
     use Epilogue::{Add, Bias, BiasRelu, Masked, Relu, Store};
@@ -45,7 +45,7 @@ fn products_are_the_plain_sums() {
     let mut case = 0;
     for tile in [Tile::MEDIUM, Tile::TALL, Tile::WIDE, Tile::LARGE] {
         for (m, n, k) in shapes {
-            // Every way to store the operands, every epilogue in turn.
+            // All storage orders of the operands; the epilogues alternate.
             for (a_inner, b_inner) in [(true, true), (true, false), (false, true), (false, false)] {
                 let epilogue = all[case % all.len()];
                 let slices = if epilogue == Store { 1 + case % 3 } else { 1 };
@@ -116,13 +116,13 @@ fn products_are_the_plain_sums() {
     }
 }
 
-/// Catches batches beyond what one dispatch takes that are left out, or made from another batch's numbers.
+/// Catches batches beyond the limit of one dispatch that are omitted or computed from another batch's operands.
 #[test]
-fn more_batches_than_a_dispatch_takes_are_all_made() {
+fn batches_beyond_the_dispatch_limit_are_computed() {
     if gpu().is_none() {
         return;
     }
-    // One of its own: some adapters take more in a dispatch than a test can make.
+    // A separate device with a lowered limit, because some adapters dispatch more than a test can compute.
     let (mut gpu, kernels) = (Gpu::open(Choice::GpuOrSoftware).unwrap(), Kernels::default());
     let limit = gpu.limits.max_compute_workgroups_per_dimension.min(65_535);
     gpu.limits.max_compute_workgroups_per_dimension = limit;
@@ -140,8 +140,7 @@ fn more_batches_than_a_dispatch_takes_are_all_made() {
     assert_eq!(dc.read(gpu, batches).unwrap(), expected);
 }
 
-/// Catches a lost device that panics or hangs, whose unit ends in numbers, or that takes the units after it
-/// with it.
+/// Catches a lost device that panics, hangs, returns results, or breaks later sessions.
 #[test]
 fn a_lost_device_ends_its_session_and_no_other() {
     if gpu().is_none() {
@@ -164,14 +163,14 @@ fn a_lost_device_ends_its_session_and_no_other() {
     assert_eq!(engine.start(task).unwrap().step().unwrap(), expected);
 }
 
-/// Catches an error that is lost, and one that stays and spoils what comes after it.
+/// Catches a device error that is not reported, or that is reported again for later commands.
 #[test]
-fn what_the_device_refuses_is_an_error_once() {
+fn a_refused_command_is_reported_exactly_once() {
     let Some((gpu, _)) = gpu() else { return };
     let too_large = gpu.largest_bytes() as usize / 4 + 1;
     let error =
         gpu.scoped(|| DeviceBuffer::zeros(gpu, "numbers", too_large)).unwrap_err().to_string();
-    assert!(error.contains("holds") && error.contains("--device cpu"), "{error}");
+    assert!(error.contains("can have at most") && error.contains("--device cpu"), "{error}");
     let error = gpu.scoped(|| {
         drop(gpu.buffer(u64::MAX / 8, wgpu::BufferUsages::STORAGE));
         Ok(())

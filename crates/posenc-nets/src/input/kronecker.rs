@@ -11,16 +11,16 @@ use crate::error::same;
 
 /// Features ψ(x) = ψ₀(x₀) ⊗ ψ₁(x₁) ⊗ … of one to three coordinates.
 ///
-/// The d × N matrix with N = ∏ N_a columns and d = ∏ K_a rows is never formed: with weights W as a
-/// tensor K₀ × K₁, all outputs on the grid are Ψ₀ᵀ W Ψ₁, axis by axis.
+/// The d × N matrix with d = ∏ K_a rows and N = ∏ N_a columns is never formed: with the weights W as a K₀ × K₁
+/// tensor, all outputs on the grid are Ψ₀ᵀ W Ψ₁, computed axis by axis.
 ///
-/// Features and nodes are numbered with the first axis slowest and the last fastest: feature
-/// k = k₀·K₁ + k₁, node n = n₀·N₁ + n₁.
+/// In the numbering of features and nodes, the last axis varies fastest: feature k = k₀·K₁ + k₁, node
+/// n = n₀·N₁ + n₁.
 #[derive(Debug, Clone)]
 pub struct Kronecker {
-    /// Per axis the K_a × N_a matrix with columns ψ_a.
+    /// For each axis, the K_a × N_a matrix with columns ψ_a.
     pub axes: Vec<Mat<f32>>,
-    /// Which points there are.
+    /// Points of the input.
     pub points: Points,
 }
 
@@ -29,18 +29,18 @@ pub struct Kronecker {
 pub enum Points {
     /// Every node, in order.
     Grid,
-    /// These nodes, in this order; a node may stand here more than once.
+    /// These nodes, in this order; a node may occur more than once.
     Nodes(Vec<u32>),
-    /// Weighted sums of nodes' features, points × nodes: B of `trading` Sec. 5.2, whose rows hold the
+    /// Weighted sums of nodes' features, points × nodes: B of `trading` Sec. 5.2, whose rows contain the
     /// blending weights of a point's 2^D corners.
     Blended(Arc<CsrMatrix<f32>>),
 }
 
 impl Kronecker {
-    /// Most axes.
+    /// Maximum number of axes.
     pub const MOST_AXES: usize = 3;
 
-    /// Checks shapes and numbers.
+    /// Checks shapes and values.
     pub(super) fn new(axes: Vec<Mat<f32>>, points: Points) -> Result<Self, NetError> {
         if axes.is_empty() {
             return Err(NetError::Zero("the number of axes"));
@@ -72,10 +72,7 @@ impl Kronecker {
         };
         match &points {
             Points::Grid => {}
-            Points::Nodes(list) => {
-                let what = "a node beyond the grid (the largest number is expected)";
-                check_indices(what, list, nodes)?;
-            }
+            Points::Nodes(list) => check_indices("node beyond the grid", list, nodes)?,
             Points::Blended(blending) => {
                 same(
                     "columns of the blending matrix (nodes of the grid)",
@@ -83,7 +80,7 @@ impl Kronecker {
                     nodes,
                 )?;
                 if blending.values().iter().any(|weight| !weight.is_finite()) {
-                    return Err(NetError::NotFinite("the blending matrix"));
+                    return Err(NetError::NotFinite("a weight of the blending matrix"));
                 }
             }
         }
@@ -109,7 +106,7 @@ impl Kronecker {
         }
     }
 
-    /// Refuses features of other axes: products of the same number need not mean the same.
+    /// Refuses an input whose axes have other numbers of features, even if their product is the same.
     pub(crate) fn check_axes(&self, other: &Kronecker) -> Result<(), NetError> {
         same("axes of a Kronecker input", other.axes.len(), self.axes.len())?;
         for (own, other) in self.axes.iter().zip(&other.axes) {
@@ -118,7 +115,7 @@ impl Kronecker {
         Ok(())
     }
 
-    /// ψ of a point, entry `feature`.
+    /// Entry `feature` of ψ at a point.
     pub(super) fn at(&self, feature: usize, point: usize) -> f32 {
         match &self.points {
             Points::Grid => self.at_node(feature, point) as f32,

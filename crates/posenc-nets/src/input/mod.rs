@@ -1,4 +1,4 @@
-//! Embedded positions, in the form that is cheapest to multiply with.
+//! Embedded positions, each in the form that is cheapest to multiply.
 
 mod kronecker;
 mod waves;
@@ -15,46 +15,46 @@ use crate::error::same;
 
 /// Embedded positions of N points: the d × N matrix with columns ψ(x_i).
 ///
-/// Cloning is cheap; the numbers are shared.
+/// Cloning is cheap because clones share the data.
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// The matrix itself, d × N. The engine finds out where it vanishes and multiplies only bands.
+    /// The d × N matrix itself. The CPU engine detects where it vanishes and multiplies only bands.
     Dense(Arc<Mat<f32>>),
-    /// Features that depend on few distinct coordinates: see [`Factored`].
+    /// Features that depend on few distinct coordinates; see [`Factored`].
     Factored(Arc<Factored>),
-    /// Sines and cosines of sums over coordinates: see [`Waves`].
+    /// Sines and cosines of sums over coordinates; see [`Waves`].
     Waves(Arc<Waves>),
-    /// Products of features of several axes: see [`Kronecker`].
+    /// Products of features of several axes; see [`Kronecker`].
     Kronecker(Arc<Kronecker>),
 }
 
-/// Blocks of features, each a table over a coordinate's distinct values.
+/// Blocks of features. Each block is a table over the distinct values of a coordinate.
 ///
 /// Point i has the features `[T₀[:, index₀[i]]; T₁[:, index₁[i]]; …]`. On a grid, T₀ and T₁ embed the
 /// rows and the columns; diagonal directions are tables over the distinct sums. Then
-/// W·ψ = Σ_b (W_b T_b)[:, index_b]: products with the small tables and an outer sum instead of one with
+/// W·ψ = Σ_b (W_b T_b)[:, index_b]: products with the small tables and an outer sum replace the product with
 /// the wide matrix.
 #[derive(Debug, Clone)]
 pub struct Factored {
-    /// d_b × n_b.
+    /// One d_b × n_b table per block.
     pub tables: Vec<Mat<f32>>,
-    /// Per block the column of the table that each point takes.
+    /// For each block, the table column of every point.
     pub indices: Vec<Vec<u32>>,
 }
 
 impl Input {
-    /// Columns ψ(x_i), d × N. Entries that single precision cannot hold are refused.
+    /// Input with columns ψ(x_i), d × N. Entries that are not finite are refused.
     pub fn dense(columns: Mat<f32>) -> Result<Self, NetError> {
         finite(&columns)?;
         Ok(Input::Dense(Arc::new(columns)))
     }
 
-    /// From an N × d embedding matrix in double precision, as `posenc_math::embedder::matrix` gives it.
+    /// Input from an N × d embedding matrix in double precision, as returned by `posenc_math::embedder::matrix`.
     pub fn from_rows(rows: &Mat<f64>) -> Result<Self, NetError> {
         Input::dense(Mat::from_fn(rows.ncols(), rows.nrows(), |j, i| rows[(i, j)] as f32))
     }
 
-    /// Tables and indices; see [`Factored`].
+    /// Input from tables and indices; see [`Factored`].
     pub fn factored(tables: Vec<Mat<f32>>, indices: Vec<Vec<u32>>) -> Result<Self, NetError> {
         if tables.is_empty() {
             return Err(NetError::Zero("the number of tables"));
@@ -63,7 +63,7 @@ impl Input {
         for (table, index) in tables.iter().zip(&indices) {
             finite(table)?;
             same("points of an index list", index.len(), indices[0].len())?;
-            check_indices("an index beyond its table", index, table.ncols())?;
+            check_indices("index beyond its table", index, table.ncols())?;
         }
         Ok(Input::Factored(Arc::new(Factored { tables, indices })))
     }
@@ -86,8 +86,8 @@ impl Input {
     ///
     /// # Errors
     ///
-    /// No table or no frequency, tables of different frequencies, lists of different lengths, an index
-    /// beyond its table, numbers that are not finite.
+    /// Fails if there is no table or no frequency, if tables differ in their number of frequencies or lists in
+    /// their length, if an index is beyond its table, or if a value is not finite.
     pub fn waves(
         tables: Vec<WaveTable>,
         indices: Vec<Vec<u32>>,
@@ -97,31 +97,31 @@ impl Input {
     }
 
     /// Kronecker features ψ₀ ⊗ ψ₁ ⊗ … on the full grid of the columns of one to three axes; the last
-    /// axis varies fastest, of features and of points.
+    /// axis varies fastest, for features and for points.
     ///
     /// # Errors
     ///
-    /// No axis or more than three, an empty one, entries that are not finite.
+    /// Fails if there is no axis or more than three, if an axis is empty, or if an entry is not finite.
     pub fn kronecker(axes: Vec<Mat<f32>>) -> Result<Self, NetError> {
         Kronecker::new(axes, Points::Grid).map(|k| Input::Kronecker(Arc::new(k)))
     }
 
-    /// The same on some nodes of the grid only; a node's number is that of [`Input::kronecker`]'s
-    /// point.
+    /// Kronecker features on some nodes of the grid only. Nodes have the numbers of the points of
+    /// [`Input::kronecker`].
     ///
     /// # Errors
     ///
-    /// Those of [`Input::kronecker`], and a node beyond the grid.
+    /// Fails like [`Input::kronecker`], and if a node is beyond the grid.
     pub fn kronecker_at(axes: Vec<Mat<f32>>, nodes: Vec<u32>) -> Result<Self, NetError> {
         Kronecker::new(axes, Points::Nodes(nodes)).map(|k| Input::Kronecker(Arc::new(k)))
     }
 
-    /// Points between the nodes of the grid: the features of a point are the sum of its nodes'
-    /// features, weighted by its row of `blending`, points × nodes (`trading` Sec. 5.2).
+    /// Kronecker features of points between the nodes of the grid. The features of a point are the sum of the
+    /// nodes' features, weighted by its row of `blending`, points × nodes (`trading` Sec. 5.2).
     ///
     /// # Errors
     ///
-    /// Those of [`Input::kronecker`], a matrix whose columns are not the grid's nodes, weights that
+    /// Fails like [`Input::kronecker`], and if `blending` does not have one column per node or has weights that
     /// are not finite.
     pub fn kronecker_blended(
         axes: Vec<Mat<f32>>,
@@ -151,7 +151,7 @@ impl Input {
         }
     }
 
-    /// ψ(x_i), entry `feature`.
+    /// Entry `feature` of ψ(x_i), where i is `point`.
     pub fn at(&self, feature: usize, point: usize) -> f32 {
         match self {
             Input::Dense(matrix) => matrix[(feature, point)],
@@ -190,13 +190,10 @@ impl Input {
     }
 }
 
-/// Refuses an index of a column beyond the last.
-fn check_indices(what: &str, indices: &[u32], columns: usize) -> Result<(), NetError> {
-    match indices.iter().find(|&&i| i as usize >= columns) {
-        Some(&found) => {
-            let (found, expected) = (found as usize, columns.saturating_sub(1));
-            Err(NetError::Shape { what: what.to_owned(), found, expected })
-        }
+/// Refuses an index of `count` or more.
+fn check_indices(what: &'static str, indices: &[u32], count: usize) -> Result<(), NetError> {
+    match indices.iter().find(|&&index| index as usize >= count) {
+        Some(&index) => Err(NetError::Index { what, index, count }),
         None => Ok(()),
     }
 }
@@ -208,7 +205,7 @@ fn vanishes(column: &[f32]) -> bool {
 fn finite(matrix: &Mat<f32>) -> Result<(), NetError> {
     for j in 0..matrix.ncols() {
         if matrix.col_as_slice(j).iter().any(|v| !v.is_finite()) {
-            return Err(NetError::NotFinite("the embedding"));
+            return Err(NetError::NotFinite("a value of the embedding"));
         }
     }
     Ok(())

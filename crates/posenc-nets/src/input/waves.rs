@@ -1,4 +1,4 @@
-//! Waves in several coordinates at once: joint random Fourier features on few distinct coordinates.
+//! Waves in several coordinates: joint random Fourier features on few distinct coordinates.
 
 use faer::Mat;
 use posenc_math::trigonometry::fill_sin_cos_turns;
@@ -8,20 +8,20 @@ use crate::NetError;
 use crate::error::same;
 use posenc_math::vectorized::vectorized;
 
-/// Features `[sin φ_k; cos φ_k] · scale`, first all sines, then all cosines, of the phases
+/// Features `[sin φ_k; cos φ_k] · scale` (first all sines, then all cosines) of the phases
 /// φ_k(x) = Σ_a 2π f_k[a] x_a of h frequency vectors (`trading` Sec. 6: RFF of positions).
 ///
-/// A phase is a sum over axes, so e^{iφ} is a product over axes: with the waves of every axis at its
-/// distinct coordinates in tables, a point's 2h features are one complex product of table columns for
-/// each axis. The d × N matrix, which for 1.8 million points would take gigabytes, never exists: it
-/// is expanded tile by tile where it is multiplied.
+/// A phase is a sum over axes, so e^{iφ} is a product over axes. Tables store the waves of every axis at its
+/// distinct coordinates, and the 2h features of a point are the complex product of one table column per axis.
+/// The d × N matrix would take gigabytes for 1.8 million points. It is never formed as a whole, but expanded
+/// tile by tile when it is multiplied.
 #[derive(Debug, Clone)]
 pub struct Waves {
-    /// One per axis, all of h frequencies.
+    /// One table per axis, each with h frequencies.
     pub tables: Vec<WaveTable>,
-    /// Per axis the column of the table that each point takes.
+    /// For each axis, the table column of every point.
     pub indices: Vec<Vec<u32>>,
-    /// Factor of all features.
+    /// Scale factor of all features.
     pub scale: f32,
 }
 
@@ -35,8 +35,8 @@ pub struct WaveTable {
 }
 
 impl WaveTable {
-    /// The waves of h frequencies at n coordinates, in double precision with phases reduced to one
-    /// turn, then rounded.
+    /// Waves of h frequencies at n coordinates, computed in double precision with phases reduced to one turn, then
+    /// rounded to single precision.
     pub fn new(frequencies: &[f64], coordinates: &[f64]) -> Self {
         let (h, n) = (frequencies.len(), coordinates.len());
         let (mut sines, mut cosines) = (Mat::zeros(h, n), Mat::zeros(h, n));
@@ -52,7 +52,7 @@ impl WaveTable {
 }
 
 impl Waves {
-    /// Checks shapes and numbers.
+    /// Checks shapes and values.
     pub(super) fn new(
         tables: Vec<WaveTable>,
         indices: Vec<Vec<u32>>,
@@ -77,18 +77,17 @@ impl Waves {
             same("cosines of a table", table.cosines.nrows(), waves)?;
             same("coordinates of the cosines", table.cosines.ncols(), columns)?;
             same("points of an index list", index.len(), indices[0].len())?;
-            let what = "an index beyond its table (the largest is expected)";
-            check_indices(what, index, columns)?;
+            check_indices("index beyond its table", index, columns)?;
         }
         Ok(Waves { tables, indices, scale })
     }
 
-    /// Number h of waves; there are twice as many features.
+    /// Number h of waves; the input has 2h features.
     pub fn waves(&self) -> usize {
         self.tables[0].sines.nrows()
     }
 
-    /// ψ of a point, entry `feature`, by the product that [`Waves::expand`] takes, in double precision.
+    /// Entry `feature` of ψ at a point: the product of [`Waves::expand`] in double precision.
     pub(super) fn at(&self, feature: usize, point: usize) -> f32 {
         let h = self.waves();
         let (mut sine, mut cosine) = (0.0, 1.0);
@@ -101,7 +100,7 @@ impl Waves {
         (value * f64::from(self.scale)) as f32
     }
 
-    /// Features of the points from `first` on, one column of 2h numbers after the other.
+    /// Writes the features of the points from `first` on, as columns of 2h numbers.
     pub(crate) fn expand(&self, first: usize, out: &mut [f32]) {
         let h = self.waves();
         for (i, column) in out.chunks_exact_mut(2 * h).enumerate() {
@@ -127,7 +126,7 @@ fn scaled(a: f32, x: &[f32], y: &mut [f32]) {
     }
 }
 
-/// Turns waves by the angles of others: e^{iα} ← e^{iα} e^{iβ}.
+/// Rotates waves by the angles of other waves: e^{iα} ← e^{iα} e^{iβ}.
 fn turn(s: &[f32], c: &[f32], sines: &mut [f32], cosines: &mut [f32]) {
     vectorized(
         #[inline(always)]

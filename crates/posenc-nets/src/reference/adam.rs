@@ -10,19 +10,19 @@ pub struct AdamState {
     pub first: Parameters,
     /// v, the running mean of squared gradients.
     pub second: Parameters,
-    /// t.
+    /// t, the number of completed steps.
     pub steps: u64,
 }
 
 impl AdamState {
-    /// Before the first step: m = v = 0.
+    /// State before the first step: m = v = 0.
     pub fn new(network: &Network) -> Self {
         let zeros = Parameters::zeros(network);
         AdamState { first: zeros.clone(), second: zeros, steps: 0 }
     }
 
-    /// One step with ∇E at the present parameters; the formulas are at [`Adam`]. The three
-    /// must have the shape of one network.
+    /// Takes one step with the gradient ∇E at the current parameters; see [`Adam`] for the formulas. State,
+    /// parameters and gradient must have the shape of the same network.
     pub fn step(&mut self, adam: &Adam, parameters: &mut Parameters, gradient: &Parameters) {
         self.steps += 1;
         let t = self.steps as f64;

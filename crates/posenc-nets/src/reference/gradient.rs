@@ -1,4 +1,4 @@
-//! Forwards and backwards through one network.
+//! Forward and backward passes through one network.
 
 use faer::{Mat, MatRef};
 
@@ -6,7 +6,7 @@ use super::{Layer, Parameters};
 use crate::error::same;
 use crate::{NetError, Network, OutputActivation};
 
-/// What the way forwards leaves for the way back.
+/// Results of the forward pass that the backward pass needs.
 pub(super) struct Forward {
     /// A₀ … A_{L-1}: the input (d × N), then the hidden layers after ReLU (width × N).
     pub activations: Vec<Mat<f64>>,
@@ -14,18 +14,18 @@ pub(super) struct Forward {
     pub outputs: Mat<f64>,
 }
 
-/// Z_l, A_l and Y from an input of d × N.
+/// Forward pass: computes all A_l and Y from an input of d × N.
 pub(super) fn forward(
     network: &Network,
     parameters: &Parameters,
     input: MatRef<'_, f64>,
 ) -> Forward {
     let mut activations = Vec::with_capacity(parameters.layers.len());
-    // A of the layer before, fan in × N.
+    // A of the previous layer, fan in × N.
     let mut a = input.to_owned();
     for (l, layer) in parameters.layers.iter().enumerate() {
         let is_last = l + 1 == parameters.layers.len();
-        // Z = W A + b 1ᵀ, fan out × N; a Kronecker layer has no b.
+        // Z = W A + b 1ᵀ, fan out × N. A Kronecker layer has no b.
         let z = &layer.weights * &a;
         let after = |z: f64| match (is_last, network.output_activation) {
             (false, _) => relu(z),
@@ -39,12 +39,12 @@ pub(super) fn forward(
     Forward { activations, outputs: a }
 }
 
-/// max(z, 0); NaN stays NaN, so that a diverged run shows.
+/// max(z, 0). NaN stays NaN, so that a diverged run is detected.
 fn relu(z: f64) -> f64 {
     if z < 0.0 { 0.0 } else { z }
 }
 
-/// 1/(1 + e^-z); 0 and 1 where the exponential leaves the range.
+/// 1/(1 + e^-z); exactly 0 or 1 if the exponential overflows or underflows.
 fn sigmoid(z: f64) -> f64 {
     1.0 / (1.0 + (-z).exp())
 }
@@ -60,7 +60,7 @@ fn mean_squared_error(outputs: &Mat<f64>, targets: MatRef<'_, f64>) -> f64 {
 ///
 /// # Errors
 ///
-/// Sizes that do not fit together.
+/// Returns an error if the sizes do not match.
 pub fn outputs(
     network: &Network,
     parameters: &Parameters,
@@ -72,11 +72,11 @@ pub fn outputs(
     Ok(forward(network, parameters, input).outputs.transpose().to_owned())
 }
 
-/// The mean squared error E alone; input of d × N, targets of N × O.
+/// The mean squared error E; input of d × N, targets of N × O.
 ///
 /// # Errors
 ///
-/// Sizes that do not fit together.
+/// Returns an error if the sizes do not match.
 pub fn loss(
     network: &Network,
     parameters: &Parameters,
@@ -91,7 +91,7 @@ pub fn loss(
 ///
 /// # Errors
 ///
-/// Sizes that do not fit together.
+/// Returns an error if the sizes do not match.
 pub fn loss_and_gradient(
     network: &Network,
     parameters: &Parameters,
@@ -102,7 +102,7 @@ pub fn loss_and_gradient(
     let Forward { activations, outputs } = forward(network, parameters, input);
     let error = mean_squared_error(&outputs, targets);
 
-    // D = ∂E/∂Z of the present layer, fan out × N; first of the last one.
+    // D = ∂E/∂Z of the current layer, fan out × N, starting with the last layer.
     let scale = 2.0 / (outputs.nrows() * outputs.ncols()) as f64;
     let mut d = Mat::from_fn(outputs.nrows(), outputs.ncols(), |o, i| {
         let y = outputs[(o, i)];
@@ -119,7 +119,7 @@ pub fn loss_and_gradient(
         let bias = (0..layer.bias.len()).map(|o| (0..d.ncols()).map(|i| d[(o, i)]).sum()).collect();
         layers.push(Layer { weights, bias });
         if l > 0 {
-            // Wᵀ D where the ReLU let something pass, fan in × N.
+            // Wᵀ D where the ReLU is active, fan in × N.
             let back = layer.weights.transpose() * &d;
             let a = &activations[l];
             let passed = |o, i| if a[(o, i)] > 0.0 { back[(o, i)] } else { 0.0 };
@@ -130,7 +130,7 @@ pub fn loss_and_gradient(
     Ok((error, Parameters { layers }))
 }
 
-/// Refuses what does not fit together.
+/// Checks that the sizes match.
 fn check(
     network: &Network,
     parameters: &Parameters,

@@ -1,8 +1,8 @@
-//! The mathematics of training, written to be read, in double precision.
+//! Readable reference implementation of training in double precision.
 //!
-//! Everything a [`Session`](crate::Session) does, once more: dense matrices, one run after the
-//! other, loops as in the formulas. Slow on purpose; tests hold the engines against it, and hold
-//! it against finite differences and another library's automatic differentiation.
+//! It implements everything that a [`Session`](crate::Session) does with dense matrices, one run after the other,
+//! and loops as in the formulas. It is slow on purpose. Tests compare the engines with it, and compare it with
+//! finite differences and with another library's automatic differentiation.
 //!
 //! # One run
 //!
@@ -14,7 +14,7 @@
 //! E   = Σ (Y − Tᵀ)² / (N·O)
 //! ```
 //!
-//! where σ is the identity or 1/(1 + e^-z). Backwards, with ∘ the product of entries,
+//! where σ is the identity or 1/(1 + e^-z). The backward pass, with ∘ the elementwise product, is
 //!
 //! ```text
 //! D_L     = 2 (Y − Tᵀ) / (N·O) ∘ σ'(Z_L)        σ' = 1   or   Y ∘ (1 − Y)
@@ -22,8 +22,8 @@
 //! D_{l-1} = W_lᵀ D_l ∘ [Z_{l-1} > 0]
 //! ```
 //!
-//! The ReLU's derivative at 0 is 0, as in PyTorch. The step that follows is [`Adam`](crate::Adam),
-//! computed in double precision too.
+//! The derivative of the ReLU at 0 is 0, as in PyTorch. The optimizer step is [`Adam`](crate::Adam), also computed
+//! in double precision.
 
 mod adam;
 mod gradient;

@@ -7,12 +7,11 @@ use crate::Network;
 /// One affine layer in double precision.
 pub type Layer = crate::Layer<f64>;
 
-/// All weights and biases of one run in double precision; also a gradient or a moment, which have
-/// the same shape.
+/// All weights and biases of one run in double precision, or a gradient or moment of the same shape.
 pub type Parameters = crate::Parameters<f64>;
 
 impl Parameters {
-    /// Zeros in the shape of a network.
+    /// Zeros in the shape of `network`.
     pub fn zeros(network: &Network) -> Self {
         let layers = network
             .layers()
@@ -26,12 +25,12 @@ impl Parameters {
         Parameters { layers }
     }
 
-    /// The same numbers; nothing is rounded.
+    /// Converts from single precision without rounding.
     pub fn from_single(parameters: &crate::Parameters) -> Self {
         converted(parameters, f64::from)
     }
 
-    /// Rounded to single precision.
+    /// Rounds to single precision.
     pub fn to_single(&self) -> crate::Parameters {
         converted(self, |number| number as f32)
     }
@@ -48,7 +47,7 @@ impl Parameters {
         numbers
     }
 
-    /// Parameters of a network from what [`numbers`](Self::numbers) gave; missing numbers are 0.
+    /// Inverse of [`numbers`](Self::numbers) for `network`; missing numbers are 0.
     pub fn from_numbers(network: &Network, numbers: &[f64]) -> Self {
         let mut parameters = Parameters::zeros(network);
         let mut numbers = numbers.iter().copied();
@@ -77,7 +76,7 @@ fn converted<T: Copy, U>(
     crate::Parameters { layers: parameters.layers.iter().map(layer).collect() }
 }
 
-/// Every entry in double precision.
+/// Converts every entry to double precision.
 pub(super) fn widened(matrix: &Mat<f32>) -> Mat<f64> {
     Mat::from_fn(matrix.nrows(), matrix.ncols(), |i, j| f64::from(matrix[(i, j)]))
 }

@@ -1,4 +1,4 @@
-//! Engine and session of the reference.
+//! Engine and session of the reference implementation.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use crate::{
     State, Task,
 };
 
-/// Trains in double precision on dense matrices; for tests.
+/// Trains in double precision on dense matrices, for tests.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReferenceEngine;
 
 /// A task in training in double precision.
 ///
-/// A run that has diverged is not stepped any more and gives NaN. Numbers that overflow single but
-/// not double precision do not diverge here.
+/// A diverged run takes no more steps, and its errors are NaN. Values that overflow single but not double
+/// precision do not diverge here.
 #[derive(Debug, Clone)]
 pub struct ReferenceSession {
     network: Network,
     optimizer: Adam,
-    /// What Kronecker features are products of.
+    /// Axes of a Kronecker input; `None` for other inputs.
     axes: Option<Arc<Kronecker>>,
     train: Dense,
     test: Option<Dense>,
@@ -66,11 +66,11 @@ struct RunState {
 }
 
 impl ReferenceSession {
-    /// A task before its first epoch.
+    /// Starts a session of `task`.
     ///
     /// # Errors
     ///
-    /// A task that does not fit together.
+    /// Returns the error of [`Task::check`].
     pub fn new(task: &Task) -> Result<Self, NetError> {
         task.check()?;
         let run = |initial| RunState {
@@ -91,7 +91,7 @@ impl ReferenceSession {
         })
     }
 
-    /// Present parameters of one run, not rounded; none for a run beyond the last.
+    /// Current parameters of one run, not rounded; `None` if there is no such run.
     pub fn parameters_of(&self, run: usize) -> Option<&Parameters> {
         self.runs.get(run).map(|run| &run.parameters)
     }
@@ -172,7 +172,7 @@ impl Session for ReferenceSession {
         Ok(predictions)
     }
 
-    /// From all singular values; NaN where a layer's activations vanish or are not finite.
+    /// Computed from all singular values; NaN if a layer's activations vanish or are not finite.
     fn hidden_stable_ranks(&mut self) -> Result<Vec<Vec<f64>>, NetError> {
         let rank = |h: &Mat<f64>| {
             spectrum::singular_values(h.as_ref())
@@ -181,7 +181,7 @@ impl Session for ReferenceSession {
         };
         let ranks = |run: &RunState| {
             let pass = forward(&self.network, &run.parameters, self.train.input.as_ref());
-            // The first of the activations is the input itself.
+            // The first entry is the input itself.
             pass.activations.iter().skip(1).map(rank).collect()
         };
         Ok(self.runs.iter().map(ranks).collect())
@@ -191,7 +191,7 @@ impl Session for ReferenceSession {
         Ok(self.runs.iter().map(|run| run.parameters.to_single()).collect())
     }
 
-    /// θ, m and v run by run; every double as four whole numbers.
+    /// θ, m and v run by run; every double is split into four integers.
     fn state(&self) -> Result<State, NetError> {
         let mut numbers = Vec::new();
         for RunState { parameters, adam } in &self.runs {
@@ -207,14 +207,15 @@ impl Session for ReferenceSession {
         self.progress.check(state, self.runs.len() * 3 * count * PARTS)?;
         let Some(numbers) = state.numbers.chunks_exact(PARTS).map(join).collect::<Option<Vec<_>>>()
         else {
-            let why = format!("it has a number that is not a whole one below {BASE}");
+            let why =
+                format!("it contains a value that is not a non-negative integer below {BASE}");
             return Err(NetError::State(why));
         };
         for (r, run) in self.runs.iter_mut().enumerate() {
             let block =
                 |b: usize| Parameters::from_numbers(&self.network, &numbers[(3 * r + b) * count..]);
             run.parameters = block(0);
-            // A run stops where it diverges: that step was not taken.
+            // A run does not take the step of the epoch in which it diverges.
             let steps = state.progress.diverged[r]
                 .map_or(state.progress.epoch, |epoch| epoch.saturating_sub(1));
             run.adam = AdamState { first: block(1), second: block(2), steps };
@@ -224,20 +225,20 @@ impl Session for ReferenceSession {
     }
 }
 
-/// Numbers of a state per double.
+/// Number of state entries per double.
 const PARTS: usize = 4;
 
-/// Above all of them.
+/// Exclusive upper bound of these entries.
 const BASE: f32 = 65_536.0;
 
-/// The bits of a double in four whole numbers below 2¹⁶, which single precision holds exactly. The
-/// bits in halves would do as well, but some halves are NaN, which equals nothing.
+/// Splits the bits of a double into four integers below 2¹⁶, which single precision represents exactly. Two halves
+/// reinterpreted as `f32` would be shorter, but some are NaN, so that states would not compare equal.
 fn split(number: f64) -> [f32; PARTS] {
     let bits = number.to_bits();
     [48, 32, 16, 0].map(|shift| f32::from((bits >> shift) as u16))
 }
 
-/// Undoes [`split`].
+/// Inverse of [`split`]; `None` for entries that are not integers below 2¹⁶.
 fn join(parts: &[f32]) -> Option<f64> {
     let mut bits = 0;
     for &part in parts {

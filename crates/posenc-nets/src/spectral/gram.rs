@@ -1,4 +1,4 @@
-//! Products with the Gram matrix of a matrix in single precision.
+//! Double-precision products with the Gram matrix of a matrix in single precision.
 
 use std::ops::Range;
 
@@ -6,14 +6,14 @@ use faer::MatRef;
 
 use posenc_math::vectorized::vectorized;
 
-/// Partial sums of an inner product; a whole number of vectors on every machine.
+/// Partial sums of an inner product; a multiple of the vector width on every machine.
 const LANES: usize = 16;
 
-/// Columns that are read together.
+/// Number of columns that are read together.
 const TOGETHER: usize = 4;
 
-/// Rows that are read together where columns are long: with a few hundred columns they stay in the
-/// cache between the two passes over them.
+/// Number of rows per block of long columns. With a few hundred columns, a block stays in cache between the two passes
+/// over it.
 const BLOCK: usize = 256;
 
 /// The smaller Gram matrix of H, m × n with contiguous columns h_j: HHᵀ = Σ h_j h_jᵀ if m ≤ n, else
@@ -21,12 +21,12 @@ const BLOCK: usize = 256;
 pub(super) struct Gram<'a> {
     columns: Vec<&'a [f32]>,
     rows: usize,
-    /// A block of H x.
+    /// Buffer for a block of H x.
     image: Vec<f64>,
 }
 
 impl<'a> Gram<'a> {
-    /// Nothing if H has no entries or its columns do not lie contiguously.
+    /// Returns `None` if H has no entries or its columns are not contiguous.
     pub fn new(h: MatRef<'a, f32>) -> Option<Self> {
         let h = h.try_as_col_major()?;
         let (rows, count) = (h.nrows(), h.ncols());
@@ -58,7 +58,7 @@ impl<'a> Gram<'a> {
         )
     }
 
-    /// Whether an entry is below zero.
+    /// Whether any entry is negative.
     pub fn has_negative(&self) -> bool {
         let columns = &self.columns;
         vectorized(
@@ -131,7 +131,7 @@ impl<'a> Gram<'a> {
     }
 }
 
-/// Some rows of up to four columns; empty slices stand for those that are missing.
+/// The given rows of up to four columns, with empty slices for missing columns.
 #[inline(always)]
 fn padded<'a>(columns: &[&'a [f32]], rows: Range<usize>) -> [&'a [f32]; TOGETHER] {
     let mut padded: [&[f32]; TOGETHER] = [&[]; TOGETHER];
@@ -162,7 +162,7 @@ fn sum_of_squares(values: &[f32]) -> f64 {
     sum
 }
 
-/// The least value, but at most 0.
+/// The minimum of all values and 0.
 #[inline(always)]
 fn least_of(values: &[f32]) -> f32 {
     let mut least = [0.0f32; LANES];

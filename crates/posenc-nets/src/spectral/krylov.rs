@@ -1,11 +1,11 @@
-//! Lanczos iterations, and the largest eigenvalues of the tridiagonal matrix they make.
+//! Lanczos iterations, and the largest eigenvalues of their tridiagonal matrix.
 
 use super::LARGEST_KRYLOV_DIMENSION;
 use super::gram::Gram;
 use posenc_math::spectrum::dot;
 use posenc_math::vectorized::vectorized;
 
-/// What a Krylov space knows of the top of the spectrum.
+/// Approximation of the largest eigenvalues by a Krylov space.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ritz {
     /// θ₁, at most λ₁.
@@ -14,22 +14,23 @@ pub(super) struct Ritz {
     pub second: f64,
     /// Sum of all Ritz values.
     pub sum: f64,
-    /// ‖A y − θ₁ y‖ of the Ritz vector y of length 1: some eigenvalue is that close to θ₁.
+    /// Residual ‖A y − θ₁ y‖ of the unit Ritz vector y. Some eigenvalue is within this distance of θ₁.
     pub residual: f64,
 }
 
 impl Ritz {
-    /// A proved bound of λ₁ − θ₁ from the Gram matrix's `trace`, if the space has caught enough of it;
-    /// see [`super`].
+    /// A proved bound of λ₁ − θ₁ from the `trace` of the Gram matrix; `None` if the Krylov space does not yet cover
+    /// enough of the trace. See [`super`].
     pub fn error_bound(&self, trace: f64) -> Option<f64> {
         let gap = self.first - self.second - (trace - self.sum);
         (gap > self.residual).then(|| self.residual * self.residual / gap)
     }
 }
 
-/// Lanczos iterations from `start` until `is_enough`, the space is exhausted, or the limit.
+/// Runs Lanczos iterations from `start` until `is_enough` returns true, the space is exhausted, or
+/// [`LARGEST_KRYLOV_DIMENSION`] is reached.
 ///
-/// Full reorthogonalization (twice) keeps the tridiagonal matrix exact.
+/// Full reorthogonalization (twice) keeps the tridiagonal matrix accurate.
 pub(super) fn lanczos(
     gram: &mut Gram<'_>,
     mut start: Vec<f64>,
@@ -58,7 +59,7 @@ pub(super) fn lanczos(
             if is_enough(&ritz) || is_last {
                 return ritz;
             }
-            // Looking costs a fraction of an iteration, but the more the larger k is.
+            // A check costs a fraction of an iteration, but the cost grows with k.
             next_check = k + (k / 8).max(1);
         }
         image.iter_mut().for_each(|value| *value /= beta);
@@ -67,7 +68,7 @@ pub(super) fn lanczos(
     }
 }
 
-/// Ritz values from the tridiagonal matrix T; `beta` is the entry that would follow.
+/// Ritz values from the tridiagonal matrix T; `beta` is the next off-diagonal entry.
 fn ritz(diagonal: &[f64], off_diagonal: &[f64], beta: f64) -> Ritz {
     let k = diagonal.len();
     let squares: Vec<f64> = off_diagonal.iter().map(|b| b * b).collect();
@@ -78,8 +79,8 @@ fn ritz(diagonal: &[f64], off_diagonal: &[f64], beta: f64) -> Ritz {
     Ritz { first, second, sum, residual }
 }
 
-/// An interval around the eigenvalue of T with `larger` above it, by bisection: its lower end is not
-/// above the eigenvalue, its upper end is above it.
+/// Bisects for the eigenvalue of T that has `larger` eigenvalues above it. Returns the ends of an interval: the lower
+/// end is at most the eigenvalue, the upper end at least.
 fn eigenvalue(
     diagonal: &[f64],
     squares: &[f64],
@@ -91,7 +92,7 @@ fn eigenvalue(
         let before = if i > 0 { off_diagonal[i - 1] } else { 0.0 };
         before + off_diagonal.get(i).copied().unwrap_or(0.0)
     };
-    // T is positive semidefinite; Gershgorin's circles bound it from above.
+    // T is positive semidefinite. Gershgorin's theorem bounds its eigenvalues from above.
     let mut above = (0..k).map(|i| diagonal[i] + radius(i)).fold(0.0, f64::max) * (1.0 + 1e-12);
     let mut below = 0.0;
     let accuracy = 1e-13 * above;
@@ -109,12 +110,12 @@ fn eigenvalue(
     (below, above)
 }
 
-/// Number of eigenvalues of T above x: by Sylvester, the negative pivots of xI − T.
+/// Number of eigenvalues of T above x: the number of negative pivots of xI − T, by Sylvester's law of inertia.
 fn count_above(diagonal: &[f64], squares: &[f64], x: f64) -> usize {
     let mut pivot = x - diagonal[0];
     let mut count = usize::from(pivot < 0.0);
     for (d, square) in diagonal[1..].iter().zip(squares) {
-        // A pivot of zero is as good as a tiny one.
+        // Replace a zero pivot by a tiny one.
         let before = if pivot.abs() < f64::MIN_POSITIVE { f64::MIN_POSITIVE } else { pivot };
         pivot = x - d - square / before;
         count += usize::from(pivot < 0.0);
@@ -122,9 +123,8 @@ fn count_above(diagonal: &[f64], squares: &[f64], x: f64) -> usize {
     count
 }
 
-/// |Last component| of the eigenvector of length 1 of T's largest eigenvalue, by two inverse
-/// iterations with a shift just `above` it: xI − T is positive definite, so elimination needs no
-/// pivoting.
+/// Absolute value of the last component of the unit eigenvector of T's largest eigenvalue. Two inverse iterations use
+/// a shift just `above` the eigenvalue, so that `above`·I − T is positive definite and needs no pivoting.
 fn last_component(diagonal: &[f64], off_diagonal: &[f64], above: f64) -> f64 {
     let k = diagonal.len();
     let tiny = 1e-14 * above;
@@ -152,7 +152,7 @@ fn last_component(diagonal: &[f64], off_diagonal: &[f64], above: f64) -> f64 {
     vector[k - 1].abs()
 }
 
-/// Takes away the components along the vectors of an orthonormal basis.
+/// Removes the components along the vectors of an orthonormal basis.
 fn orthogonalize(image: &mut [f64], basis: &[Vec<f64>]) {
     vectorized(
         #[inline(always)]
@@ -167,7 +167,7 @@ fn orthogonalize(image: &mut [f64], basis: &[Vec<f64>]) {
     );
 }
 
-/// Euclidean length.
+/// Euclidean norm.
 pub(super) fn norm(vector: &[f64]) -> f64 {
     dot(vector, vector).sqrt()
 }

@@ -1,25 +1,24 @@
 //! Stable rank of activations.
 //!
 //! ‖H‖²_F/σ₁² needs only the largest eigenvalue λ₁ = σ₁² of the smaller Gram matrix A of H (HᵀH or
-//! HHᵀ). Lanczos iterations find it without forming A: one iteration reads H once. Products are computed in double precision,
-//! so that no scale of H overflows and the residuals below are accurate.
+//! HHᵀ). Lanczos iterations find it without forming A; each iteration reads H once. Products are computed in double
+//! precision, so that no scale of H overflows and the residuals below are accurate.
 //!
-//! **Where it starts.** Activations after ReLU have no negative entry, and neither has, by Perron and
-//! Frobenius, the wanted eigenvector u nor its partner v on the other side. The start is the sum
-//! H·1 of the other side's vectors: uᵀH·1 = σ₁ Σ v_j ≥ σ₁ and ‖H·1‖ ≤ σ₁√n, so that it has at
-//! least the cosine 1/√n with u; it cannot miss u. For matrices with negative entries, fixed noise
-//! is mixed in, and a second start of nothing but noise must not find more.
+//! **Start vector.** Activations after ReLU are non-negative. By the Perron–Frobenius theorem, so are the left and
+//! right singular vectors u and v of σ₁. Let A = HHᵀ, so that u is the wanted eigenvector; the other case is
+//! analogous. The start vector is H·1. Since uᵀH·1 = σ₁ Σ v_j ≥ σ₁ and ‖H·1‖ ≤ σ₁√n, its cosine with u is at least
+//! 1/√n, so the iteration cannot miss u. For matrices with negative entries, fixed noise is added to the start vector,
+//! and unless the first result is proved, a second iteration starts from pure noise; the larger result counts.
 //!
-//! **When it stops.** Let θ₁ ≥ θ₂ ≥ … be the Ritz values after k iterations, r the residual of the
-//! first, and F = ‖H‖²_F = Σ λ_i. Ritz values lie below the eigenvalues of the same rank, so that
-//! λ₂ ≤ F − λ₁ − Σ_{i≥3} λ_i ≤ F − Σ_{i≠2} θ_i: what the Krylov space has not caught of the trace
-//! bounds the gap from below, g = θ₁ − θ₂ − (F − Σ θ_i) ≤ θ₁ − λ₂. If g > r, then
-//! θ₁ ≤ λ₁ ≤ θ₁ + r²/g, whatever the start. This proof comes after a few iterations where the stable
-//! rank is small. Without it, r itself must be small: in the plane of two close eigenvectors, the
-//! error is r times the tangent of the angle to u, which is at most that of the start.
+//! **Stopping criterion.** Let θ₁ ≥ θ₂ ≥ … be the Ritz values after k iterations, r the residual of the
+//! first, and F = ‖H‖²_F = Σ λ_i. Since θ_i ≤ λ_i,
+//! λ₂ = F − λ₁ − Σ_{i≥3} λ_i ≤ F − Σ_{i≠2} θ_i. The part of the trace that the Krylov space misses thus
+//! bounds the gap from below: g = θ₁ − θ₂ − (F − Σ θ_i) ≤ θ₁ − λ₂. If g > r, then
+//! θ₁ ≤ λ₁ ≤ θ₁ + r²/g for any start vector. If the stable rank is small, this bound is tight after a few iterations.
+//! Without the bound, r itself must be small: in the plane of two close eigenvectors, the error is r times the tangent
+//! of the angle to u, which is at most that of the start vector.
 //!
-//! The starts are fixed, and every sum has one fixed order, whatever the machine: same matrix, same
-//! bits.
+//! The start vectors are fixed and every sum has one order on all machines, so the same matrix gives the same bits.
 
 mod gram;
 mod krylov;
@@ -32,23 +31,23 @@ use faer::{Mat, MatRef};
 use gram::Gram;
 use krylov::{Ritz, lanczos};
 
-/// Accepted error of λ₁, relative.
+/// Accepted relative error of λ₁ if the error is bounded.
 const ACCEPTED: f64 = 1e-7;
 
-/// Accepted residual of λ₁, relative, where nothing bounds the gap. The error may be √n times it.
+/// Accepted relative residual of λ₁ if the gap has no bound. The relative error may be √n times as large.
 const ACCEPTED_RESIDUAL: f64 = 1e-8;
 
-/// Largest dimension of a Krylov space. Smaller Gram matrices are exhausted before; with larger
-/// ones, the result is then that of the largest Ritz value, an upper bound of the stable rank.
+/// Maximum dimension of a Krylov space. Smaller Gram matrices are exhausted before. For larger ones, the result is
+/// based on the largest Ritz value at this limit and is an upper bound of the stable rank.
 const LARGEST_KRYLOV_DIMENSION: usize = 512;
 
-/// Stable rank ‖H‖²_F/σ₁² of a matrix, between 1 and its rank.
+/// Stable rank ‖H‖²_F/σ₁² of a matrix H, between 1 and the rank of H.
 ///
 /// The relative error is below 1e-6 unless the iteration reaches its limit of 512 steps on a
-/// matrix with more than 512 rows and columns. 0 for a matrix of zeros or without entries; NaN if an
-/// entry is NaN or infinite.
+/// matrix with more than 512 rows and columns. Returns 0 if the matrix is zero or has no entries, and NaN if an entry
+/// is NaN or infinite.
 pub fn stable_rank(activations: MatRef<'_, f32>) -> f64 {
-    // Columns must lie contiguously: they do in the matrix, in its transpose, or in a copy.
+    // Columns must be contiguous: use the matrix, its transpose, or a copy.
     let copy: Mat<f32>;
     let columns = if activations.row_stride() == 1 {
         activations
@@ -81,7 +80,7 @@ pub fn stable_rank(activations: MatRef<'_, f32>) -> f64 {
     (trace / largest_eigenvalue(&mut gram, trace, start, second_start)).max(1.0)
 }
 
-/// λ₁ of a nonzero Gram matrix. The second start is for when the first might miss it.
+/// λ₁ of a nonzero Gram matrix. `second_start` is needed if `start` might be orthogonal to the eigenvector.
 fn largest_eigenvalue(
     gram: &mut Gram<'_>,
     trace: f64,
@@ -104,7 +103,7 @@ fn largest_eigenvalue(
     }
 }
 
-/// A fixed vector of length 1 without structure: SplitMix64 of the index.
+/// A fixed pseudorandom unit vector: SplitMix64 of the index.
 fn noise(size: usize, stream: u64) -> Vec<f64> {
     let mut vector: Vec<f64> = (0..size as u64)
         .map(|index| {

@@ -30,7 +30,7 @@ fn single(h: &Mat<f64>) -> Mat<f32> {
     Mat::from_fn(h.nrows(), h.ncols(), |i, j| h[(i, j)] as f32)
 }
 
-/// A matrix with these singular values and random singular vectors.
+/// A matrix with the singular values `values` and random singular vectors.
 fn with_values(rows: usize, columns: usize, values: &[f64], seed: u64) -> Mat<f32> {
     let u = orthonormal(rows, values.len(), 2 * seed);
     let v = orthonormal(columns, values.len(), 2 * seed + 1);
@@ -38,13 +38,13 @@ fn with_values(rows: usize, columns: usize, values: &[f64], seed: u64) -> Mat<f3
     single(&(scaled * v.transpose()))
 }
 
-/// max(W ψ, 0) for random W and random positions: what a fresh layer gives.
+/// max(W ψ, 0) with random W and ψ, like the activations of an untrained layer.
 fn relu_layer(points: usize, width: usize, features: usize, seed: u64) -> Mat<f32> {
     let product = uniform(points, features, seed) * uniform(features, width, seed + 1);
     Mat::from_fn(points, width, |i, j| product[(i, j)].max(0.0) as f32)
 }
 
-/// Bumps of one width: close singular values at the top of a non-negative matrix.
+/// Gaussian bumps of one width: a non-negative matrix whose largest singular values are close.
 fn bumps(points: usize, width: f64) -> Mat<f32> {
     let bump = |u: f64| (-0.5 * (u / width).powi(2)).exp() as f32;
     Mat::from_fn(points, points, |i, j| bump((i as f64 - j as f64) / points as f64))
@@ -66,7 +66,7 @@ fn values_computed_manually() {
 }
 
 #[test]
-fn nothing_has_rank_zero_and_broken_numbers_stay_visible() {
+fn zero_matrices_have_rank_zero_and_non_finite_entries_yield_nan() {
     assert_eq!(stable_rank(Mat::<f32>::zeros(9, 4).as_ref()), 0.0);
     for (rows, columns) in [(0, 0), (0, 3), (3, 0)] {
         assert_eq!(stable_rank(Mat::<f32>::zeros(rows, columns).as_ref()), 0.0);
@@ -80,7 +80,7 @@ fn nothing_has_rank_zero_and_broken_numbers_stay_visible() {
 
 #[test]
 fn layers_of_all_shapes_agree_with_the_svd() {
-    // Both sides of the Gram matrix, blocks, and the remainders of fours and eights.
+    // The shapes cover HHᵀ and HᵀH, several blocks, and the remainders of lanes and of groups of columns.
     for (points, width) in [(256, 256), (255, 257), (61, 31), (31, 61), (1000, 24), (515, 130)] {
         for features in [1, 2, 100] {
             let layer = relu_layer(points, width, features, 5);
@@ -88,7 +88,7 @@ fn layers_of_all_shapes_agree_with_the_svd() {
             assert!(!Gram::new(layer.as_ref()).unwrap().has_negative());
         }
         check(bumps(points.min(width), 0.01).as_ref());
-        // No sign is preferred: the sums are no good start.
+        // With entries of both signs, the sums are a poor start vector.
         let signed = single(&uniform(points, width, 7));
         check(signed.as_ref());
         assert!(Gram::new(signed.as_ref()).unwrap().has_negative());
@@ -104,12 +104,12 @@ fn hard_spectra_agree_with_the_svd() {
         vec![1.0; 60],
         geometric(0.5, 60).collect(),
         geometric(0.99, 60).collect(),
-        // Top values that are equal, over a tail.
+        // Equal largest values above a decaying tail.
         [1.0; 3].into_iter().chain(geometric(0.9, 50)).collect(),
-        // A flat tail right below the top.
+        // A flat tail just below the largest value.
         std::iter::once(1.0).chain([0.99; 59]).collect(),
     ];
-    // Would catch a stop before two close values are distinguished; below 1e-6 it would not matter.
+    // Catches a stop before two close values are distinguished; differences below 1e-6 do not matter.
     for distance in [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6] {
         spectra.push([1.0, 1.0 - distance].into_iter().chain(geometric(0.95, 58)).collect());
         spectra.push([1.0, 1.0 - distance].into_iter().chain([0.5; 58]).collect());
@@ -123,7 +123,7 @@ fn hard_spectra_agree_with_the_svd() {
 
 #[test]
 fn the_iteration_is_bounded() {
-    // 700 distinct values packed at the top: more than the Krylov space may have dimensions.
+    // 700 distinct values close together: more than the maximum dimension of the Krylov space.
     let values: Vec<f64> = (0..700).map(|k| 1.0 - 1e-6 * k as f64).collect();
     let diagonal = Mat::from_fn(700, 700, |i, j| if i == j { values[i] as f32 } else { 0.0 });
     let found = stable_rank(diagonal.as_ref());
@@ -131,8 +131,8 @@ fn the_iteration_is_bounded() {
 }
 
 #[test]
-fn a_start_without_the_top_vector_is_made_up_for() {
-    // A diagonal matrix never leaves the coordinates of the start.
+fn the_second_start_finds_what_the_first_misses() {
+    // Products with a diagonal matrix never reach coordinates that are 0 in the start vector.
     let values: Vec<f64> = (0..40).map(|k| 0.97f64.powi(k)).collect();
     let h = Mat::from_fn(40, 40, |i, j| if i == j { values[i] as f32 } else { 0.0 });
     let mut gram = Gram::new(h.as_ref()).unwrap();
@@ -146,14 +146,14 @@ fn a_start_without_the_top_vector_is_made_up_for() {
 }
 
 #[test]
-fn scales_do_not_matter() {
+fn scaling_does_not_change_the_stable_rank() {
     let h = relu_layer(70, 50, 20, 1);
     let expected = stable_rank(h.as_ref());
     for scale in [1e-30, 1e-12, 1e12, 1e30] {
         let scaled = Mat::from_fn(70, 50, |i, j| h[(i, j)] * scale);
         assert_close(stable_rank(scaled.as_ref()), expected, Tolerance::relative(1e-6));
     }
-    // Powers of two change no bit, down to where single precision ends.
+    // Scaling by powers of two does not change the bits, and the ends of single precision are covered.
     for power in [-100, 100] {
         let scaled = Mat::from_fn(70, 50, |i, j| h[(i, j)] * 2f32.powi(power));
         assert_eq!(stable_rank(scaled.as_ref()), expected);
@@ -172,7 +172,7 @@ fn the_layout_in_memory_changes_no_bit() {
     let by_rows = MatRef::from_row_major_slice(&rows_first, 45, 70);
     assert_eq!(stable_rank(by_rows.transpose()), stable_rank(by_rows));
     assert_close(stable_rank(by_rows), expected, Tolerance::relative(1e-6));
-    // Part of a larger matrix; rows in the opposite order, which no stride of 1 describes.
+    // A part of a larger matrix, and rows in reverse order, where neither stride is 1.
     let large = Mat::from_fn(90, 140, |i, j| if i < 45 && j < 70 { h[(i, j)] } else { 7.0 });
     assert_eq!(stable_rank(large.as_ref().submatrix(0, 0, 45, 70)), expected);
     let reversed = h.as_ref().reverse_rows();
@@ -182,7 +182,7 @@ fn the_layout_in_memory_changes_no_bit() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Any shape, rank, scale and sign.
+    /// Catches wrong stable ranks at any shape, rank, scale and sign.
     #[test]
     fn agrees_with_the_svd(
         rows in 1usize..40, columns in 1usize..40, rank in 1usize..40, seed in 0u64..1000,
@@ -202,8 +202,8 @@ proptest! {
         }
     }
 
-    /// The bound from the trace holds at every dimension, for starts that see little of the top too;
-    /// would catch a wrong sign or a wrong Ritz value in it.
+    /// Catches a wrong sign or a wrong Ritz value in the bound from the trace: it must hold at every dimension, also
+    /// for start vectors that are almost orthogonal to the wanted eigenvector.
     #[test]
     fn the_proved_bound_holds(
         top in 0.0f64..3.0, second in 0.0f64..1.0, ratio in 0.3f64..0.9, hidden in 0i32..12,

@@ -1,17 +1,17 @@
-//! Training along a schedule of measurements.
+//! Training with measurements on a schedule.
 //!
 //! The papers evaluate both PSNRs after every optimizer step and print their mean over the last 100
-//! epochs, in dB. With θ_e the parameters after e steps, a step of a [`Session`] gives the training
-//! error of the parameters that it starts from:
+//! epochs, in dB. Let θ_e be the parameters after e steps. A step of a [`Session`] returns the training
+//! error of the parameters before it:
 //!
 //! ```text
 //! θ_0 ──step──► θ_1 ──step──► θ_2  …  θ_{E−1} ──step──► θ_E
-//!  └─ gives L(θ_0)  └─ gives L(θ_1)      └─ gives L(θ_{E−1})   L(θ_E) is asked for
+//!  └─ L(θ_0)     └─ L(θ_1)             └─ L(θ_{E−1})     └─ L(θ_E): extra evaluation
 //! ```
 //!
-//! so that training errors cost one evaluation at the very end. Test errors are evaluated in the
-//! window of the mean and at the points of the curve, and nowhere else; where a session's steps give
-//! inexact errors ([`Session::step_errors_are_exact`]), training errors are too.
+//! Training errors therefore cost only one extra evaluation, after the last step. Test errors are evaluated only
+//! in the window of the mean and at the points of the curve. If the errors returned by steps are inexact
+//! ([`Session::step_errors_are_exact`]), training errors are evaluated at the same epochs.
 
 mod saved;
 
@@ -22,7 +22,7 @@ use posenc_math::quality::psnr_of;
 
 use crate::{NetError, SampleSet, Session};
 
-/// When to measure.
+/// Measurement schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
     /// Number E of epochs, at least 1.
@@ -30,20 +30,20 @@ pub struct Schedule {
     /// The curve has points at the epochs 0, k, 2k, … < E, each measured before that epoch's
     /// step; 0: no curve.
     pub curve_every: u64,
-    /// Whether the points of the curve hold the stable ranks of the hidden layers.
+    /// Whether curve points include the stable ranks of the hidden layers.
     pub layers: bool,
-    /// Number of last epochs that means are taken over, at least 1; all epochs if E is smaller.
+    /// Number of last epochs to average over, at least 1; all epochs if E is smaller.
     pub mean_of_last: u64,
 }
 
 impl Schedule {
-    /// Refuses a schedule without epochs and a mean of nothing.
+    /// Refuses a schedule without epochs or with an empty mean.
     pub fn check(&self) -> Result<(), NetError> {
         if self.epochs == 0 {
             return Err(NetError::Zero("the number of epochs"));
         }
         if self.mean_of_last == 0 {
-            return Err(NetError::Zero("the number of last epochs that the mean is over"));
+            return Err(NetError::Zero("mean_of_last (number of epochs to average over)"));
         }
         Ok(())
     }
@@ -53,69 +53,67 @@ impl Schedule {
         self.curve_every > 0 && done.is_multiple_of(self.curve_every)
     }
 
-    /// Whether the mean takes in the parameters after `done` steps.
+    /// Whether the mean includes the parameters after `done` steps.
     fn has_in_mean(&self, done: u64) -> bool {
         done > self.epochs.saturating_sub(self.mean_of_last)
     }
 }
 
-/// What was measured before the step of one epoch. Runs that have diverged hold NaN.
+/// Measurements before the step of one epoch; NaN for diverged runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CurvePoint {
-    /// Steps done.
+    /// Number of completed steps.
     pub epoch: u64,
-    /// Per run, in dB.
+    /// PSNR of each run on the training samples, in dB.
     pub train_psnr: Vec<f64>,
-    /// Per run, in dB; empty without test samples.
+    /// PSNR of each run on the test samples, in dB; empty without test samples.
     pub test_psnr: Vec<f64>,
-    /// Per run the stable ranks of the hidden layers, from the input on; empty if not asked for.
+    /// For each run, the stable ranks of the hidden layers, from the input on; empty unless scheduled.
     pub layers: Vec<Vec<f64>>,
 }
 
-/// What remains of one run. PSNRs in dB; NaN if the run has diverged.
+/// Results of one run. PSNRs are in dB, and NaN if the run has diverged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// Mean of the PSNRs after each of the last epochs.
+    /// Mean training PSNR over the last epochs (see [`Schedule::mean_of_last`]).
     pub train_psnr: f64,
-    /// The same on the test samples; none without them.
+    /// Mean test PSNR over the last epochs; `None` without test samples.
     pub test_psnr: Option<f64>,
-    /// After the last epoch.
+    /// Training PSNR after the last epoch.
     pub final_train_psnr: f64,
-    /// After the last epoch; none without test samples.
+    /// Test PSNR after the last epoch; `None` without test samples.
     pub final_test_psnr: Option<f64>,
-    /// Standard deviation of the PSNRs after each of the last epochs; 0 for a single epoch.
+    /// Standard deviation of the training PSNR over the last epochs; 0 for a single epoch.
     pub train_deviation: f64,
-    /// The same on the test samples; none without them.
+    /// Standard deviation of the test PSNR over the last epochs; `None` without test samples.
     pub test_deviation: Option<f64>,
-    /// The epoch (from 1) in whose step the error was not finite; the last one if only its step
-    /// has made the error so.
+    /// The epoch (from 1) whose error was not finite; the last epoch if its step made the error infinite or NaN.
     pub diverged: Option<u64>,
 }
 
-/// What [`fit`] has measured.
+/// Measurements of [`fit`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
-    /// In the order of the epochs.
+    /// Curve points in the order of the epochs.
     pub curve: Vec<CurvePoint>,
-    /// One per run.
+    /// One summary per run.
     pub summaries: Vec<Summary>,
 }
 
-/// What is called after each epoch: with the number of epochs done, and with what encodes the fit.
+/// Callback of [`fit`]. Its arguments are the number of completed epochs and a function that encodes the fit.
 pub type AfterEpoch<'a> = dyn FnMut(u64, &dyn Fn() -> Result<Vec<u8>, NetError>) + 'a;
 
-/// Drives `session` to the end of the schedule, or until every run has diverged.
+/// Trains `session` to the end of the schedule, or until every run has diverged.
 ///
-/// After each epoch, or after as many as the session takes at once, `after_epoch` is called with the
-/// number of epochs done and a function that
-/// encodes the session and everything measured so far. Given to `resume` later, with a session of
-/// the same task, such bytes lead to the same history, bit for bit, as if there had been no
-/// interruption. Encoding takes time; call the function only when the bytes are wanted.
+/// After each epoch, or each batch of [`Session::epochs_at_once`] epochs, `after_epoch` is called with the number
+/// of completed epochs and a function that encodes the session and all measurements so far. Passing these bytes
+/// as `resume` later, with a session of the same task, gives the same history, bit for bit, as an uninterrupted
+/// fit. Encoding takes time, so call the function only if the bytes are needed.
 ///
 /// # Errors
 ///
-/// A schedule of nothing; a session that has already begun, or saved bytes that are damaged or
-/// belong to something else ([`NetError::State`]); what the session's device does not do.
+/// Returns an error if the schedule is empty, if the session has already started, if the saved bytes are damaged
+/// or belong to another fit ([`NetError::State`]), or if the session's device fails.
 pub fn fit(
     session: &mut dyn Session,
     schedule: &Schedule,
@@ -132,18 +130,18 @@ pub fn fit(
         None if session.epoch() == 0 => (0, Measured::new(session.runs())),
         None => {
             let why = format!(
-                "the session has already done {} epochs and nothing was saved of what it measured; \
-                 start a new one",
+                "the session has already done {} epochs, but no saved measurements were passed; \
+                 pass the saved fit or start a new session",
                 session.epoch()
             );
-            return Err(NetError::State(why));
+            return Err(NetError::Combination(why));
         }
     };
 
     while done < schedule.epochs && session.diverged().contains(&None) {
         let has_layers = |done: u64| schedule.layers && schedule.has_point(done);
         let layers = if has_layers(done) { session.hidden_stable_ranks()? } else { Vec::new() };
-        // Stable ranks belong to the current parameters, so they end a batch of epochs.
+        // Stable ranks need the current parameters, so a batch ends before the next epoch that measures them.
         let at_once = session.epochs_at_once().max(1) as u64;
         let latest = schedule.epochs.min(done.saturating_add(at_once));
         let end = (done + 1..latest).find(|later| has_layers(*later)).unwrap_or(latest);
@@ -152,9 +150,9 @@ pub fn fit(
         let epochs = session.advance(&wanted)?;
         let mut layers = Some(layers);
         for epoch in epochs {
-            // The step of this epoch is the one that finds an error which is not finite.
+            // The step of this epoch detects training errors that are not finite.
             let train = psnrs(&epoch.train, session.diverged(), done + 1);
-            // Test errors were known before it.
+            // Test errors were measured before that step.
             let test = psnrs(&epoch.test, session.diverged(), done);
             if schedule.has_in_mean(done) {
                 measured.train.add(&train);
@@ -181,12 +179,12 @@ pub fn fit(
         after_epoch(done, &|| Ok(saved::encode(schedule, &session.state()?, measured)));
     }
 
-    // If all runs diverged before the window, this says whether there are test samples.
+    // If all runs diverged before the window, evaluate once to see whether there are test samples.
     let has_test = measured.test.is_some() || !session.errors(SampleSet::Test)?.is_empty();
     Ok(measured.finish(schedule, session.diverged(), has_test))
 }
 
-/// PSNRs in dB of mean squared errors; NaN for runs that had diverged by the end of an epoch.
+/// Converts mean squared errors to PSNRs in dB; NaN for runs that diverged in `epoch` or before.
 fn psnrs(errors: &[f64], diverged: &[Option<u64>], epoch: u64) -> Vec<f64> {
     let psnr = |(&error, diverged): (&f64, &Option<u64>)| match diverged {
         Some(noted) if *noted <= epoch => f64::NAN,
@@ -195,14 +193,14 @@ fn psnrs(errors: &[f64], diverged: &[Option<u64>], epoch: u64) -> Vec<f64> {
     errors.iter().zip(diverged).map(psnr).collect()
 }
 
-/// PSNRs of the window of the mean, one entry per run.
+/// Running statistics of the PSNRs in the window of the mean, one entry per run.
 #[derive(Debug, Clone, PartialEq)]
 struct Window {
-    /// Their sum so far.
+    /// Sum so far.
     sum: Vec<f64>,
-    /// The latest.
+    /// Latest PSNR.
     last: Vec<f64>,
-    /// The first; deviations are summed around it, since PSNRs vary little around a large value.
+    /// First PSNR. Squares are summed relative to it, since PSNRs vary little around a large value.
     first: Vec<f64>,
     /// Sum of squared differences from `first` so far.
     squares: Vec<f64>,
@@ -236,7 +234,7 @@ impl Window {
         }
         let shift = self.sum[run] - count * self.first[run];
         let variance = (self.squares[run] - shift * shift / count) / (count - 1.0);
-        // Rounding may leave a little below zero. `max` alone would turn NaN into zero.
+        // Rounding may make the variance slightly negative. `max` alone would turn NaN into zero.
         if variance.is_nan() { f64::NAN } else { variance.max(0.0).sqrt() }
     }
 }
@@ -245,7 +243,7 @@ impl Window {
 #[derive(Debug, Clone, PartialEq)]
 struct Measured {
     train: Window,
-    /// None until something is measured.
+    /// `None` until test errors are measured.
     test: Option<Window>,
     curve: Vec<CurvePoint>,
 }
@@ -255,7 +253,7 @@ impl Measured {
         Measured { train: Window::new(runs), test: None, curve: Vec::new() }
     }
 
-    /// PSNRs of the test samples in the window; none without them.
+    /// Adds PSNRs of the test samples; does nothing if `psnrs` is empty.
     fn add_test(&mut self, psnrs: &[f64]) {
         if !psnrs.is_empty() {
             self.test.get_or_insert_with(|| Window::new(psnrs.len())).add(psnrs);
@@ -266,7 +264,7 @@ impl Measured {
         let count = schedule.mean_of_last.min(schedule.epochs) as f64;
         let summary = |(run, noted): (usize, &Option<u64>)| {
             let last = self.train.last[run];
-            // −∞ dB is an infinite error: the last step went wrong and no other came to note it.
+            // −∞ dB means that the last step made the error infinite; no later step recorded it.
             let broken = last.is_nan() || last == f64::NEG_INFINITY;
             let diverged = noted.or(broken.then_some(schedule.epochs));
             let unless_diverged = |psnr: f64| if diverged.is_some() { f64::NAN } else { psnr };

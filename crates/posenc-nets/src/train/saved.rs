@@ -1,18 +1,18 @@
-//! The bytes of an interrupted fit.
+//! Binary format of an interrupted fit.
 //!
 //! Little-endian: the magic, the version, the schedule, the number of runs, the session's state,
-//! the measurements, and a blake3 checksum over all of it. Lists follow their length. Each length is compared with the number
-//! of bytes left before memory is allocated.
+//! the measurements, and a blake3 checksum of everything before it. A list is stored as its length and its items.
+//! Each length is compared with the number of remaining bytes before memory is allocated.
 
 use super::{CurvePoint, Measured, Schedule, Window};
 use crate::{NetError, Progress, State};
 
 const MAGIC: &[u8; 8] = b"posncfit";
-// 3: windows hold what standard deviations need.
+// Version 3 added the sums for standard deviations to the windows.
 const VERSION: u32 = 3;
 const CHECKSUM: usize = blake3::OUT_LEN;
 
-/// Everything that [`decode`] needs.
+/// Encodes the state and the measurements for [`decode`].
 pub(super) fn encode(schedule: &Schedule, state: &State, measured: &Measured) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(256 + 4 * state.numbers.len());
     bytes.extend_from_slice(MAGIC);
@@ -49,7 +49,7 @@ pub(super) fn encode(schedule: &Schedule, state: &State, measured: &Measured) ->
     bytes
 }
 
-/// State and measurements of a fit with this schedule and `runs` runs.
+/// Decodes the state and the measurements of a fit with this schedule and `runs` runs.
 pub(super) fn decode(
     bytes: &[u8],
     schedule: &Schedule,
@@ -57,12 +57,14 @@ pub(super) fn decode(
 ) -> Result<(State, Measured), NetError> {
     let mut head = Reader { rest: bytes };
     if head.array().ok().as_ref() != Some(MAGIC) {
-        return Err(refused("it does not begin like one; give the bytes that `fit` has saved"));
+        return Err(refused(
+            "it does not begin with the magic bytes of a saved fit; pass bytes saved by `fit`",
+        ));
     }
     let version = u32::from_le_bytes(head.array()?);
     if version != VERSION {
         return Err(refused(format!(
-            "it has format version {version}, and this program reads version {VERSION}; start over"
+            "it has format version {version}, but this program reads version {VERSION}; start over"
         )));
     }
     let Some((content, checksum)) = head.rest.split_last_chunk::<CHECKSUM>() else {
@@ -70,7 +72,7 @@ pub(super) fn decode(
     };
     let covered = &bytes[..bytes.len() - CHECKSUM];
     if blake3::hash(covered) != blake3::Hash::from_bytes(*checksum) {
-        return Err(refused("its checksum is wrong: the bytes are damaged or cut off; start over"));
+        return Err(refused("checksum mismatch: the bytes are corrupt or truncated; start over"));
     }
 
     let mut reader = Reader { rest: content };
@@ -82,26 +84,29 @@ pub(super) fn decode(
     };
     if saved != *schedule {
         return Err(refused(format!(
-            "it was saved under another schedule ({saved:?}, now {schedule:?}); \
+            "it was saved with another schedule ({saved:?}, now {schedule:?}); \
              restore the schedule or start over"
         )));
     }
     let saved_runs = reader.count(9)?;
     if saved_runs != runs {
         return Err(refused(format!(
-            "it holds {saved_runs} runs and the session has {runs}; restore the task or start over"
+            "it contains {saved_runs} runs, but the session has {runs}; restore the task or start over"
         )));
     }
     let state = reader.state(runs)?;
     if state.progress.epoch > schedule.epochs {
         return Err(refused(format!(
-            "it claims {} epochs of {}; start over",
+            "it has {} completed epochs, but the schedule has {}; start over",
             state.progress.epoch, schedule.epochs
         )));
     }
     let measured = reader.measured(runs)?;
     if !reader.rest.is_empty() {
-        return Err(refused(format!("{} bytes are left over; start over", reader.rest.len())));
+        return Err(refused(format!(
+            "{} unexpected bytes at the end; start over",
+            reader.rest.len()
+        )));
     }
     Ok((state, measured))
 }
@@ -111,7 +116,7 @@ fn refused(why: impl Into<String>) -> NetError {
 }
 
 fn truncated() -> NetError {
-    refused("it ends too early; start over")
+    refused("it is truncated; start over")
 }
 
 fn put(bytes: &mut Vec<u8>, number: u64) {
@@ -129,7 +134,7 @@ fn put_window(bytes: &mut Vec<u8>, window: &Window) {
     }
 }
 
-/// What has not been read yet.
+/// The bytes that have not been read yet.
 struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -149,11 +154,11 @@ impl Reader<'_> {
         match self.array()? {
             [0] => Ok(false),
             [1] => Ok(true),
-            [other] => Err(refused(format!("{other} where 0 or 1 is allowed; start over"))),
+            [other] => Err(refused(format!("invalid flag {other} (must be 0 or 1); start over"))),
         }
     }
 
-    /// Length of a list whose items take `item_bytes` or more each.
+    /// Reads the length of a list whose items take at least `item_bytes` each.
     fn count(&mut self, item_bytes: usize) -> Result<usize, NetError> {
         let count = self.number()?;
         match usize::try_from(count) {
@@ -182,12 +187,14 @@ impl Reader<'_> {
         Ok(State { progress: Progress { epoch, diverged }, numbers })
     }
 
-    /// One number per run.
+    /// Reads a list with one number per run.
     fn per_run(&mut self, runs: usize) -> Result<Vec<f64>, NetError> {
         let numbers = self.floats()?;
         let count = numbers.len();
         if count != runs {
-            return Err(refused(format!("{count} measurements of {runs} runs; start over")));
+            return Err(refused(format!(
+                "expected {runs} measurements (one per run), got {count}; start over"
+            )));
         }
         Ok(numbers)
     }

@@ -7,19 +7,19 @@ use crate::{Input, Parameters, Progress, State};
 /// The target t of every run.
 const TARGET: f64 = 1.0;
 
-/// Per run one number θ ← θ − 2η(θ − t): θ_e = t + (1 − 2η)^e (θ_0 − t). Training error (θ − t)²,
-/// test error (θ − t − 1)², one "hidden layer" of stable rank θ.
+/// A session with one parameter per run: θ ← θ − 2η(θ − t), so θ_e = t + (1 − 2η)^e (θ_0 − t). The training error is
+/// (θ − t)², the test error (θ − t − 1)², and the stable rank of the only "hidden layer" is θ.
 struct Quadratic {
     rate: Vec<f64>,
     has_test: bool,
     state: State,
-    /// Errors asked for on the training and on the test samples.
+    /// Number of calls of `errors` for the training and for the test samples.
     asked: [u64; 2],
     at_once: usize,
 }
 
 impl Quadratic {
-    /// Run r starts at 2 + r; a rate above 1 diverges.
+    /// Run r starts at θ = 2 + r. Runs with a rate above 1 diverge.
     fn new(rate: &[f64], has_test: bool) -> Self {
         let state = State {
             progress: Progress::new(rate.len()),
@@ -93,46 +93,46 @@ fn whole(session: &mut Quadratic, schedule: &Schedule) -> History {
     fit(session, schedule, None, &mut |_, _| {}).unwrap()
 }
 
-/// −10 log₁₀ of the training error of run 0 with rate 1/4 after `e` steps: (2^−e)².
-fn by_hand(e: u64) -> f64 {
+/// Training PSNR of run 0 with rate 1/4 after `e` steps, in dB: −10 log₁₀ (2^−e)².
+fn psnr_after(e: u64) -> f64 {
     20.0 * 2f64.log10() * e as f64
 }
 
-/// NaNs compare equal; every other number by its bits.
+/// Compares histories such that NaNs are equal.
 fn same(a: &History, b: &History) -> bool {
     format!("{a:?}") == format!("{b:?}")
 }
 
 #[test]
-fn the_window_takes_in_the_errors_after_each_of_the_last_steps() {
-    // Would catch a window that is off by one step: means of 8, 9, 10 and not of 7, 8, 9.
+fn the_mean_covers_the_errors_after_the_last_steps() {
+    // Catches a window that is off by one: the mean is over epochs 8, 9 and 10, not 7, 8 and 9.
     let mut session = Quadratic::new(&[0.25, 0.25], true);
     let history = whole(&mut session, &schedule(10, 0, 3));
     let summary = &history.summaries[0];
-    assert_close(summary.train_psnr, by_hand(9), Tolerance::relative(1e-12));
-    assert_close(summary.final_train_psnr, by_hand(10), Tolerance::relative(1e-12));
+    assert_close(summary.train_psnr, psnr_after(9), Tolerance::relative(1e-12));
+    assert_close(summary.final_train_psnr, psnr_after(10), Tolerance::relative(1e-12));
     // Test error (2^−e − 1)².
     let test = |e: i32| psnr_of((1.0 - 0.5f64.powi(e)).powi(2));
     let mean = (test(8) + test(9) + test(10)) / 3.0;
     assert_close(summary.test_psnr.unwrap(), mean, Tolerance::relative(1e-12));
     assert_close(summary.final_test_psnr.unwrap(), test(10), Tolerance::relative(1e-12));
-    // Train PSNRs of epochs 8, 9 and 10 are 6.02 dB apart, so their sample standard deviation is 6.02 dB.
-    assert_close(summary.train_deviation, by_hand(1), Tolerance::relative(1e-12));
+    // The training PSNRs of epochs 8, 9 and 10 are 6.02 dB apart, so their sample standard deviation is 6.02 dB.
+    assert_close(summary.train_deviation, psnr_after(1), Tolerance::relative(1e-12));
     let squares: f64 = [test(8), test(9), test(10)].iter().map(|psnr| (psnr - mean).powi(2)).sum();
     let deviation = (squares / 2.0).sqrt();
     assert_close(summary.test_deviation.unwrap(), deviation, Tolerance::relative(1e-9));
-    // The other run starts twice as far away: 6.02 dB less.
+    // The other run starts twice as far from the target, so its PSNR is 6.02 dB lower.
     let less = summary.train_psnr - history.summaries[1].train_psnr;
-    assert_close(less, by_hand(1), Tolerance::relative(1e-12));
+    assert_close(less, psnr_after(1), Tolerance::relative(1e-12));
     assert_eq!(summary.diverged, None);
     assert!(history.curve.is_empty());
-    // Training errors come with the steps; only the last is asked for.
+    // Steps return the training errors, so only the last one is evaluated.
     assert_eq!((session.epoch(), session.asked), (10, [1, 3]));
 }
 
 #[test]
-fn an_infinite_psnr_leaves_no_deviation() {
-    // Would catch a deviation of zero for a run whose PSNR is infinite in some epochs. A rate of 1/2 reaches the target in one step.
+fn an_infinite_psnr_makes_the_deviation_nan() {
+    // Catches a deviation of 0 for a run with infinite PSNRs. A rate of 1/2 reaches the target in one step.
     let history = whole(&mut Quadratic::new(&[0.5], false), &schedule(3, 0, 3));
     let summary = &history.summaries[0];
     assert_eq!(summary.train_psnr, f64::INFINITY);
@@ -140,10 +140,10 @@ fn an_infinite_psnr_leaves_no_deviation() {
 }
 
 #[test]
-fn a_window_longer_than_the_schedule_leaves_out_the_start() {
+fn a_window_longer_than_the_schedule_excludes_epoch_zero() {
     let history = whole(&mut Quadratic::new(&[0.25], false), &schedule(4, 0, 100));
-    // Mean of e = 1 to 4.
-    assert_close(history.summaries[0].train_psnr, by_hand(5) / 2.0, Tolerance::relative(1e-12));
+    // The mean is over epochs 1 to 4.
+    assert_close(history.summaries[0].train_psnr, psnr_after(5) / 2.0, Tolerance::relative(1e-12));
     assert_eq!(history.summaries[0].test_psnr, None);
     assert_eq!(history.summaries[0].final_test_psnr, None);
 }
@@ -156,15 +156,15 @@ fn curve_points_belong_to_the_parameters_before_the_step() {
     assert_eq!(epochs, [0, 3, 6, 9]);
     for point in &history.curve {
         let theta = 1.0 + 0.5f64.powi(point.epoch as i32);
-        assert_close(point.train_psnr[0], by_hand(point.epoch), Tolerance::absolute(1e-9));
+        assert_close(point.train_psnr[0], psnr_after(point.epoch), Tolerance::absolute(1e-9));
         assert_eq!(point.test_psnr, [psnr_of((theta - 2.0).powi(2))]);
         assert_eq!(point.layers, [[theta]]);
     }
-    // Would catch -10 log10(0) = NaN: at the start θ is where the test samples want it.
+    // Catches -10 log10(0) = NaN: the initial θ has a test error of 0.
     assert_eq!(history.curve[0].test_psnr, [f64::INFINITY]);
     assert_eq!(session.asked, [1, 5]);
 
-    // A point within the window takes the test errors that are there already: 10 + the start.
+    // Curve points in the window reuse its test errors: 10 evaluations for the window and 1 before the first step.
     let mut session = Quadratic::new(&[0.25], true);
     assert_eq!(whole(&mut session, &schedule(10, 1, 10)).curve.len(), 10);
     assert_eq!(session.asked, [1, 11]);
@@ -177,7 +177,7 @@ fn curve_points_belong_to_the_parameters_before_the_step() {
 
 #[test]
 fn a_run_that_diverges_leaves_the_others_alone() {
-    // θ − 1 = (−1e13)^e passes the largest f32 at e = 3; the step of epoch 4 sees it.
+    // θ − 1 = 2 (1 − 1e13)^e overflows f32 at e = 3, and the step of epoch 4 detects it.
     let mut session = Quadratic::new(&[0.25, 5e12], true);
     let history = whole(&mut session, &schedule(8, 1, 6));
     let alone = whole(&mut Quadratic::new(&[0.25], true), &schedule(8, 1, 6));
@@ -194,10 +194,10 @@ fn a_run_that_diverges_leaves_the_others_alone() {
     }
 }
 
-/// Catches a session that takes epochs at once and is measured at other ones, or whose divergence is
-/// seen before the epoch that it belongs to; and one whose stable ranks are those of a later epoch.
+/// Catches batches of epochs that are measured at the wrong epochs, record a divergence too early, or report the
+/// stable ranks of a later epoch.
 #[test]
-fn epochs_taken_at_once_give_the_same_history() {
+fn batches_of_epochs_give_the_same_history() {
     let plain = |schedule: &Schedule| Schedule { layers: false, ..*schedule };
     for has_test in [true, false] {
         for schedule in [schedule(23, 5, 7), schedule(8, 1, 6), plain(&schedule(23, 5, 7))] {
@@ -221,17 +221,17 @@ fn epochs_taken_at_once_give_the_same_history() {
 }
 
 #[test]
-fn training_ends_with_the_last_run() {
+fn training_stops_once_all_runs_have_diverged() {
     let mut session = Quadratic::new(&[5e12, 5e19], true);
     let mut seen = Vec::new();
     let history =
         fit(&mut session, &schedule(1000, 2, 10), None, &mut |done, _| seen.push(done)).unwrap();
     let epochs: Vec<_> = history.summaries.iter().map(|summary| summary.diverged).collect();
     assert_eq!((epochs, seen), (vec![Some(4), Some(3)], vec![1, 2, 3, 4]));
-    // There are test samples, even though none of their errors was due yet.
+    // The summary has a test PSNR, although training ended before any test error was due.
     assert!(history.summaries[0].test_psnr.unwrap().is_nan());
 
-    // Only the error after the last step is infinite: no step could note it.
+    // Only the error after the last step is infinite, and no later step could record it.
     let history = whole(&mut Quadratic::new(&[5e12], false), &schedule(3, 0, 1));
     assert_eq!(history.summaries[0].diverged, Some(3));
     assert!(history.summaries[0].train_psnr.is_nan());
@@ -255,13 +255,13 @@ fn resuming_after_any_epoch_gives_the_same_history() {
                 again.push((done, save().unwrap()))
             });
             assert!(same(&resumed.unwrap(), &history), "resumed after {at}");
-            // What is saved later is the same too, so that a fit may be interrupted repeatedly.
+            // Later saves have the same bytes too, so a fit may be interrupted repeatedly.
             assert!(again == saved[*at as usize..], "saved again after {at}");
         }
     }
 }
 
-/// Bytes saved after 7 of 9 epochs by two runs.
+/// Bytes of a fit of two runs, saved after 7 of 9 epochs.
 fn saved() -> (Schedule, Vec<u8>) {
     let schedule = schedule(9, 2, 4);
     let mut bytes = Vec::new();
@@ -295,42 +295,45 @@ fn damaged_bytes_are_refused_wherever_the_damage_is() {
     let mut longer = bytes.clone();
     longer.push(0);
     assert!(reason(&schedule, &longer, 2).contains("checksum"));
-    assert!(reason(&schedule, b"{\"json\": 1}", 2).contains("does not begin like one"));
+    assert!(reason(&schedule, b"{\"json\": 1}", 2).contains("does not begin with the magic bytes"));
 }
 
 #[test]
-fn lengths_are_not_believed_even_with_a_right_checksum() {
-    // Would catch an allocation of an announced length and a read past the end.
+fn forged_bytes_with_a_valid_checksum_never_panic() {
+    // Catches an allocation of an unchecked length, and a read past the end.
     let (schedule, bytes) = saved();
     let content = &bytes[..bytes.len() - blake3::OUT_LEN];
     let seal = |content: &[u8]| [content, blake3::hash(content).as_bytes()].concat();
     assert_eq!(seal(content), bytes);
-    // From behind the magic, the version and the schedule on: something else everywhere.
+    // Overwrite every byte after the magic, the version and the schedule.
     for position in 37..content.len() {
         for value in [0, 0x7f, 0xff] {
             let mut forged = content.to_vec();
             forged[position] = value;
-            // Accepted where it is a number, refused where it is a length; never a panic.
+            // A changed number may be accepted, and a changed length is refused. Neither may panic.
             let _ = saved::decode(&seal(&forged), &schedule, 2);
         }
         reason(&schedule, &seal(&content[..position]), 2);
     }
     let extended = [content, &[0; 3]].concat();
-    assert!(reason(&schedule, &seal(&extended), 2).contains("3 bytes are left over"));
+    assert!(reason(&schedule, &seal(&extended), 2).contains("3 unexpected bytes"));
     let mut newer = content.to_vec();
     newer[8] = 200;
     assert!(reason(&schedule, &seal(&newer), 2).contains("version 200"));
     let mut further = content.to_vec();
     further[45] = 10;
-    assert!(reason(&schedule, &seal(&further), 2).contains("10 epochs of 9"));
+    assert!(
+        reason(&schedule, &seal(&further), 2)
+            .contains("10 completed epochs, but the schedule has 9")
+    );
 }
 
 #[test]
-fn what_belongs_to_something_else_is_refused_with_a_reason() {
+fn bytes_of_another_fit_are_refused_with_a_reason() {
     let (schedule, bytes) = saved();
     let longer = Schedule { epochs: 10, ..schedule };
     assert!(reason(&longer, &bytes, 2).contains("another schedule"));
-    assert!(reason(&schedule, &bytes, 3).contains("2 runs and the session has 3"));
+    assert!(reason(&schedule, &bytes, 3).contains("2 runs, but the session has 3"));
 
     let mut session = Quadratic::new(&[0.25], false);
     whole(&mut session, &schedule);
@@ -339,7 +342,7 @@ fn what_belongs_to_something_else_is_refused_with_a_reason() {
 }
 
 #[test]
-fn a_schedule_of_nothing_is_refused() {
+fn empty_schedules_are_refused() {
     for nothing in [schedule(0, 1, 1), schedule(1, 1, 0)] {
         let error = fit(&mut Quadratic::new(&[0.25], false), &nothing, None, &mut |_, _| {});
         assert!(matches!(error, Err(NetError::Zero { .. })));

@@ -1,14 +1,13 @@
-//! The engine against the reference, step by step, on every kind of shape.
+//! Compares the engine with the reference, step by step, on every kind of shape.
 //!
-//! The engine rounds to single precision, 6e-8 each time, which moves an error by 1e-6 of itself
-//! or so. What it does to a parameter is Adam's business: a step is the gradient divided by its own
-//! size, so a step is as wrong as its gradient, relatively. A gradient that is the small rest of
-//! large terms is further off, and with a small learning rate a weight moves by few of its own
-//! digits. Hence 1e-5 for errors, and for the parameters of a layer 5e-4 of the way that they have
-//! gone. After a unit has met its kink (see `common::Way`) only 2e-3 and 5e-2 are left.
+//! The engine rounds to single precision, with an error of 6e-8 per operation, which changes a loss by about 1e-6 of its
+//! value. An Adam step divides the gradient by its own size, so its relative error is that of the gradient. Cancellation
+//! makes the error of a gradient larger, and with a small learning rate, steps are so short that the rounding of the
+//! weights matters. The tolerances are therefore 1e-5 for losses, and for the parameters of a layer 5e-4 of their
+//! distance from the initial parameters. After a unit was at its kink (see `common::Comparison`), they are 2e-3 and 5e-2.
 //!
-//! Targets are noisy and learning rates small enough that no error comes near zero, where relative
-//! deviations mean nothing.
+//! Targets are noisy and learning rates small, so that no loss comes close to zero, where relative deviations are
+//! meaningless.
 
 use crate::common;
 
@@ -23,15 +22,16 @@ fn dense(columns: Mat<f32>) -> Input {
     Input::dense(columns).unwrap()
 }
 
-/// Trains with both engines and holds every step's errors and parameters together.
+/// Trains with both engines and compares the errors and parameters of every step.
 fn agree(name: &str, task: &Task) {
-    let way = common::compare(name, &CpuEngine::new(2), &ReferenceEngine, task, STEPS);
-    for (deviation, error, parameters) in [(&way.smooth, 1e-5, 5e-4), (&way.deviation, 2e-3, 5e-2)]
+    let comparison = common::compare(name, &CpuEngine::new(2), &ReferenceEngine, task, STEPS);
+    for (deviation, error, parameters) in
+        [(&comparison.smooth, 1e-5, 5e-4), (&comparison.deviation, 2e-3, 5e-2)]
     {
         assert!(deviation.error.0 < error, "{name}: {deviation}");
         assert!(deviation.parameters() < parameters, "{name}: {deviation}");
     }
-    assert!(way.smooth_steps > 0, "{name}: the first step is near a kink and tests little");
+    assert!(comparison.smooth_steps > 0, "{name}: the first step is near a kink and tests little");
 }
 
 /// One affine layer without activation.
@@ -39,8 +39,7 @@ fn affine(d: usize, outputs: usize) -> Network {
     network(d, 0, 0, outputs, false)
 }
 
-/// Catches runs or outputs that are mixed up, and remainders of blocks of columns, features or
-/// points that are dropped.
+/// Catches mixed-up runs or outputs, and dropped remainders of blocks of columns, features or points.
 #[test]
 fn one_layer_with_runs_and_outputs() {
     for (d, n, runs, outputs) in [
@@ -60,7 +59,7 @@ fn one_layer_with_runs_and_outputs() {
     }
 }
 
-/// Catches what only shows where features outnumber points by far.
+/// Catches faults that appear only with far more features than points.
 #[test]
 fn one_layer_with_more_features_than_points() {
     for (d, n, runs) in [(3000, 50, 1), (3000, 50, 6), (1500, 7, 3)] {
@@ -69,14 +68,14 @@ fn one_layer_with_more_features_than_points() {
     }
 }
 
-/// Embeddings that vanish nearly everywhere, with names.
+/// Named embeddings that vanish almost everywhere.
 fn banded() -> Vec<(String, Mat<f32>)> {
     let mut all = Vec::new();
     for (name, d, n, width, shape) in [
         ("triangle", 600, 1000, 0.01, triangle as fn(f64) -> f64),
         ("triangle", 33, 1537, 0.1, triangle),
         ("Gaussian", 500, 1000, 0.003, gaussian),
-        // Whole blocks of features are far from every point.
+        // Here, whole blocks of features vanish at every point.
         ("Gaussian", 2000, 7, 0.001, gaussian),
         ("impulse", 1000, 129, 0.001, impulse),
         ("impulse", 64, 1000, 1.0 / 64.0, impulse),
@@ -89,8 +88,8 @@ fn banded() -> Vec<(String, Mat<f32>)> {
     all
 }
 
-/// Catches bands that are one entry short, features without points that miss their weight decay,
-/// and points that change their order.
+/// Catches bands that are one entry too short, missing weight decay of features that vanish at every point, and points in
+/// the wrong order.
 #[test]
 fn one_layer_on_bands() {
     for (name, matrix) in banded() {
@@ -102,7 +101,7 @@ fn one_layer_on_bands() {
     }
 }
 
-/// The same through hidden layers.
+/// Catches the same faults in networks with hidden layers.
 #[test]
 fn networks_on_bands() {
     for (name, matrix) in banded() {
@@ -111,7 +110,7 @@ fn networks_on_bands() {
     }
 }
 
-/// Catches every slip in the passes through hidden layers, at numbers of points that fill no tile.
+/// Catches errors in the passes through hidden layers, with numbers of points that do not fill a tile.
 #[test]
 fn networks_of_every_depth() {
     for depth in 1..=4 {
@@ -129,7 +128,7 @@ fn networks_of_every_depth() {
     }
 }
 
-/// Layers of different widths: a buffer sized by the first of them fails here.
+/// Catches buffers that are sized by the first layer, with layers of different widths.
 #[test]
 fn networks_of_uneven_widths() {
     for hidden in [vec![5, 40, 3], vec![40, 2], vec![3, 50]] {
@@ -139,8 +138,7 @@ fn networks_of_uneven_widths() {
     }
 }
 
-/// Catches a sigmoid that is missing from the outputs or from their gradient, with hidden layers
-/// and without.
+/// Catches a sigmoid that is missing in the outputs or in their gradient, with and without hidden layers.
 #[test]
 fn sigmoid_outputs() {
     for depth in [0, 1, 3] {
@@ -150,12 +148,12 @@ fn sigmoid_outputs() {
     }
 }
 
-/// Factored inputs, with names.
+/// Named factored inputs.
 fn factored() -> Vec<(String, Input)> {
     let (rows, columns) = (bumps(30, 37, 0.05, triangle), waves(20, 29));
     let grid = Input::grid(vec![rows.clone(), columns.clone()]).unwrap();
     let axes = vec![waves(8, 6), bumps(9, 11, 0.2, gaussian), noise(5, 7, "axis")];
-    // Rows, columns and diagonals of scattered points.
+    // Tables over the rows, columns and diagonals of scattered points.
     let diagonals = noise(12, 37 + 28, "diagonals");
     let points = common::scattered(37 * 29);
     let points = &points[..500];
@@ -187,7 +185,7 @@ fn factored_inputs() {
     }
 }
 
-/// Catches waves that are expanded for another point, or sines and cosines that change places.
+/// Catches waves that are expanded for the wrong point, and swapped sines and cosines.
 #[test]
 fn joint_waves() {
     for (waves, points, axes) in
@@ -202,7 +200,7 @@ fn joint_waves() {
     }
 }
 
-/// Catches an ε or a weight decay in another place than documented: with 1e-8 nobody sees it.
+/// Catches an ε or a weight decay in the wrong place, which has no visible effect at 1e-8.
 #[test]
 fn coarse_settings_of_adam() {
     let adam =
@@ -211,7 +209,7 @@ fn coarse_settings_of_adam() {
     for depth in [0, 1, 3] {
         let wide = network(40, depth, 12, 2, false);
         agree(&format!("coarse Adam, depth {depth}"), &task(wide, dense(waves(40, 150)), adam, 2));
-        // Features that no point sees: weight decay alone.
+        // Some features vanish at every point, so their gradient is the weight decay alone.
         let seldom = network(300, depth, 12, 2, false);
         agree(
             &format!("coarse Adam on impulses, depth {depth}"),
@@ -223,9 +221,9 @@ fn coarse_settings_of_adam() {
     agree("Adam without memory", &task(plain, dense(waves(12, 50)), without, 1));
 }
 
-/// Catches errors, predictions and ranks that belong to other parameters or other points.
+/// Catches errors, predictions and ranks of the wrong parameters or points.
 #[test]
-fn what_is_measured_after_training() {
+fn measurements_match_the_reference() {
     for (name, depth, input, other) in [
         ("affine", 0, dense(waves(24, 150)), dense(noise(24, 31, "other"))),
         ("network", 3, dense(waves(24, 150)), dense(noise(24, 31, "other"))),

@@ -1,15 +1,15 @@
-//! The reference and the engine against burn: automatic differentiation, and Adam on its tensors.
+//! Compares the reference and the engine with burn: automatic differentiation, and Adam on burn tensors.
 
 use crate::common;
 
 use burn::Tensor;
 use burn::tensor::{DType, Device, Gradients, TensorData, activation};
-use common::{Way, wide_matrix};
+use common::{Comparison, wide_matrix};
 use faer::Mat;
 use posenc_nets::reference::{self, ReferenceSession, loss_and_gradient};
 use posenc_nets::{Adam, CpuEngine, Engine, Input, Network, OutputActivation, Session, Task};
 
-/// A weight matrix or a bias, and its moments once it has been stepped.
+/// A weight matrix or a bias, with its moments after the first step.
 struct Leaf<const D: usize> {
     value: Tensor<D>,
     moments: Option<(Tensor<D>, Tensor<D>)>,
@@ -22,7 +22,7 @@ impl<const D: usize> Leaf<D> {
         Leaf { value, moments: None }
     }
 
-    /// The formulas of PyTorch's documentation, written on tensors.
+    /// One Adam step on tensors, with the formulas of PyTorch's documentation.
     fn step(&mut self, adam: &Adam, t: i32, gradients: &Gradients) {
         let Adam { learning_rate, beta1, beta2, epsilon, weight_decay } = *adam;
         let theta = self.value.clone().inner();
@@ -33,7 +33,7 @@ impl<const D: usize> Leaf<D> {
         let root = v.clone().div_scalar(1.0 - beta2.powi(t)).sqrt().add_scalar(epsilon);
         let mean = m.clone().div_scalar(1.0 - beta1.powi(t));
         let next = theta - mean.mul_scalar(learning_rate) / root;
-        // A fresh leaf: the next graph begins here.
+        // A new leaf, where the next graph begins.
         *self = Leaf::new(next.into_data(), self.value.dtype());
         self.moments = Some((m, v));
     }
@@ -47,7 +47,7 @@ fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
     tensor.into_data().try_into_vec_as::<f64>().unwrap()
 }
 
-/// Row by row, as tensors are laid out.
+/// Row-major data, as in burn's tensors.
 fn data(matrix: &Mat<f64>) -> TensorData {
     let (rows, columns) = matrix.shape();
     let numbers = (0..rows).flat_map(|i| (0..columns).map(move |j| matrix[(i, j)])).collect();
@@ -85,7 +85,7 @@ impl Run {
         }
     }
 
-    /// The mean squared error, with the graph behind it.
+    /// The mean squared error with its graph.
     fn error(&self) -> Tensor<1> {
         let mut a = self.input.clone();
         for (l, (weights, bias)) in self.layers.iter().enumerate() {
@@ -118,7 +118,7 @@ impl Run {
         (numbers(error.inner())[0], reference::Parameters { layers })
     }
 
-    /// The error before the step.
+    /// Takes one step; returns the error before it.
     fn step(&mut self, adam: &Adam) -> f64 {
         self.steps += 1;
         let error = self.error();
@@ -143,7 +143,7 @@ impl Run {
     }
 }
 
-/// Depths and output activations under test.
+/// Named networks of several depths and output activations.
 fn networks() -> impl Iterator<Item = (String, Network)> {
     [0, 1, 2, 4].into_iter().flat_map(|depth| {
         [false, true].map(|sigmoid| {
@@ -158,17 +158,17 @@ fn task(network: &Network, adam: Adam) -> Task {
     common::task(network.clone(), input, adam, 1)
 }
 
-/// The papers' settings, and settings in which ε and the weight decay matter: with 1e-8 nobody
-/// sees where they stand.
+/// The papers' settings, and settings with a large ε and weight decay. With values of 1e-8, their place in the formula
+/// would have no visible effect.
 fn settings() -> [(&'static str, Adam); 2] {
     let coarse =
         Adam { epsilon: 0.02, weight_decay: 0.05, beta1: 0.8, beta2: 0.95, ..Adam::new(2e-3) };
     [("papers' Adam", Adam::new(2e-3)), ("coarse Adam", coarse)]
 }
 
-/// Catches a wrong gradient in either library; both compute in double precision.
+/// Catches a wrong gradient in either library. Both compute in double precision.
 #[test]
-fn gradients_are_those_of_automatic_differentiation() {
+fn gradients_match_automatic_differentiation() {
     for (name, network) in networks() {
         let task = task(&network, Adam::new(1e-3));
         let run = Run::new(&task, DType::F64);
@@ -196,11 +196,11 @@ fn gradients_are_those_of_automatic_differentiation() {
     }
 }
 
-/// Catches a Kronecker layer whose weights are numbered otherwise than Ψ₀ᵀ W Ψ₁, whose gradient is
-/// taken here of the products of small tensors. The matrix of products is one of rounded numbers, so
-/// that the two sides agree to single precision.
+/// Catches a Kronecker layer whose weights are not numbered as in Ψ₀ᵀ W Ψ₁. Burn differentiates this product of small
+/// tensors. The reference uses the dense matrix of features, which is rounded to single precision, so the two gradients
+/// agree to single precision only.
 #[test]
-fn kronecker_gradients_are_those_of_automatic_differentiation() {
+fn kronecker_gradients_match_automatic_differentiation() {
     let (rows, columns) = (common::waves(6, 9), common::bumps(5, 8, 0.3, common::gaussian));
     let input = Input::kronecker(vec![rows.clone(), columns.clone()]).unwrap();
     let network = common::kronecker_network(&input, None, 2, false);
@@ -221,7 +221,7 @@ fn kronecker_gradients_are_those_of_automatic_differentiation() {
         let image = constant(&Mat::from_fn(9, 8, |i, j| targets[(i * 8 + j, o)]));
         let outputs =
             rows.clone().transpose().matmul(weights.value.clone()).matmul(columns.clone());
-        // The mean is over two outputs.
+        // The error is the mean over two outputs.
         let share = (outputs - image).square().mean().div_scalar(2.0);
         let gradients = share.backward();
         sum += numbers(share.inner())[0];
@@ -233,56 +233,56 @@ fn kronecker_gradients_are_those_of_automatic_differentiation() {
     assert!((sum - error).abs() < 1e-8, "{sum} and {error}");
 }
 
-/// Catches an Adam that is not PyTorch's: ε inside the root or before the bias correction, a
-/// weight decay next to the gradient, a count of steps that is off by one.
+/// Catches deviations from PyTorch's Adam: ε inside the root or before the bias correction, decoupled weight decay, and
+/// a step count that is off by one.
 #[test]
-fn steps_are_those_of_adam_on_tensors() {
+fn steps_match_adam_on_tensors() {
     for (settings, adam) in settings() {
         for (name, network) in networks() {
             let task = task(&network, adam);
-            let way = follow(&task, 30);
-            way.print(&format!("{settings}, {name}"));
-            assert!(way.deviation.error.0 < 1e-12, "{settings}, {name}");
-            assert!(way.deviation.parameters() < 1e-11, "{settings}, {name}");
+            let comparison = follow(&task, 30);
+            comparison.print(&format!("{settings}, {name}"));
+            assert!(comparison.deviation.error.0 < 1e-12, "{settings}, {name}");
+            assert!(comparison.deviation.parameters() < 1e-11, "{settings}, {name}");
         }
     }
 }
 
-/// The reference next to burn in double precision.
-fn follow(task: &Task, steps: usize) -> Way {
+/// Trains with the reference and with burn in double precision.
+fn follow(task: &Task, steps: usize) -> Comparison {
     let mut ours = ReferenceSession::new(task).unwrap();
     let mut theirs = Run::new(task, DType::F64);
-    let mut way = Way::new(task);
+    let mut comparison = Comparison::new(task);
     for step in 1..=steps {
         let before = [ours.parameters_of(0).unwrap().clone()];
         let errors = [ours.step().unwrap(), vec![theirs.step(&task.optimizer)]];
         let after = [[ours.parameters_of(0).unwrap().clone()], [theirs.parameters()]];
-        way.take(step, [&errors[0], &errors[1]], &before, [&after[0], &after[1]]);
+        comparison.record(step, [&errors[0], &errors[1]], &before, [&after[0], &after[1]]);
     }
-    way
+    comparison
 }
 
-/// Catches an engine that trains something else than the network it was given. Both compute in
-/// single precision and round differently.
+/// Catches an engine that does not train the given network. Both sides compute in single precision and round
+/// differently.
 #[test]
-fn the_engine_trains_as_burn_does() {
+fn the_engine_trains_like_burn() {
     for (settings, adam) in settings() {
         for (name, network) in networks() {
             let task = task(&network, adam);
             let mut ours = CpuEngine::new(1).start(task.clone()).unwrap();
             let mut theirs = Run::new(&task, DType::F32);
-            let mut way = Way::new(&task);
+            let mut comparison = Comparison::new(&task);
             for step in 1..=30 {
                 let before = [theirs.parameters()];
                 let errors = [ours.step().unwrap(), vec![theirs.step(&adam)]];
                 let after =
                     [common::widened(&ours.parameters().unwrap()), vec![theirs.parameters()]];
-                way.take(step, [&errors[0], &errors[1]], &before, [&after[0], &after[1]]);
+                comparison.record(step, [&errors[0], &errors[1]], &before, [&after[0], &after[1]]);
             }
             let name = format!("{settings}, {name}");
-            way.print(&name);
+            comparison.print(&name);
             for (deviation, error, parameters) in
-                [(&way.smooth, 1e-5, 5e-4), (&way.deviation, 2e-3, 5e-2)]
+                [(&comparison.smooth, 1e-5, 5e-4), (&comparison.deviation, 2e-3, 5e-2)]
             {
                 assert!(deviation.error.0 < error, "{name}: {deviation}");
                 assert!(deviation.parameters() < parameters, "{name}: {deviation}");

@@ -1,7 +1,7 @@
-//! One body of tests for every engine: the CPU's, and the device engine on whatever adapter there is.
+//! Tests of all engines: the CPU engine, and the device engine on any available adapter.
 //!
-//! A software Vulkan adapter is enough. Without the feature `wgpu`, or without a driver, the tests
-//! check the CPU's engine only and count as skipped.
+//! A software Vulkan adapter is sufficient. Without the feature `wgpu`, or without a driver, the tests check the CPU
+//! engine only and count as skipped.
 
 use crate::common;
 
@@ -21,7 +21,7 @@ use common::{
     targets, task, triangle, waves, wide_matrix, widened,
 };
 
-/// The device engine, once more with room for few points and runs at a time.
+/// The device engine with its default limits, and with limits that force small chunks of points and runs.
 #[cfg(feature = "wgpu")]
 fn devices() -> Vec<Box<dyn Engine>> {
     use posenc_nets::device::{Choice, DeviceEngine, Options};
@@ -49,7 +49,7 @@ fn engines() -> Vec<Box<dyn Engine>> {
     engines
 }
 
-/// The largest deviation of each engine, to be printed.
+/// Collects the largest deviation of each engine for printing.
 #[derive(Default)]
 struct Largest(BTreeMap<String, f64>);
 
@@ -65,14 +65,14 @@ impl Largest {
     }
 }
 
-/// Networks of every kind on inputs of every form, with names.
+/// Named networks of every kind on inputs of every form.
 fn kinds() -> Vec<(String, Network, Input)> {
     let dense = Input::dense(waves(23, 150)).unwrap();
     let banded = Input::dense(bumps(60, 140, 0.03, triangle)).unwrap();
     let factored = Input::grid(vec![bumps(9, 13, 0.2, gaussian), waves(8, 11)]).unwrap();
     let (joint, _) = joint_waves(12, 130, &[14, 13]);
     let mut all = Vec::new();
-    // Each coordinate in few points: the features are made, not the tables multiplied.
+    // Few points per coordinate: the device expands the features instead of multiplying the tables.
     let tables = vec![waves(7, 60), bumps(10, 40, 0.1, gaussian)];
     let indices = vec![(0..90).map(|i| i % 60).collect(), (0..90).map(|i| i * 7 % 40).collect()];
     let loose = Input::factored(tables, indices).unwrap();
@@ -98,7 +98,7 @@ fn kinds() -> Vec<(String, Network, Input)> {
     all
 }
 
-/// What Adam with β = 0 shows of the gradient in one step: θ − θ' = η g / (|g| + ε).
+/// Adam with β = 0, whose first step reveals the gradient g: θ − θ' = η g / (|g| + ε). [`shown`] solves for g.
 const SHOWING: Adam =
     Adam { learning_rate: 1000.0, beta1: 0.0, beta2: 0.0, epsilon: 0.5, weight_decay: 0.0 };
 
@@ -107,10 +107,10 @@ fn shown(before: f64, after: f64) -> f64 {
     SHOWING.epsilon * share / (1.0 - share.abs())
 }
 
-/// Catches a term that is missing in a gradient, a factor, a layer or run that is read at another's place:
-/// losses and gradients of the first step agree with double precision to 1e-4.
+/// Catches missing terms and factors in gradients, and layers or runs that are read at the wrong place. Losses and
+/// gradients of the first step must agree with double precision to 1e-4.
 #[test]
-fn first_losses_and_gradients_are_those_of_double_precision() {
+fn first_losses_and_gradients_match_double_precision() {
     let (mut losses, mut gradients) = (Largest::default(), Largest::default());
     for (name, network, input) in kinds() {
         let task = task(network.clone(), input.clone(), SHOWING, 2);
@@ -165,11 +165,11 @@ fn first_losses_and_gradients_are_those_of_double_precision() {
     gradients.print("gradients");
 }
 
-/// Catches moments that are mixed up, a correction of the wrong step, weight decay that is left out, and
-/// errors that drift: 50 steps end within 1e-3 of the way that double precision went.
+/// Catches mixed-up moments, a bias correction of the wrong step, missing weight decay, and accumulating errors. After
+/// 50 steps, parameters must agree with double precision to 1e-3 of their distance from the initial parameters.
 #[test]
-fn fifty_steps_end_where_double_precision_does() {
-    let mut ways = Largest::default();
+fn fifty_steps_match_double_precision() {
+    let mut largest = Largest::default();
     let adam = Adam { weight_decay: 1e-3, ..Adam::new(2e-3) };
     for (name, network, input) in kinds() {
         let task = task(network, input, adam, 2);
@@ -189,9 +189,9 @@ fn fifty_steps_end_where_double_precision_does() {
             for (run, (found, expected)) in found.iter().zip(&expected).enumerate() {
                 for (l, (found, expected)) in found.layers.iter().zip(&expected.layers).enumerate()
                 {
-                    let way = common::distance(expected, &start[run].layers[l]);
-                    let apart = common::distance(found, expected) / way;
-                    ways.take(&*engine, apart);
+                    let moved = common::distance(expected, &start[run].layers[l]);
+                    let apart = common::distance(found, expected) / moved;
+                    largest.take(&*engine, apart);
                     assert!(
                         apart < 1e-3,
                         "{name}, {}, run {run}, layer {l}: {apart:e}",
@@ -201,10 +201,10 @@ fn fifty_steps_end_where_double_precision_does() {
             }
         }
     }
-    ways.print("50 steps");
+    largest.print("50 steps");
 }
 
-/// A small image: waves and a disc, size² × 3.
+/// A small image of waves and a disc, size² × 3.
 fn image(size: usize) -> Mat<f32> {
     Mat::from_fn(size * size, 3, |i, c| {
         let (x, y) = ((i % size) as f64 / size as f64, (i / size) as f64 / size as f64);
@@ -213,15 +213,15 @@ fn image(size: usize) -> Mat<f32> {
     })
 }
 
-/// Every second row and column trains, as in the papers; all of it is measured.
+/// Every second coordinate, for training; as in the papers, the test set contains all coordinates.
 fn every_second(axis: &Mat<f32>) -> Mat<f32> {
     Mat::from_fn(axis.nrows(), axis.ncols() / 2, |k, n| axis[(k, 2 * n)])
 }
 
-/// Catches errors that each are small and add up: PSNRs of a small image at the end of a fit, the mean of
-/// the last epochs as the papers take it, within 0.05 dB of the CPU's.
+/// Catches small errors that accumulate. The PSNRs of a fit to a small image, averaged over the last epochs as in the
+/// papers, must be within 0.05 dB of the CPU engine.
 #[test]
-fn a_small_image_ends_at_the_same_psnr() {
+fn a_small_image_reaches_the_same_psnr() {
     let size = 32;
     let axis = bumps(40, size, 0.05, gaussian);
     let (half, whole) = (every_second(&axis), image(size));
@@ -277,7 +277,7 @@ fn a_small_image_ends_at_the_same_psnr() {
     }
 }
 
-/// Bits of everything that a session shows.
+/// Bits of the errors and the state of a session.
 fn bits(session: &mut dyn Session) -> Vec<u64> {
     let mut numbers: Vec<f64> = session.errors(SampleSet::Train).unwrap();
     numbers.extend(session.errors(SampleSet::Test).unwrap());
@@ -286,10 +286,10 @@ fn bits(session: &mut dyn Session) -> Vec<u64> {
     numbers.into_iter().map(f64::to_bits).collect()
 }
 
-/// Catches sums whose order depends on the moment: the same seeds give the same bits on one adapter, whatever
-/// number of epochs is taken at once; and a state that leaves something out.
+/// Catches sums in a varying order, and incomplete states. On one adapter, the same seeds must give the same bits for
+/// any number of epochs per call, also after restoring a state.
 #[test]
-fn the_same_adapter_gives_the_same_bits_and_goes_on_from_a_state() {
+fn the_same_adapter_gives_the_same_bits_and_resumes_from_a_state() {
     for (name, network, input) in kinds().into_iter().step_by(5) {
         let task = task(network, input, Adam::new(1e-2), 3);
         for engine in engines() {
@@ -317,9 +317,9 @@ fn the_same_adapter_gives_the_same_bits_and_goes_on_from_a_state() {
     }
 }
 
-/// Catches predictions and stable ranks of another layer, run or point.
+/// Catches predictions and stable ranks of the wrong layer, run or point.
 #[test]
-fn predictions_and_stable_ranks_are_those_of_double_precision() {
+fn predictions_and_stable_ranks_match_double_precision() {
     for (name, network, input) in kinds() {
         let task = task(network.clone(), input.clone(), Adam::new(1e-2), 2);
         let mut exact = reference::ReferenceEngine.start(task.clone()).unwrap();
@@ -341,15 +341,14 @@ fn predictions_and_stable_ranks_are_those_of_double_precision() {
     }
 }
 
-/// Catches a run that diverges and is not noticed, or at another epoch than on the CPU, or that takes others
-/// with it.
+/// Catches a divergence that is not detected, is recorded at another epoch than on the CPU, or affects other runs.
 #[test]
-fn a_run_that_diverges_is_noted_and_leaves_the_others_alone() {
+fn a_diverged_run_is_recorded_and_leaves_the_others_alone() {
     let input = Input::dense(noise(12, 90, "features")).unwrap();
     for depth in [0, 2] {
         let network = network(12, depth, 9, 1, false);
         let mut task = task(network, input.clone(), Adam::new(1e-2), 3);
-        // Outputs overflow.
+        // These weights make the outputs overflow.
         task.initial[1].layers[0].weights.fill(1e38);
         let mut expected = CpuEngine::new(1).start(task.clone()).unwrap();
         expected.advance(&[true; 5]).unwrap();
@@ -368,7 +367,7 @@ fn a_run_that_diverges_is_noted_and_leaves_the_others_alone() {
     }
 }
 
-/// Catches a seed or a target that reaches no engine.
+/// Catches initial parameters or targets that do not reach an engine.
 #[test]
 fn other_targets_give_other_errors() {
     let input = Input::dense(waves(9, 40)).unwrap();

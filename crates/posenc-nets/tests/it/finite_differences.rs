@@ -1,16 +1,16 @@
-//! The reference's gradient against central differences of its error.
+//! Compares the reference's gradient with central differences of its error.
 
 use crate::common;
 
 use posenc_nets::reference::{Parameters, loss, loss_and_gradient};
 
-/// Catches every slip in a derivative: a missing factor, a transposed product, a ReLU whose gate
-/// stands at the wrong layer, a sigmoid without its slope.
+/// Catches errors in derivatives: a missing factor, a transposed product, a ReLU mask at the wrong layer, a sigmoid
+/// without its slope.
 ///
-/// With h = 1e-5 a central difference is off by about h² = 1e-10 and by rounding of 1e-16/h =
-/// 1e-11. No unit of these networks stands closer to its kink than a step reaches.
+/// With h = 1e-5, a central difference has a truncation error of about h² = 1e-10 and a rounding error of about
+/// 1e-16/h = 1e-11. No unit of these networks is so close to its kink that a difference crosses it.
 #[test]
-fn gradients_are_the_limits_of_differences() {
+fn gradients_match_central_differences() {
     const STEP: f64 = 1e-5;
     let (d, width, n, outputs) = (5, 6, 9, 2);
     let input = common::wide_matrix(&common::noise(d, n, "input"));

@@ -1,4 +1,4 @@
-//! One embedding in several forms: the form decides how it is multiplied, not the product.
+//! Different forms of one embedding must give the same training.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use common::{bumps, network, noise, task, triangle, waves};
 use faer::Mat;
 use posenc_nets::{Adam, CpuEngine, Engine, Input, Layer, Task};
 
-/// Errors of 20 steps and predictions after them, of two tasks that are the same in other words.
+/// Compares the errors of 20 steps and the predictions after them, for two equivalent tasks.
 fn same_training(name: &str, one: &Task, other: &Task) {
     let mut a = CpuEngine::new(2).start(one.clone()).unwrap();
     let mut b = CpuEngine::new(2).start(other.clone()).unwrap();
@@ -20,14 +20,14 @@ fn same_training(name: &str, one: &Task, other: &Task) {
     let others = b.predict(&other.train.input).unwrap();
     let apart = f64::from((&predictions - &others).norm_l2() / others.norm_l2());
     println!("{name}: errors {worst:.1e}, predictions {apart:.1e}");
-    // A unit on its kink (see `common::Way`) leaves no more than this.
+    // A unit at its kink (see `common::Comparison`) limits the agreement to this.
     assert!(worst < 1e-4, "{name}: errors {worst:e}");
     assert!(apart < 1e-4, "{name}: predictions {apart:e}");
 }
 
-/// Catches a product with small tables that is not the one with the wide matrix.
+/// Catches products with small tables that differ from the product with the wide matrix.
 #[test]
-fn a_grid_is_its_dense_matrix() {
+fn a_grid_trains_like_its_dense_matrix() {
     let (rows, columns) = (bumps(30, 17, 0.1, triangle), waves(12, 19));
     for (name, axes) in [
         ("two axes", vec![rows.clone(), columns.clone()]),
@@ -45,7 +45,7 @@ fn a_grid_is_its_dense_matrix() {
     }
 }
 
-/// Catches an axis that varies in the wrong place of the order.
+/// Catches axes that vary in the wrong order.
 #[test]
 fn the_last_axis_of_a_grid_varies_fastest() {
     let grid = Input::grid(vec![waves(2, 3), noise(1, 4, "axis"), waves(3, 5)]).unwrap();
@@ -66,8 +66,7 @@ fn the_last_axis_of_a_grid_varies_fastest() {
     }
 }
 
-/// Catches phases that are added wrongly, cosines that come first, a scale that is forgotten or mistaken for
-/// every axis.
+/// Catches wrong sums of phases, cosines before sines, and a scale that is missing or applied once per axis.
 #[test]
 fn joint_waves_are_sines_and_cosines_of_sums() {
     for axes in [&[30][..], &[17, 19], &[5, 6, 7]] {
@@ -94,8 +93,8 @@ fn joint_waves_are_sines_and_cosines_of_sums() {
     }
 }
 
-/// A task with its features, and the weights that belong to them, in a scattered order: the same
-/// function, but its embedding has no bands.
+/// The same task with features and weights in a scattered order. It computes the same function, but its embedding has
+/// no bands.
 fn scattered_features(task: &Task) -> Task {
     let order = common::scattered(task.network.input);
     let mut other = task.clone();
@@ -110,9 +109,9 @@ fn scattered_features(task: &Task) -> Task {
     other
 }
 
-/// Catches bands that leave out what counts: without bands every entry is multiplied.
+/// Catches bands that omit nonzero entries, by comparison with a task without bands.
 #[test]
-fn bands_are_the_whole_matrix() {
+fn bands_train_like_the_whole_matrix() {
     for (name, matrix) in [
         ("triangle", bumps(200, 300, 0.02, triangle)),
         ("Gaussian", bumps(200, 300, 0.01, common::gaussian)),

@@ -1,8 +1,8 @@
-//! Kronecker layers: products axis by axis against the naive Kronecker matrix, which the reference
+//! Compares the axis-by-axis products of Kronecker layers with the dense Kronecker matrix, which the reference
 //! multiplies in double precision.
 //!
-//! Products are held together to 1e-5 of their size. What Adam makes of a gradient's rounding is
-//! described in `agreement.rs`.
+//! Products must agree to a relative error of 1e-5. `agreement.rs` describes how Adam amplifies the rounding error of a
+//! gradient.
 
 use crate::common;
 
@@ -21,7 +21,7 @@ use posenc_nets::{
     Points, Products, SampleSet, Samples, Task,
 };
 
-/// Every way to the gradient that a task has.
+/// One engine for every method for the gradient that `task` supports.
 fn engines(task: &Task) -> Vec<CpuEngine> {
     [Products::Automatic, Products::Residual, Products::Gram]
         .map(|products| CpuEngine::new(2).with_products(products))
@@ -34,10 +34,9 @@ fn is_full(input: &Input) -> bool {
     matches!(input, Input::Kronecker(k) if matches!(k.points, Points::Grid))
 }
 
-/// Catches axes in the wrong order, a block or a panel that ends in the wrong place, and a blending
-/// matrix that is read by the wrong index.
+/// Catches axes in the wrong order, blocks or panels with wrong ends, and a blending matrix read with the wrong index.
 #[test]
-fn products_are_those_with_the_kronecker_matrix() {
+fn products_match_the_kronecker_matrix() {
     for (name, input) in kronecker_inputs() {
         for (hidden, outputs, sigmoid) in [(None, 3, false), (None, 2, true), (Some(5), 3, false)] {
             let network = kronecker_network(&input, hidden, outputs, sigmoid);
@@ -61,16 +60,15 @@ fn products_are_those_with_the_kronecker_matrix() {
     }
 }
 
-/// One step of Adam that is nearly one of gradient descent, η g/(|g| + ε), and so long that the rounding
-/// of the weights themselves does not show.
+/// Adam whose first step η g/(|g| + ε) is nearly gradient descent, and so long that the rounding of the weights is
+/// negligible.
 fn long_steps() -> Adam {
     Adam { epsilon: 0.9, weight_decay: 1e-3, ..Adam::new(100.0) }
 }
 
-/// Catches a transposed product, a missing factor, and a transpose of the blending matrix that is not
-/// the transpose.
+/// Catches a transposed product, a missing factor, and a wrong transpose of the blending matrix.
 #[test]
-fn gradients_are_those_with_the_kronecker_matrix() {
+fn gradients_match_the_kronecker_matrix() {
     for (name, input) in kronecker_inputs() {
         for (hidden, outputs, sigmoid) in [(None, 3, false), (None, 1, true), (Some(5), 3, false)] {
             let network = kronecker_network(&input, hidden, outputs, sigmoid);
@@ -101,10 +99,9 @@ fn gradients_are_those_with_the_kronecker_matrix() {
     }
 }
 
-/// Catches what only shows after some steps: moments that belong to another weight, a buffer that is not
-/// written again.
+/// Catches faults that appear only after several steps: moments of another weight, or a buffer that is not updated.
 #[test]
-fn training_is_that_of_the_reference() {
+fn training_matches_the_reference() {
     for (name, input) in kronecker_inputs() {
         for (hidden, outputs, sigmoid, runs) in
             [(None, 3, false, 2), (None, 2, true, 1), (Some(6), 3, false, 1)]
@@ -113,9 +110,9 @@ fn training_is_that_of_the_reference() {
             let task = task(network, input.clone(), Adam::new(1e-3), runs);
             for engine in engines(&task) {
                 let name = format!("{name}, hidden {hidden:?}, {engine:?}");
-                let way = common::compare(&name, &engine, &ReferenceEngine, &task, 20);
+                let comparison = common::compare(&name, &engine, &ReferenceEngine, &task, 20);
                 for (deviation, error, parameters) in
-                    [(&way.smooth, 1e-5, 5e-4), (&way.deviation, 2e-3, 5e-2)]
+                    [(&comparison.smooth, 1e-5, 5e-4), (&comparison.deviation, 2e-3, 5e-2)]
                 {
                     assert!(deviation.error.0 < error, "{name}: {deviation}");
                     assert!(deviation.parameters() < parameters, "{name}: {deviation}");
@@ -125,7 +122,7 @@ fn training_is_that_of_the_reference() {
     }
 }
 
-/// A smooth image of `n` × `n` in three channels with some detail.
+/// A smooth `n` × `n` image with three channels and some noise.
 fn image(n: usize) -> Mat<f32> {
     let detail = noise(n * n, 3, "image");
     Mat::from_fn(n * n, 3, |i, c| {
@@ -135,7 +132,7 @@ fn image(n: usize) -> Mat<f32> {
     })
 }
 
-/// Final training and test PSNR after a schedule with the learning rate of Table 1.
+/// Final training and test PSNR after `epochs` epochs with the learning rate of Table 1.
 fn psnrs(engine: &CpuEngine, input: &Input, test: &Input, epochs: u64) -> [f64; 2] {
     let Input::Kronecker(k) = test else { panic!("no grid") };
     let fine = image(k.axes[0].ncols());
@@ -158,7 +155,7 @@ fn psnrs(engine: &CpuEngine, input: &Input, test: &Input, epochs: u64) -> [f64; 
     [summary.final_train_psnr, summary.final_test_psnr.unwrap()]
 }
 
-/// Divided by the largest norm of a column, as the experiments do.
+/// Divides by the largest norm of a column, as in the experiments.
 fn scaled(mut columns: Mat<f32>) -> Mat<f32> {
     let norm = |i: usize| columns.col_as_slice(i).iter().map(|v| v * v).sum::<f32>();
     let largest = (0..columns.ncols()).map(norm).fold(0.0, f32::max).sqrt();
@@ -166,11 +163,11 @@ fn scaled(mut columns: Mat<f32>) -> Mat<f32> {
     columns
 }
 
-/// Catches a Gram form that is another method: it rounds differently, and Adam with the papers' large
-/// learning rate makes the weights part; what is fitted must not. After 50 steps the weights are
-/// still the same ones.
+/// Catches a Gram form that is not equivalent to the residual form. The forms round differently, and with the papers'
+/// large learning rate, Adam makes their weights diverge, but the PSNRs must agree. With a small learning rate, the
+/// weights must agree over 50 steps.
 #[test]
-fn the_gram_form_trains_as_the_residuals_do() {
+fn the_gram_form_trains_like_the_residual_form() {
     for (name, axis) in [
         ("waves", (|n| waves(48, n)) as fn(usize) -> Mat<f32>),
         ("Gaussian", |n| bumps(48, n, 0.02, gaussian)),
@@ -190,19 +187,19 @@ fn the_gram_form_trains_as_the_residuals_do() {
                 assert!((a - b).abs() < allowed, "{name}, {epochs} epochs: {a} and {b} dB");
             }
         }
-        // Weights, step by step.
+        // Compare the weights step by step.
         let network = Network::kronecker(48 * 48, None, 3).unwrap();
         let task = task(network, grid(48), Adam::new(1e-3), 1);
-        let way = common::compare(name, &gram, &residual, &task, 50);
-        assert!(way.deviation.error.0 < 1e-5, "{name}: {}", way.deviation);
-        assert!(way.deviation.parameters() < 5e-4, "{name}: {}", way.deviation);
+        let comparison = common::compare(name, &gram, &residual, &task, 50);
+        assert!(comparison.deviation.error.0 < 1e-5, "{name}: {}", comparison.deviation);
+        assert!(comparison.deviation.parameters() < 5e-4, "{name}: {}", comparison.deviation);
     }
 }
 
-/// Catches a curve or a mean that takes the Gram form's errors, which cancel, for the truth: a second
-/// session with the same bits tells what was predicted at each of the curve's points.
+/// Catches curves that use the inexact errors of the Gram form's steps, which suffer from cancellation. A second session
+/// with the same bits predicts at each point of the curve for comparison.
 #[test]
-fn a_fit_measures_exactly_where_steps_do_not() {
+fn a_fit_measures_exactly_even_if_steps_do_not() {
     let axis = scaled(bumps(40, 40, 1.2 / 40.0, triangle));
     let input = Input::kronecker(vec![axis.clone(), axis]).unwrap();
     let network = Network::kronecker(1600, None, 1).unwrap();
@@ -234,8 +231,8 @@ fn a_fit_measures_exactly_where_steps_do_not() {
     assert!(last > 60.0 && worst > 0.01, "{last} dB, {worst}: nothing cancels here");
 }
 
-/// The same task with the features of every axis in a scattered order, and the weights with them: the
-/// same function without bands.
+/// The same task with the features of every axis, and their weights, in a scattered order. It computes the same function
+/// without bands.
 fn scattered_features(task: &Task) -> Task {
     let mut other = task.clone();
     let scatter = |input: &Input| {
@@ -266,10 +263,10 @@ fn scattered_features(task: &Task) -> Task {
     other
 }
 
-/// Catches bands that leave out what counts, with fewer points than features and more, and diagonals
-/// that are read next to their row.
+/// Catches bands that omit nonzero entries, with fewer and with more points than features, and diagonals that are read
+/// at the wrong offset.
 #[test]
-fn bands_are_the_whole_matrix() {
+fn bands_train_like_the_whole_matrix() {
     let narrow = |k: usize, n| bumps(k, n, 1.5 / k as f64, triangle);
     let wide = |k: usize, n| bumps(k, n, 0.8 / k as f64, gaussian);
     for (name, axes) in [
@@ -304,10 +301,9 @@ fn bands_are_the_whole_matrix() {
     }
 }
 
-/// Catches parameter counts and initial weights that are not the papers' (`trading` Tables 1 and 3,
-/// Fig. 10).
+/// Catches parameter counts and initial weights that differ from the papers (`trading` Tables 1 and 3, Fig. 10).
 #[test]
-fn counts_and_initial_weights_are_the_papers() {
+fn counts_and_initial_weights_match_the_papers() {
     let count =
         |features, hidden| Network::kronecker(features, hidden, 3).unwrap().parameter_count();
     assert_eq!(count(256 * 256, None), 196_608);
@@ -331,7 +327,7 @@ fn counts_and_initial_weights_are_the_papers() {
     }
 }
 
-/// Catches indices that would be read beyond their table and numbers that would train NaN.
+/// Catches missing checks of indices beyond the grid and of values that would train NaN.
 #[test]
 fn inputs_that_do_not_fit_are_refused() {
     let axes = || vec![waves(3, 4), waves(2, 5)];
@@ -349,7 +345,9 @@ fn inputs_that_do_not_fit_are_refused() {
     let refused = Input::kronecker(vec![waves(3, 4), broken]).unwrap_err();
     assert!(matches!(refused, NetError::NotFinite { .. }), "{refused}");
     assert!(Input::kronecker_at(axes(), vec![0, 19]).is_ok());
-    shape(Input::kronecker_at(axes(), vec![0, 20]), "beyond the grid");
+    let refused = Input::kronecker_at(axes(), vec![0, 20]).unwrap_err();
+    let expected = "node beyond the grid: got 20, must be below 20";
+    assert_eq!(refused.to_string(), expected);
     shape(Input::kronecker_blended(axes(), CsrMatrix::zeros(7, 19)), "nodes");
     let mut weights = CooMatrix::new(7, 20);
     weights.push(3, 19, f32::INFINITY);
@@ -357,7 +355,7 @@ fn inputs_that_do_not_fit_are_refused() {
     assert!(matches!(refused, NetError::NotFinite { .. }), "{refused}");
 }
 
-/// Catches tasks that would multiply the wrong numbers or wait for memory that is not there.
+/// Catches missing checks of networks and inputs that cannot be combined.
 #[test]
 fn tasks_that_do_not_fit_are_refused() {
     let grid = || Input::kronecker(vec![waves(3, 4), waves(2, 5)]).unwrap();
@@ -365,7 +363,7 @@ fn tasks_that_do_not_fit_are_refused() {
     let sound = of(Network::kronecker(6, Some(4), 2).unwrap(), grid());
     let refusal = |task: &Task| {
         let [a, b] = [&CpuEngine::new(2) as &dyn Engine, &ReferenceEngine]
-            .map(|engine| engine.start(task.clone()).err().expect("task is taken"));
+            .map(|engine| engine.start(task.clone()).err().expect("the task was accepted"));
         assert_eq!(a.to_string(), b.to_string());
         a
     };
@@ -385,9 +383,9 @@ fn tasks_that_do_not_fit_are_refused() {
     let mut deep = sound.clone();
     deep.network.hidden.push(4);
     combination(refusal(&deep), "at most one hidden layer");
-    combination(Network { hidden: vec![2; 3], ..deep.network }.check().unwrap_err(), "not by 3");
+    combination(Network { hidden: vec![2; 3], ..deep.network }.check().unwrap_err(), "got 3");
 
-    // Six features of other axes.
+    // Also six features, but from other axes.
     let mut axes = sound.clone();
     let other = Input::kronecker(vec![waves(2, 4), waves(3, 5)]).unwrap();
     axes.test.as_mut().unwrap().input = other.clone();
@@ -420,9 +418,9 @@ fn tasks_that_do_not_fit_are_refused() {
     combination(gram.start(sigmoid).err().unwrap(), "output activation");
 }
 
-/// Catches an allocation that ends the process: activations of a hidden layer on many points.
+/// Catches an allocation that ends the process: activations of a hidden layer at many points.
 #[test]
-fn what_takes_too_much_memory_is_refused() {
+fn tasks_that_need_too_much_memory_are_refused() {
     let blending = CsrMatrix::from(
         &CooMatrix::<f32>::try_from_triplets(3_000_000, 4, vec![0], vec![0], vec![1.0]).unwrap(),
     );
@@ -433,4 +431,29 @@ fn what_takes_too_much_memory_is_refused() {
     let task = Task { network, optimizer: Adam::new(1e-3), train, test: None, initial };
     let refused = CpuEngine::new(1).start(task).err().unwrap();
     assert!(matches!(refused, NetError::Memory { .. }), "{refused}");
+}
+
+/// Catches a memory limit that ignores the positions of test samples and predictions.
+#[test]
+fn evaluations_that_need_too_much_memory_are_refused() {
+    let input = |points| {
+        let blending = CooMatrix::<f32>::try_from_triplets(points, 4, vec![0], vec![0], vec![1.0]);
+        let blending = CsrMatrix::from(&blending.unwrap());
+        Input::kronecker_blended(vec![waves(2, 2), waves(2, 2)], blending).unwrap()
+    };
+    // The activations take 3.8 of 4 GiB, and the evaluation of more points another 0.25 GiB.
+    let (few, many) = (2_000_000, 6_000_000);
+    let network = Network::kronecker(4, Some(512), 1).unwrap();
+    let initial = initial(&network, 1);
+    let train = Samples { input: input(few), targets: Mat::zeros(few, 1) };
+    let test = Samples { input: input(many), targets: Mat::zeros(many, 1) };
+    let task = Task { network, optimizer: Adam::new(1e-3), train, test: None, initial };
+    let refused = |error: NetError, word: &str| {
+        assert!(matches!(error, NetError::Memory { .. }), "{error}");
+        assert!(error.to_string().contains(word), "{error}");
+    };
+    let mut session = CpuEngine::new(1).start(task.clone()).unwrap();
+    refused(session.predict(&test.input).unwrap_err(), "predicting");
+    let tested = Task { test: Some(test), ..task };
+    refused(CpuEngine::new(1).start(tested).err().unwrap(), "training");
 }

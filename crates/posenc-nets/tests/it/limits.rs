@@ -1,4 +1,4 @@
-//! Ends of the range: what cannot be trained is refused in words, what can be is.
+//! Limits: invalid tasks are refused with a message, and extreme valid tasks are trained.
 
 use crate::common;
 
@@ -14,19 +14,20 @@ fn engines() -> [Box<dyn Engine>; 2] {
     [Box::new(CpuEngine::new(2)), Box::new(ReferenceEngine)]
 }
 
-/// A small task that both engines take.
+/// A small valid task.
 fn sound() -> Task {
     task(network(6, 1, 5, 2, false), Input::dense(waves(6, 9)).unwrap(), Adam::new(1e-3), 2)
 }
 
-/// What both engines say to a task that they refuse.
+/// The error with which both engines refuse a task.
 fn refusal(task: &Task) -> NetError {
-    let [a, b] = engines().map(|engine| engine.start(task.clone()).err().expect("task is taken"));
+    let [a, b] =
+        engines().map(|engine| engine.start(task.clone()).err().expect("the task was accepted"));
     assert_eq!(a.to_string(), b.to_string());
     a
 }
 
-/// Catches a check that is missing; each of these would panic or train nonsense further on.
+/// Catches missing checks. Each of these tasks would otherwise panic or train nonsense.
 #[test]
 fn tasks_that_do_not_fit_are_refused() {
     for engine in engines() {
@@ -77,11 +78,11 @@ fn networks_without_units_are_refused() {
         let refused = Network::new(d, depth, width, output).unwrap_err().to_string();
         assert!(refused.contains(word), "{refused}");
     }
-    // Without hidden layers their width says nothing.
+    // Without hidden layers, the width is irrelevant.
     assert!(Network::new(3, 0, 0, 1).is_ok());
 }
 
-/// Catches embeddings that would silently train the biases alone, or NaN.
+/// Catches embeddings that would train only the biases, or NaN.
 #[test]
 fn embeddings_without_content_are_refused() {
     let mut nothing = sound();
@@ -110,14 +111,16 @@ fn factored_inputs_that_do_not_fit_are_refused() {
     assert!(matches!(Input::factored(vec![], vec![]), Err(NetError::Zero { .. })));
     assert!(matches!(Input::grid(vec![]), Err(NetError::Zero { .. })));
     let tables = || vec![waves(2, 3), waves(4, 5)];
-    for indices in [
-        vec![vec![0, 1, 2]],
-        vec![vec![0, 1, 2], vec![0, 1]],
-        vec![vec![0, 1, 3], vec![0, 1, 2]],
-        vec![vec![0, 1, 2], vec![0, 1, 5]],
-    ] {
+    for indices in [vec![vec![0, 1, 2]], vec![vec![0, 1, 2], vec![0, 1]]] {
         let refused = Input::factored(tables(), indices).unwrap_err();
         assert!(matches!(refused, NetError::Shape { .. }), "{refused}");
+    }
+    for (indices, columns) in
+        [(vec![vec![0, 1, 3], vec![0, 1, 2]], 3), (vec![vec![0, 1, 2], vec![0, 1, 5]], 5)]
+    {
+        let refused = Input::factored(tables(), indices).unwrap_err();
+        let expected = format!("index beyond its table: got {columns}, must be below {columns}");
+        assert_eq!(refused.to_string(), expected);
     }
     let mut none = sound();
     none.train.input = Input::factored(vec![waves(6, 9)], vec![vec![]]).unwrap();
@@ -125,7 +128,7 @@ fn factored_inputs_that_do_not_fit_are_refused() {
     assert!(matches!(refusal(&none), NetError::Zero { .. }));
 }
 
-/// Catches tables that do not belong together, and indices that would be read beyond them.
+/// Catches tables of different sizes, and indices beyond their table.
 #[test]
 fn waves_that_do_not_fit_are_refused() {
     let table = |waves: usize, n: usize| {
@@ -144,7 +147,8 @@ fn waves_that_do_not_fit_are_refused() {
     zero(Input::waves(vec![], vec![], 1.0));
     zero(Input::waves(vec![table(0, 3)], vec![vec![0]], 1.0));
     shape(Input::waves(vec![table(2, 3)], vec![], 1.0));
-    shape(Input::waves(vec![table(2, 3)], vec![vec![3]], 1.0));
+    let beyond = Input::waves(vec![table(2, 3)], vec![vec![3]], 1.0);
+    assert!(matches!(beyond, Err(NetError::Index { index: 3, count: 3, .. })), "{beyond:?}");
     shape(Input::waves(vec![table(2, 3), table(1, 3)], vec![vec![0], vec![0]], 1.0));
     shape(Input::waves(vec![table(2, 3), table(2, 3)], vec![vec![0], vec![0, 1]], 1.0));
     let mut uneven = table(2, 3);
@@ -157,7 +161,7 @@ fn waves_that_do_not_fit_are_refused() {
     assert_eq!(refusal(&nothing), NetError::Vanishes);
 }
 
-/// Catches learning rates that train nothing or NaN.
+/// Catches missing checks of Adam's settings, which would train nothing or NaN.
 #[test]
 fn settings_of_adam_outside_their_ranges_are_refused() {
     let sound_adam = Adam::new(1e-3);
@@ -176,9 +180,9 @@ fn settings_of_adam_outside_their_ranges_are_refused() {
     }
 }
 
-/// Catches predictions on features that the network does not have, and panics on no points.
+/// Catches predictions on another number of features, and panics on inputs without points.
 #[test]
-fn predictions_take_the_networks_features_only() {
+fn predictions_require_the_networks_features() {
     let deep = sound();
     let flat = Task { network: network(6, 0, 0, 2, false), ..sound() };
     let flat = Task { initial: common::initial(&flat.network, 2), ..flat };
@@ -195,7 +199,7 @@ fn predictions_take_the_networks_features_only() {
     }
 }
 
-/// Without a test set there is nothing to measure on it.
+/// Catches test errors that are reported without a test set.
 #[test]
 fn a_missing_test_set_has_no_errors() {
     let factored = Input::grid(vec![waves(2, 3), waves(4, 3)]).unwrap();
@@ -213,7 +217,7 @@ fn a_missing_test_set_has_no_errors() {
     }
 }
 
-/// A task whose initial parameters reproduce a constant signal, with no weight decay.
+/// A task whose initial parameters fit a constant signal exactly, without weight decay.
 fn solved(depth: usize, activation: OutputActivation) -> Task {
     let network = network(6, depth, 5, 1, false).with_output_activation(activation);
     let optimizer = Adam { weight_decay: 0.0, ..Adam::new(1e-2) };
@@ -229,7 +233,7 @@ fn solved(depth: usize, activation: OutputActivation) -> Task {
     task
 }
 
-/// Catches 0/0 in Adam and a PSNR's infinity that begins as NaN: an exact fit has error 0 and stays.
+/// Catches 0/0 in Adam: an exact fit has error 0 and must not change.
 #[test]
 fn an_exact_fit_has_error_zero_and_stays() {
     for activation in [OutputActivation::Identity, OutputActivation::Sigmoid] {
@@ -253,7 +257,7 @@ fn an_exact_fit_has_error_zero_and_stays() {
     }
 }
 
-/// Catches a fit that ends in NaN once residuals round to zero.
+/// Catches a fit that becomes NaN once residuals round to zero.
 #[test]
 fn a_constant_signal_is_learned() {
     for depth in [0, 2] {
@@ -270,7 +274,7 @@ fn a_constant_signal_is_learned() {
     }
 }
 
-/// Catches a sigmoid or its slope that is NaN where the exponential overflows.
+/// Catches a sigmoid or slope that is NaN if the exponential overflows.
 #[test]
 fn a_saturated_sigmoid_is_finite() {
     for depth in [0, 1] {
@@ -291,7 +295,7 @@ fn a_saturated_sigmoid_is_finite() {
     }
 }
 
-/// Catches panics and endless sums at the ends of single precision.
+/// Catches panics and undetected non-finite errors at the limits of single precision.
 #[test]
 fn extreme_embeddings_do_not_panic() {
     for scale in [1e-44_f32, 1e-38, 1e-20, 1e18, 1e38] {
@@ -305,7 +309,7 @@ fn extreme_embeddings_do_not_panic() {
                 let task = task(network(6, depth, 5, 2, false), input, Adam::new(1e-3), 2);
                 let mut session = match CpuEngine::new(2).start(task.clone()) {
                     Ok(session) => session,
-                    // Allowed where nothing normal is left.
+                    // A refusal is allowed if all features are subnormal.
                     Err(error) => {
                         assert_eq!(error, NetError::Vanishes, "{scale:e}");
                         assert!(scale < 1e-37, "{scale:e}");

@@ -1,4 +1,4 @@
-//! Engines, networks and training against their readable references.
+//! Tests of engines, networks and training against reference implementations.
 
 mod agreement;
 mod automatic_differentiation;

@@ -1,4 +1,4 @@
-//! What a session promises about bits: threads, other runs and interruptions change none.
+//! Threads, other runs and interruptions must not change the bits of a result.
 
 use crate::common;
 
@@ -11,8 +11,8 @@ use posenc_nets::{
     Task,
 };
 
-/// Tasks of every kind, with names: one layer and several, few points and many tiles of them, one
-/// run and more than threads, bands and factored inputs, and more weights than one chunk.
+/// Named tasks of every kind: one layer and several, few points and many tiles, one run and more runs than threads,
+/// bands and factored inputs, and more weights than one chunk.
 fn tasks() -> Vec<(&'static str, Task)> {
     let dense = |d, n| Input::dense(waves(d, n)).unwrap();
     let band = |d, n| Input::dense(common::shuffled(&bumps(d, n, 0.03, triangle))).unwrap();
@@ -25,7 +25,7 @@ fn tasks() -> Vec<(&'static str, Task)> {
         let network = common::kronecker_network(&input, hidden, output, sigmoid);
         task(network, input, Adam::new(1e-3), runs)
     };
-    // More than one block of rows along the first axis, and more than one of points.
+    // More than one block of rows along the first axis, and more than one block of points.
     let square = vec![bumps(130, 71, 0.02, triangle), waves(40, 67)];
     let cube = vec![waves(36, 20), bumps(33, 33, 0.05, triangle), waves(9, 12)];
     let (square_nodes, cube_nodes) = (71 * 67, 20 * 33 * 12);
@@ -72,7 +72,7 @@ fn start(task: &Task, threads: usize) -> Box<dyn Session> {
     CpuEngine::new(threads).start(task.clone()).unwrap()
 }
 
-/// Bits of everything that a session tells about its present parameters.
+/// Bits of everything that a session reports about its current parameters.
 fn present(session: &mut dyn Session, task: &Task) -> Vec<Vec<u64>> {
     let mut all = vec![
         error_bits(&session.errors(SampleSet::Train).unwrap()),
@@ -96,12 +96,12 @@ fn present(session: &mut dyn Session, task: &Task) -> Vec<Vec<u64>> {
     all
 }
 
-/// Bits of the errors of some steps.
+/// Bits of the errors of `count` steps.
 fn steps(session: &mut dyn Session, count: usize) -> Vec<Vec<u64>> {
     (0..count).map(|_| error_bits(&session.step().unwrap())).collect()
 }
 
-/// Catches sums that are split by thread.
+/// Catches sums whose partition depends on the number of threads.
 #[test]
 fn the_number_of_threads_changes_no_bit() {
     for (name, task) in tasks() {
@@ -115,7 +115,7 @@ fn the_number_of_threads_changes_no_bit() {
     }
 }
 
-/// Catches steps that depend on what was measured before them.
+/// Catches steps that depend on earlier measurements.
 #[test]
 fn measuring_changes_nothing() {
     for (name, task) in tasks() {
@@ -125,7 +125,7 @@ fn measuring_changes_nothing() {
             present(&mut *measured, &task);
             let (a, b) = (measured.step().unwrap(), quiet.step().unwrap());
             assert_eq!(error_bits(&a), error_bits(&b), "{name}");
-            // The error of a step is the one before it.
+            // A step returns the error before it.
             for (a, b) in a.iter().zip(&before) {
                 assert!((a - b).abs() <= 1e-6 * b, "{name}: {a} in the step, {b} measured");
             }
@@ -134,8 +134,8 @@ fn measuring_changes_nothing() {
     }
 }
 
-/// A task with some of another task's runs. One that the engine trains as columns is filled up with the
-/// last of them to a whole number of products, as the engine asks for.
+/// A task with some of the runs of `task`. Without hidden layers, the last run is repeated until the number of columns
+/// is a multiple of [`posenc_nets::cpu::GROUP`], which the engine requires for equal bits.
 fn only(task: &Task, runs: std::ops::Range<usize>) -> Task {
     let outputs = task.network.output;
     let mut chosen: Vec<usize> = runs.collect();
@@ -158,9 +158,9 @@ fn only(task: &Task, runs: std::ops::Range<usize>) -> Task {
     task
 }
 
-/// Catches runs that see each other: what is trained next to a run must not show in its record.
+/// Catches runs that influence each other.
 #[test]
-fn a_run_alone_has_the_bits_of_the_run_in_company() {
+fn a_run_trained_alone_gives_the_same_bits() {
     let mut differ = Vec::new();
     for (name, task) in tasks() {
         let mut together = start(&only(&task, 0..task.runs()), 2);
@@ -186,8 +186,8 @@ fn a_run_alone_has_the_bits_of_the_run_in_company() {
     assert!(differ.is_empty(), "these runs differ when they are trained alone: {differ:?}");
 }
 
-/// Catches a moment, a step count or an output that is not saved: 10 epochs, a saved state and 10
-/// more are 20 epochs, whatever the session did before and however many threads there are.
+/// Catches moments, step counts or outputs that are not saved. 10 epochs, a restored state and 10 more epochs must equal
+/// 20 epochs, for any history of the session and any number of threads.
 #[test]
 fn an_interruption_changes_no_bit() {
     for (name, task) in tasks() {
@@ -211,7 +211,7 @@ fn an_interruption_changes_no_bit() {
     }
 }
 
-/// Catches a reference session, whose state is in single precision, that loses its double-precision numbers at a break.
+/// Catches a loss of double precision in the state of the reference, which is stored in single precision.
 #[test]
 fn the_reference_can_be_interrupted() {
     let input = Input::dense(waves(9, 20)).unwrap();
@@ -228,12 +228,12 @@ fn the_reference_can_be_interrupted() {
     let mut damaged = state.clone();
     damaged.numbers[5] = 0.5;
     let Err(NetError::State(why)) = session.restore(&damaged) else {
-        panic!("a damaged state is taken");
+        panic!("a damaged state was accepted");
     };
-    assert!(why.contains("whole"), "{why}");
+    assert!(why.contains("integer"), "{why}");
 }
 
-/// Catches a state that is read into a task of another shape, or half of it.
+/// Catches a state that is restored, fully or partly, into a task of another shape.
 #[test]
 fn a_state_of_another_task_is_refused() {
     let input = |d| Input::dense(waves(d, 40)).unwrap();
@@ -262,23 +262,23 @@ fn a_state_of_another_task_is_refused() {
     }
 }
 
-/// What makes a run sick.
+/// Ways to corrupt the initial parameters of a run.
 #[derive(Debug, Clone, Copy)]
-enum Illness {
-    /// All parameters at the end of single precision: products of two of them overflow.
+enum Corruption {
+    /// All parameters are near the largest `f32`, so that products of two of them overflow.
     Huge,
     /// All parameters are NaN.
     Nan,
-    /// Those of the first layer are NaN. A ReLU written as max(z, 0) would make zeros of them.
+    /// The parameters of the first layer are NaN. A ReLU written as max(z, 0) would turn its outputs into zeros.
     NanAtFirst,
 }
 
-impl Illness {
-    fn infect(self, parameters: &mut Parameters) {
+impl Corruption {
+    fn apply(self, parameters: &mut Parameters) {
         let (factor, layers) = match self {
-            Illness::Huge => (3e38, parameters.layers.len()),
-            Illness::Nan => (f32::NAN, parameters.layers.len()),
-            Illness::NanAtFirst => (f32::NAN, 1),
+            Corruption::Huge => (3e38, parameters.layers.len()),
+            Corruption::Nan => (f32::NAN, parameters.layers.len()),
+            Corruption::NanAtFirst => (f32::NAN, 1),
         };
         for layer in &mut parameters.layers[..layers] {
             for j in 0..layer.weights.ncols() {
@@ -288,57 +288,57 @@ impl Illness {
         }
     }
 
-    /// Whether the error cannot be finite. Sums of squares are doubles, and a sigmoid is finite
-    /// wherever its argument is not NaN, so large parameters alone need not be deadly.
-    fn is_deadly(self, task: &Task) -> bool {
+    /// Whether the error cannot be finite. Large parameters alone need not cause divergence: sums of squares are
+    /// doubles, and a sigmoid is finite unless its argument is NaN.
+    fn must_diverge(self, task: &Task) -> bool {
         let is_bounded = task.network.output_activation == OutputActivation::Sigmoid;
         match self {
-            Illness::Huge => task.network.depth() > 0 && !is_bounded,
-            Illness::Nan | Illness::NanAtFirst => true,
+            Corruption::Huge => task.network.depth() > 0 && !is_bounded,
+            Corruption::Nan | Corruption::NanAtFirst => true,
         }
     }
 }
 
-/// Catches NaN that leaks into neighbors, and a diverged run that is mistaken for a healthy one.
+/// Catches NaN that leaks into other runs, and diverged runs that are not detected.
 #[test]
 fn a_diverged_run_leaves_the_others_alone() {
     let mut undetected = Vec::new();
     for (name, task) in tasks() {
-        for illness in [Illness::Huge, Illness::Nan, Illness::NanAtFirst] {
-            for sick in 0..task.runs().min(3) {
-                let is_noted = a_sick_run(name, &task, illness, sick);
-                if illness.is_deadly(&task) && !is_noted {
-                    undetected.push(format!("{name}, {illness:?} in run {sick}"));
+        for corruption in [Corruption::Huge, Corruption::Nan, Corruption::NanAtFirst] {
+            for corrupted in 0..task.runs().min(3) {
+                let is_detected = train_corrupted(name, &task, corruption, corrupted);
+                if corruption.must_diverge(&task) && !is_detected {
+                    undetected.push(format!("{name}, {corruption:?} in run {corrupted}"));
                 }
             }
         }
     }
-    assert!(undetected.is_empty(), "these runs count as healthy: {undetected:?}");
+    assert!(undetected.is_empty(), "these runs are not recorded as diverged: {undetected:?}");
 }
 
-/// Holds the others against a task without illness; says whether the sick run is known as diverged
+/// Compares the other runs with those of an uncorrupted task. Returns whether the corrupted run is recorded as diverged
 /// in its first step.
-fn a_sick_run(name: &str, task: &Task, illness: Illness, sick: usize) -> bool {
-    let mut ill = task.clone();
-    illness.infect(&mut ill.initial[sick]);
-    let name = format!("{name}, {illness:?} in run {sick}");
-    let (mut session, mut healthy) = (start(&ill, 2), start(task, 2));
+fn train_corrupted(name: &str, task: &Task, corruption: Corruption, corrupted: usize) -> bool {
+    let mut changed = task.clone();
+    corruption.apply(&mut changed.initial[corrupted]);
+    let name = format!("{name}, {corruption:?} in run {corrupted}");
+    let others = || (0..task.runs()).filter(|run| *run != corrupted);
+    let (mut session, mut unchanged) = (start(&changed, 2), start(task, 2));
     for step in 1..=3 {
-        let (errors, sound) = (session.step().unwrap(), healthy.step().unwrap());
-        for run in (0..task.runs()).filter(|run| *run != sick) {
-            assert_eq!(errors[run].to_bits(), sound[run].to_bits(), "{name}: {run}, step {step}");
+        let (found, expected) = (session.step().unwrap(), unchanged.step().unwrap());
+        for run in others() {
+            let (found, expected) = (found[run].to_bits(), expected[run].to_bits());
+            assert_eq!(found, expected, "{name}: run {run}, step {step}");
         }
     }
-    let (parameters, sound) = (
-        parameter_bits(&session.parameters().unwrap()),
-        parameter_bits(&healthy.parameters().unwrap()),
-    );
-    for run in (0..task.runs()).filter(|run| *run != sick) {
+    let found = parameter_bits(&session.parameters().unwrap());
+    let expected = parameter_bits(&unchanged.parameters().unwrap());
+    for run in others() {
         assert_eq!(session.diverged()[run], None, "{name}: run {run}");
-        assert!(parameters[run] == sound[run], "{name}: run {run}");
+        assert!(found[run] == expected[run], "{name}: run {run}");
     }
-    // Nothing of this may panic, and a state with NaN goes around.
-    present(&mut *session, &ill);
+    // None of this may panic, and a state with NaN must survive a round trip.
+    present(&mut *session, &changed);
     let state = session.state().unwrap();
     session.restore(&state).unwrap();
     assert_eq!(
@@ -346,12 +346,12 @@ fn a_sick_run(name: &str, task: &Task, illness: Illness, sick: usize) -> bool {
         common::bits(state.numbers),
         "{name}"
     );
-    session.diverged()[sick] == Some(1)
+    session.diverged()[corrupted] == Some(1)
 }
 
-/// Catches a divergence that is noted late, twice or never.
+/// Catches a divergence that is recorded late, twice or never.
 #[test]
-fn a_huge_learning_rate_diverges_at_an_epoch_that_is_noted() {
+fn a_huge_learning_rate_diverges_and_its_epoch_is_recorded() {
     for (name, task) in tasks() {
         if task.network.depth() < 2 || task.network.output_activation != Default::default() {
             continue;
@@ -369,7 +369,7 @@ fn a_huge_learning_rate_diverges_at_an_epoch_that_is_noted() {
             }
             assert_eq!(session.diverged(), seen, "{name}, epoch {epoch}");
         }
-        // The first step takes the weights to 1e30, the second multiplies them.
+        // The first step moves the weights to 1e30, and the second one multiplies them.
         assert!(seen.iter().all(|epoch| *epoch == Some(2)), "{name}: {seen:?}");
         present(&mut *session, &task);
     }

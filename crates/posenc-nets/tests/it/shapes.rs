@@ -1,13 +1,15 @@
-//! Random small shapes: the engine against the reference over two steps.
+//! Compares the engine with the reference over two steps on random small shapes.
 
 use crate::common;
 
-use common::{Way, bumps, distance, network, noise, shuffled, task, triangle, waves, widened};
+use common::{
+    Comparison, bumps, distance, network, noise, shuffled, task, triangle, waves, widened,
+};
 use posenc_nets::reference::{Parameters, ReferenceEngine};
 use posenc_nets::{Adam, CpuEngine, Engine, Input, Task};
 use proptest::prelude::*;
 
-/// One of the forms of an input with `d` or more features.
+/// An input of one of seven forms with about `d` features and `n` points.
 fn input(form: usize, d: usize, n: usize) -> Input {
     match form {
         0 => Input::dense(waves(d, n)),
@@ -29,8 +31,7 @@ fn input(form: usize, d: usize, n: usize) -> Input {
     .unwrap()
 }
 
-/// Adam whose step is nearly the gradient itself, η/ε·g, so that the parameters show the gradient
-/// and not its sign.
+/// Adam whose step is nearly η/ε·g, so that the parameters depend on the gradient and not only on its sign.
 fn nearly_gradient_descent() -> Adam {
     Adam { epsilon: 0.9, weight_decay: 1e-3, ..Adam::new(0.5) }
 }
@@ -38,27 +39,27 @@ fn nearly_gradient_descent() -> Adam {
 fn compare(task: &Task, threads: usize) {
     let mut ours = CpuEngine::new(threads).start(task.clone()).unwrap();
     let mut theirs = ReferenceEngine.start(task.clone()).unwrap();
-    let mut way = Way::new(task);
+    let mut comparison = Comparison::new(task);
     let initial = widened(&task.initial);
     let zero = Parameters::zeros(&task.network);
     let mut before = initial.clone();
     for step in 1..=2 {
         let errors = [ours.step().unwrap(), theirs.step().unwrap()];
         let after = [widened(&ours.parameters().unwrap()), widened(&theirs.parameters().unwrap())];
-        way.take(step, [&errors[0], &errors[1]], &before, [&after[0], &after[1]]);
-        // Targets are below 1, so an error far below is the square of a difference that is lost.
+        comparison.record(step, [&errors[0], &errors[1]], &before, [&after[0], &after[1]]);
+        // Targets are up to 1, so a much smaller error is the square of a difference that rounding dominates.
         for (a, b) in errors[0].iter().zip(&errors[1]) {
             assert!((a - b).abs() <= 1e-4 * b + 1e-6, "step {step}: {errors:?}");
         }
-        // A unit on its kink may be seen from either side.
-        if way.smooth_steps < step {
+        // A unit at its kink may be on either side of it.
+        if comparison.smooth_steps < step {
             return;
         }
         for (r, (a, b)) in after[0].iter().zip(&after[1]).enumerate() {
             for l in 0..zero.layers.len() {
                 let (a, b) = (&a.layers[l], &b.layers[l]);
                 let gone = distance(b, &initial[r].layers[l]);
-                // Of the gradient's rounding and of that of the parameters themselves.
+                // Rounding of the gradient plus rounding of the parameters.
                 let allowed = 1e-4 * gone + 3e-7 * distance(b, &zero.layers[l]);
                 let apart = distance(a, b);
                 assert!(apart <= allowed, "step {step}, run {r}, layer {l}: {apart:e} of {gone:e}");
@@ -73,7 +74,7 @@ proptest! {
 
     /// Catches shapes at which a block, a tile, a group or a lane ends in the wrong place.
     #[test]
-    fn two_steps_are_those_of_the_reference(
+    fn two_steps_match_the_reference(
         form in 0..7_usize,
         d in 1..300_usize,
         n in prop_oneof![1..20_usize, 100..400_usize],
@@ -89,9 +90,9 @@ proptest! {
         compare(&task(network, input, nearly_gradient_descent(), runs), threads);
     }
 
-    /// Kronecker layers on grids, on some of their nodes and on points between them.
+    /// Catches the same faults in Kronecker layers on grids, on some nodes, and on points between nodes.
     #[test]
-    fn two_steps_of_kronecker_layers_are_those_of_the_reference(
+    fn two_steps_of_kronecker_layers_match_the_reference(
         features in prop::collection::vec(1..40_usize, 1..4),
         nodes in prop::collection::vec(1..20_usize, 3),
         banded: bool,
@@ -102,7 +103,7 @@ proptest! {
         sigmoid: bool,
         threads in 1..4_usize,
     ) {
-        // The reference multiplies the whole matrix.
+        // Limit the number of features, because the reference multiplies the whole matrix.
         let most = [300, 40, 12][features.len() - 1];
         let axes: Vec<_> = features
             .iter()
@@ -120,7 +121,7 @@ proptest! {
             _ => Input::kronecker_blended(axes, common::blending(nodes.div_ceil(2) + 3, nodes)),
         }
         .unwrap();
-        // Narrow bumps may all miss few points, and a point may have no nodes.
+        // Narrow bumps may miss all points, and a point may have no nodes.
         prop_assume!(!input.is_zero());
         let network = common::kronecker_network(&input, hidden, output, sigmoid);
         compare(&task(network, input, nearly_gradient_descent(), runs), threads);

@@ -1,4 +1,4 @@
-//! What protocols with attention models share.
+//! Shared code of the protocols that train attention models.
 
 pub mod real_boxes;
 pub mod record;
@@ -23,25 +23,26 @@ pub const PLACEMENT: Placement =
 ///
 /// # Errors
 ///
-/// An adapter that does not open for them.
+/// An adapter that cannot be opened.
 pub fn device(context: &Context<'_>) -> Result<Device> {
     adapter(context).map(|own| own.unwrap_or_else(posenc_attention::cpu))
 }
 
-/// A model whose encoding was accepted.
+/// Unwraps a new model.
 ///
 /// # Errors
 ///
-/// The key of the encoding that was not.
+/// An encoding that is not allowed; the message names its key.
 pub fn accepted<M>(model: Result<M, Fault>) -> Result<M> {
     model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))
 }
 
-/// The folder of `data.set`. Without `data`, `generate` writes files into a folder, which goes with the second value.
+/// The folder of `data.set`. Without `data`, `generate` writes files into a temporary folder, which is deleted when the second value is
+/// dropped.
 ///
 /// # Errors
 ///
-/// Files that are missing, or that cannot be written.
+/// Files that are missing or cannot be written.
 pub fn files(
     context: &Context<'_>,
     what: &str,
@@ -59,7 +60,7 @@ pub fn files(
 ///
 /// # Errors
 ///
-/// Files that are there and cannot be read.
+/// Files that exist but cannot be read.
 pub fn weights(context: &Context<'_>) -> Result<Option<FileIdentity>> {
     let set = context.job.group.data.as_ref().and_then(|data| data.weights.as_ref());
     let files = set.map(|set| context.data.files(set)).transpose()?.flatten();

@@ -1,4 +1,4 @@
-//! What trainings on boxes of real screens share: units of coordinates, splits, batches.
+//! Shared code for training on boxes of real screens: units of coordinates, splits, batches.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::boxes::BoxScale;
 
-/// A box on the scale of the encoding.
+/// Converts a box to the scale of the encoding.
 pub fn bounds(corners: Corners, scale: BoxScale) -> Bounds {
     match scale {
         BoxScale::Hundredths => corners,
@@ -18,20 +18,21 @@ pub fn bounds(corners: Corners, scale: BoxScale) -> Bounds {
     }
 }
 
-/// The optimizer at its beginning.
+/// A new AdamW optimizer.
 pub fn adam(beta2: f64, weight_decay: f64) -> Adam {
     let mut adam = Adam::new(0.9, beta2, 1e-8);
     adam.weight_decay = weight_decay;
     adam
 }
 
-/// 0 to `count` − 1 in random order.
+/// The numbers 0 to `count` − 1 in random order.
 fn shuffled(count: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
     let mut left: Vec<usize> = (0..count).collect();
     (0..count).map(|_| left.swap_remove(below(rng, left.len()))).collect()
 }
 
-/// Of `count` screens those that are trained on and a share that is measured on; each has one at least if there are two.
+/// Splits `count` screens into training and held-out screens. `share` is the share of held-out screens; with at least two screens,
+/// neither part is empty.
 pub fn split(count: usize, share: f64, rng: &mut ChaCha8Rng) -> [Vec<usize>; 2] {
     let measured = (share * count as f64).round() as usize;
     let measured = measured.clamp(1.min(count), count.saturating_sub(1).max(1));
@@ -42,7 +43,7 @@ pub fn split(count: usize, share: f64, rng: &mut ChaCha8Rng) -> [Vec<usize>; 2] 
     [trained, order]
 }
 
-/// The fold of each screen, from 0: folds of equal sizes, give or take one, and screens of one name in one fold.
+/// The fold of each screen, from 0. Numbers of distinct names differ by at most one between folds. Screens with equal names share a fold.
 pub fn folds(names: &[&str], count: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for name in names {
@@ -56,7 +57,8 @@ pub fn folds(names: &[&str], count: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
     names.iter().map(|name| places.get(name).map_or(0, |&place| fold_of[place])).collect()
 }
 
-/// The next `size` of `all` in random order; each is taken once before any is taken again. `left` is what the round has not taken.
+/// Samples the next `size` elements of `all` without replacement. `left` contains the elements that are left in the current epoch; a new
+/// epoch begins when it is empty.
 pub fn batch(
     all: &[usize],
     left: &mut Vec<usize>,
@@ -78,9 +80,9 @@ mod tests {
     use posenc_math::random::stream;
     use std::collections::BTreeSet;
 
-    /// Would catch a screen in both parts or in none, a share of another size, and a split that does not depend on the seed.
+    /// Catches a screen in both parts or in neither, a wrong size of the held-out part, and a split that does not depend on the seed.
     #[test]
-    fn screens_are_trained_on_or_measured_on() {
+    fn a_split_is_a_partition_that_depends_on_the_seed() {
         for (count, share, measured) in
             [(100, 0.2, 20), (2, 0.2, 1), (2, 0.9, 1), (7, 0.5, 4), (3, 0.99, 2)]
         {
@@ -94,7 +96,7 @@ mod tests {
         assert_ne!(of(1), of(2));
     }
 
-    /// Would catch a screen that is in no fold or whose second expression is in another, and folds of unequal sizes.
+    /// Catches a screen without a fold, two expressions of one screen in different folds, and folds of unequal sizes.
     #[test]
     fn every_screen_has_one_fold() {
         let names: Vec<String> = (0..23).map(|i| format!("screen {i}")).collect();
@@ -110,9 +112,9 @@ mod tests {
         assert_ne!(once, folds(&all[..23], 5, &mut stream(2, "folds")));
     }
 
-    /// Would catch a screen that is trained on twice before another is, and one that is never.
+    /// Catches a screen that occurs twice in an epoch, or not at all.
     #[test]
-    fn batches_go_round() {
+    fn an_epoch_has_every_screen_once() {
         let (all, mut left, mut rng) = (vec![3, 5, 8, 9, 11], Vec::new(), stream(1, "batches"));
         let drawn: Vec<usize> = (0..5).flat_map(|_| batch(&all, &mut left, 3, &mut rng)).collect();
         for round in drawn.chunks(5) {

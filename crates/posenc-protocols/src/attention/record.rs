@@ -1,32 +1,32 @@
-//! What trainings of attention models record alike.
+//! Metrics that all protocols with attention models record.
 
 use posenc_experiments::record::Value;
 use posenc_harness::machine;
 
-/// Steps over which a point of the curve of the loss is a mean.
+/// Number of steps that a point of the loss curve averages.
 const POINT: usize = 25;
 
-/// Steps over which the loss at the end is.
+/// Number of last steps that the final loss averages.
 const LAST: usize = 50;
 
-/// A number with its unit.
+/// A value with a unit.
 pub fn with_unit((metric, value, unit): (&str, f64, &str)) -> Value {
     Value::new(metric, value).unit(unit)
 }
 
-/// Rounded to six digits, which draw a map; full precision would triple the record.
+/// Rounds to six decimal places, which suffice for a map; full precision would triple the size of the record.
 pub fn six_digits(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// Mean over some steps of all runs.
+/// Mean over the steps `from..to` of all runs.
 fn mean(runs: &[Vec<f64>], from: usize, to: usize) -> f64 {
     let own = runs.iter().flat_map(|losses| losses.iter().take(to).skip(from));
     let (sum, count) = own.fold((0.0, 0usize), |(sum, count), loss| (sum + loss, count + 1));
     sum / count as f64
 }
 
-/// The loss over steps, mean of `every` each and of all runs.
+/// Records the loss over the step, as means over `every` steps and all runs.
 pub fn record_curve(runs: &[Vec<f64>], every: usize, unit: &str, values: &mut Vec<Value>) {
     let steps = runs.iter().map(Vec::len).max().unwrap_or(0);
     for from in (0..steps).step_by(every) {
@@ -36,7 +36,7 @@ pub fn record_curve(runs: &[Vec<f64>], every: usize, unit: &str, values: &mut Ve
     }
 }
 
-/// The loss over steps, mean of 25 each and of all runs, and the mean of the last 50 steps.
+/// Records the loss over the step, as means over 25 steps and all runs, and the mean of the last 50 steps.
 pub fn record_losses(runs: &[Vec<f64>], unit: &str, values: &mut Vec<Value>) {
     record_curve(runs, POINT, unit, values);
     let steps = runs.iter().map(Vec::len).max().unwrap_or(0);
@@ -44,14 +44,15 @@ pub fn record_losses(runs: &[Vec<f64>], unit: &str, values: &mut Vec<Value>) {
     values.push(Value::new("training_loss", last).unit(unit));
 }
 
-/// What a unit cost: seconds with and without those of killed runs, operations of this run.
+/// Records time, rate and peak memory of a unit. `seconds` and `work` (operations) are those of this run; `earlier` are the seconds of
+/// interrupted runs, which count for the time only.
 pub fn record_cost(seconds: f64, earlier: f64, work: f64, values: &mut Vec<Value>) {
     values.push(Value::new("time", seconds + earlier).unit("s"));
     values.push(Value::new("rate", work / seconds / 1e9).unit("GFLOP/s"));
     record_peak_memory(values);
 }
 
-/// The most memory that this process has held, where the system reports it.
+/// Records the peak memory of this process, if the system reports it.
 pub fn record_peak_memory(values: &mut Vec<Value>) {
     let bytes = machine::peak_memory();
     values.extend(bytes.map(|bytes| Value::new("peak_memory", bytes as f64 / 1e6).unit("MB")));
@@ -61,7 +62,7 @@ pub fn record_peak_memory(values: &mut Vec<Value>) {
 mod tests {
     use super::*;
 
-    /// Would catch means over the wrong steps or runs.
+    /// Catches means over the wrong steps or runs.
     #[test]
     fn losses_are_means_of_steps_and_runs() {
         let runs: Vec<Vec<f64>> =

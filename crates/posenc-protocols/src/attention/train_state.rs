@@ -1,5 +1,7 @@
-//! What a training of an attention model has reached, as the body of a checkpoint: the length of what the protocol
-//! keeps, that as JSON, and for each list of numbers its length and its bytes.
+//! Checkpoints of attention models.
+//!
+//! The body of a checkpoint contains the step and the state of the protocol as JSON after its length, and then each list of numbers as
+//! bytes after its length.
 
 use posenc_attention::trainer::TrainState;
 use rand_chacha::ChaCha8Rng;
@@ -10,13 +12,13 @@ use super::Context;
 use crate::fit_state::{self, Resumption, split};
 use posenc_harness::checkpoint::Saved;
 
-/// Places of streams of random numbers.
+/// Positions of random streams.
 pub fn places<const N: usize>(streams: [&ChaCha8Rng; N]) -> Vec<u64> {
-    // No run draws 2⁶⁴ numbers.
+    // No run samples 2⁶⁴ numbers.
     streams.map(|stream| stream.get_word_pos() as u64).to_vec()
 }
 
-/// Moves streams to the places where others were; `false` if their numbers differ.
+/// Moves streams to saved positions. Returns `false` if the number of positions is not that of the streams.
 pub fn move_to<const N: usize>(streams: [&mut ChaCha8Rng; N], places: &[u64]) -> bool {
     if places.len() != N {
         return false;
@@ -27,7 +29,7 @@ pub fn move_to<const N: usize>(streams: [&mut ChaCha8Rng; N], places: &[u64]) ->
     true
 }
 
-/// A step is done: writes what was reached, if it is time to.
+/// Counts a finished step and writes a checkpoint if one is due.
 pub fn keep<T: Serialize>(context: &Context<'_>, reached: impl FnOnce() -> (TrainState, T)) {
     context.checkpoint.step();
     if !context.checkpoint.is_due() {
@@ -41,7 +43,7 @@ fn resumption<'a>(context: &Context<'a>) -> Resumption<'a> {
     Resumption { checkpoint: context.checkpoint, note: context.note }
 }
 
-/// What a killed run left. `take` resumes from it, and says whether it could.
+/// Resumes from the checkpoint of an interrupted run, if there is one. `take` restores the state and returns whether it fits the model.
 pub fn resume<T: DeserializeOwned>(
     context: &Context<'_>,
     steps: usize,
@@ -97,9 +99,9 @@ fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<(TrainState, T), String> {
 mod tests {
     use super::*;
 
-    /// Catches numbers that a checkpoint changes, and a body that is cut off and taken, or panics.
+    /// Catches a round trip that changes numbers, and a truncated body that is accepted or panics.
     #[test]
-    fn bodies_read_back_the_same_or_are_refused() {
+    fn bodies_round_trip_or_are_refused() {
         let numbers = [vec![0.1, -2.5e-20], vec![f32::MAX, 0.0], vec![1.0 / 3.0, -0.0]];
         let reached = TrainState { steps: 7, numbers };
         let own = (vec![0.1 + 0.2, 1.0 / 3.0], "text".to_owned());
@@ -115,9 +117,9 @@ mod tests {
         assert!(decode::<Vec<u8>>(&body).is_err());
     }
 
-    /// Catches a place that is not that of the next number.
+    /// Catches a saved position that is not that of the next number.
     #[test]
-    fn streams_go_on_where_they_were() {
+    fn restored_streams_continue_with_the_next_number() {
         use posenc_math::random::{stream, uniform_vector};
         let mut one = stream(1, "one");
         uniform_vector(&mut one, 5, 0.0, 1.0);

@@ -1,7 +1,12 @@
 //! Computes the weights that blend the encodings of two nodes of a virtual grid (`trading` Eq. 15).
 //!
-//! Records over β `alpha_0`, `alpha_1`, `weight_sum`, `linear` = 1 − β, `excess` = α₀ − (1 − β) and `encoding_error` of the blended row
-//! relative to the true one; and `departure_from_linear`, the largest absolute excess.
+//! Records over the position ratio β:
+//!
+//! - `alpha_0`, `alpha_1`: weights of the left and the right node. `weight_sum`: their sum.
+//! - `linear`: 1 − β, the left weight of linear interpolation. `excess`: α₀ − (1 − β).
+//! - `encoding_error`: ‖ψ(x) − α₀ψ(x₀) − α₁ψ(x₁)‖/‖ψ(x)‖, the relative error of the blended encoding.
+//!
+//! Also records `departure_from_linear`, the largest absolute `excess`.
 
 #[cfg(feature = "run")]
 mod run;
@@ -29,36 +34,36 @@ pub struct BlendingWeights {
     pub ratios: NumberList,
     /// Distance between the nodes, in units of x.
     pub spacing: f64,
-    /// What is done to the least-squares weights.
+    /// Whether the least-squares weights are normalized.
     #[serde(default)]
     pub weights: Weights,
-    /// Inner products that the weights are made from.
+    /// Inner products from which the weights are computed.
     #[serde(default)]
     pub distance: InnerProducts,
 }
 
-/// What is done to the least-squares weights.
+/// Whether the least-squares weights are normalized.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weights {
-    /// Nothing (`trading` Eq. 15).
+    /// Not normalized, as printed (`trading` Eq. 15).
     #[default]
     Printed,
-    /// They are divided by their sum, as in the authors' code.
+    /// Divided by their sum, as in the authors' code.
     Normalized,
 }
 
-/// Inner products that the weights are made from.
+/// Inner products from which blending weights are computed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InnerProducts {
-    /// As in the authors' code: laws for Gaussian and RFF, the printed square for the triangle, those
-    /// of the encoding for all others.
+    /// As in the authors' code: the laws of Gaussian and RFF, the printed square for the triangle, and the inner products of the encoding
+    /// for all other kinds.
     #[default]
     Code,
     /// The law for infinitely many features.
     Law,
-    /// Those of the encoding itself.
+    /// The inner products of the encoding itself.
     Sampled,
 }
 
@@ -67,7 +72,7 @@ impl Settings for BlendingWeights {
         if let Some(ratio) = self.ratios.0.iter().find(|v| !(0.0..=1.0).contains(*v)) {
             return Err(("ratios", format!("{ratio} is not allowed; allowed: 0 to 1")));
         }
-        // Rows are embedded from the middle of the line, which leaves half of it to the right.
+        // The left node is at the center of the unit interval, so the right one is at most 0.5 away.
         if !(self.spacing > 0.0 && self.spacing <= 0.5) {
             let message = format!("{} is not allowed; allowed: above 0, at most 0.5", self.spacing);
             return Err(("spacing", message));

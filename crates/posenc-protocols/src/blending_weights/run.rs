@@ -1,4 +1,4 @@
-//! Weights with which an encoding is blended from two nodes (`trading` Eq. 15, Fig. 6).
+//! Weights that blend the encodings of two nodes (`trading` Eq. 15, Fig. 6).
 
 use anyhow::Result;
 use posenc_experiments::record::Value;
@@ -9,25 +9,35 @@ use super::{BlendingWeights, InnerProducts, Weights};
 use crate::memory::row;
 use posenc_harness::protocol::{Context, Emit, Protocol};
 
-impl Protocol for BlendingWeights {
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        let embedder = context.embedder()?;
-        let source = match self.distance {
+impl From<InnerProducts> for DistanceSource {
+    fn from(products: InnerProducts) -> Self {
+        match products {
             InnerProducts::Code => DistanceSource::Code,
             InnerProducts::Law => DistanceSource::Law,
             InnerProducts::Sampled => DistanceSource::Sampled,
-        };
-        let variant = match self.weights {
+        }
+    }
+}
+
+impl From<Weights> for WeightVariant {
+    fn from(weights: Weights) -> Self {
+        match weights {
             Weights::Printed => WeightVariant::Printed,
             Weights::Normalized => WeightVariant::Normalized,
-        };
-        let distance = distance_function(source, context.spec()?, &*embedder)?;
+        }
+    }
+}
+
+impl Protocol for BlendingWeights {
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        let embedder = context.embedder()?;
+        let distance = distance_function(self.distance.into(), context.spec()?, &*embedder)?;
         let row = |offset: f64| row(&*embedder, ANCHOR + offset);
         let nodes = [row(0.0), row(self.spacing)];
         let mut values = Vec::new();
         let mut departure = 0.0_f64;
         for &beta in &self.ratios.0 {
-            let weights = blend(&*distance, self.spacing, beta, variant)?;
+            let weights = blend(&*distance, self.spacing, beta, self.weights.into())?;
             let [alpha_0, alpha_1] = weights;
             let excess = alpha_0 - (1.0 - beta);
             departure = departure.max(excess.abs());

@@ -3,8 +3,12 @@
 //! Counts the widgets of generated screens, or with `data` the labeled boxes of a set of files of the format `labelled-screens`. With
 //! `captioned: true`, the set has the format `widget-captions`, and the protocol counts the widgets of the training split.
 //!
-//! Records `left_widgets`, `top_widgets`, `right_widgets` and `bottom_widgets` over values from 0 to 99, `rare_bins` (with fewer than
-//! 10, %), `widgets`, `distinct_positions` and `once` (positions that occur once, %).
+//! Records:
+//!
+//! - `left_widgets`, `top_widgets`, `right_widgets`, `bottom_widgets`: number of widgets over the value of the coordinate, from 0 to 99.
+//! - `rare_bins` (%): share of these values with fewer than 10 widgets, for each coordinate as signal.
+//! - `widgets`, `distinct_positions`: number of widgets and of distinct positions.
+//! - `once` (%): share of the distinct positions that occur once.
 
 #[cfg(feature = "attention")]
 mod run;
@@ -23,18 +27,17 @@ pub const KIND: Kind = Kind {
     ..Kind::of::<BoxPositions>("box-positions")
 };
 
-/// Settings of `box-positions`: how rare the positions of widgets of generated screens are, or with `data` those of the boxes of
-/// real ones (Fig. 5).
+/// Settings of `box-positions`, which counts positions of widgets of generated screens, or with `data` of boxes of real screens (Fig. 5).
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BoxPositions {
-    /// Generated screens; none with `data`.
+    /// Number of generated screens. Required without `data`, not allowed with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screens: Option<usize>,
-    /// Of a set of the format `widget-captions` instead of `labelled-screens`: the widgets that are trained on.
+    /// With `data`: the set has the format `widget-captions` instead of `labelled-screens`, and its training widgets are counted.
     #[serde(default, skip_serializing_if = "is_false")]
     pub captioned: bool,
-    /// As for `captioning`.
+    /// Factor on the ranges of margins, gaps and sizes of generated screens.
     #[serde(default = "hundredths::<110>")]
     pub jitter: f64,
 }
@@ -43,14 +46,20 @@ impl Settings for BoxPositions {
     fn check(&self) -> Result<(), Fault> {
         range("screens", self.screens.unwrap_or(1), 1, 1_000_000)?;
         if self.captioned && self.screens.is_some() {
-            return Err(("captioned", "belongs to `data`; generated screens have captions".into()));
+            return Err((
+                "captioned",
+                "only allowed with `data`; generated screens have captions".into(),
+            ));
         }
         range("jitter", self.jitter, 0.0, 2.0)
     }
 
     fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
         if self.screens.is_some() == data.is_some() {
-            return Err(("protocol.screens", "allowed without `data`, and needed there".into()));
+            return Err((
+                "protocol.screens",
+                "required without `data`, not allowed with it".into(),
+            ));
         }
         Ok(())
     }

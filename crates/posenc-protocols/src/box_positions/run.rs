@@ -19,7 +19,6 @@ impl Protocol for BoxPositions {
         }
     }
 
-    /// How rare the positions of widgets, or of labelled boxes, are (Fig. 5).
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let mut outcome = UnitResult::default();
         outcome.values = match &context.job.group.data {
@@ -32,7 +31,7 @@ impl Protocol for BoxPositions {
                 measure::positions(measure::widgets(&screens).map(|(_, place)| place))
             }
             Some(data) if self.captioned => {
-                // No word need be known.
+                // Captions are not read, so a vocabulary of one word suffices.
                 let all = WidgetScreens::open(&context.data.folder(&data.set)?, 1)?;
                 outcome.remarks.extend(all.report().lines().map(str::to_owned));
                 measure::positions(all.trained().iter().map(|&corners| quantized(corners)))

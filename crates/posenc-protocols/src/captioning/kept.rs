@@ -1,14 +1,14 @@
-//! What a unit keeps next to its numbers: all captions, and the first screens as boxes.
+//! Captions of all widgets and layouts of the first screens, which are stored with a record.
 
 use anyhow::{Result, ensure};
 use posenc_data::generate::{Screen, caption_text, context_token};
 use posenc_experiments::record::UnitCaptions;
 use posenc_experiments::record::captions::{BoxKind, Described, Layout, LayoutNode};
 
-/// Digits after the point of kept coordinates: a tenth of a hundredth of a screen is no more than a pixel of the report.
+/// Stored coordinates are rounded to 1/10 of their unit (a hundredth of the screen), which is at most a pixel of the report.
 const TENTHS: f64 = 10.0;
 
-/// What was said of all widgets of `screens`, with the layouts of the first `shown`.
+/// The captions `said` of all widgets of `screens`, with the layouts of the first `shown` screens.
 pub fn captions(screens: &[Screen], said: &[Vec<usize>], shown: usize) -> Result<UnitCaptions> {
     let widgets: Vec<_> = screens.iter().flat_map(|screen| &screen.widgets).collect();
     ensure!(widgets.len() == said.len(), "{} captions of {} widgets", said.len(), widgets.len());
@@ -25,7 +25,7 @@ pub fn captions(screens: &[Screen], said: &[Vec<usize>], shown: usize) -> Result
 
 fn layout(screen: &Screen) -> Layout {
     let nodes = screen.nodes.iter().map(|node| LayoutNode {
-        // A generated node's kind is one of them.
+        // Generated nodes have no other kinds.
         kind: BoxKind::ALL.get(node.kind).copied().unwrap_or(BoxKind::Container),
         bounds: node.bounds.map(|v| (TENTHS * v).round() / TENTHS),
         word: (node.word > 0).then(|| caption_text(&[context_token(node.word)])),
@@ -40,9 +40,9 @@ mod tests {
     use posenc_data::generate::{NODE_KINDS, ScreenGrammar};
     use posenc_math::random::stream;
 
-    /// Catches captions that come to another widget, kinds that are drawn as others, and boxes that the record refuses.
+    /// Catches captions of another widget, wrong kinds of boxes, and boxes that the record refuses.
     #[test]
-    fn captions_and_boxes_are_those_of_the_screens() {
+    fn captions_and_layouts_match_their_screens() {
         assert_eq!(BoxKind::ALL.len(), NODE_KINDS);
         let mut rng = stream(1, "screens");
         let screens: Vec<Screen> =
@@ -61,7 +61,7 @@ mod tests {
         }
         for (layout, screen) in kept.layouts.iter().zip(&screens) {
             for (own, node) in layout.nodes.iter().zip(&screen.nodes) {
-                // Only texts have words, and what cannot be tapped is a text or a panel.
+                // Only texts have words, and only texts and containers are not clickable.
                 assert_eq!(own.word.is_some(), own.kind == BoxKind::Text);
                 if !node.is_clickable {
                     assert!(matches!(own.kind, BoxKind::Text | BoxKind::Container));
@@ -70,7 +70,7 @@ mod tests {
             }
             assert_eq!(layout.widgets.len(), screen.widgets.len());
         }
-        // Icons of the bar at the top, which go back.
+        // The widget that navigates back is an icon.
         let back = kept.layouts.iter().zip(&screens).find_map(|(layout, screen)| {
             let widget = screen.widgets.iter().find(|widget| widget.kind == 0)?;
             Some(layout.nodes[widget.node].kind)

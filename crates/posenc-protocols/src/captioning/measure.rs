@@ -1,4 +1,4 @@
-//! How good captions are: all, of widgets at positions that were trained on, and of the others.
+//! Scores of captions: of all widgets, and of widgets whose position occurs, or does not occur, in training.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use posenc_math::captions::rouge::rouge;
 use posenc_math::captions::tuples::tuple_scores;
 use posenc_math::captions::{Candidate, Scores};
 
-/// Widgets of a bin below which it counts as rare (Fig. 5).
+/// A bin with fewer widgets is rare (Fig. 5).
 const RARE: usize = 10;
 
 fn words(caption: &[usize]) -> Vec<String> {
@@ -22,19 +22,19 @@ fn words(caption: &[usize]) -> Vec<String> {
     caption.iter().map(|&word| vocabulary.get(word).copied().unwrap_or("?").to_owned()).collect()
 }
 
-/// All widgets of screens with their positions to the hundredth.
+/// All widgets of screens with their positions in hundredths.
 pub fn widgets(screens: &[Screen]) -> impl Iterator<Item = (&Widget, [u8; 4])> {
     screens.iter().flat_map(|screen| {
         screen.widgets.iter().map(|widget| {
-            // A generated widget's node is one of its screen's.
+            // The node of a generated widget always exists.
             let bounds = screen.nodes.get(widget.node).map_or([0.0; 4], |node| node.bounds);
             (widget, quantized(bounds))
         })
     })
 }
 
-/// Metrics times 100 of captions and their references. Returns CIDEr, with the frequencies of the whole set: subsets are scored by
-/// the same measure.
+/// Records metrics of captions, times 100. Returns the CIDEr scores, whose document frequencies are those of the whole corpus, also for
+/// subsets.
 pub fn record_corpus(corpus: &[Candidate], values: &mut Vec<Value>) -> Scores {
     let [first, second] = bleu(corpus).corpus;
     let cider = Cider::new(corpus).scores(corpus);
@@ -49,7 +49,7 @@ pub fn record_corpus(corpus: &[Candidate], values: &mut Vec<Value>) -> Scores {
     cider
 }
 
-/// Metrics times 100 of what was said of the widgets of `held_out`.
+/// Records metrics of the captions `said` of the widgets of `held_out`, times 100.
 pub fn record(
     trained: &[Screen],
     held_out: &[Screen],
@@ -103,7 +103,8 @@ pub fn record(
     }
 }
 
-/// Mean over the kinds of captions that occur at seen and at unseen positions, each kind with the same weight.
+/// Mean over the kinds of captions that occur both at seen and at unseen positions, with equal weight for each kind. `wanted` selects the
+/// seen or the unseen positions.
 fn alike(scores: &Scores, all: &[(&Widget, bool)], wanted: bool) -> f64 {
     let mut sums: BTreeMap<usize, [(f64, usize); 2]> = BTreeMap::new();
     for ((widget, seen), score) in all.iter().zip(&scores.each) {
@@ -120,7 +121,7 @@ fn alike(scores: &Scores, all: &[(&Widget, bool)], wanted: bool) -> f64 {
     means.iter().sum::<f64>() / means.len().max(1) as f64
 }
 
-/// How many widgets have each value of each coordinate, and how many positions occur once.
+/// Number of widgets with each value of each coordinate, and statistics of repeated positions.
 pub fn positions(all: impl Iterator<Item = [u8; 4]>) -> Vec<Value> {
     let mut counts = [[0usize; BINS]; 4];
     let mut places: BTreeMap<[u8; 4], usize> = BTreeMap::new();
@@ -169,10 +170,10 @@ mod tests {
         own.map(|value| (value.metric, value.value)).collect()
     }
 
-    /// Would catch captions that are compared with another widget's references, subsets that overlap or omit widgets, and
+    /// Catches captions that are compared with another widget's references, subsets that overlap or omit widgets, and
     /// shares that are not multiplied by 100.
     #[test]
-    fn references_are_perfect_and_other_captions_are_not() {
+    fn references_have_perfect_scores_and_other_captions_do_not() {
         let perfect = measured(&|widget| widget.references[0].clone());
         for (metric, least) in
             [("bleu_1", 99.99), ("bleu_2", 99.99), ("rouge", 99.99), ("slot_accuracy", 100.0)]
@@ -185,7 +186,7 @@ mod tests {
         let count: usize = screens("held out", 60).iter().map(|screen| screen.widgets.len()).sum();
         assert_eq!(perfect["seen_widgets"] + perfect["unseen_widgets"], count as f64);
         assert!(perfect["unseen_widgets"] > perfect["seen_widgets"]);
-        // Weighted by counts, the subsets' means are the whole's.
+        // The mean of the subsets, weighted by counts, is that of the whole set.
         let weighted = (perfect["cider_seen"] * perfect["seen_widgets"]
             + perfect["cider_unseen"] * perfect["unseen_widgets"])
             / count as f64;
@@ -198,7 +199,7 @@ mod tests {
         }
     }
 
-    /// Would catch a coordinate that is counted under another's name, and counts that do not add up.
+    /// Catches a coordinate that is counted under another name, and counts that do not add up.
     #[test]
     fn every_widget_has_each_coordinate_once() {
         let screens = screens("trained", 200);

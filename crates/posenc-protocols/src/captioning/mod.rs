@@ -4,11 +4,23 @@
 //! and bottom; two `groups` are (left, top) and (right, bottom). All seeds use the same screens. All methods of an item also share the
 //! captions that are sampled for training.
 //!
-//! Records `bleu_1`, `bleu_2`, `rouge`, `cider`, `meteor` and `spice`, all × 100; `slot_accuracy` (accuracy, %), `slot_accuracy_copied`
-//! (captions that copy from another node), `slot_accuracy_of_kind` over kinds of captions; `cider` and `slot_accuracy` also with `_seen`
-//! and `_unseen`, and averaged over kinds with equal weight as `_seen_alike` and `_unseen_alike`; `seen_widgets`, `unseen_widgets`;
-//! `training_curve` over steps, `params`, `encoding_params`, `time`, `rate` and `peak_memory`; for Fourier features `initial_` and
-//! `learned_` `length`, `anisotropy` and `correlation`, and with `similarity` the maps `initial_similarity` and `learned_similarity`.
+//! Records on held-out screens, multiplied by 100:
+//!
+//! - `bleu_1`, `bleu_2`, `rouge`, `cider`, `meteor`, `spice`.
+//! - `slot_accuracy`: accuracy of the captions. `slot_accuracy_copied`: accuracy of captions that copy text from another node.
+//!   `slot_accuracy_of_kind`: accuracy per kind of caption, as signal.
+//! - `cider` and `slot_accuracy` with the suffixes `_seen` and `_unseen`: of widgets whose position occurs, or does not occur, in training.
+//! - The same with the suffixes `_seen_alike` and `_unseen_alike`: means over the kinds of captions, with equal weight for each kind that
+//!   occurs at seen and at unseen positions.
+//!
+//! Also records:
+//!
+//! - `seen_widgets`, `unseen_widgets`: number of widgets.
+//! - `training_curve` (nats/word): training loss over the step, as means over 50 steps.
+//! - `params`, `encoding_params`: number of parameters of the model and of the position encoding.
+//! - `time` (s), `rate` (GFLOP/s), `peak_memory` (MB).
+//! - For Fourier features, `length`, `anisotropy` and `correlation` of the frequencies before (`initial_`) and after training (`learned_`),
+//!   as in `image-model`. With `similarity`, the first seed also records the maps `initial_similarity` and `learned_similarity`.
 
 #[cfg(feature = "attention")]
 mod kept;
@@ -32,17 +44,17 @@ use crate::limits::Transformer;
 
 /// The kind `captioning`.
 pub const KIND: Kind = Kind {
-    // 2: words and nodes without filling.
+    // 2: no padding of words and nodes.
     revision: 2,
     example: include_str!("example.yaml"),
     runner: attention_runner!(Captioning),
     ..Kind::of::<Captioning>("captioning")
 };
 
-/// Most screens that a report shows.
+/// Maximum number of screens that a report shows.
 const MOST_SHOWN: usize = 16;
 
-/// Settings of `captioning`: a transformer over the nodes of a screen says what widgets do.
+/// Settings of `captioning`, which trains a transformer over the nodes of a screen to describe widgets.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Captioning {
@@ -51,32 +63,32 @@ pub struct Captioning {
     /// The unit of coordinates.
     #[serde(default)]
     pub scale: BoxScale,
-    /// Training screens.
+    /// Number of training screens.
     pub screens: usize,
-    /// Held-out screens, shared by all seeds.
+    /// Number of held-out screens, shared by all seeds.
     pub held_out: usize,
-    /// Factor on the ranges of margins, gaps and sizes.
+    /// Factor on the ranges of margins, gaps and sizes of generated screens.
     #[serde(default = "hundredths::<110>")]
     pub jitter: f64,
     /// Width of the model.
     pub width: usize,
-    /// Attention heads; they divide the width.
+    /// Number of attention heads; must divide `width`.
     pub heads: usize,
     /// Width of the feed-forward layers.
     pub feed_forward: usize,
-    /// Layers of the encoder.
+    /// Number of encoder layers.
     pub encoder_layers: usize,
-    /// Layers of the decoder.
+    /// Number of decoder layers.
     pub decoder_layers: usize,
-    /// Screens per training step.
+    /// Number of screens per training step.
     pub batch: usize,
-    /// Training steps.
+    /// Number of training steps.
     pub steps: usize,
     /// Peak learning rate.
     pub learning_rate: f64,
-    /// Steps of the linear rise to the peak.
+    /// Number of steps of the linear warm-up to the peak learning rate.
     pub warm_up: usize,
-    /// Schedule after the warm-up.
+    /// Learning rate schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
     /// Adam's β₂.
@@ -92,23 +104,23 @@ pub struct Captioning {
     /// Length penalty α of the beam search.
     #[serde(default = "hundredths::<60>")]
     pub length_penalty: f64,
-    /// Regularizer of Eq. 10.
+    /// Regularizer of learned frequencies (Eq. 10).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub divergence: Option<Divergence>,
-    /// Largest displacement and step of the similarity maps before and after training; no maps if absent.
+    /// Largest displacement and step, in hundredths, of the similarity maps before and after training; no maps if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub similarity: Option<[usize; 2]>,
-    /// Number of held-out screens, from the first, that the first seed stores for the report to show with their captions.
+    /// Number of held-out screens that the first seed stores, so that the report can show them with their captions.
     #[serde(default, skip_serializing_if = "is_none")]
     pub shown: usize,
 }
 
-/// Whether a number of screens is none, as where the key is absent.
+/// Whether a count is 0, the default; such keys are left out of canonical settings.
 fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-/// A screen has more nodes.
+/// Lower bound of the number of nodes of a screen.
 const LEAST_NODES: usize = 8;
 
 impl Settings for Captioning {
@@ -129,7 +141,8 @@ impl Settings for Captioning {
         check_encoding(&self.encoding, self.scale, self.width)?;
         if let Some([largest, step]) = self.similarity {
             if self.encoding.features != Features::Fourier || self.encoding.groups != 2 {
-                let message = "belongs to `encoding.features: fourier` in 2 groups";
+                let message =
+                    "only allowed with `encoding.features: fourier` and `encoding.groups: 2`";
                 return Err(("similarity", message.into()));
             }
             range("similarity", largest, 1, 1000)?;
@@ -157,9 +170,9 @@ impl Captioning {
 mod tests {
     use super::*;
 
-    /// Catches a setting that changes the keys of units which do not use it: they would run again.
+    /// Catches a default that enters cache keys: units without this setting would run again.
     #[test]
-    fn screens_that_are_not_shown_are_no_part_of_a_specification() {
+    fn the_default_of_shown_is_left_out_of_canonical_settings() {
         let text = "{ encoding: { features: sine }, screens: 4, held_out: 2, width: 8, heads: 2, feed_forward: 8, \
                     encoder_layers: 1, decoder_layers: 1, batch: 1, steps: 1, learning_rate: 0.1, warm_up: 1 }";
         let mut settings: Captioning = serde_yaml::from_str(text).unwrap();

@@ -1,8 +1,8 @@
 //! Captions of widgets of generated screens (`lff` Tables 1 and 2, Figs. 8, 9).
 //!
-//! Streams are named by item, repetition and purpose, without group and method. All methods of an item therefore share initial
-//! weights, the order of screens, the sampled references and, if they use them, sampled frequencies and masks. All repetitions
-//! share the screens themselves.
+//! Random streams are named by item, seed and purpose, but not by group and method. All methods of an item therefore share initial
+//! weights, the order of screens, the sampled references and, if they use them, frequencies and dropout masks. All seeds share the
+//! screens themselves.
 
 use std::time::Instant;
 
@@ -36,13 +36,13 @@ use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
 
-/// Operations per second of a step on one core.
+/// Operations per second of a training step on one core.
 const RATE: f64 = 30e9;
 
-/// Steps over which the loss of the curve is a mean.
+/// Number of steps that a point of the loss curve averages.
 const MEAN_OVER: usize = 50;
 
-/// What a checkpoint keeps next to the model.
+/// State in a checkpoint besides the model.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
@@ -51,7 +51,6 @@ struct Own {
     losses: Vec<f64>,
 }
 
-/// `captioning`.
 fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
     let started = Instant::now();
     let seed = context.job.seed_index;
@@ -139,7 +138,7 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
         let after = after.map_or_else(|| before.clone(), |(rows, _)| rows);
         for (when, rows) in [("initial", &before), ("learned", &after)] {
             shape(when, rows, coordinates, &mut outcome.values);
-            // One map is enough to look at, and the largest part of a record.
+            // Maps are the largest part of a record, so only the first seed stores them.
             if seed == 0 {
                 map(s, when, rows, coordinates, &mut outcome.values);
             }
@@ -162,7 +161,7 @@ fn sizes(s: &Captioning) -> Sizes {
     }
 }
 
-/// A screen as the model reads it; with `rng`, each widget has one of its references.
+/// A screen as input of the model. With `rng`, each widget gets one of its reference captions.
 fn input(screen: &Screen, scale: BoxScale, mut rng: Option<&mut ChaCha8Rng>) -> ScreenInput {
     let factor = match scale {
         BoxScale::Hundredths => 1.0,
@@ -185,7 +184,7 @@ fn input(screen: &Screen, scale: BoxScale, mut rng: Option<&mut ChaCha8Rng>) -> 
     ScreenInput { nodes: nodes.collect(), widgets: widgets.collect() }
 }
 
-/// Length and skew of the similarity that frequencies give.
+/// Records length scale, anisotropy and correlation of frequencies.
 fn shape(when: &str, rows: &[f64], coordinates: usize, values: &mut Vec<Value>) {
     let Some(statistics) = FrequencyStatistics::new(rows, coordinates, &[]) else {
         return;
@@ -200,7 +199,7 @@ fn shape(when: &str, rows: &[f64], coordinates: usize, values: &mut Vec<Value>) 
     }
 }
 
-/// The similarity over displacements of a corner.
+/// Records the similarity over displacements of a corner.
 fn map(s: &Captioning, when: &str, rows: &[f64], coordinates: usize, values: &mut Vec<Value>) {
     let Some([largest, step]) = s.similarity.map(|pair| pair.map(|n| n as i64)) else {
         return;
@@ -225,14 +224,14 @@ impl Protocol for Captioning {
 
     fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         let sizes = sizes(self);
-        // Screens have 17 nodes and 3.5 widgets in the mean, captions 4 words and an end.
+        // On average, screens have 17 nodes and 3.5 widgets, and captions 4 words and an end token.
         let of = |screens: usize| sizes.operations(&vec![17; screens], &vec![5; screens * 7 / 2]);
         let (step, said) = (of(self.batch), of(self.held_out) * self.beams as f64);
         Estimate::training(step * self.steps as f64 + said, RATE)
     }
 
     fn memory(&self, _: &Workload<'_>) -> f64 {
-        // Nodes of a screen and words of its captions.
+        // 17 nodes of a screen and 20 words of its captions.
         self.transformer(17 + 20).bytes()
     }
 

@@ -1,12 +1,24 @@
 //! Solves for the weights of a linear model on the complex encoding of an image or a clip (`trading` Eq. 12).
 //!
-//! Records per image or clip `test_psnr`, `train_psnr`, `params`, `memory` and `time`; on a grid also `rank`, `condition_number` and
-//! `time_shared`, at random positions `iterations`.
+//! Training positions are every `step`-th position along each axis, or with `fraction` a random share of all positions. All other
+//! positions test.
 //!
-//! With `solver: ridge` on a grid, a parameter that is `auto` and a cutoff that is not given are chosen from the training samples of each
-//! signal, by agreement with interpolation, a hold-out and leave-one-out errors; they are recorded under the parameter's name and as
-//! `cutoff`, and the seconds as `selection_time`. With `fraction`, a parameter that is `auto` and the iterations, if none are given, are
-//! chosen by the error at training positions that are held out. Elsewhere `auto` depends on the number of samples only.
+//! Records per image or clip:
+//!
+//! - `test_psnr` and `train_psnr` (dB).
+//! - `params`: number of weights of all channels. `memory` (MB): four bytes per weight.
+//! - `time` (s): encoding, factorization and solution for one signal.
+//! - On a grid: `rank` and `condition_number` of the training matrix of the first axis, and `time_shared` (s), which divides the time of
+//!   the factorization by the number of signals.
+//! - With `fraction`: `iterations`, the largest number of LSMR iterations of a channel.
+//! - With a parameter chosen from the samples (see below): its value under its name, `cutoff` on a grid, and `selection_time` (s).
+//!
+//! A parameter of the embedder that is `auto` is chosen in one of three ways:
+//!
+//! - With `solver: ridge` on a grid, the training samples of each signal determine the parameter and, if it is not given, `cutoff`. The
+//!   criteria are agreement with interpolation, a hold-out error and leave-one-out errors.
+//! - With `fraction`, the parameter and, if it is not given, `iterations` minimize the error at held-out training positions.
+//! - Otherwise, the parameter depends only on the number of samples.
 
 #[cfg(feature = "run")]
 mod run;
@@ -34,36 +46,38 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClosedForm {
-    /// Every `step`-th pixel along each axis trains; the rest tests.
+    /// Every `step`-th position along each axis trains; all others test.
     #[serde(default = "preset::<2, usize>")]
     pub step: usize,
-    /// Arithmetic of factorization and products.
+    /// Floating-point precision of the factorization and products.
     #[serde(default)]
     pub precision: Precision,
-    /// Singular values below `cutoff` times the largest count as zero, or lose weight with `solver: ridge`. Default: single
-    /// precision's ε times the larger side, as in the authors' library, for both precisions; 0.01 for `ridge`, or with an `auto` width chosen from the samples.
+    /// Singular values below `cutoff` times the largest count as zero, or with `solver: ridge` are damped. Default: ε of single
+    /// precision times the larger side of the matrix for both precisions, as in the authors' library; with `ridge` 0.01, or chosen from
+    /// the training samples if a parameter is `auto`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cutoff: Option<f64>,
-    /// How least squares with a matrix of deficient rank are solved.
+    /// Solver of least-squares problems with a rank-deficient matrix.
     #[serde(default, skip_serializing_if = "Solver::is_default")]
     pub solver: Solver,
-    /// Side to which signals are reduced first, by box averages.
+    /// Number of positions per axis to which signals are first reduced by box averages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<usize>,
-    /// A random share of all positions trains instead of a grid, and the least squares are solved
-    /// iteratively (ours; the papers have no closed form there).
+    /// A random share of all positions trains instead of a grid, and LSMR solves the least-squares problem iteratively (ours; the papers
+    /// have no closed form for this case).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fraction: Option<f64>,
-    /// With `fraction`: how the grid is blended.
+    /// With `fraction`: how the encoding is blended at positions off its virtual grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blending: Option<Blending>,
-    /// With `fraction`: when the iteration ends. Default: 1e-6.
+    /// With `fraction`: stopping tolerance of LSMR. Default: 1e-6.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
-    /// With `fraction`: largest number of iterations; fewer regularize. Default: 100, or with an `auto` width chosen from the samples.
+    /// With `fraction`: maximum number of LSMR iterations; fewer regularize more. Default: 100, or chosen from the training samples if a
+    /// parameter is `auto`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<usize>,
-    /// With `fraction`: factor λ of the term λ‖W‖². Default: 0.
+    /// With `fraction`: factor λ of the penalty λ‖W‖². Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ridge: Option<f64>,
     /// Whether pictures of the reconstruction are stored.
@@ -75,24 +89,24 @@ pub struct ClosedForm {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Precision {
-    /// 24-bit significand, as PyTorch's default.
+    /// 24-bit significand, the default of PyTorch.
     Single,
     /// 53-bit significand.
     #[default]
     Double,
 }
 
-/// How least squares with a matrix of deficient rank are solved.
+/// Solver of least-squares problems with a rank-deficient matrix.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Solver {
-    /// Minimum norm from the singular values above the cutoff.
+    /// Minimum-norm solution from the singular values above the cutoff.
     #[default]
     TruncatedSvd,
     /// Column-pivoted QR with the rank rule of LAPACK's xGELSY, as PyTorch documents its CPU default.
     PivotedQr,
-    /// As `pivoted-qr`, without pivoting: what PyTorch's CPU default came to until 2026, because it passed uninitialized
-    /// memory as the list of columns to keep in front.
+    /// As `pivoted-qr`, but without pivoting. PyTorch's CPU default did this until 2026, because it passed uninitialized memory as the
+    /// list of columns to move to the front.
     FixedOrderQr,
     /// Ridge regression along each axis: 1/σ becomes σ/(σ² + (cutoff · σ_1)²). Ours.
     Ridge,
@@ -113,11 +127,11 @@ impl Settings for ClosedForm {
             check_fraction(fraction)?;
             absent(
                 &[("cutoff", self.cutoff.is_some())],
-                "belongs to a grid; an iteration ends by `tolerance` or `iterations`",
+                "only allowed on a grid; an iteration ends by `tolerance` or `iterations`",
             )?;
             absent(
                 &[("solver", !self.solver.is_default())],
-                "belongs to a grid; leave it out with `fraction`",
+                "only allowed on a grid; remove it or `fraction`",
             )?;
             below_one("tolerance", self.tolerance.unwrap_or(0.0))?;
             range("iterations", self.iterations.unwrap_or(1), 1, 1_000_000)?;
@@ -129,7 +143,7 @@ impl Settings for ClosedForm {
             ("iterations", self.iterations.is_some()),
             ("ridge", self.ridge.is_some()),
         ];
-        absent(&of_random_positions, "belongs to random positions; set `fraction`")
+        absent(&of_random_positions, "only allowed with `fraction`")
     }
 
     fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {

@@ -1,5 +1,4 @@
-//! Closed-form least squares on images and clips (`trading` Eq. 12, Tables 1 and 3), and our own for
-//! scattered positions.
+//! Closed-form least squares on images and clips (`trading` Eq. 12, Tables 1 and 3), and LSMR for scattered positions (ours).
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::{Picture, Value};
@@ -23,9 +22,9 @@ use posenc_harness::unit::Unit;
 impl Protocol for ClosedForm {
     fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
         let is_auto = work.job.variant.embedder.as_ref().is_some_and(|e| e.auto().is_some());
-        // `auto` tries 19 widths on the mean of the channels, most of them for half of the iterations.
+        // `auto` tries 19 widths on the mean of the channels, most of them with half of the iterations.
         let solutions = if is_auto { 4.0 } else { 1.0 };
-        // At random positions it is solved iteratively.
+        // Random positions are solved iteratively.
         Estimate::of(match self.fraction {
             Some(_) => solutions * self.iterations.unwrap_or(100) as f64 * 0.02,
             None => 0.03,
@@ -38,14 +37,14 @@ impl Protocol for ClosedForm {
         let (points, weights) = (side.powi(axes), d.powi(axes));
         let corners = f64::from(1 << axes);
         let solver = match self.fraction {
-            // Vectors of the iteration, and the blending of all points.
+            // Vectors of LSMR, and blending weights of all points.
             Some(_) => 8.0 * 3.0 * 6.0 * weights + 12.0 * corners * points,
             None => 8.0 * 3.0 * 4.0 * side.max(d).powi(axes),
         };
         solver + 8.0 * 3.0 * 3.0 * points + 8.0 * 4.0 * side * d
     }
 
-    /// One factorization of Ψ serves all signals and channels of the job.
+    /// All signals and channels of the job share one factorization of Ψ.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         match self.precision {
             Precision::Single => typed::<f32>(context, self, emit),
@@ -55,7 +54,7 @@ impl Protocol for ClosedForm {
 }
 
 fn typed<T: Real>(context: &Context<'_>, settings: &ClosedForm, emit: &mut Emit<'_>) -> Result<()> {
-    // With `auto`, embedder, cutoff and axes change from signal to signal.
+    // With `auto`, embedder, cutoff and axes may differ between signals.
     let (mut known, mut axes): (_, Vec<Axis<T>>) = (None, Vec::new());
     let open = context.spec()?;
     for (index, unit) in context.units.iter().enumerate() {
@@ -90,12 +89,12 @@ fn typed<T: Real>(context: &Context<'_>, settings: &ClosedForm, emit: &mut Emit<
     Ok(())
 }
 
-/// The embedder and what regularizes its weights.
+/// An embedder and the regularization of its weights.
 struct Chosen {
     spec: EmbedderSpec,
     cutoff: Option<f64>,
     iterations: usize,
-    /// Whether the samples decided, and not their number alone.
+    /// Whether the choice depends on the samples, not only on their number.
     from_samples: bool,
 }
 
@@ -125,7 +124,7 @@ fn on_grid<T: Real>(
         })
     };
     let report = axes[0].report();
-    // Axes of one length share a factorization.
+    // Axes of equal length share a factorization, whose time counts once.
     let mut factored = axes.clone();
     factored.dedup_by(|a, b| std::ptr::eq(*a, *b));
     let factoring: f64 = factored.iter().map(|axis| axis.seconds).sum();
@@ -133,9 +132,9 @@ fn on_grid<T: Real>(
     outcome.values.extend([
         Value::new("rank", report.rank as f64),
         Value::new("condition_number", report.condition),
-        // As the papers count: encoding, factorization and products for one signal.
+        // As in the papers: encoding, factorization and products for one signal.
         Value::new("time", factoring + solved.seconds).unit("s"),
-        // With the factorization shared by all signals.
+        // All signals share the factorization.
         Value::new("time_shared", factoring / context.units.len() as f64 + solved.seconds)
             .unit("s"),
     ]);
@@ -143,7 +142,7 @@ fn on_grid<T: Real>(
 }
 
 impl ClosedForm {
-    /// Random positions of a unit.
+    /// Random training positions of a unit.
     fn split(
         &self,
         context: &Context<'_>,
@@ -155,7 +154,7 @@ impl ClosedForm {
         split(&signal.sides, Rule::Random { fraction }, TestPositions::Rest, &mut rng)
     }
 
-    /// Fills in what is `auto`: from the samples with ridge regression and at random positions, else from their number.
+    /// Resolves an `auto` parameter: from the samples for ridge regression and random positions, otherwise from the number of samples.
     fn chosen(
         &self,
         context: &Context<'_>,
@@ -197,7 +196,7 @@ impl ClosedForm {
     }
 }
 
-/// What both ways have in common.
+/// Metrics and pictures that grids and random positions have in common.
 fn outcome(
     settings: &ClosedForm,
     signal: &Signal,
@@ -210,7 +209,7 @@ fn outcome(
         Value::new("test_psnr", test_psnr).unit("dB"),
         Value::new("train_psnr", train_psnr).unit("dB"),
         Value::new("params", parameters).unit("count"),
-        // Four bytes a parameter, as the papers count.
+        // Four bytes per parameter, as in the papers.
         Value::new("memory", 4.0 * parameters / 1e6).unit("MB"),
     ];
     let pictures: Vec<Picture> = match settings.pictures {

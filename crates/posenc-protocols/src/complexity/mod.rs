@@ -1,6 +1,15 @@
 //! Compares counted operations and bytes of an encoding with measured time (`trading` Appendix C).
 //!
-//! Records `operations`, `bytes`, `bytes_printed`, `time`, and the exponents fitted to them.
+//! The protocol evaluates one linear layer with one output on N^D points, with K = N features per axis.
+//!
+//! Records over N:
+//!
+//! - `operations`: counted multiply-add operations.
+//! - `bytes` (B): counted memory, with eight bytes per number.
+//! - `bytes_printed` (B): memory by the formula that the paper prints; `separable` only.
+//! - `time` (s): median time of a forward pass.
+//!
+//! Records the exponents of power laws in N fitted to these: `operations_exponent`, `bytes_exponent` and `time_exponent`.
 
 #[cfg(feature = "run")]
 mod run;
@@ -25,14 +34,14 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Complexity {
-    /// The way the encoding is evaluated.
+    /// How the linear layer on the encoding is evaluated.
     pub scheme: Scheme,
     /// Sizes N = K along each axis.
     pub sizes: NumberList,
     /// Number of axes D.
     #[serde(default = "preset::<2, usize>")]
     pub axes: usize,
-    /// Timed repetitions per size; the median is recorded.
+    /// Number of timed repetitions per size; the median is recorded.
     #[serde(default = "preset::<5, usize>")]
     pub repeats: usize,
 }
@@ -41,13 +50,13 @@ pub struct Complexity {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheme {
-    /// Concatenated encodings of the axes, one linear layer.
+    /// A linear layer on the concatenated encodings of the axes.
     Simple,
-    /// The Kronecker product written out point by point.
+    /// A linear layer on the explicit Kronecker product.
     Naive,
     /// Mode products, one axis after another.
     Separable,
-    /// Mode products on a grid, then blending of its nodes to N^D free points.
+    /// Mode products on a grid, then blending of its nodes to N^D arbitrary points.
     NonSeparable,
 }
 

@@ -1,4 +1,4 @@
-//! Counted operations and memory against measured time (`trading` Appendix C).
+//! Compares counted operations and memory with measured time (`trading` Appendix C).
 
 use std::time::Instant;
 
@@ -13,10 +13,10 @@ use posenc_math::statistics::{median, power_law_exponent};
 use super::{Complexity, Scheme};
 use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
 
-/// No size may ask for more than this.
+/// Memory limit of a size.
 const LARGEST_BYTES: u128 = 2 << 30;
 
-/// What a layer of a size takes.
+/// Counted operations and memory of a layer.
 fn counted(settings: &Complexity, size: f64) -> Result<Cost> {
     let scheme = match settings.scheme {
         Scheme::Simple => Counted::Simple,
@@ -28,7 +28,7 @@ fn counted(settings: &Complexity, size: f64) -> Result<Cost> {
     Ok(cost(scheme, Sizes { n_points: n, n_features: n, n_axes: settings.axes as u32 })?)
 }
 
-/// Bytes of the largest size that is not refused, with those of its result.
+/// Bytes of the largest allowed size, times two for its result.
 fn bytes(settings: &Complexity) -> f64 {
     let each =
         settings.sizes.0.iter().filter_map(|&size| Some(counted(settings, size).ok()?.bytes(8)));
@@ -55,18 +55,18 @@ impl Protocol for Complexity {
             let bytes = counted.bytes(8);
             if bytes > LARGEST_BYTES {
                 bail!(
-                    "size {n} takes {bytes} bytes; allowed are {LARGEST_BYTES}: leave it out of `sizes`"
+                    "size {n} needs {bytes} bytes; allowed: {LARGEST_BYTES}. Remove it from `sizes`"
                 );
             }
             let numbers = gaussian_vector(&mut rng, n * n);
             let psi = Mat::from_fn(n, n, |i, j| numbers[i * n + j]);
             let mut weights = numbers.iter().cycle().copied();
             let layer = Layer::new(self, &psi, &mut || weights.next().unwrap_or(1.0));
-            // One run that is not counted brings the matrices into the caches.
+            // An untimed run warms the caches.
             std::hint::black_box(layer.forward(&psi));
             let seconds = (0..self.repeats).map(|_| {
                 let started = Instant::now();
-                // The result is looked at, so that the work cannot be left out.
+                // Uses the result, so that the compiler cannot remove the work.
                 let sum = std::hint::black_box(layer.forward(&psi));
                 let elapsed = started.elapsed().as_secs_f64();
                 debug_assert!(sum.is_finite());
@@ -109,7 +109,7 @@ enum Layer {
     Space {
         weights: Cube<f64>,
     },
-    /// A layer on a grid, and for each free point its 2^D nodes with their weights.
+    /// A layer on a grid, and for each arbitrary point its 2^D nodes with their weights.
     Blended {
         grid: Box<Layer>,
         nodes: Vec<u32>,
@@ -144,7 +144,7 @@ impl Layer {
         }
     }
 
-    /// The values of a layer on a grid, first coordinate slowest up to a transpose.
+    /// The outputs of a layer on a grid, up to a transpose with the first coordinate slowest.
     fn grid(&self, psi: &Mat<f64>) -> Vec<f64> {
         match self {
             Layer::Plane { weights } => separable_2d(psi.as_ref(), weights.as_ref(), psi.as_ref())
@@ -191,7 +191,7 @@ impl Layer {
     }
 }
 
-/// For `n^axes` points between the nodes of a grid with `n` nodes per axis: 2^axes nodes each, and their weights.
+/// The 2^axes nodes and their weights for each of `n^axes` points between the nodes of a grid with `n` nodes per axis.
 fn blending(n: usize, axes: usize, number: &mut dyn FnMut() -> f64) -> (Vec<u32>, Vec<f64>) {
     let (mut nodes, mut weights) = (Vec::new(), Vec::new());
     let mut cell = vec![(0usize, 0.0); axes];

@@ -1,8 +1,16 @@
 //! Trains a DETR-style detector on generated scenes of one or two colored shapes (`lff` Figure 4).
 //!
-//! Average precision is COCO's. Records `ap`, `ap50`, `ap75`, `ap75_less_ap`, `mean_ap` (over all measurements), `ap_curve` and
-//! `ap75_curve` over steps, `steps_to_level`, `ap_at_side` over sides, `ap_unseen_side`, `params`, `encoding_params`, `time`, `rate` and
-//! `peak_memory`, and the pictures `true-boxes` and `boxes` of the first seed.
+//! Average precision (AP) is COCO's, from 0 to 1. All seeds share the held-out scenes.
+//!
+//! Records:
+//!
+//! - `ap`, `ap50`, `ap75`: AP on held-out images of the largest of `sides` after the last step. `ap75_less_ap`: `ap75` − `ap`.
+//! - `mean_ap`: mean AP over all measurements. `ap_curve`, `ap75_curve`: over the step.
+//! - `steps_to_level` (steps): the step at which AP first reaches `level`, by linear interpolation; infinite if it does not.
+//! - `ap_at_side`: AP over `test_sides`. `ap_unseen_side`: mean AP over those of `test_sides` that training does not use.
+//! - `params`, `encoding_params`: number of parameters of the model and of the position encoding.
+//! - `time` (s), `rate` (GFLOP/s), `peak_memory` (MB).
+//! - For the first seed, the pictures `true-boxes` and `boxes` (detections with a score of at least 0.5).
 
 #[cfg(feature = "attention")]
 mod pictures;
@@ -32,15 +40,15 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PatchCoordinates {
-    /// Over the number of rows and columns of the image without filling, times 2π.
+    /// Row and column, counted from 1, divided by those of the image without padding, times 2π.
     #[default]
     Normalized,
-    /// Row and column.
+    /// Row and column, counted from 1; for `embed` from 0.
     Cells,
 }
 
 impl PatchCoordinates {
-    /// Checks the encoding of `places` that have two coordinates. Tables need cells.
+    /// Checks the encoding of `places` with two coordinates. Embedding tables require `cells`.
     pub(super) fn check(
         self,
         encoding: &Encoding,
@@ -58,18 +66,18 @@ impl PatchCoordinates {
     }
 }
 
-/// Where the position code enters.
+/// Where the position encoding is added.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CodePlace {
-    /// Queries and keys of attention, as in DETR.
+    /// To the queries and keys of each attention layer, as in DETR.
     #[default]
     Attention,
-    /// Queries and keys, and once the tokens.
+    /// To the queries and keys, and also to the input tokens.
     AttentionAndInput,
 }
 
-/// Settings of `detection`: one or two colored shapes are found in a small image by a detector in the manner of DETR.
+/// Settings of `detection`, which trains a DETR-style detector of one or two colored shapes in a small image.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Detection {
@@ -78,41 +86,41 @@ pub struct Detection {
     /// Coordinates of a patch.
     #[serde(default)]
     pub coordinates: PatchCoordinates,
-    /// Where the code enters.
+    /// Where the position encoding is added.
     #[serde(default)]
     pub code: CodePlace,
-    /// Rows, and columns, of pixels of a patch.
+    /// Side of a patch in pixels.
     #[serde(default = "preset::<8, usize>")]
     pub patch: usize,
-    /// Rows and columns of training images in pixels, sampled from this list; multiples of the patch. Evaluation uses the
-    /// largest.
+    /// Sides of training images in pixels, multiples of `patch`; rows and columns are sampled from this list. Held-out images have the
+    /// largest side.
     pub sides: Vec<usize>,
-    /// Other sides, in pixels, at which images are measured after the last step.
+    /// Further sides in pixels, multiples of `patch`, at which the model is evaluated after the last step.
     #[serde(default)]
     pub test_sides: Vec<usize>,
-    /// Held-out images.
+    /// Number of held-out images, shared by all seeds.
     pub held_out: usize,
     /// Width of the model.
     pub width: usize,
-    /// Attention heads; they divide the width.
+    /// Number of attention heads; must divide `width`.
     pub heads: usize,
     /// Width of the feed-forward layers.
     pub feed_forward: usize,
-    /// Layers of the encoder.
+    /// Number of encoder layers.
     pub encoder_layers: usize,
-    /// Layers of the decoder.
+    /// Number of decoder layers.
     pub decoder_layers: usize,
-    /// Object queries.
+    /// Number of object queries.
     pub queries: usize,
-    /// Images per training step.
+    /// Number of images per training step.
     pub batch: usize,
-    /// Training steps.
+    /// Number of training steps.
     pub steps: usize,
     /// Peak learning rate.
     pub learning_rate: f64,
-    /// Steps of the linear rise to the peak.
+    /// Number of steps of the linear warm-up to the peak learning rate.
     pub warm_up: usize,
-    /// Schedule after the warm-up.
+    /// Learning rate schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
     /// Weight decay of AdamW.
@@ -122,12 +130,12 @@ pub struct Detection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename(serialize = "longest_gradient"))]
     pub max_grad_norm: Option<f64>,
-    /// Steps between measurements; the last step is always measured.
+    /// Number of steps between evaluations; the model is always evaluated after the last step.
     pub measure_every: usize,
     /// Average precision that defines `steps_to_level`.
     #[serde(default = "hundredths::<20>")]
     pub level: f64,
-    /// Regularizer of Eq. 10.
+    /// Regularizer of learned frequencies (Eq. 10).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub divergence: Option<Divergence>,
 }
@@ -139,7 +147,7 @@ impl Settings for Detection {
         check_sizes(self.width, self.heads, self.feed_forward)?;
         range("encoder_layers", self.encoder_layers, 0, 48)?;
         range("decoder_layers", self.decoder_layers, 1, 48)?;
-        // No scene has more than two things.
+        // Scenes have up to two objects.
         range("queries", self.queries, 2, 1000)?;
         check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
         range("weight_decay", self.weight_decay, 0.0, 1.0)?;
@@ -166,7 +174,7 @@ impl Settings for Detection {
         let largest = largest.max(self.test_sides.iter().copied().max().unwrap_or(0));
         self.transformer((largest / self.patch).pow(2)).check()?;
         let pixels = self.held_out as f64 * (largest * largest) as f64;
-        check_bytes("held_out", "the scenes would take", 12.0 * pixels, "`held_out` or `sides`")?;
+        check_bytes("held_out", "the scenes need", 12.0 * pixels, "`held_out` or `sides`")?;
         self.coordinates.check(&self.encoding, "patches", self.width)?;
         check_divergence(self.divergence.as_ref(), &self.encoding)
     }

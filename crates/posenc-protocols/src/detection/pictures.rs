@@ -1,24 +1,23 @@
-//! Scenes with boxes, side by side.
+//! Pictures of scenes with true and detected boxes.
 
 use posenc_attention::detector::ImageInput;
 use posenc_experiments::record::Picture;
 use posenc_math::detection::boxes::Corners;
 use posenc_math::detection::precision::Image;
 
-/// Scenes in a picture.
+/// Number of scenes in a picture.
 const SCENES: usize = 6;
 /// Pixels of the picture per pixel of a scene.
 const GAIN: usize = 2;
-/// White between scenes.
+/// White columns between scenes.
 const GAP: usize = 4;
-/// What is said with less certainty is not drawn.
+/// Detections with a lower score are not drawn.
 const LEAST_SCORE: f64 = 0.5;
 
 /// The name under which records keep pictures of scenes.
 const SIGNAL: &str = "scenes";
 
-/// The first scenes with their true boxes, in white, and with those that were said with a score of at least ½, in the color
-/// of their class.
+/// The first scenes with their true boxes in white, and with the detections of a score of at least ½ in the color of their class.
 pub fn pictures(images: &[ImageInput], found: &[Image]) -> Vec<Picture> {
     let count = SCENES.min(images.len());
     let (images, found) = (&images[..count], &found[..count.min(found.len())]);
@@ -39,7 +38,7 @@ pub fn pictures(images: &[ImageInput], found: &[Image]) -> Vec<Picture> {
     vec![truth.picture("true-boxes"), said.picture("boxes")]
 }
 
-/// Scenes, enlarged, next to each other.
+/// Enlarged scenes next to each other.
 #[derive(Clone)]
 struct Canvas {
     side: usize,
@@ -72,7 +71,7 @@ impl Canvas {
     /// Draws the outline of a box given in pixels of the scene.
     fn outline(&mut self, scene: usize, corners: Corners, color: [u8; 3]) {
         let last = (self.side - 1) as f64;
-        // What is not a number lands on 0.
+        // NaN becomes 0.
         let place = corners.map(|v| (v * GAIN as f64).clamp(0.0, last).round() as usize);
         let [left, top, right, bottom] = place;
         for x in left..=right {
@@ -99,9 +98,9 @@ mod tests {
     use super::*;
     use posenc_math::detection::precision::{Detection, Truth};
 
-    /// Would catch boxes that are drawn next to their scene, with rows and columns swapped, or outside the picture.
+    /// Catches boxes that are drawn in another scene, with rows and columns swapped, or outside the picture.
     #[test]
-    fn boxes_are_drawn_where_they_are() {
+    fn boxes_are_drawn_at_their_coordinates() {
         let image = ImageInput { size: [8, 8], pixels: vec![0.0; 192], targets: Vec::new() };
         let corners = [2.0, 4.0, 6.0, 7.0];
         let truth = Truth { category: 1, corners, area: 12.0, crowd: false };

@@ -1,7 +1,7 @@
 //! Detectors on generated scenes (`lff` Fig. 4).
 //!
-//! Streams are named by item, repetition and purpose, without group and method: all methods of an item share initial
-//! weights of the content, batches in their order, held-out scenes, and, where they draw them, frequencies.
+//! Random streams are named by item, seed and purpose, but not by group and method. All methods of an item therefore share initial
+//! weights, the order of batches, held-out scenes and, if they use them, frequencies.
 
 use std::time::Instant;
 
@@ -30,13 +30,13 @@ use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
 
-/// Detections of an image that count, per class.
+/// Maximum number of detections per image and class that are evaluated.
 pub const LIMIT: usize = 100;
 
-/// Operations per second of a step on one core.
+/// Operations per second of a training step on one core.
 const RATE: f64 = 35e9;
 
-/// A point of the curve.
+/// Average precision after a step.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Point {
@@ -46,7 +46,7 @@ struct Point {
     at_75: f64,
 }
 
-/// What a checkpoint keeps next to the model.
+/// State in a checkpoint besides the model.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
@@ -54,14 +54,13 @@ struct Own {
     curve: Vec<Point>,
 }
 
-/// `detection`.
 fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     let started = Instant::now();
     let item = context.job.experiment.id();
     let draw = |purpose: &str| shared_stream(context, purpose);
     let sizes = sizes(s);
     let device = attention::device(context)?;
-    // One set of scenes for all repetitions, painted at every side.
+    // All seeds share the held-out scenes, which are rendered at each side.
     let mut rng = stream(context.seed, &format!("{item} held out"));
     let scenes: Vec<ObjectScene> = (0..s.held_out).map(|_| ObjectScene::draw(&mut rng)).collect();
     let painted = |side: usize| -> Vec<ImageInput> {
@@ -133,7 +132,7 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     }
     if context.job.seed_index == 0 {
         let found = detections(&trainer.model, &sizes, &held_out, &device);
-        let found = found.context("images of another size")?;
+        let found = found.context("images must all have the same size")?;
         outcome.pictures = pictures::pictures(&held_out, &found);
     }
     Ok(outcome)
@@ -152,7 +151,7 @@ fn sizes(s: &Detection) -> Sizes {
     }
 }
 
-/// How a place is told, as the models name it.
+/// Converts the setting to the type of the models.
 pub fn coordinates(coordinates: PatchCoordinates) -> Coordinates {
     match coordinates {
         PatchCoordinates::Normalized => Coordinates::Normalized,
@@ -173,11 +172,12 @@ fn measure(
     images: &[ImageInput],
     device: &Device,
 ) -> Result<AveragePrecision> {
-    let found = detections(model, sizes, images, device).context("images of another size")?;
+    let found =
+        detections(model, sizes, images, device).context("images must all have the same size")?;
     Ok(average_precision(&found, sizes.classes, LIMIT))
 }
 
-/// What the curve and the model give.
+/// Records the curve, final scores, parameters and costs.
 fn record(
     s: &Detection,
     sizes: &Sizes,
@@ -201,7 +201,7 @@ fn record(
         ("ap", last.mean, ""),
         ("ap50", last.at_50, ""),
         ("ap75", last.at_75, ""),
-        // Rises where precision is gained at tight overlaps more than in the mean.
+        // Rises if AP at a tight overlap (IoU 0.75) gains more than mean AP.
         ("ap75_less_ap", last.at_75 - last.mean, ""),
         ("mean_ap", curve.iter().map(|p| p.mean).sum::<f64>() / curve.len() as f64, ""),
         ("steps_to_level", steps_to(curve, s.level), "steps"),
@@ -214,7 +214,7 @@ fn record(
     record_peak_memory(values);
 }
 
-/// The step at which a curve first reaches a level, between measurements on a straight line; infinite where it does not.
+/// The step at which a curve first reaches a level, interpolated linearly between measurements; infinite if it does not.
 fn steps_to(curve: &[Point], level: f64) -> f64 {
     let mut before = (0.0, 0.0);
     for point in curve {
@@ -256,9 +256,9 @@ impl Protocol for Detection {
 mod tests {
     use super::*;
 
-    /// Would catch a step that is read off at a measurement instead of between two.
+    /// Catches a step that is not interpolated between two measurements.
     #[test]
-    fn levels_are_reached_between_measurements() {
+    fn steps_to_a_level_are_interpolated() {
         let point = |step, mean| Point { step, mean, at_50: 0.0, at_75: 0.0 };
         let curve = [point(100, 0.1), point(200, 0.3), point(300, 0.2)];
         assert_eq!(steps_to(&curve, 0.2), 150.0);

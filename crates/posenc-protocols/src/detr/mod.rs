@@ -6,8 +6,16 @@
 //! (names of torchvision) or the whole model without its position encoding (names of DETR's own code). If the file is missing, the
 //! initial weights are sampled.
 //!
-//! Records `params`, `trained_params` and `encoding_params`; with `steps` also `training_curve` over steps, `time_of_image`,
-//! `operations_of_image`, `rate`, `peak_memory` and `images`, and with `held_out` `ap`, `ap50` and `ap75`.
+//! Records `params` (M), `trained_params` (M) and `encoding_params`: number of all parameters, of trained parameters and of parameters
+//! of the position encoding.
+//!
+//! With `steps`, also records:
+//!
+//! - `training_curve`: training loss over the step.
+//! - `time_of_image` (s), `operations_of_image` (GFLOP): per training image. `rate` (GFLOP/s), `peak_memory` (MB).
+//! - `images`: number of training images.
+//!
+//! With `held_out`, also records COCO's average precision `ap`, `ap50` and `ap75` on validation images, from 0 to 1.
 
 #[cfg(feature = "attention")]
 mod run;
@@ -30,37 +38,37 @@ pub const KIND: Kind = Kind {
     ..Kind::of::<Detr>("detr")
 };
 
-/// Settings of `detr`: DETR on a residual network is built, counted, and trained for some steps.
+/// Settings of `detr`, which builds DETR on a residual network, counts its parameters and trains it for some steps.
 ///
-/// Without `data` the photographs are generated scenes, which are written in COCO's format and read back; with it, `data.set`
-/// names annotated images, and `data.weights` trained weights to begin from, where they are there.
+/// `data.set` names annotated images, and `data.weights` trained weights that training starts from, if available. Without `data`, the
+/// protocol generates scenes, writes them in COCO's format and reads them back.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Detr {
-    /// Sizes; the defaults are the paper's.
+    /// Sizes of the model; the defaults are the paper's.
     #[serde(default)]
     pub model: Sizes,
     /// The position encoding.
     pub encoding: Encoding,
-    /// Coordinates of a cell.
+    /// Coordinates of a cell of the feature map.
     #[serde(default)]
     pub coordinates: PatchCoordinates,
-    /// Sizes of photographs; the defaults are DETR's.
+    /// How photographs are resized and cropped; the defaults are DETR's.
     #[serde(default)]
     pub resizing: Resizing,
-    /// Images per training step.
+    /// Number of images per training step.
     #[serde(default = "preset::<1, usize>")]
     pub batch: usize,
-    /// Training steps; 0 only counts parameters.
+    /// Number of training steps; 0 only counts parameters.
     #[serde(default)]
     pub steps: usize,
-    /// Images that are evaluated after the last step.
+    /// Number of validation images that are evaluated after the last step.
     #[serde(default)]
     pub held_out: usize,
     /// Learning rate, constant over all steps.
     #[serde(default = "rate")]
     pub learning_rate: f64,
-    /// That of the convolutional network.
+    /// Learning rate of the residual network, constant over all steps.
     #[serde(default = "backbone_rate")]
     pub backbone_rate: f64,
     /// Weight decay of AdamW.
@@ -87,7 +95,7 @@ impl Settings for Detr {
         range("steps", self.steps, 0, 10_000_000)?;
         range("held_out", self.held_out, 0, 1_000_000)?;
         positive("learning_rate", self.learning_rate, 10.0)?;
-        // The shorter side of a photograph is brought to one of these.
+        // The shorter side of a photograph is resized to one of these.
         let shortest = self.resizing.short_sides.iter().min().unwrap_or(&STRIDE);
         self.transformer((shortest / STRIDE).pow(2)).check()?;
         range("backbone_rate", self.backbone_rate, 0.0, 10.0)?;

@@ -1,4 +1,4 @@
-//! DETR at the paper's scale (`lff` Table 4, Appendix C): its size, and what a step costs.
+//! DETR at the paper's scale (`lff` Table 4, Appendix C): its size, and the cost of a step.
 
 use std::path::Path;
 use std::time::Instant;
@@ -32,20 +32,20 @@ use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
 
-/// Scenes that are generated if there are no photographs.
+/// Number of generated scenes without `data`.
 const GENERATED: usize = 12;
 
-/// Their rows, and columns, of pixels.
+/// Side of generated scenes in pixels.
 const SIDE: usize = 96;
 
-/// Operations per second of a step on one core.
+/// Operations per second of a training step on one core.
 const RATE: f64 = 35e9;
 
-/// What a checkpoint keeps next to the model.
+/// State in a checkpoint besides the model.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
-    /// Images that were not yet taken in this round.
+    /// Images that are left in this epoch.
     left: Vec<usize>,
     places: Vec<u64>,
     curve: Vec<f64>,
@@ -53,7 +53,6 @@ struct Own {
     work: Vec<f64>,
 }
 
-/// `detr`.
 fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
     let draw = |purpose: &str| shared_stream(context, purpose);
     let device = attention::device(context)?;
@@ -143,7 +142,7 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
     Ok(outcome)
 }
 
-/// The model with trained weights, if there are any.
+/// Loads trained weights into the model, if available.
 fn with_weights(
     context: &Context<'_>,
     model: model::Detr,
@@ -151,8 +150,8 @@ fn with_weights(
 ) -> Result<model::Detr> {
     let Some(found) = attention::weights(context)? else {
         remarks.push(
-            "no trained weights were found: the convolutional network is sampled like the rest, and its frozen norms only \
-             divide what each block adds"
+            "found no trained weights; the residual network is sampled like the rest, and its frozen norms only scale the \
+             output of each block"
                 .to_owned(),
         );
         return Ok(model);
@@ -164,10 +163,10 @@ fn with_weights(
     };
     let model = model.with_weights(holds, &mut |name, shape| file.array(name, shape))?;
     remarks.push(format!(
-        "began from {} in {} (files {})",
+        "started from {} in {} (files {})",
         match holds {
-            Holds::Model => "all weights but the position code's",
-            Holds::Backbone => "the weights of the convolutional network",
+            Holds::Model => "all weights except those of the position encoding",
+            Holds::Backbone => "the weights of the residual network",
         },
         file.path().file_name().map(|n| n.to_string_lossy()).unwrap_or_default(),
         found.sha256
@@ -175,12 +174,12 @@ fn with_weights(
     Ok(model)
 }
 
-/// Photographs through the reader of COCO's format.
+/// Photographs in COCO's format.
 struct Images {
     trained: AnnotatedImages,
     measured: AnnotatedImages,
     remarks: Vec<String>,
-    /// Of generated scenes; goes when they are read.
+    /// Folder of generated scenes, deleted when dropped.
     _folder: Option<tempfile::TempDir>,
 }
 
@@ -206,7 +205,7 @@ impl Images {
         Ok(Images { trained, measured, remarks, _folder: folder })
     }
 
-    /// The next images in a random order; every image is taken before the first comes again.
+    /// Samples the next images without replacement; `left` contains the images that are left in this epoch.
     fn batch(
         &self,
         s: &Detr,
@@ -224,7 +223,7 @@ impl Images {
 
 fn photograph(images: &AnnotatedImages, image: &AnnotatedImage) -> Result<Photograph> {
     let read = Photograph::new(images.pixels(image)?, image.size, image.boxes.clone());
-    read.context("a photograph has another size than its pixels")
+    read.context("the size of a photograph differs from its pixels")
 }
 
 fn input(photograph: &Photograph) -> ImageInput {
@@ -239,7 +238,7 @@ fn input(photograph: &Photograph) -> ImageInput {
     ImageInput { size, pixels: photograph.pixels(), targets }
 }
 
-/// Scenes in COCO's format.
+/// Writes generated scenes in COCO's format.
 fn generate(context: &Context<'_>, folder: &Path) -> Result<()> {
     let mut rng = stream(context.seed, "detr scenes");
     let scenes: Vec<_> = (0..GENERATED)
@@ -259,7 +258,7 @@ fn generate(context: &Context<'_>, folder: &Path) -> Result<()> {
     Ok(write_annotated(folder, &names, &scenes)?)
 }
 
-/// Average precision on the first images of the other split, one at a time.
+/// Average precision on the first validation images, one at a time.
 fn measure(
     model: &model::Detr,
     s: &Detr,
@@ -286,9 +285,9 @@ fn measure(
     Ok(average_precision(&found, s.model.classes, LIMIT))
 }
 
-/// Bytes per pixel that the first 64 channels of a ResNet-50 and all that follows keep in training.
+/// Bytes of activations per pixel that a ResNet-50 with 64 channels keeps in training.
 const RESNET_PIXEL: f64 = 2300.0;
-/// Weights of a ResNet-50.
+/// Number of weights of a ResNet-50.
 const RESNET_WEIGHTS: f64 = 24e6;
 
 impl Protocol for Detr {
@@ -302,7 +301,7 @@ impl Protocol for Detr {
 
     fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         let weights = 1.0 + (self.model.outputs() * self.model.outputs()) as f64 * 2e-7;
-        // A photograph is about a third longer than it is wide.
+        // The longer side of a photograph is about 4/3 of the shorter one.
         let side = self.resizing.measured.min(self.resizing.longest);
         let image = self.model.operations(&[[side, (side * 4 / 3).min(self.resizing.longest)]]);
         let operations = image * ((self.batch * self.steps) as f64 + self.held_out as f64 / 3.0);
@@ -313,7 +312,7 @@ impl Protocol for Detr {
         let widths = self.model.channels as f64 / 64.0;
         let largest = self.resizing.short_sides.iter().copied().max().unwrap_or(0);
         let short = largest.max(self.resizing.measured).min(self.resizing.longest) as f64;
-        // A photograph is about a third longer than it is wide.
+        // The longer side of a photograph is about 4/3 of the shorter one.
         let pixels = short * (short * 4.0 / 3.0).min(self.resizing.longest as f64);
         let model = self.transformer((pixels / 1024.0) as usize);
         let trained = if self.steps > 0 { self.batch as f64 } else { 0.5 };

@@ -1,7 +1,13 @@
 //! Computes the embedding distance D over the displacement.
 //!
-//! Records `distance` = D(Δ)/D(0), `distance_law`, `distance_printed` (if a paper prints another law), and `preserved_length`, the
-//! displacement at which D(Δ)/D(0) falls to 10^−k.
+//! D(Δ) = ψ(1/2)·ψ(1/2 + Δ). The abscissa of all metrics but `preserved_length` is the displacement Δ.
+//!
+//! Records:
+//!
+//! - `distance`: D(Δ)/D(0) of the embedder.
+//! - `distance_law`: D(Δ)/D(0) for d → ∞, if the embedder has a law.
+//! - `distance_printed`: D(Δ)/D(0) as a paper prints it, if that differs from the law.
+//! - `preserved_length`: the largest displacement, at most 0.5, up to which the law is at least 10^−k.
 
 #[cfg(feature = "run")]
 mod run;
@@ -11,7 +17,7 @@ use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{preset, range};
+use crate::checks::{positive, preset, range};
 
 /// The kind `distance`.
 pub const KIND: Kind = Kind {
@@ -22,19 +28,23 @@ pub const KIND: Kind = Kind {
     ..Kind::of::<Distance>("distance")
 };
 
+/// Largest exponent k: the distances have rounding errors of about 10^-16.
+pub(crate) const MOST_EXPONENT: f64 = 16.0;
+
 /// Settings of `distance`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Distance {
     /// Displacements Δ from the center x = 1/2.
     pub displacements: NumberList,
-    /// Exponent k of the threshold 10^-k for the preserved length.
+    /// Exponent k of the threshold 10^-k of the preserved length.
     #[serde(default = "preset::<1, f64>")]
     pub threshold_exponent: f64,
 }
 
 impl Settings for Distance {
     fn check(&self) -> Result<(), Fault> {
+        positive("threshold_exponent", self.threshold_exponent, MOST_EXPONENT)?;
         self.displacements.0.iter().try_for_each(|&x| range("displacements", x, -1.0, 1.0))
     }
 }

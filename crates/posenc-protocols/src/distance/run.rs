@@ -1,4 +1,4 @@
-//! Distance between rows of an embedding.
+//! Embedding distance over the displacement.
 
 use anyhow::Result;
 use posenc_experiments::record::Value;
@@ -14,7 +14,7 @@ impl Protocol for Distance {
         Estimate::of(self.displacements.0.len() as f64 * feature_count(work.job) * 4e-9)
     }
 
-    /// D(Δ)/D(0) around the center, its law, and the length over which it is preserved.
+    /// Records D(Δ)/D(0) around the center, its law, and the preserved length.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let embedder = context.embedder()?;
         let displacements = &self.displacements.0;

@@ -1,7 +1,12 @@
 //! Maps the embedding distance of a two-dimensional encoding (`rethinking` Fig. 11).
 //!
-//! Records `distance` = D(Δ)/D(0) over Δx and Δy around the center of the unit square, and `distance_axis` and `distance_diagonal` over
-//! the length of Δ.
+//! D(Δ) is the inner product of the encodings of the center of the unit square and of the position displaced by Δ = (Δx, Δy).
+//!
+//! Records:
+//!
+//! - `distance`: D(Δ)/D(0) over Δx and Δy.
+//! - `distance_axis`: D(Δ)/D(0) over |Δ|, for Δ along the x axis.
+//! - `distance_diagonal`: D(Δ)/D(0) over |Δ|, for Δ along the diagonal.
 
 #[cfg(feature = "run")]
 mod run;
@@ -26,10 +31,10 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DistanceMap {
-    /// Along which directions the plane is embedded.
+    /// Directions along which the plane is embedded, as for `network-nd`.
     #[serde(default)]
     pub directions: Directions,
-    /// Displacements along each axis.
+    /// Number of displacements along each axis.
     #[serde(default = "preset::<64, usize>")]
     pub points: usize,
     /// Largest displacement along each axis.

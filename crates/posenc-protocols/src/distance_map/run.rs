@@ -1,4 +1,4 @@
-//! The embedding distance of two-dimensional encodings as a map (`rethinking` Fig. 11, right).
+//! Maps the embedding distance of two-dimensional encodings (`rethinking` Fig. 11, right).
 
 use anyhow::Result;
 use posenc_experiments::record::Value;
@@ -35,7 +35,7 @@ impl Protocol for DistanceMap {
                 Box::new(move |x, y| inner(x) * inner(y))
             }
             Directions::Joint => {
-                // The pairs (sin, cos) of the two axes, at the displacement: cos of the sum of phases.
+                // cos(a + b) = cos a cos b − sin a sin b, with the phases a and b of the two axes.
                 let rows = |purpose: &str| context.embedder_from(purpose, None);
                 let (first, second) = (rows("embedder axis 0")?, rows("embedder axis 1")?);
                 Box::new(move |x, y| {

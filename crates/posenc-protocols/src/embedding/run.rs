@@ -1,4 +1,4 @@
-//! Rows of an embedding as functions of the shift, and the distance between rows.
+//! Rows of an embedding as functions of the shift.
 
 use anyhow::{Result, ensure};
 use posenc_experiments::record::Value;
@@ -9,13 +9,13 @@ use super::Embedding;
 use crate::memory::{RECORDED, dimension, embedding_matrix};
 use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
 
-/// Singular values below this share of the largest are rounding.
+/// Singular values below this share of the largest are rounding errors.
 const RANK_TOLERANCE: f64 = 1e-9;
 
-/// More values than a picture can show.
+/// Maximum number of values in a row; a plot cannot show more.
 const LARGEST_ROW: usize = 100_000;
 
-/// Rows in one record; each value of a row is one of it.
+/// Maximum number of recorded values.
 const LARGEST_RECORD: usize = 1_000_000;
 
 impl Protocol for Embedding {
@@ -23,11 +23,14 @@ impl Protocol for Embedding {
         RECORDED * self.positions.0.len() as f64 * dimension(work.job, None)
     }
 
-    /// ψ(t_j, x) for a few x, and what many rows have in common.
+    /// Records ψ(t_j, x) for a few x, and properties of many rows.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let embedder = context.embedder()?;
         let d = embedder.dimension();
-        ensure!(d <= LARGEST_ROW, "dimension {d}: a row to draw has at most {LARGEST_ROW} values");
+        ensure!(
+            d <= LARGEST_ROW,
+            "dimension {d}; allowed: at most {LARGEST_ROW}, since rows are plotted"
+        );
         let n_values = d * self.positions.0.len();
         ensure!(
             n_values <= LARGEST_RECORD,
@@ -42,7 +45,7 @@ impl Protocol for Embedding {
                 let value = Value::new("embedding", v).at(j as f64 / d as f64);
                 values.push(value.signal(format!("x = {x}")));
             }
-            // Equal to nine digits is the same value: the samples are rounded differently.
+            // Values that differ only by rounding errors count as equal.
             let mut rounded: Vec<i64> = row.iter().map(|v| (v * 1e9).round() as i64).collect();
             rounded.sort_unstable();
             rounded.dedup();
@@ -52,7 +55,7 @@ impl Protocol for Embedding {
         let n = self.rank_points;
         let sigma = singular_values(embedding_matrix(&*embedder, &line(n))?.as_ref())?;
         values.push(Value::new("rank", numerical_rank(&sigma, RANK_TOLERANCE) as f64));
-        // Over the middle of the interval, so that open ends do not count.
+        // Only the middle of the interval, where open ends have no effect.
         let squares: Vec<f64> =
             (0..=n).map(|i| embedder.row_norm(0.4 + 0.2 * i as f64 / n as f64).powi(2)).collect();
         let least = squares.iter().copied().fold(f64::INFINITY, f64::min);

@@ -1,6 +1,10 @@
 //! Checks errors in a paper numerically.
 //!
-//! Records per erratum `holds`, and `printed`, `measured` and `corrected` of each quantity.
+//! Records per erratum, with its ID as method:
+//!
+//! - `holds`: 1 if the computation confirms the erratum, otherwise 0.
+//! - `printed`, `measured`, `corrected`: each disputed quantity as the paper prints it, as computed, and by the corrected statement. The
+//!   quantity is the signal.
 
 #[cfg(feature = "run")]
 mod run;

@@ -12,10 +12,10 @@ impl Protocol for Errata {
         Estimate::of(0.3)
     }
 
-    /// Every check of the experiment's paper, one method per erratum.
+    /// Runs all checks of the experiment's paper, with one method per erratum.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let paper = context.job.experiment.paper.as_str();
-        // Published values lie next to the experiments: <root>/experiments/<paper>/<file>.
+        // The experiment is <root>/experiments/<paper>/<file>, published values are in <root>/data/papers.
         let root = context.job.experiment.file.ancestors().nth(3);
         let root = root.context("the experiment file is not in experiments/<paper>/")?;
         let papers = ["rethinking", "trading", "lff"];

@@ -1,6 +1,13 @@
 //! Compares the stable rank with the preserved length over random parameters of an embedder (`rethinking`, notebook).
 //!
-//! Records `stable_rank` and `stable_rank_curve` over the preserved length. The stable rank is that of all N = d positions.
+//! For each random parameter, the protocol builds an embedder of dimension d and embeds the N = d positions i/d. The abscissa of both
+//! metrics is the preserved length l, the displacement up to which D(Δ)/D(0) is at least 10^−k. Each dimension is a signal, such as
+//! `d = 1000`.
+//!
+//! Records:
+//!
+//! - `stable_rank`: stable rank of the N rows.
+//! - `stable_rank_curve`: √(k ln 10/π)/l, the stable rank of a Gaussian embedder with this preserved length.
 
 #[cfg(feature = "run")]
 mod run;
@@ -10,7 +17,8 @@ use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{preset, range, whole};
+use crate::checks::{positive, preset, range, whole};
+use crate::distance::MOST_EXPONENT;
 
 /// The kind `feature-curve`.
 pub const KIND: Kind = Kind {
@@ -24,13 +32,13 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FeatureCurve {
-    /// The embedder.
+    /// The embedder and the distribution of its parameter.
     pub embedder: CurveEmbedder,
     /// Number of random parameters.
     pub draws: usize,
-    /// Embedding dimensions d; the stable rank is taken on all N = d points.
+    /// Embedding dimensions d; the stable rank is that of N = d positions.
     pub dimensions: NumberList,
-    /// Exponent k of the threshold 10^-k.
+    /// Exponent k of the threshold 10^-k of the preserved length.
     #[serde(default = "preset::<1, f64>")]
     pub threshold_exponent: f64,
 }
@@ -39,14 +47,15 @@ pub struct FeatureCurve {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CurveEmbedder {
-    /// σ log-uniform on [1e-3, 1e-1], periodic.
+    /// Gaussian with periodic boundary; σ is log-uniform on [1e-3, 1e-1].
     Gaussian,
-    /// σ = 100^u with u uniform on [0, 1].
+    /// Random Fourier features; σ = 100^u with u uniform on [0, 1].
     Rff,
 }
 
 impl Settings for FeatureCurve {
     fn check(&self) -> Result<(), Fault> {
+        positive("threshold_exponent", self.threshold_exponent, MOST_EXPONENT)?;
         range("draws", self.draws, 1, 10_000)?;
         whole("dimensions", &self.dimensions, 2.0, 20_000.0)
     }

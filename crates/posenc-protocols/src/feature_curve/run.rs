@@ -1,4 +1,4 @@
-//! The notebook's feature curve: stable rank against preserved length over random widths.
+//! The feature curve of the notebook: stable rank over preserved length, for random widths.
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::Value;
@@ -24,7 +24,7 @@ impl Protocol for FeatureCurve {
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        // One list of uniform numbers for both embedders, as in the notebook.
+        // Both embedders use the same uniform numbers, as in the notebook.
         let uniform = uniform_vector(&mut shared_stream(context, "widths"), self.draws, 0.0, 1.0);
         let mut frequencies = context.stream("embedder");
         let mut values = Vec::new();
@@ -40,9 +40,9 @@ impl Protocol for FeatureCurve {
                 };
                 let embedder = build(&spec.number("dimension", d), &mut frequencies)?;
                 let n = d as usize;
-                // D at all multiples of 1/n, and the stable rank of the rows at all n of them.
+                // D at the n multiples of 1/n, and the stable rank of the rows at these positions.
                 let (distances, rank) = match self.embedder {
-                    // The rows of a periodic embedder are one row shifted: a circulant matrix.
+                    // The rows of a periodic embedder are shifts of one row, so the matrix is circulant.
                     CurveEmbedder::Gaussian => {
                         let row = row(&*embedder, 0.0);
                         (cyclic_distance(&row)?, circulant_stable_rank(&row)?)

@@ -4,9 +4,18 @@
 //! boxes of its screen, without labels. Screens are split again for each seed. Methods of an item share the split, batches, masks and
 //! initial weights.
 //!
-//! Records on held-out screens `accuracy` and `macro_f1` (%), over steps `accuracy_curve` and `macro_f1_curve`; `majority` (share of the
-//! label most frequent in training, %), `held_out_boxes`, `training_curve` over steps, `training_loss` (mean of the last 50 steps),
-//! `params`, `encoding_params`, `time`, `rate` and `peak_memory`.
+//! Records on held-out screens:
+//!
+//! - `accuracy`, `macro_f1` (%): after the last step. `accuracy_curve`, `macro_f1_curve` (%): over the step.
+//! - `majority` (%): accuracy of always predicting the most frequent training label.
+//! - `held_out_boxes`: number of boxes.
+//!
+//! Also records:
+//!
+//! - `training_curve` (nats/box): training loss over the step, as means over 25 steps. `training_loss` (nats/box): mean of the last 50
+//!   steps.
+//! - `params`, `encoding_params`: number of parameters of the model and of the position encoding.
+//! - `time` (s), `rate` (GFLOP/s), `peak_memory` (MB).
 
 #[cfg(feature = "attention")]
 mod run;
@@ -29,7 +38,7 @@ pub const KIND: Kind = Kind {
     ..Kind::of::<IconLabels>("icon-labels")
 };
 
-/// Settings of `icon-labels`: a transformer over the boxes of a screen says what each is.
+/// Settings of `icon-labels`, which trains a transformer over the boxes of a screen to predict the label of each box.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IconLabels {
@@ -38,37 +47,37 @@ pub struct IconLabels {
     /// The unit of coordinates.
     #[serde(default)]
     pub scale: BoxScale,
-    /// Labels with fewer boxes are merged.
+    /// Labels with fewer boxes are merged into one label.
     #[serde(rename(serialize = "least"))]
     pub min_count: usize,
-    /// Maximum number of boxes per screen; others are dropped.
+    /// Maximum number of boxes per screen; further boxes are dropped.
     #[serde(rename(serialize = "most_boxes"))]
     pub max_boxes: usize,
-    /// Share of held-out screens, sampled again for each seed.
+    /// Share of held-out screens, above 0 and below 1, sampled again for each seed.
     #[serde(default = "hundredths::<20>")]
     pub held_out: f64,
     /// Width of the model.
     pub width: usize,
-    /// Attention heads; they divide the width.
+    /// Number of attention heads; must divide `width`.
     pub heads: usize,
     /// Width of the feed-forward layers.
     pub feed_forward: usize,
-    /// Attention layers.
+    /// Number of attention layers.
     pub layers: usize,
     /// Dropout on the outputs of attention and dense layers.
     #[serde(default)]
     pub dropout: f64,
-    /// Screens per training step.
+    /// Number of screens per training step.
     pub batch: usize,
-    /// Training steps.
+    /// Number of training steps.
     pub steps: usize,
-    /// Steps between measurements.
+    /// Number of steps between evaluations; the model is always evaluated after the last step.
     pub measure_every: usize,
     /// Peak learning rate.
     pub learning_rate: f64,
-    /// Steps of the linear rise to the peak.
+    /// Number of steps of the linear warm-up to the peak learning rate.
     pub warm_up: usize,
-    /// Schedule after the warm-up.
+    /// Learning rate schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
     /// Adam's β₂.

@@ -1,7 +1,7 @@
 //! Labels of boxes on real screens, from the positions of all boxes of a screen (extension of `lff` Table 1).
 //!
-//! Streams are named by item, repetition and purpose, without group and method: all methods of an item share the split into
-//! screens that are trained and measured on, batches in their order, initial weights of the content and masks of its layers.
+//! Random streams are named by item, seed and purpose, but not by group and method. All methods of an item therefore share the split
+//! into training and held-out screens, the order of batches, initial weights and dropout masks.
 
 use std::time::Instant;
 
@@ -28,7 +28,7 @@ use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
 
-/// What a checkpoint keeps next to the model.
+/// State in a checkpoint besides the model.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
@@ -38,7 +38,7 @@ struct Own {
     curve: Vec<Point>,
 }
 
-/// What held-out boxes show of the model after a step, in percent.
+/// Scores on held-out boxes after a step, in percent.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Point {
@@ -47,7 +47,6 @@ struct Point {
     macro_f1: f64,
 }
 
-/// `icon-labels`.
 fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     let started = Instant::now();
     let draw = |purpose: &str| shared_stream(context, purpose);
@@ -125,7 +124,7 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     Ok(outcome)
 }
 
-/// Screens with boxes, and the number of labels: those of many boxes, and one for all others. What is left out is told.
+/// Screens with boxes, and the number of labels: frequent labels, and one label for all others. A remark reports what is left out.
 fn inputs(
     all: &LabelledScreens,
     s: &IconLabels,
@@ -145,7 +144,7 @@ fn inputs(
         (0..counts.len()).filter(|&label| counts[label] >= s.min_count).collect();
     ensure!(
         !kept.is_empty(),
-        "{LABELLED_SCREENS}: no label has {} boxes; lower `protocol.least` (the most frequent has {})",
+        "{LABELLED_SCREENS}: no label has {} boxes; lower `protocol.min_count` (the most frequent label has {} boxes)",
         s.min_count,
         counts.iter().max().unwrap_or(&0)
     );
@@ -161,12 +160,12 @@ fn inputs(
     let over = filled.iter().map(|screen| screen.boxes.len().saturating_sub(s.max_boxes));
     let others: usize = counts.iter().filter(|count| **count < s.min_count).sum();
     remarks.push(format!(
-        "{LABELLED_SCREENS}: of {} screens {} have no boxes and are left out; of {} boxes {} are left out, since their \
-         screens have more than {}; {} labels of fewer than {} boxes, {others} boxes together, are one",
-        all.screens.len(),
+        "{LABELLED_SCREENS}: skipped {} of {} screens (no boxes); dropped {} of {} boxes (beyond the first {} of their \
+         screen); merged {} labels with fewer than {} boxes ({others} boxes)",
         all.screens.len() - filled.len(),
-        counts.iter().sum::<usize>(),
+        all.screens.len(),
         over.sum::<usize>(),
+        counts.iter().sum::<usize>(),
         s.max_boxes,
         counts.len() - kept.len(),
         s.min_count
@@ -191,7 +190,7 @@ fn measure(
     Ok(Point { step, accuracy: 100.0 * accuracy, macro_f1: 100.0 * macro_f1 })
 }
 
-/// Share of the boxes of `measured` that have the label which most boxes of `trained` have, in percent.
+/// Percentage of the boxes of `measured` with the most frequent label of `trained`.
 fn majority(trained: &[&LabelledScreen], measured: &[&LabelledScreen], classes: usize) -> f64 {
     let mut counts = vec![0usize; classes];
     truth(trained).into_iter().for_each(|label| counts[label] += 1);
@@ -204,7 +203,7 @@ fn layers(s: &IconLabels) -> Layers {
     Layers { sizes: s.transformer().sizes(), dropout: s.dropout }
 }
 
-/// Operations per second on one core.
+/// Operations per second of a training step on one core.
 const RATE: f64 = 30e9;
 
 impl Protocol for IconLabels {

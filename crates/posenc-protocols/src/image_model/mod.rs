@@ -3,10 +3,23 @@
 //! Images are dead leaves, generated for every step. With `data`, they are crops of the photographs of `data.set`, and the model is
 //! evaluated on crops of `data.held_out`. Adam's β₁ is 0.9 and ε is 10⁻⁹.
 //!
-//! Records `bits`, `mean_bits` (over all measurements), `bits_curve`, `training_curve` over steps, `share_of_uniform`, `left_attention`,
-//! `upper_attention` (attention weight on that neighbor, in the layer with the largest), `code_norm` (feature norm), `params`,
-//! `encoding_params`, `time`, `rate` and `peak_memory`; with `similarity` also `initial_similarity` and `learned_similarity` over
-//! displacements, and for both times `length`, `anisotropy`, `correlation` and `gaussian_residual`.
+//! Records:
+//!
+//! - `bits` (bits/dim): mean −log₂ p of a held-out pixel after the last step. `share_of_uniform`: `bits` divided by log₂ of the number of
+//!   levels. `mean_bits` (bits/dim): mean over all measurements.
+//! - `bits_curve`, `training_curve` (bits/dim): on held-out and on training images, over the step.
+//! - `left_attention`, `upper_attention`: mean attention weight on the left and the upper neighbor, in the layer where it is largest.
+//! - `code_norm`: mean norm of the position encoding.
+//! - `params`, `encoding_params`: number of parameters of the model and of the position encoding.
+//! - `time` (s), `rate` (GFLOP/s), `peak_memory` (MB).
+//!
+//! With `similarity`, also records statistics of the frequencies before (`initial_`) and after training (`learned_`):
+//!
+//! - `initial_similarity`, `learned_similarity`: similarity over displacements in pixels.
+//! - `length` (pixels): length scale of the similarity. `anisotropy`: largest over smallest eigenvalue of the covariance of the
+//!   frequencies.
+//! - `correlation` between the frequencies of the two coordinates, and `gaussian_residual`, the RMS difference between the similarity and a
+//!   Gaussian.
 
 #[cfg(feature = "attention")]
 pub(crate) mod run;
@@ -33,52 +46,52 @@ pub const KIND: Kind = Kind {
     ..Kind::of::<ImageModel>("image-model")
 };
 
-/// Settings of `image-model`: a transformer that predicts the gray level of every pixel from those before it.
+/// Settings of `image-model`, which trains a transformer to predict the gray level of each pixel from the pixels before it.
 ///
-/// Without `data`, images are the generator's (`pixel-entropies` counts on the same); with it, crops of the set's
-/// photographs, and `data.held_out` names the set of the photographs that are measured on.
+/// Without `data`, images are generated; `pixel-entropies` uses the same images. With `data`, they are crops of the photographs of
+/// `data.set`, and the model is evaluated on crops of the photographs of `data.held_out`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImageModel {
-    /// Rows, and columns, of pixels.
+    /// Number of rows, and of columns, of an image in pixels.
     pub side: usize,
     /// Number of gray levels.
     pub levels: usize,
-    /// With `data`: photographs are reduced by this factor before they are cut.
+    /// With `data`: photographs are reduced by this factor before they are cropped.
     #[serde(default = "preset::<1, usize>", skip_serializing_if = "is_one")]
     pub reduce: usize,
-    /// Held-out images.
+    /// Number of held-out images, shared by all seeds.
     pub held_out: usize,
-    /// Layers of attention.
+    /// Number of attention layers.
     pub layers: usize,
     /// Width of the model.
     pub width: usize,
-    /// Attention heads; they divide the width.
+    /// Number of attention heads; must divide `width`.
     pub heads: usize,
     /// Width of the feed-forward layers.
     pub feed_forward: usize,
     /// The position encoding.
     pub encoding: Encoding,
-    /// Width of the position encoding that is concatenated with the embedding of the level; added to it if absent.
+    /// Width of the position encoding, which is then concatenated with the embedding of the gray level. If absent, it is added to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concatenated: Option<usize>,
-    /// Images per training step.
+    /// Number of images per training step.
     pub batch: usize,
-    /// Training steps.
+    /// Number of training steps.
     pub steps: usize,
     /// Peak learning rate.
     pub learning_rate: f64,
-    /// Steps of the linear rise to the peak.
+    /// Number of steps of the linear warm-up to the peak learning rate.
     pub warm_up: usize,
-    /// Schedule after the warm-up.
+    /// Learning rate schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
     /// Adam's β₂.
     #[serde(default = "hundredths::<98>")]
     pub beta2: f64,
-    /// Steps between measurements; the last step is always measured.
+    /// Number of steps between evaluations; the model is always evaluated after the last step.
     pub measure_every: usize,
-    /// Regularizer of Eq. 10.
+    /// Regularizer of learned frequencies (Eq. 10).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub divergence: Option<Divergence>,
     /// Largest displacement, in pixels, of the similarity maps before and after training; no maps if absent.
@@ -102,18 +115,18 @@ impl Settings for ImageModel {
         }
         within("encoding", self.encoding.check(2, self.concatenated.unwrap_or(self.width)))?;
         self.transformer().check()?;
-        // The weights of attention of all layers are kept from the pass forward to the pass back.
+        // The attention weights of all layers are kept from the forward to the backward pass.
         let length = (self.side * self.side) as f64;
         let weights = self.layers as f64 * (self.batch * self.heads) as f64 * length * length * 4.0;
         if weights > 16e9 {
             let message = format!(
-                "the weights of attention would take {:.1} GB; allowed: 16 GB. Lower `batch`, `side` or `layers`",
+                "the weights of attention need {:.1} GB; allowed: 16 GB. Lower `batch`, `side` or `layers`",
                 weights / 1e9
             );
             return Err(("batch", message));
         }
         if self.encoding.features != Features::Fourier && self.similarity.is_some() {
-            return Err(("similarity", "belongs to `encoding.features: fourier`".into()));
+            return Err(("similarity", "only allowed with `encoding.features: fourier`".into()));
         }
         self.similarity.map_or(Ok(()), |largest| range("similarity", largest, 1, 64))?;
         check_divergence(self.divergence.as_ref(), &self.encoding)

@@ -1,8 +1,7 @@
-//! Transformers over pixels (`lff` Figs. 3, 6, 7, Eq. 9–10), and what counting says about the same images.
+//! Transformers over pixels (`lff` Figs. 3, 6, 7, Eq. 9–10).
 //!
-//! Streams are named by item, repetition and purpose, without group and method: all methods of an item share initial
-//! weights of the content, batches in their order, held-out images, and, where they draw them, frequencies and
-//! masks of dropout.
+//! Random streams are named by item, seed and purpose, but not by group and method. All methods of an item therefore share initial
+//! weights, the order of batches, held-out images and, if they use them, frequencies and dropout masks.
 
 use std::time::Instant;
 
@@ -29,10 +28,10 @@ use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
 
-/// Operations per second of a step on one core.
+/// Operations per second of a training step on one core.
 const RATE: f64 = 40e9;
 
-/// Where images come from.
+/// Source of images.
 pub enum Images {
     Generated(GrayLeaves),
     Photographs { trained: GrayCrops, measured: GrayCrops },
@@ -53,7 +52,7 @@ impl Images {
         Ok(Images::Photographs { trained: crops(&data.set)?, measured: crops(held_out)? })
     }
 
-    /// An image to train on, or to measure on.
+    /// Samples a training image, or a held-out image.
     pub fn image(&self, is_trained: bool, rng: &mut ChaCha8Rng) -> Vec<u8> {
         match self {
             Images::Generated(law) => law.image(rng),
@@ -65,12 +64,11 @@ impl Images {
     }
 }
 
-/// `image-model`.
 fn run(context: &Context<'_>, s: &ImageModel) -> Result<UnitResult> {
     let started = Instant::now();
     let draw = |purpose: &str| shared_stream(context, purpose);
     let images = Images::new(context, s.side, s.levels, s.reduce)?;
-    // One set for all repetitions.
+    // All seeds share the held-out images.
     let mut rng = stream(context.seed, &format!("{} held out", context.job.experiment.id()));
     let held_out: Vec<Vec<u8>> = (0..s.held_out).map(|_| images.image(false, &mut rng)).collect();
     let sizes = sizes(s);
@@ -138,7 +136,7 @@ fn sizes(s: &ImageModel) -> Sizes {
     }
 }
 
-/// What measurements and the model give.
+/// Records the curve, final scores, parameters and costs.
 fn record(
     s: &ImageModel,
     sizes: &Sizes,
@@ -174,7 +172,7 @@ fn record(
     let [count, width] = codes.dims();
     let codes = parameters::numbers(codes);
     if codes.len() != count * width {
-        bail!("the codes of {count} positions could not be read back");
+        bail!("could not read the encodings of {count} positions");
     }
     let norms = codes
         .chunks_exact(width)
@@ -193,7 +191,7 @@ fn record(
     Ok(())
 }
 
-/// The similarity that frequencies give, as numbers and as a map over displacements.
+/// Records statistics of frequencies and a map of the similarity over displacements.
 fn shape(s: &ImageModel, when: &str, rows: &[f64], coordinates: usize, values: &mut Vec<Value>) {
     let Some(largest) = s.similarity.map(|largest| largest as i64) else {
         return;

@@ -1,4 +1,4 @@
-//! Interpolation of signals: what the protocol runs, and `fit`.
+//! Interpolation of signals, for the protocol and for `fit`.
 
 use anyhow::{Result, bail};
 use posenc_math::interpolation::grid::{GridMethod, upsample};
@@ -11,22 +11,22 @@ use posenc_math::interpolation::{
 use super::Method;
 use crate::network_nd::reconstruction::{Rule, Signal, Split};
 
-/// Samples per position of thin-plate splines.
+/// Number of nearest samples that a thin-plate spline at a position uses.
 pub const THIN_PLATE_NEIGHBORS: usize = 50;
 
 /// Values at all positions.
 pub struct Interpolated {
     /// In the layout of [`Signal::values`].
     pub values: Vec<f64>,
-    /// What [`Method::Auto`] chose.
+    /// The choice of [`Method::Auto`].
     pub selection: Option<Selection>,
 }
 
-/// Predicts the values of a signal at all positions from those that train, which keep theirs.
+/// Predicts the values of a signal at all positions from the known positions, whose values do not change.
 ///
 /// # Errors
 ///
-/// Methods that are not defined for the signal and the pattern, with those that are.
+/// A method that is not defined for the signal and the pattern; the message names those that are.
 pub fn interpolate(
     method: Method,
     signal: &Signal,
@@ -87,7 +87,7 @@ pub fn interpolate(
     Ok(Interpolated { values, selection })
 }
 
-/// Methods that need neither a grid nor triangles.
+/// Interpolates by a method that needs neither a grid nor triangles.
 fn in_any_dimension<const D: usize>(
     method: Method,
     known: &LatticeSamples<D>,
@@ -126,7 +126,7 @@ mod tests {
         Signal { name: "signal".into(), sides: sides.to_vec(), channels, values }
     }
 
-    /// Catches samples that change, bits that depend on the number of threads, and methods that are not defined but run.
+    /// Catches samples that change, results that depend on the number of threads, and undefined methods that run.
     #[test]
     fn all_methods_keep_samples_and_their_bits() {
         for (sides, channels) in [(&[33, 40][..], 3), (&[12, 14, 12], 1)] {

@@ -12,11 +12,11 @@
 //! | `kriging` | ordinary kriging with the nearest samples, covariance exp(−h/ℓ) | the same |
 //! | `auto` | the default of `fit`: kriging with settings from cross-validation on the samples | the same |
 //!
-//! `nearest`, `linear`, `cubic` and `thin-plate` agree with SciPy. Outside the hull of the samples they take the value at its
-//! closest point (grids) or at the closest sample.
+//! `nearest`, `linear`, `cubic` and `thin-plate` agree with SciPy. Positions outside the convex hull of the samples get the value at the
+//! closest point of the hull (grids) or at the closest sample (random positions).
 //!
-//! Records per image or clip `test_psnr` and `time`, with `auto` also `predicted_psnr`, `predicted_low` and `predicted_high`, the
-//! PSNR that cross-validation predicts with its 95 % interval.
+//! Records per image or clip `test_psnr` (dB) and `time` (s). With `auto`, also records the PSNR that cross-validation predicts,
+//! `predicted_psnr`, and its 95 % interval, `predicted_low` and `predicted_high` (dB).
 
 #[cfg(feature = "run")]
 pub mod methods;
@@ -50,13 +50,13 @@ pub const KIND: Kind = Kind {
 pub struct Interpolation {
     /// How values between the samples are computed.
     pub method: Method,
-    /// Every `step`-th position along each axis is known. Default: 2.
+    /// Every `step`-th position along each axis is known; not with `fraction`. Default: 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<usize>,
-    /// A random share of all positions is known, instead of a grid.
+    /// A random share of all positions is known, above 0 and below 1, instead of a grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fraction: Option<f64>,
-    /// Side to which signals are reduced first, by box averages.
+    /// Number of positions per axis to which signals are first reduced by box averages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<usize>,
     /// Whether pictures of the reconstruction are stored.
@@ -70,9 +70,9 @@ pub struct Interpolation {
 pub enum Method {
     /// The value of the closest sample.
     Nearest,
-    /// Linear interpolation.
+    /// Linear interpolation along each axis (grids) or on Delaunay triangles (random positions of images).
     Linear,
-    /// Cubic interpolation.
+    /// Cubic splines along each axis (grids) or Clough–Tocher elements (random positions of images).
     Cubic,
     /// Thin-plate splines through the nearest samples.
     ThinPlate,

@@ -58,7 +58,7 @@ impl Protocol for Interpolation {
 
     fn memory(&self, work: &Workload<'_>) -> f64 {
         let (side, axes) = reduced(work.shape, self.side);
-        // Positions, values and what is known about them, with their copies.
+        // Positions, values and properties of samples, with copies.
         8.0 * 40.0 * side.powi(axes)
     }
 

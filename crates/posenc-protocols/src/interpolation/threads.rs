@@ -1,9 +1,9 @@
-//! Threads for work on many positions.
+//! Parallel interpolation of many positions.
 
 use posenc_math::interpolation::Parallel;
 use posenc_nets::cpu::parallel;
 
-/// A number of threads.
+/// Runs work on a number of threads.
 pub struct Threads(pub usize);
 
 impl Parallel for Threads {

@@ -1,8 +1,15 @@
 //! Computes ranks of simple and complex two-dimensional encodings (`trading` Eq. 7–9, Fig. 5).
 //!
-//! Records `rank_axis`, `rank_axis_squared`, `rank_simple`, `rank_complex`, `rank_simple_image`, the stable ranks `stable_rank_axis`,
-//! `stable_rank_axis_squared`, `stable_rank_simple` and `stable_rank_complex`, and `simple_encoding` and `complex_encoding` of one
-//! position.
+//! The embedding matrix of one axis is N × d; both axes share it. Ranks count singular values above 10⁻⁹ σ_1.
+//!
+//! Records:
+//!
+//! - `rank_axis`: rank r of the embedding matrix of one axis. `rank_axis_squared`: r².
+//! - `rank_simple`, `rank_complex`: ranks of the encodings of all N² points.
+//! - `rank_simple_image`: rank of the N × N image that a linear layer with random weights yields on the simple encoding.
+//! - `stable_rank_axis`, `stable_rank_axis_squared`, `stable_rank_simple`, `stable_rank_complex`: the corresponding stable ranks.
+//! - `simple_encoding`: the 2d features of `position`, over their index.
+//! - `complex_encoding`: the d² features of `position`, over the indices of both axes.
 
 #[cfg(feature = "run")]
 mod run;
@@ -28,9 +35,9 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KroneckerRank {
-    /// Points along each axis.
+    /// Number N of points along each axis.
     pub points: usize,
-    /// The position whose simple and complex encoding are recorded.
+    /// The position (x, y) whose simple and complex encodings are recorded.
     pub position: [f64; 2],
 }
 

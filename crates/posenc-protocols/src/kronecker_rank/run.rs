@@ -1,4 +1,4 @@
-//! Ranks and stable ranks of simple and complex encodings of a plane (`trading` Eq. 7–9, Fig. 5).
+//! Ranks and stable ranks of simple and complex two-dimensional encodings (`trading` Eq. 7–9, Fig. 5).
 
 use anyhow::{Result, ensure};
 use faer::Mat;
@@ -14,7 +14,7 @@ use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
 
 const RANK_TOLERANCE: f64 = 1e-9;
 
-/// Products of two rows, each a row of the record.
+/// Maximum number of recorded products of two features.
 const MOST_PRODUCTS: f64 = 1e6;
 
 impl Protocol for KroneckerRank {
@@ -27,7 +27,6 @@ impl Protocol for KroneckerRank {
         let n = self.points;
         let psi = embedding_matrix(&*embedder, &line(n))?;
         let complex = psi.ncols() as f64 * n as f64;
-        // The products of two rows are recorded one by one.
         let products = psi.ncols() as f64 * psi.ncols() as f64;
         ensure!(
             products <= MOST_PRODUCTS,
@@ -44,7 +43,7 @@ impl Protocol for KroneckerRank {
         let [axis, stable_axis] = ranks(&psi)?;
         let [rank_simple, stable_simple] = ranks(&simple)?;
         let [rank_complex, stable_complex] = ranks(&complex_features(psi.as_ref(), psi.as_ref()))?;
-        // The image of a linear layer on the simple features, with random weights.
+        // The output of a linear layer with random weights on the simple features.
         let weights = gaussian_vector(&mut context.stream("weights"), simple.ncols());
         let image = Mat::from_fn(n, n, |row, column| {
             (0..simple.ncols()).map(|k| simple[(row * n + column, k)] * weights[k]).sum()

@@ -1,6 +1,12 @@
 //! Tests whether an affine model on a random matrix X memorizes a random target (Proposition 1).
 //!
-//! Records `rank` of X, `augmented_rank` of X with a column of ones, and `relative_residual` of the least-squares fit.
+//! X is N × d, the product of two Gaussian matrices, and has the given rank.
+//!
+//! Records:
+//!
+//! - `rank`: numerical rank of X (singular values above 10⁻¹⁰ σ_1).
+//! - `augmented_rank`: numerical rank of [X, 1], X with a column of ones.
+//! - `relative_residual`: ‖Xw + b − y‖/‖y‖ of the least-squares fit to the target y; 0 if the model memorizes it.
 
 #[cfg(feature = "run")]
 mod run;
@@ -29,10 +35,10 @@ pub struct Memorization {
     pub dimension: usize,
     /// Rank of the random N×d matrix X.
     pub rank: usize,
-    /// Whether the columns' means are removed first, so that X has zero-mean features.
+    /// Whether the mean of each column of X is subtracted first.
     #[serde(default)]
     pub centered: bool,
-    /// Whether the target is sampled in the range of [X, 1].
+    /// Whether the target is sampled in the range of [X, 1], instead of from N(0, 1).
     #[serde(default)]
     pub target_in_range: bool,
 }

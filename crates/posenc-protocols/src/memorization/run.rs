@@ -18,7 +18,7 @@ impl Protocol for Memorization {
         32.0 * square((self.samples as f64).max(self.dimension as f64))
     }
 
-    /// X = A·B with Gaussian factors has the rank asked for.
+    /// X = A·B with Gaussian factors A (N × r) and B (r × d) has rank r.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let mut rng = context.stream("matrix and target");
         let (n, d, r) = (self.samples, self.dimension, self.rank);

@@ -1,4 +1,4 @@
-//! How long a job takes, roughly.
+//! Estimated time of a job.
 
 use posenc_math::embedder::find;
 
@@ -6,19 +6,18 @@ use super::run::COLUMNS;
 use super::{Network1d, STEP};
 use posenc_harness::protocol::{Estimate, Workload};
 
-/// Operations per second of the engine on one core: hidden layers, and the few columns of affine
-/// models.
+/// Operations per second of the engine on one core, for networks and for affine models, which have few columns.
 const RATE: f64 = 90e9;
 const NARROW_RATE: f64 = 45e9;
 
 /// Bytes per second of an embedding that does not stay in the caches.
 const BANDWIDTH: f64 = 10e9;
 
-/// Seconds of Adam per parameter and step: in the caches, and where the parameters of many columns do not fit.
+/// Seconds of Adam per parameter and step, if the parameters fit into the caches and if they do not.
 const ADAM: f64 = 1e-9;
 const WIDE_ADAM: f64 = 2e-9;
 
-/// Estimated time; a unit is one image.
+/// Estimates the time of a job; a unit is one image.
 pub fn estimate(workload: &Workload<'_>, s: &Network1d) -> Estimate {
     let Workload { job, shape, units: images } = *workload;
     let runs = (images * s.lines.count() * s.repeats) as f64;
@@ -29,7 +28,7 @@ pub fn estimate(workload: &Workload<'_>, s: &Network1d) -> Estimate {
     let kind = job.variant.embedder.as_ref().and_then(|e| find(&e.kind));
     let one = |value: Option<f64>| {
         let d = parameter("dimension", value).unwrap_or(2.0);
-        // Share of the features that do not vanish at a position.
+        // Share of the features that are not zero at a position.
         let nonzero = kind.and_then(|kind| kind.nonzero);
         let share = nonzero.map_or(1.0, |share| share(&|name| parameter(name, value)));
         let features = (d * share.min(1.0)).max(1.0);
@@ -40,8 +39,8 @@ pub fn estimate(workload: &Workload<'_>, s: &Network1d) -> Estimate {
         let points = (shape.side / (2.0 * step)).ceil();
         let (depth, width) = (s.depth as f64, if s.depth == 0 { 1.0 } else { s.width as f64 });
         let hidden = if s.depth == 0 { 0.0 } else { (depth - 1.0) * width * width + width };
-        // Two operations for each weight and point, forward; as many for the gradient of the
-        // weights, and of the activations but for the first layer.
+        // Forward: two operations for each weight and point. Backward: the same for the gradient of the weights, and for that of the
+        // activations except in the first layer.
         let forward = 2.0 * points * (features * width + hidden);
         let backward = 2.0 * points * (features * width + 2.0 * hidden);
         let epochs = s.epochs as f64;
@@ -54,7 +53,7 @@ pub fn estimate(workload: &Workload<'_>, s: &Network1d) -> Estimate {
         };
         let operations = columns * (epochs * (forward + backward) + tests * forward);
         let (rate, adam) = if s.depth == 0 { (NARROW_RATE, WIDE_ADAM) } else { (RATE, ADAM) };
-        // A few columns wait for the embedding, which is read forward and backward.
+        // With few columns, memory bandwidth limits the products: each pass reads the embedding.
         let reading =
             epochs * 2.0 * 4.0 * points * features / BANDWIDTH * if s.redraw { runs } else { 1.0 };
         let parameters = (d + 1.0) * width + hidden + depth * width;

@@ -1,4 +1,4 @@
-//! Embedded positions of a split, scaled, in the engine's precision.
+//! Scaled embeddings of the positions of a split, in the precision of the engine.
 
 use anyhow::Result;
 use faer::Mat;
@@ -10,7 +10,7 @@ use super::Scale;
 use super::signals::LineSplit;
 use crate::memory::{divide, embedding_matrix};
 
-/// What all runs of one value of the sweep share.
+/// Inputs that all runs at one value of the sweep share.
 pub struct Inputs {
     /// Training positions.
     pub train: Input,
@@ -18,7 +18,7 @@ pub struct Inputs {
     pub test: Option<Input>,
     /// Stable rank of the scaled training embedding, in double precision.
     pub stable_rank: f64,
-    /// What rows were divided by under `batch` and `train`; 1 otherwise.
+    /// Divisor of the training rows under `batch` and `train`; 1 otherwise.
     divisor: f64,
     scale: Scale,
 }
@@ -59,7 +59,7 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// Any other positions, scaled as the model was trained.
+    /// Embeds other positions, scaled as in training.
     pub fn at(&self, embedder: &dyn Embedder, positions: &[f64]) -> Result<Input> {
         let mut matrix = embedding_matrix(embedder, positions)?;
         self.scale_as_training(&mut matrix);
@@ -74,7 +74,7 @@ impl Inputs {
     }
 }
 
-/// Divides every row by its norm; rows of zeros stay.
+/// Divides each row by its norm; rows of zeros do not change.
 fn scale_to_unit_rows(matrix: &mut Mat<f64>) {
     let mut squares = vec![0.0; matrix.nrows()];
     for j in 0..matrix.ncols() {
@@ -100,7 +100,7 @@ mod tests {
     use super::super::signals::split;
     use super::*;
 
-    /// An open boundary: rows near the ends have smaller norms.
+    /// An embedder with an open boundary, whose rows near the ends have smaller norms.
     fn embedder() -> Box<dyn Embedder> {
         let spec = EmbedderSpec::new("gaussian").number("dimension", 40.0).number("sigma", 0.1);
         build(&spec, &mut stream(0, "")).unwrap()
@@ -117,10 +117,10 @@ mod tests {
         norms(input).into_iter().fold(0.0, f64::max)
     }
 
-    /// Catches a scale that is not what the setting says.
+    /// Catches rows that are not scaled as configured.
     #[test]
-    fn rows_are_scaled_as_the_setting_says() {
-        // Only the end trains, so that the midpoint has the larger norm.
+    fn rows_are_scaled_as_configured() {
+        // Only the end position trains, so that the midpoint has a larger norm.
         let (embedder, n) = (embedder(), 8);
         let split = LineSplit { train: vec![0], test: vec![4, 1] };
         let of = |scale| Inputs::new(&*embedder, n, &split, scale).unwrap();
@@ -142,18 +142,17 @@ mod tests {
         close(norms(&none.train)[0], row(0));
         close(norms(none.test.as_ref().unwrap())[1], row(1));
 
-        // Elsewhere the model sees rows as it was trained on.
+        // Other positions are scaled as in training.
         for inputs in [&batch, &train] {
             close(largest(&inputs.at(&*embedder, &[0.5]).unwrap()), row(4) / end);
         }
         close(largest(&unit.at(&*embedder, &[0.5]).unwrap()), 1.0);
         close(largest(&none.at(&*embedder, &[0.5]).unwrap()), row(4));
-        // Far outside an open boundary there is nothing, and nothing is divided by its norm 0.
+        // Far outside an open boundary, rows are zero and must not be divided by their norm 0.
         close(largest(&unit.at(&*embedder, &[40.0]).unwrap()), 0.0);
     }
 
-    /// Catches a stable rank that is not the training embedding's, or a slow way to it: the size of
-    /// the papers' largest must stay far below a second.
+    /// Catches a stable rank of other rows, or a slow computation: the largest size of the papers must take far less than a second.
     #[test]
     fn the_stable_rank_is_that_of_the_training_rows() {
         let spec =
@@ -165,7 +164,7 @@ mod tests {
         assert!((batch.stable_rank / expected - 1.0).abs() < 1e-9, "{}", batch.stable_rank);
     }
 
-    /// Catches a panic where a width underflows: the message must say what to change.
+    /// Catches a panic if a width underflows; the message must name the remedy.
     #[test]
     fn an_embedding_of_zeros_is_refused() {
         let spec = EmbedderSpec::new("gaussian").number("dimension", 7.0).number("sigma", 1e-9);

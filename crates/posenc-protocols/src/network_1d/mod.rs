@@ -2,19 +2,20 @@
 //!
 //! A signal is a row or a column of the luminance of an image of the group's `data`. Without `data`, the image is a 512 × 512 array of
 //! standard normal noise. Sample i of a line with n values has position i/n. Samples 0, 2s, 4s, … are used for training. All lines and
-//! repeats of a variant share one embedding. All groups and variants of an experiment use the same lines. Runs at all values of a sweep
-//! start from the same random numbers.
+//! repeats of a variant share one embedding, unless `redraw` is set. All groups and variants of an experiment use the same lines. Runs at
+//! all values of a sweep start from the same random numbers.
 //!
 //! Records, by line (`row 158`, `row 426 (2)`, after the image's name if the set has several) with the repeat as seed:
 //!
-//! - `train_psnr`, `test_psnr`. An error of exactly zero has a PSNR of `inf`.
-//! - `stable_rank` of the scaled training embedding and `params` of one run. Their signal is `-`; with `redraw`, every run records its
-//!   own.
+//! - `train_psnr`, `test_psnr` (dB). An error of exactly zero has a PSNR of `inf`.
+//! - `stable_rank` of the scaled training embedding and `params`, the number of parameters of one run. Their signal is `-`; with `redraw`,
+//!   every run records its own.
 //! - `diverged_epoch` of runs that diverged. Their other values are NaN.
-//! - With `abscissa: stable-rank`, also `samples` and the parameter of the sweep.
-//! - Curves, means over the repeats with the epoch as x: `train_curve`, `test_curve`, `stable_rank_input`, `stable_rank_layer_1`, ….
-//!   Means over curves are `train_psnr_run_mean` and `test_psnr_run_mean`.
-//! - `prediction` and `target` over the position, for the first repeat.
+//! - With `abscissa: stable-rank`, also `samples` (number of training samples) and `parameter` (the value of the sweep).
+//! - With `curve_every`, curves over the epoch, as means over the repeats: `train_curve` and `test_curve` (dB), and with `layers` also
+//!   `stable_rank_input`, `stable_rank_layer_1`, `stable_rank_layer_2`, ….
+//! - With `mean_of_first`, `train_psnr_run_mean` and `test_psnr_run_mean` (dB): means over the points of a curve before that epoch.
+//! - With `reconstruction`, `prediction` and `target` over the position, for the first repeat.
 
 #[cfg(feature = "run")]
 mod estimate;
@@ -26,7 +27,7 @@ mod run;
 pub(crate) mod signals;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
-use posenc_math::embedder::{self, EmbedderSpec, ParameterValue};
+use posenc_math::embedder::{EmbedderSpec, ParameterValue};
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
@@ -56,22 +57,22 @@ pub const KIND: Kind = Kind {
 /// The name under which a sweep varies the sample step instead of an embedder parameter.
 pub const STEP: &str = "step";
 
-/// Longest line, and so the largest step.
+/// Maximum length of a line, and therefore the largest step.
 const LONGEST_LINE: usize = 1 << 16;
 
-/// Most runs of one image: a typo in `repeats` must not become a year of work.
+/// Maximum number of runs of one image, so that a typo in `repeats` does not start years of work.
 const MOST_RUNS: usize = 100_000;
 
 /// Settings of `network-1d`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Network1d {
-    /// Which lines of each image are signals.
+    /// Lines of each image that are signals.
     pub lines: Lines,
-    /// Sample step s: samples 0, 2s, 4s, … of a line train.
+    /// Sample step s. Samples 0, 2s, 4s, … of a line train.
     #[serde(default = "preset::<1, usize>")]
     pub step: usize,
-    /// Which samples test.
+    /// Samples that test.
     #[serde(default)]
     pub test: TestSamples,
     /// Divisor of embedding rows.
@@ -93,31 +94,31 @@ pub struct Network1d {
     pub weight_decay: f64,
     /// Full-batch steps of Adam.
     pub epochs: u64,
-    /// Runs of each line, each with initial weights of its own.
+    /// Number of runs of each line, each with its own initial weights.
     #[serde(default = "preset::<1, usize>")]
     pub repeats: usize,
     /// Whether every run samples a new embedder.
     #[serde(default)]
     pub redraw: bool,
-    /// PSNRs are means in dB over this number of last epochs.
+    /// Number of last epochs over which PSNRs are averaged, in dB.
     #[serde(default = "preset::<100, u64>")]
     pub mean_of_last: u64,
-    /// A parameter that varies: of the embedder, or [`STEP`].
+    /// A parameter that varies: a parameter of the embedder, or [`STEP`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
-    /// What the records' abscissa is.
+    /// Abscissa of the recorded values.
     #[serde(default)]
     pub abscissa: Abscissa,
-    /// Epochs between points of curves; 0 records no curves.
+    /// Number of epochs between points of curves; 0 records no curves. Not with a sweep.
     #[serde(default)]
     pub curve_every: u64,
-    /// Additionally records means over the points of a curve before this epoch; 0 for none.
+    /// Also records means over the points of a curve before this epoch; 0 records none.
     #[serde(default)]
     pub mean_of_first: u64,
     /// Whether curves include the stable rank of the input and of the hidden layers.
     #[serde(default)]
     pub layers: bool,
-    /// Whether the trained model is recorded as a function.
+    /// Records the trained model as a function of the position, in steps of 1/n. Not with a sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reconstruction: Option<Reconstruction>,
 }
@@ -145,7 +146,7 @@ impl Lines {
     }
 }
 
-/// Which samples of a line test.
+/// Samples of a line that test.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TestSamples {
@@ -160,14 +161,14 @@ pub enum TestSamples {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
-    /// Training and test rows each by their own largest norm, as the authors' code does.
+    /// Training rows and test rows are each divided by their own largest norm, as in the authors' code.
     #[default]
     Batch,
-    /// All by the largest norm of the training rows.
+    /// All rows are divided by the largest norm of the training rows.
     Train,
-    /// Every row by its own norm.
+    /// Each row is divided by its own norm.
     Unit,
-    /// By nothing.
+    /// Rows are not scaled.
     None,
 }
 
@@ -175,21 +176,21 @@ pub enum Scale {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum LearningRate {
-    /// One rate for all σ.
+    /// The learning rate, for all σ.
     Constant(f64),
     /// base·(σ / sigma)^exponent.
     Power(PowerRule),
 }
 
-/// base·(σ / sigma)^exponent with σ the embedder's parameter of that name.
+/// base·(σ / sigma)^exponent, where σ is the embedder's parameter `sigma`.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PowerRule {
-    /// The rate at σ = `sigma`.
+    /// The learning rate at σ = `sigma`.
     pub base: f64,
-    /// The σ at which the rate is `base`.
+    /// The σ at which the learning rate is `base`.
     pub sigma: f64,
-    /// Exponent.
+    /// The exponent.
     pub exponent: f64,
 }
 
@@ -237,11 +238,11 @@ impl<'de> Deserialize<'de> for LearningRate {
     }
 }
 
-/// What the abscissa of the records is.
+/// Abscissa of the recorded values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Abscissa {
-    /// The value of the sweep; none without a sweep.
+    /// The value of the sweep; without a sweep, values have no abscissa.
     #[default]
     Parameter,
     /// The number of training samples.
@@ -254,7 +255,7 @@ pub enum Abscissa {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reconstruction {
-    /// How far beyond both ends of [0, 1) it is recorded.
+    /// Distance beyond both ends of [0, 1) up to which the model is recorded.
     #[serde(default = "hundredths::<25>")]
     pub outside: f64,
 }
@@ -292,20 +293,10 @@ impl Settings for Network1d {
 
     fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), Fault> {
         let swept = self.sweep.as_ref().filter(|s| s.parameter != STEP);
-        if let Some(sweep) = swept {
-            for &value in &sweep.values.0 {
-                let changed = spec.clone().number(&sweep.parameter, value);
-                if let Err(error) = embedder::validate(&changed) {
-                    // A wrong name is found at the first value.
-                    let known = embedder::find(&spec.kind).is_some_and(|k| {
-                        k.takes_extra_numbers || k.parameter(&sweep.parameter).is_some()
-                    });
-                    let key = if known { "sweep.values" } else { "sweep.parameter" };
-                    let also = if known { "" } else { "; `step` varies the number of samples" };
-                    return Err((key, format!("{error}{also}")));
-                }
-            }
-        }
+        swept.map_or(Ok(()), |sweep| sweep.check(spec)).map_err(|(key, message)| match key {
+            "sweep.parameter" => (key, format!("{message}; `step` varies the number of samples")),
+            _ => (key, message),
+        })?;
         let LearningRate::Power(_) = self.learning_rate else {
             return Ok(());
         };
@@ -343,7 +334,7 @@ impl Settings for Network1d {
 }
 
 impl Network1d {
-    /// The values of the sweep; without one, `None` alone.
+    /// The values of the sweep; a single `None` without a sweep.
     #[cfg(feature = "run")]
     fn swept_values(&self) -> Vec<Option<f64>> {
         match &self.sweep {

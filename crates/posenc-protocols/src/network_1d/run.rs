@@ -1,9 +1,9 @@
 //! Affine models and ReLU networks on lines of images (`rethinking` Figs. 5–9, `trading` Fig. 7).
 //!
-//! Lines × repeats are the *runs* of a job. Runs that share an embedding are columns of one task of
-//! the engine, at each value of the sweep. No run sees another: how many there are and how they are
-//! cut into tasks moves no bit of any of them. So a profile of fewer lines or images does some of
-//! the very runs of the full one, and a record does not tell which units ran next to it.
+//! Lines × repeats are the *runs* of a job. At each value of the sweep, runs that share an embedding are columns of one task of the
+//! engine. Runs are independent: the bits of their results do not depend on the number of runs or on how they are divided into tasks. A
+//! profile with fewer lines or images therefore repeats runs of the full profile, and a record does not depend on other units of the
+//! job.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -43,7 +43,7 @@ impl Protocol for Network1d {
 
     fn memory(&self, work: &Workload<'_>) -> f64 {
         let d = dimension(work.job, self.sweep.as_ref());
-        // Shorter steps give more points.
+        // The smallest step has the most points.
         let step = match &self.sweep {
             Some(sweep) if sweep.parameter == STEP => {
                 sweep.values.0.iter().copied().fold(f64::INFINITY, f64::min)
@@ -56,7 +56,7 @@ impl Protocol for Network1d {
         let weights = (d + 1.0) * width + (depth - 1.0).max(0.0) * width * (width + 1.0) + width;
         let run = WEIGHT * weights + 12.0 * points * (depth * width + 1.0);
         let runs = (work.units * self.lines.count() * self.repeats) as f64;
-        // A task takes as many runs as fit into its limit, one at least.
+        // A task contains the runs that fit into its limit, at least one.
         let task = run.max((runs * run).min(LARGEST_TASK as f64));
         let values = self.swept_values().len() as f64;
         let curves = self.epochs.checked_div(self.curve_every).unwrap_or(0) as f64;
@@ -74,7 +74,7 @@ impl Protocol for Network1d {
             remarks.extend(divergence(&values));
             let values = averaged_curves(values);
             emit(unit, UnitResult { values, remarks, earlier, ..UnitResult::default() })?;
-            // What killed runs spent is counted once.
+            // The time of interrupted runs counts once.
             earlier = 0.0;
         }
         Ok(())
@@ -87,19 +87,19 @@ struct LineRun<'a> {
     repeat: u64,
 }
 
-/// What does not change along a job.
+/// State that is constant during a job.
 struct Training<'a> {
     context: &'a Context<'a>,
     settings: &'a Network1d,
     engine: &'a dyn Engine,
     runs: Vec<LineRun<'a>>,
-    /// Samples of a line.
+    /// Number of samples of a line.
     n: usize,
-    /// Bytes of a task.
+    /// Maximum bytes of a task.
     largest_task: usize,
 }
 
-/// What runs of one embedding share.
+/// Data that the runs with one embedding share.
 struct Prepared {
     embedder: Box<dyn Embedder>,
     split: LineSplit,
@@ -112,7 +112,7 @@ struct Prepared {
     x: Option<f64>,
 }
 
-/// Trains all runs; gives the numbers of each unit, and what a reader should know.
+/// Trains all runs. Returns the values of each unit, and remarks.
 fn train(
     context: &Context<'_>,
     settings: &Network1d,
@@ -162,7 +162,7 @@ fn train(
     Ok((done.records, remarks))
 }
 
-/// `sigma = 0.01, `, or nothing without a sweep.
+/// `sigma = 0.01, `; empty without a sweep.
 fn at(settings: &Network1d, value: Option<f64>) -> String {
     match (&settings.sweep, value) {
         (Some(sweep), Some(value)) => format!("{} = {value}, ", sweep.parameter),
@@ -170,7 +170,7 @@ fn at(settings: &Network1d, value: Option<f64>) -> String {
     }
 }
 
-/// Says where along the sweep an error arose, if there is one.
+/// Adds the value of the sweep, if any, to an error.
 fn with_place<T>(result: Result<T>, place: impl Fn() -> String) -> Result<T> {
     match place() {
         place if place.is_empty() => result,
@@ -183,10 +183,10 @@ impl Training<'_> {
         Resumption { checkpoint: self.context.checkpoint, note: self.context.note }
     }
 
-    /// What a killed run left, or the beginning.
+    /// The saved state of an interrupted run, or the initial state.
     fn saved(&self, values: usize, remarks: &mut Vec<String>) -> (Done, Option<Vec<u8>>) {
         let runs = self.runs.len();
-        let goes_on = |done: &Done, in_training: bool| {
+        let describe = |done: &Done, in_training: bool| {
             format!(
                 "resumes where it was interrupted: {} of {values} values, {} of {runs} runs of the next{}",
                 done.values,
@@ -194,11 +194,11 @@ impl Training<'_> {
                 if in_training { ", others in training" } else { "" }
             )
         };
-        self.resumption().read([self.context.units.len(), values, runs], goes_on, remarks)
+        self.resumption().read([self.context.units.len(), values, runs], describe, remarks)
     }
 
-    /// The embedder and everything that follows from it, at one value of the sweep; with `run`,
-    /// drawn for this run alone.
+    /// Prepares the embedder, inputs, network and optimizer at one value of the sweep. With `run`, the embedder is sampled for this run
+    /// only.
     fn prepare(&self, value: Option<f64>, run: Option<&LineRun<'_>>) -> Result<Prepared> {
         let (settings, context) = (self.settings, self.context);
         let sweep = settings.sweep.as_ref().zip(value);
@@ -216,9 +216,9 @@ impl Training<'_> {
         let embedder = context.embedder_from(&purpose, changed)?;
         let split = split(self.n, step, settings.test);
         let d = embedder.dimension();
-        // At a time: one matrix in double and all in single precision, and the engine's own.
+        // In memory at the same time: one matrix in double precision, all in single precision, and those of the engine.
         let points = split.train.len() + split.test.len();
-        check_memory(&format!("{points} × {d} embedded positions"), 1.5 * (points * d) as f64)?;
+        check_memory(&format!("a {points} × {d} embedding matrix"), 1.5 * (points * d) as f64)?;
         let inputs = Inputs::new(&*embedder, self.n, &split, settings.scale)?;
         let network = Network::new(d, settings.depth, settings.width, 1)?;
         let sigma = match changed {
@@ -256,13 +256,13 @@ impl Training<'_> {
         most.next_multiple_of(self.columns())
     }
 
-    /// The number of runs of a task is a multiple of this.
+    /// The number of columns of a task is a multiple of this.
     fn columns(&self) -> usize {
-        // A run with an embedder of its own is always alone, and networks are trained one by one.
+        // Tasks of runs with their own embedder have one run, and networks are trained one by one.
         if self.settings.depth == 0 && !self.settings.redraw { COLUMNS } else { 1 }
     }
 
-    /// Trains some runs as one task and adds their numbers.
+    /// Trains some runs as one task and records their values.
     fn batch(
         &self,
         prepared: &Prepared,
@@ -289,7 +289,7 @@ impl Training<'_> {
         let predictions = self.predictions(prepared, runs, &mut *session)?;
 
         if range.start == 0 && !self.settings.redraw {
-            // With the first image of the set: units that run later must not repeat it.
+            // Only the first image of the set records these, so that no other unit repeats them.
             let first = self.context.units.iter().position(|unit| unit.signal_index == 0);
             if let Some(records) = first.and_then(|unit| done.records.get_mut(unit)) {
                 self.shared(prepared, records, |value| value.signal(NO_SIGNAL).seed(0));
@@ -314,7 +314,7 @@ impl Training<'_> {
         Ok(())
     }
 
-    /// The runs as columns; the last one again where a multiple of [`COLUMNS`] is needed.
+    /// The runs as columns of a task; copies of the last run fill it up to a multiple of [`COLUMNS`].
     fn task(&self, prepared: &Prepared, runs: &[LineRun<'_>]) -> Task {
         let last = runs.len() - 1;
         let columns = runs.len().next_multiple_of(self.columns());
@@ -339,7 +339,7 @@ impl Training<'_> {
         }
     }
 
-    /// What belongs to an embedding, not to a run.
+    /// Records values of an embedding, which its runs share.
     fn shared(&self, p: &Prepared, records: &mut Vec<Value>, named: impl Fn(Value) -> Value) {
         let mut add = |metric: &str, number: f64, unit: &str| {
             records.push(named(Value { x: p.x, ..Value::new(metric, number).unit(unit) }));
@@ -354,7 +354,7 @@ impl Training<'_> {
         }
     }
 
-    /// PSNRs and curves of one run.
+    /// Records PSNRs and curves of one run.
     fn record(
         &self,
         p: &Prepared,
@@ -401,21 +401,21 @@ impl Training<'_> {
             ["train_psnr_run_mean", "test_psnr_run_mean"].into_iter().zip(first)
         {
             if count > 0 {
-                // A run that diverged has no mean, even if it did so after these epochs.
+                // A run that diverged has no mean, even if it diverged after these epochs.
                 let mean = if summary.diverged.is_some() { f64::NAN } else { sum / count as f64 };
                 records.push(placed(db(metric, mean)));
             }
         }
     }
 
-    /// Positions i/n, on the line and beyond its ends.
+    /// Positions i/n of a reconstruction, on the line and beyond its ends.
     fn positions(&self) -> Vec<f64> {
         let outside = self.settings.reconstruction.map_or(0.0, |r| r.outside);
         let beyond = (outside * self.n as f64).floor() as i64;
         (-beyond..self.n as i64 + beyond).map(|i| i as f64 / self.n as f64).collect()
     }
 
-    /// Outputs of the trained models, if they are asked for and a first repeat is among the runs.
+    /// Outputs of the trained models, if `reconstruction` is set and the runs include a first repeat.
     fn predictions(
         &self,
         prepared: &Prepared,
@@ -429,7 +429,7 @@ impl Training<'_> {
         Ok(Some(session.predict(&input)?))
     }
 
-    /// A trained model as a function, and its target.
+    /// Records a trained model as a function of the position, and its target.
     fn function(
         &self,
         run: &LineRun<'_>,
@@ -449,7 +449,7 @@ impl Training<'_> {
     }
 }
 
-/// Curves as means over the repeats of a line, in the place and with the seed of the first.
+/// Replaces the curves of the repeats of a line by their mean, at the place and with the seed of the first repeat.
 fn averaged_curves(values: Vec<Value>) -> Vec<Value> {
     let is_curve = |metric: &str| {
         matches!(metric, "train_curve" | "test_curve" | "stable_rank_input")
@@ -458,7 +458,7 @@ fn averaged_curves(values: Vec<Value>) -> Vec<Value> {
     /// Signal, metric, and bits of the abscissa.
     type Point = (Option<String>, String, Option<u64>);
     let mut averaged: Vec<Value> = Vec::with_capacity(values.len());
-    // Place of a point in the result, and how many repeats it sums.
+    // Index of a point in the result, and the number of repeats in its sum.
     let mut places: HashMap<Point, (usize, usize)> = HashMap::new();
     for value in values {
         if !is_curve(&value.metric) {

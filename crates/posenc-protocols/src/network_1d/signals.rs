@@ -1,4 +1,4 @@
-//! Which numbers are fitted: lines of images, and which of their samples train and test.
+//! Lines of images, and their training and test samples.
 
 use std::collections::HashMap;
 
@@ -11,23 +11,23 @@ use super::{Lines, Network1d, TestSamples};
 use crate::streams::shared_stream;
 use posenc_harness::protocol::Context;
 
-/// Side of the array of noise that stands for an image where a group has no data.
+/// Side of the noise image that a group without data uses.
 const NOISE_SIDE: usize = 512;
 
 /// One signal.
 pub struct Line {
-    /// Place of its unit among those that run.
+    /// Index of its unit in the job.
     pub unit: usize,
     /// Name in records.
     pub name: String,
-    /// Names its random streams. Neither its place among other lines nor how many there are enters:
-    /// a reduced profile then does some of the runs of the full one, with the same bits.
+    /// Name of its random streams. It does not depend on other lines, so that a reduced profile repeats runs of the full profile with the
+    /// same bits.
     pub label: String,
     /// Its n values.
     pub values: Vec<f64>,
 }
 
-/// All lines of the units that run, unit after unit.
+/// All lines of the units of the job, unit after unit.
 pub fn lines(context: &Context<'_>, settings: &Network1d) -> Result<Vec<Line>> {
     let mut lines = Vec::new();
     let mut add = |unit: usize, signal: &str, prefix: &str, image: &Image| -> Result<()> {
@@ -43,7 +43,7 @@ pub fn lines(context: &Context<'_>, settings: &Network1d) -> Result<Vec<Line>> {
     };
     match &context.job.group.data {
         None => {
-            // Independent standard-normal numbers in the shape of an image.
+            // An image of independent standard normal numbers.
             let (width, height) = (NOISE_SIDE, NOISE_SIDE);
             let pixels = gaussian_vector(&mut shared_stream(context, "noise"), width * height);
             let name = "noise".to_owned();
@@ -51,7 +51,7 @@ pub fn lines(context: &Context<'_>, settings: &Network1d) -> Result<Vec<Line>> {
         }
         Some(data) => {
             let images = context.data.load(&data.set)?;
-            // By the whole set: a profile with fewer images must not rename its signals.
+            // The whole set counts, so that a profile with fewer images has the same names.
             let several = images.signals.len() > 1;
             for (index, unit) in context.units.iter().enumerate() {
                 let image = images.signals.get(unit.signal_index).with_context(|| {
@@ -63,16 +63,19 @@ pub fn lines(context: &Context<'_>, settings: &Network1d) -> Result<Vec<Line>> {
         }
     }
     let n = lines.first().map_or(0, |l| l.values.len());
-    ensure!(n >= 2, "lines of {n} samples; at least 2 are needed to train on one and test on one");
+    ensure!(
+        n >= 2,
+        "lines have {n} samples; they need at least 2, one for training and one for testing"
+    );
     if let Some(other) = lines.iter().find(|l| l.values.len() != n) {
-        // All runs share one embedding.
+        // All runs share one embedding, so lines must have equal lengths.
         let length = other.values.len();
         anyhow::bail!("{} has {length} samples, others {n}; use square images", other.name);
     }
     Ok(lines)
 }
 
-/// The lines of one image with their names: rows, columns, then those that are drawn.
+/// The lines of one image with their names. Rows precede columns, and listed lines precede sampled ones.
 fn pick(
     image: &Image,
     wanted: &Lines,
@@ -89,7 +92,7 @@ fn pick(
             wanted.random,
             image.name
         );
-        // Rows and columns have streams of their own: fewer of them are then some of the same.
+        // Rows and columns have separate streams, so that a smaller sample is a subset of a larger one.
         Ok(sample_without_replacement(&mut draw(what), length, wanted.random))
     };
     rows.extend(drawn("rows", image.height)?);
@@ -115,11 +118,11 @@ fn pick(
 pub struct LineSplit {
     /// 0, 2s, 4s, …
     pub train: Vec<usize>,
-    /// What only is measured; may be empty.
+    /// Test samples; may be empty.
     pub test: Vec<usize>,
 }
 
-/// How a line of `n` samples is split at sample step `step`.
+/// Splits a line of `n` samples at sample step `step`.
 pub fn split(n: usize, step: usize, test: TestSamples) -> LineSplit {
     LineSplit {
         train: (0..n).step_by(2 * step).collect(),
@@ -151,10 +154,10 @@ mod tests {
         pick(&image(), wanted, &draw).unwrap().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// Catches rows that are mistaken for columns and a repeated row that loses its own name, with
-    /// which its runs would start from the weights of the first.
+    /// Catches rows that are mistaken for columns, and a repeated row with the name of the first, whose runs would start from the same
+    /// weights.
     #[test]
-    fn lines_are_cut_and_named() {
+    fn lines_are_extracted_and_named() {
         let rows = Some(NumberList(vec![4.0, 2.0, 4.0]));
         let wanted = Lines { rows, columns: Some(NumberList(vec![1.0])), random: 0 };
         assert_eq!(names(&wanted), ["row 4", "row 2", "row 4 (2)", "column 1"]);
@@ -164,9 +167,9 @@ mod tests {
         assert_eq!(picked[3].1, [1.0, 11.0, 21.0, 31.0, 41.0, 51.0]);
     }
 
-    /// Catches a reduced profile that draws other lines than the full one.
+    /// Catches a reduced profile that samples other lines than the full one.
     #[test]
-    fn fewer_random_lines_are_some_of_the_same() {
+    fn fewer_random_lines_are_a_subset() {
         let random = |k| names(&Lines { rows: None, columns: None, random: k });
         let (few, many) = (random(2), random(4));
         assert_eq!((few.len(), many.len()), (4, 8));
@@ -177,7 +180,7 @@ mod tests {
         assert!(message.contains("lines.random") && message.contains("6 rows"), "{message}");
     }
 
-    /// Catches a line that is not there and a message that does not say which.
+    /// Catches a row outside the image that is accepted or that the message does not name.
     #[test]
     fn a_row_outside_the_image_is_named() {
         let wanted = Lines { rows: Some(NumberList(vec![6.0])), columns: None, random: 0 };
@@ -185,7 +188,7 @@ mod tests {
         assert!(message.contains("row 6"), "{message}");
     }
 
-    /// Catches off-by-one splits: the counts are the papers'.
+    /// Catches off-by-one errors in splits; the counts are those of the papers.
     #[test]
     fn splits_have_the_sizes_of_the_paper() {
         let counts = |step| {
@@ -208,7 +211,7 @@ mod tests {
         let three = split(8, 3, TestSamples::Midpoints);
         assert_eq!(three, LineSplit { train: vec![0, 6], test: vec![3] });
         assert_eq!(split(4, 1, TestSamples::All).test, [0, 1, 2, 3]);
-        // A step beyond half the line leaves one sample, one beyond the line no test sample.
+        // A step above n/2 leaves one training sample; a step above n leaves no test sample.
         assert_eq!(
             split(4, 3, TestSamples::Midpoints),
             LineSplit { train: vec![0], test: vec![3] }

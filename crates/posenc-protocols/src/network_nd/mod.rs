@@ -1,7 +1,7 @@
 //! Trains affine models or ReLU networks on whole images and clips with full-batch Adam.
 //!
 //! Signals are the images or clips of the group's `data`. Images have the axes y and x, clips t, y and x. Index i of n on an axis has
-//! position i/n. With `fraction`, all methods of an experiment use the same sample per signal.
+//! position i/n. With `fraction`, all methods of an experiment use the same random training positions for a signal.
 //!
 //! | `directions` | meaning | embedder's `dimension` |
 //! |---|---|---|
@@ -10,14 +10,22 @@
 //! | `joint` | waves along random directions; kind `rff` only | of the whole encoding |
 //! | `grid` | products of the axes' features | per axis |
 //!
-//! Records per image or clip `test_psnr`, `train_psnr`, `params`, `memory` (four bytes per parameter), `time`, the curves `train_curve`
-//! and `test_curve`, and pictures; with `late_epochs` also `late_test_psnr`, `late_test_psnr_sd`, `late_train_psnr` and
-//! `late_train_psnr_sd`. `time` is the time that one signal takes on one core, from before the embedding until after the last epoch and its
-//! test. The labels of random streams contain experiment, method and signal, but not the group. Groups that vary one setting of a method
+//! Records per image or clip:
+//!
+//! - `test_psnr` and `train_psnr` (dB).
+//! - `params`: number of parameters. `memory` (MB): four bytes per parameter.
+//! - `time` (s): embedding, training and tests of one signal, on one core.
+//! - `diverged_epoch` of runs that diverged. Their PSNRs are NaN.
+//! - With `curve_every`, `train_curve` and `test_curve` (dB) over the epoch.
+//! - With `late_epochs`, mean and standard deviation (dB) over these epochs: `late_test_psnr`, `late_test_psnr_sd`, `late_train_psnr` and
+//!   `late_train_psnr_sd`.
+//! - With `pictures`, the signal, its reconstruction and the error as pictures.
+//!
+//! The labels of random streams contain experiment, method and signal, but not the group. Groups that vary one setting of a method
 //! therefore share their random numbers.
 //!
 //! With `encoding: complex` and `fraction`, a parameter that is `auto` is chosen from the training samples of each image or clip, as
-//! `closed-form` does with 100 iterations, and is recorded under its name. Elsewhere `auto` depends on the number of samples only.
+//! `closed-form` does with 100 iterations, and is recorded under its name. Otherwise, `auto` depends only on the number of samples.
 
 #[cfg(feature = "run")]
 pub(crate) mod estimate;
@@ -57,22 +65,22 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkNd {
-    /// Side to which signals are reduced first, by box averages.
+    /// Number of positions per axis to which signals are first reduced by box averages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<usize>,
-    /// Every `step`-th position along each axis trains.
+    /// Every `step`-th position along each axis trains; not with `fraction`. Default: 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<usize>,
-    /// A random share of all positions trains, instead of a grid.
+    /// A random share of all positions trains, above 0 and below 1, instead of a grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fraction: Option<f64>,
-    /// Which positions test.
+    /// Positions that test.
     #[serde(default)]
     pub test: TestPositions,
-    /// How the axes' features are joined.
+    /// How the features of the axes are combined.
     #[serde(default)]
     pub encoding: Encoding,
-    /// Along which directions a simple encoding embeds.
+    /// Directions along which a simple encoding embeds positions.
     #[serde(default)]
     pub directions: Directions,
     /// Divisor of embedding rows.
@@ -87,7 +95,7 @@ pub struct NetworkNd {
     /// Width of every hidden layer.
     #[serde(default = "preset::<256, usize>")]
     pub width: usize,
-    /// Function after the last layer.
+    /// Activation function of the outputs.
     #[serde(default)]
     pub output: Output,
     /// Learning rate of Adam.
@@ -100,26 +108,26 @@ pub struct NetworkNd {
     pub beta2: Option<f64>,
     /// Full-batch steps of Adam.
     pub epochs: u64,
-    /// PSNRs are means in dB over this number of last epochs.
+    /// Number of last epochs over which PSNRs are averaged, in dB.
     #[serde(default = "preset::<1, u64>")]
     pub mean_of_last: u64,
-    /// Also record mean and standard deviation of both PSNRs over this number of last epochs. At a constant learning
-    /// rate the PSNR of a single epoch fluctuates; these show by how much.
+    /// Also records mean and standard deviation of both PSNRs over this number of last epochs, since PSNR fluctuates between epochs at a
+    /// constant learning rate. Needs `mean_of_last: 1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_epochs: Option<u64>,
-    /// Epochs between points of curves; 0 records no curves.
+    /// Number of epochs between points of curves; 0 records no curves. Not with a sweep.
     #[serde(default)]
     pub curve_every: u64,
     /// Embedder parameters that vary together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<JointSweep>,
-    /// Blending of a complex encoding at scattered positions.
+    /// How a complex encoding is blended at random positions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blending: Option<Blending>,
-    /// The arithmetic of a complex encoding on a grid.
+    /// How a complex encoding on a grid is multiplied; by size if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub products: Option<Products>,
-    /// Whether pictures of the reconstruction are stored.
+    /// Whether pictures of the reconstruction are stored. Not with a sweep.
     #[serde(default, skip_serializing_if = "is_false")]
     pub pictures: bool,
 }
@@ -128,32 +136,32 @@ fn by_training_rows() -> Scale {
     Scale::Train
 }
 
-/// Which positions test.
+/// Positions that test.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TestPositions {
-    /// All that do not train.
+    /// All positions that do not train.
     #[default]
     Rest,
-    /// With `step` s: those at odd multiples of s/2 along every axis, the centers of the cells.
+    /// With an even `step` s: positions at odd multiples of s/2 along every axis, the centers of the cells.
     Centers,
     /// All positions, those for training included.
     All,
 }
 
-/// How the features of the axes are joined.
+/// How the features of the axes are combined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Encoding {
-    /// One after the other (`trading` Eq. 7).
+    /// Concatenation (`trading` Eq. 7).
     #[default]
     Simple,
-    /// Their Kronecker product (`trading` Sec. 5).
+    /// Kronecker product (`trading` Sec. 5).
     Complex,
 }
 
-/// Along which directions a simple encoding embeds; every direction has the embedder's dimension,
-/// unless said otherwise.
+/// Directions along which a simple encoding embeds positions. The embedder's dimension is that of one direction, unless stated
+/// otherwise.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Directions {
@@ -162,19 +170,19 @@ pub enum Directions {
     Axes,
     /// x, y, (x + y)/2 and (x − y + 1)/2; images only.
     Diagonals,
-    /// Random directions: waves whose frequency vectors have independent entries, each drawn as
-    /// the embedder draws its frequencies. The embedder's dimension is that of the whole.
+    /// Waves along random directions. The entries of their frequency vectors are sampled independently from the embedder's distribution.
+    /// The embedder's dimension is that of the whole encoding.
     Joint,
-    /// The products of all pairs of the axes' features (`rethinking` Fig. 11, the equidistant grid);
-    /// the embedder's dimension is that of one axis.
+    /// Products of all pairs of the axes' features (`rethinking` Fig. 11, the equidistant grid). The embedder's dimension is that of one
+    /// axis.
     Grid,
 }
 
-/// Function after the last layer.
+/// Activation function of the outputs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Output {
-    /// Nothing.
+    /// z, no activation.
     #[default]
     Identity,
     /// 1/(1 + e^-z).
@@ -185,22 +193,21 @@ pub enum Output {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Products {
-    /// With the Gram matrices of the axes.
+    /// Gradients through the Gram matrices of the axes.
     Gram,
-    /// With the embedding matrices, as the authors' code does.
+    /// Gradients through the residuals and the embedding matrices, as in the authors' code.
     Residual,
 }
 
-/// How a complex encoding is blended to positions off its virtual grid.
+/// How a complex encoding is blended at positions off its virtual grid.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Blending {
-    /// What is done to the least-squares weights; they are divided by their sum, as in the
-    /// released code.
+    /// Whether the least-squares weights are normalized. The default divides them by their sum, as in the released code.
     pub weights: Weights,
-    /// Where the nodes of the virtual grid lie.
+    /// Positions of the nodes of the virtual grid.
     pub nodes: Nodes,
-    /// What the weights are computed from.
+    /// Inner products from which the weights are computed.
     pub distance: InnerProducts,
 }
 
@@ -211,16 +218,16 @@ impl Default for Blending {
     }
 }
 
-/// Where the nodes of the virtual grid lie.
+/// Positions of the nodes of the virtual grid.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Nodes {
-    /// As in the released code: K nodes, encoded at i/K, blended as if at i/(K − 1).
+    /// K nodes, encoded at i/K but blended as if at i/(K − 1), as in the released code.
     #[default]
     Released,
-    /// K nodes at i/(K − 1), for both.
+    /// K nodes, encoded and blended at i/(K − 1).
     Consistent,
-    /// K + 1 nodes at i/K, for both, as in the authors' notebook.
+    /// K + 1 nodes, encoded and blended at i/K, as in the authors' notebook.
     Closed,
 }
 
@@ -235,13 +242,13 @@ pub struct JointSweep {
     pub parameter: String,
     /// Its values.
     pub values: NumberList,
-    /// Other parameters, each with as many values.
+    /// Other parameters, each with the same number of values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub also: BTreeMap<String, NumberList>,
 }
 
 impl JointSweep {
-    /// The parameters at place `index`, the swept one first.
+    /// The parameters at value `index`; the one that is the abscissa comes first.
     pub fn at(&self, index: usize) -> Vec<(&str, f64)> {
         let own = self.values.0.get(index).map(|v| (self.parameter.as_str(), *v));
         let others = self.also.iter().filter_map(|(k, n)| Some((k.as_str(), *n.0.get(index)?)));
@@ -327,7 +334,7 @@ impl Settings for NetworkNd {
 }
 
 impl NetworkNd {
-    /// Trains a linear layer on every second position. A simple encoding has the directions that *Trading* uses with the embedder.
+    /// Settings of a linear layer on every second position. A simple encoding has the directions that *Trading* uses with the embedder.
     pub fn of(
         spec: &EmbedderSpec,
         axes: usize,
@@ -368,7 +375,7 @@ impl NetworkNd {
         }
     }
 
-    /// What `auto` of an embedder is chosen for.
+    /// The model for which `auto` of an embedder is chosen.
     pub fn model(&self) -> FitModel {
         match self.encoding {
             Encoding::Complex => FitModel::Complex,
@@ -388,18 +395,29 @@ impl NetworkNd {
         if self.encoding == Encoding::Complex {
             absent(
                 &[("directions", self.directions != Directions::Axes)],
-                "belongs to a simple encoding; a complex one has its axes",
+                "only allowed with `encoding: simple`; a complex one uses the axes",
             )?;
             if self.depth > 1 {
                 let message =
                     format!("{} is not allowed for a complex encoding; allowed: 0, 1", self.depth);
                 return Err(("depth", message));
             }
-            return Ok(());
+            if self.products != Some(Products::Gram) {
+                return Ok(());
+            }
+            let excluded = [
+                ("fraction", self.fraction.is_some()),
+                ("depth", self.depth > 0),
+                ("output", self.output != Output::Identity),
+            ];
+            return absent(
+                &excluded,
+                "not allowed with `products: gram`, which trains a linear layer on a grid; remove one of the two",
+            );
         }
         let of_complex =
             [("blending", self.blending.is_some()), ("products", self.products.is_some())];
-        absent(&of_complex, "belongs to `encoding: complex`")
+        absent(&of_complex, "only allowed with `encoding: complex`")
     }
 
     fn check_sweep(&self) -> Result<(), Fault> {
@@ -419,7 +437,11 @@ impl NetworkNd {
         }
         let depths = std::iter::once((&sweep.parameter, &sweep.values)).chain(&sweep.also);
         for (_, values) in depths.filter(|(name, _)| *name == DEPTH) {
-            let most = if self.encoding == Encoding::Complex { 1.0 } else { 16.0 };
+            let most = match (self.encoding, self.products) {
+                (Encoding::Complex, Some(Products::Gram)) => 0.0,
+                (Encoding::Complex, _) => 1.0,
+                (Encoding::Simple, _) => 16.0,
+            };
             if let Some(v) = values.0.iter().find(|v| v.fract() != 0.0 || **v < 0.0 || **v > most) {
                 let message = format!("{v} hidden layers; allowed: whole numbers from 0 to {most}");
                 return Err(("sweep.values", message));
@@ -429,7 +451,7 @@ impl NetworkNd {
         absent(&of_one_value, WITHOUT_SWEEP)
     }
 
-    /// The settings at one value of the sweep, and the embedder's parameters that change.
+    /// The settings at one value of the sweep, and the changed parameters of the embedder.
     pub fn at(&self, index: usize) -> (NetworkNd, Vec<(&str, f64)>) {
         let mut settings = self.clone();
         let mut changes = self.sweep.as_ref().map_or(Vec::new(), |sweep| sweep.at(index));

@@ -1,9 +1,8 @@
 //! Networks on simple and complex encodings of whole images and clips (`rethinking` Figs. 10 and 11,
 //! `trading` Tables 1–4).
 //!
-//! A unit is one signal. Its random streams are named by method and signal, so that how many signals
-//! run next to it moves no bit. Units are trained one after the other, each with a
-//! checkpoint of its own: what is finished is on disk before the next one starts.
+//! A unit is one signal. Its random streams are named by method and signal, so its results do not depend on other signals of the job.
+//! Units are trained one after the other, each with its own checkpoint, and a finished unit is on disk before the next one starts.
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::{Picture, Value};
@@ -28,7 +27,7 @@ use rand_chacha::ChaCha8Rng;
 
 impl Protocol for NetworkNd {
     fn placement(&self) -> Placement {
-        // Where two ways to a gradient are compared, it is the CPU engine's that are.
+        // Only the CPU engine implements `products`.
         match self.products {
             None => Placement::Device,
             Some(_) => Placement::Cpu,
@@ -92,9 +91,9 @@ impl<'a> Training<'a> {
     fn run(&self) -> Result<UnitResult> {
         let (mut remarks, mut shown) = (Vec::new(), Vec::new());
         let steps = self.settings.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len());
-        let goes_on =
+        let describe =
             |_: &Done, _| format!("{}: resumes where it was interrupted", self.unit.signal);
-        let (mut done, mut resume) = self.resumption().read([1, steps, 0], goes_on, &mut remarks);
+        let (mut done, mut resume) = self.resumption().read([1, steps, 0], describe, &mut remarks);
         while done.values < steps {
             let swept =
                 self.settings.sweep.as_ref().and_then(|s| s.at(done.values).first().copied());
@@ -103,7 +102,7 @@ impl<'a> Training<'a> {
                 None => "training".to_owned(),
             };
             let times = done.records[0].iter().filter(|v| v.metric == "time").map(|v| v.value);
-            // What killed runs spent on this value.
+            // Seconds that interrupted runs spent on this value.
             let spent = match &resume {
                 Some(_) => (self.checkpoint.earlier() - times.sum::<f64>()).max(0.0),
                 None => 0.0,
@@ -137,7 +136,7 @@ impl<'a> Training<'a> {
         let (settings, changes) = self.settings.at(done.values);
         let job = self.context.job;
         let (item, method, repeat) = (job.experiment.id(), &job.variant.id, job.seed_index);
-        // Without the group: groups that vary one setting of a method compare the same draws.
+        // The name does not contain the group, so that groups that vary one setting of a method share random numbers.
         let draw = |purpose: &str| {
             stream(self.context.seed, &format!("{item} {method} seed {repeat} {purpose}"))
         };
@@ -183,13 +182,13 @@ impl<'a> Training<'a> {
         Ok(Trained { history, parameters, seconds, pictures, late, chosen })
     }
 
-    /// Whether the samples decide what is `auto`, and not their number alone.
+    /// Whether an `auto` parameter depends on the samples, not only on their number.
     fn chooses(&self) -> bool {
         let is_complex = self.settings.encoding == Encoding::Complex;
         is_complex && self.settings.fraction.is_some() && self.signal.sides.len() > 1
     }
 
-    /// The embedder with what `auto` stands for.
+    /// Resolves an `auto` parameter of the embedder.
     fn resolved(
         &self,
         open: &EmbedderSpec,
@@ -211,7 +210,7 @@ impl<'a> Training<'a> {
     }
 }
 
-/// Test and train PSNR: of the last epoch where the window of the means is that of `late_epochs`.
+/// Test and train PSNR. If means are over `late_epochs`, the PSNRs are those of the last epoch.
 fn psnrs(summary: &Summary, late: bool) -> [f64; 2] {
     let (test, train) = match late {
         true => (summary.final_test_psnr, summary.final_train_psnr),
@@ -220,11 +219,11 @@ fn psnrs(summary: &Summary, late: bool) -> [f64; 2] {
     [test.unwrap_or(f64::NAN), train]
 }
 
-/// What one value of the sweep gave.
+/// Result of training at one value of the sweep.
 struct Trained {
     history: History,
     parameters: usize,
-    /// From before the embedding to after the last measurement.
+    /// Seconds from before the embedding to after the last measurement.
     seconds: f64,
     pictures: Vec<Picture>,
     /// Whether means and deviations over `late_epochs` are recorded.
@@ -233,7 +232,7 @@ struct Trained {
     chosen: Option<(&'static str, f64)>,
 }
 
-/// The numbers of one run.
+/// Records the values of one run.
 fn record(trained: &Trained, seconds: f64, x: Option<f64>, values: &mut Vec<Value>) {
     let summary = &trained.history.summaries[0];
     values.extend(trained.chosen.map(|(name, value)| Value { x, ..Value::new(name, value) }));
@@ -251,10 +250,9 @@ fn record(trained: &Trained, seconds: f64, x: Option<f64>, values: &mut Vec<Valu
     }
     let parameters = trained.parameters as f64;
     add("params", parameters, "count");
-    // Four bytes a parameter, as the papers count.
+    // Four bytes per parameter, as in the papers.
     add("memory", 4.0 * parameters / 1e6, "MB");
-    // As the papers measure, from before the embedding to after the last epoch; here with the test
-    // at the end.
+    // From before the embedding to after the last epoch, as in the papers, but including the final test.
     add("time", seconds, "s");
     if let Some(epoch) = summary.diverged {
         add("diverged_epoch", epoch as f64, "");

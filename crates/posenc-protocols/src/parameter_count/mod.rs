@@ -1,6 +1,12 @@
 //! Counts parameters of the models of `lff` by arithmetic from their architecture (Tables 3–5).
 //!
-//! Records `params`, `params_rounded`, `matches` and `module_params`.
+//! The ID of a variant is the name of a method in the table.
+//!
+//! Records:
+//!
+//! - `params` (M): number of parameters. `params_rounded` (M): rounded as the paper prints it.
+//! - `matches`: 1 if `params_rounded` is the printed number, otherwise 0.
+//! - `module_params`: number of parameters of each module, with its formula as signal.
 
 #[cfg(feature = "run")]
 mod run;
@@ -21,11 +27,11 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ParameterCount {
-    /// The paper's model.
+    /// The model of the paper.
     pub model: Model,
 }
 
-/// The three models whose parameters `lff` counts.
+/// A model whose parameters `lff` counts.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Model {
@@ -35,7 +41,7 @@ pub enum Model {
     Detr,
     /// Table 5.
     WidgetCaptioning,
-    /// Table 5 on the public code instead of a fitted base.
+    /// Table 5, with the public code as base instead of fitted sizes.
     PublicWidgetCaptioning,
 }
 

@@ -1,6 +1,11 @@
-//! Counts what the neighbors of a pixel reveal about it, on the images that `image-model` trains on.
+//! Estimates the entropy of a pixel given its neighbors, on the images that `image-model` trains on.
 //!
-//! Records the plug-in entropies `uniform`, `alone`, `given_left` and `given_left_and_upper`, in bits.
+//! Records plug-in entropies in bits/dim:
+//!
+//! - `uniform`: log₂ of the number of levels.
+//! - `alone`: entropy of a pixel.
+//! - `given_left`: entropy of a pixel given its left neighbor.
+//! - `given_left_and_upper`: entropy of a pixel given its left and its upper neighbor.
 
 #[cfg(feature = "attention")]
 mod run;
@@ -20,18 +25,18 @@ pub const KIND: Kind = Kind {
     ..Kind::of::<PixelEntropies>("pixel-entropies")
 };
 
-/// Settings of `pixel-entropies`: plug-in entropies of a pixel, alone and given its neighbors.
+/// Settings of `pixel-entropies`, which estimates the entropy of a pixel, alone and given its neighbors.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PixelEntropies {
-    /// Rows, and columns, of pixels.
+    /// Number of rows, and of columns, of an image in pixels.
     pub side: usize,
     /// Number of gray levels.
     pub levels: usize,
-    /// With `data`: photographs are reduced by this factor before they are cut.
+    /// With `data`: photographs are reduced by this factor before they are cropped.
     #[serde(default = "preset::<1, usize>", skip_serializing_if = "is_one")]
     pub reduce: usize,
-    /// Images that are counted.
+    /// Number of images.
     pub images: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Counts what neighbors reveal about a pixel.
+//! Entropies of a pixel given its neighbors.
 
 use anyhow::Result;
 use posenc_experiments::record::Value;

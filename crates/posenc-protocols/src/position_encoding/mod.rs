@@ -1,12 +1,23 @@
 //! Checks the position encoding of attention models against Algorithm 1 of `lff`, with random parameters.
 //!
-//! Parameters are sampled anew, biases included, so that every term matters. `algorithm_error` is the largest difference between the module
-//! (single precision) and the lines of Algorithm 1 in double precision, over the largest number of the encoding.
+//! Records:
 //!
-//! Records `algorithm_error`, `positions`, `output_rows`, `output_columns`, `encoding_width`, `params`, `params_of_algorithm`,
-//! `params_at_side` over `count_sides`, and for Fourier features `self_similarity`, `inner_product_error`, `frequency_variance` (times
-//! γ²), `feature_shift_change` and `encoding_shift_change` (mean change of inner products when both positions move, over the mean
-//! squared norm), and with several groups `group_swap_error`.
+//! - `positions`, `output_rows`, `output_columns`, `encoding_width`: number of positions, shape of the output and configured width.
+//! - `params`: number of parameters of the module. `params_at_side`: the same, over `count_sides`.
+//!
+//! For Fourier features also:
+//!
+//! - `algorithm_error`: largest difference between the module (single precision) and Algorithm 1 in double precision, divided by the
+//!   largest absolute value of the encoding. All parameters except the frequencies are sampled from N(0, 1), including biases, so that
+//!   every term matters.
+//! - `params_of_algorithm`: number of parameters by Algorithm 1.
+//! - `frequency_variance`: mean squared frequency times γ²; 1 is expected.
+//! - `self_similarity`: mean inner product of the features of a position with themselves.
+//! - `inner_product_error`: largest error of inner products of features, compared with |F|⁻¹ Σ cos((x − y)·w_k).
+//! - `feature_shift_change`, `encoding_shift_change`: mean change of inner products when both positions move by the same vector, divided by
+//!   the mean squared norm; of the features and of the whole encoding.
+//! - With several groups, `group_swap_error`: relative difference between the encoding of reversed coordinate groups and the reversed
+//!   encoding.
 
 #[cfg(feature = "attention")]
 mod run;
@@ -35,13 +46,13 @@ pub struct PositionEncoding {
     pub encoding: Encoding,
     /// Number of coordinates of a position, $G \cdot M$.
     pub coordinates: usize,
-    /// Number of values of a coordinate, from 0.
+    /// Number of values of a coordinate, which range from 0 to `side` − 1.
     pub side: usize,
     /// Width $D$ of the encoding.
     pub width: usize,
     /// Number $N$ of random positions.
     pub positions: usize,
-    /// Sides at which parameters are counted.
+    /// Numbers of values of a coordinate at which parameters are counted.
     pub count_sides: NumberList,
 }
 

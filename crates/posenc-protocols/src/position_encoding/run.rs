@@ -1,4 +1,4 @@
-//! Algorithm 1 of `lff`, line by line in double precision, against the module of attention models.
+//! Compares the position encoding of attention models with Algorithm 1 of `lff` in double precision.
 
 use anyhow::{Context as _, Result, bail};
 use posenc_attention::draw::Draw;
@@ -16,7 +16,7 @@ use super::PositionEncoding;
 /// ε of layer norms.
 const EPSILON: f64 = 1e-6;
 
-/// A module with what it needs to run.
+/// A module with the sizes and the device that it needs.
 struct Encoder {
     module: Module,
     sides: Vec<usize>,
@@ -37,7 +37,7 @@ impl Encoder {
         Ok(Encoder { module: module?, sides, device })
     }
 
-    /// Encodings of positions, and rows and columns of the tensor.
+    /// Encodings of positions, and the shape [rows, columns] of the tensor.
     fn encode(&self, coordinates: &[f64]) -> (Vec<f64>, [usize; 2]) {
         let positions = Positions { sides: self.sides.clone(), coordinates: coordinates.to_vec() };
         let codes = self.module.encode(&self.module.prepare(&positions, &self.device), None);
@@ -45,7 +45,7 @@ impl Encoder {
         (parameters::numbers(codes).into_iter().map(f64::from).collect(), shape)
     }
 
-    /// The encoder with all parameters but the frequencies sampled from $N(0, 1)$.
+    /// Replaces all parameters after the first `frequencies` ones by samples from $N(0, 1)$.
     fn with_random_parameters(self, frequencies: usize, rng: &mut ChaCha8Rng) -> Result<Self> {
         let mut values = parameters::values(&self.module);
         let rest = values.get_mut(frequencies..).context("fewer parameters than frequencies")?;
@@ -54,7 +54,7 @@ impl Encoder {
             *value = z as f32;
         }
         let module = parameters::replaced(self.module, &values);
-        Ok(Encoder { module: module.context("another number of parameters")?, ..self })
+        Ok(Encoder { module: module.context("wrong number of parameters")?, ..self })
     }
 }
 
@@ -62,7 +62,7 @@ impl Encoder {
 struct Algorithm {
     /// $W_r$, row by row.
     frequencies: Vec<f64>,
-    /// Coordinates of a group, $M$.
+    /// Number of coordinates of a group, $M$.
     coordinates: usize,
     /// $|F|$.
     features: usize,
@@ -109,7 +109,7 @@ impl DenseLayer {
 }
 
 impl Algorithm {
-    /// Reads the parameters of an encoder; `None` if their number is not that of Algorithm 1.
+    /// Reads the parameters of an encoder. Returns `None` if their number is not that of Algorithm 1.
     fn of(encoder: &Encoder, encoding: &Encoding, width: usize) -> Option<Self> {
         let (frequencies, coordinates) = encoder.module.frequencies()?;
         let values = parameters::values(&encoder.module);
@@ -141,7 +141,7 @@ impl Algorithm {
         rows.map(|w| w.iter().zip(x).map(|(w, x)| w * x).sum()).collect()
     }
 
-    /// Lines 2 and 3: $Y \leftarrow \max(0, F W_1 + B_1) W_2 + B_2$, groups one after another.
+    /// Lines 2 and 3: $Y \leftarrow \max(0, F W_1 + B_1) W_2 + B_2$ for each group, concatenated.
     fn encode(&self, coordinates: &[f64]) -> Vec<f64> {
         let groups = coordinates.chunks_exact(self.coordinates);
         let encode = |x: &[f64]| {
@@ -185,7 +185,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Mean change of the inner products of neighbors when both positions move by the same vector, over the mean squared norm.
+/// Mean change of the inner products of pairs of positions when both move by the same vector, divided by the mean squared norm.
 fn shift_change(encoder: &Encoder, [x, y, moved_x, moved_y]: [&[f64]; 4]) -> f64 {
     let encode = |x: &[f64]| encoder.encode(x);
     let (codes, [_, width]) = encode(x);
@@ -233,7 +233,7 @@ impl Protocol for PositionEncoding {
     }
 }
 
-/// What only Fourier features have.
+/// Records the values of Fourier features.
 fn fourier(
     context: &Context<'_>,
     s: &PositionEncoding,
@@ -302,7 +302,7 @@ fn fourier(
     Ok(())
 }
 
-/// A whole number from 0, below `side`.
+/// A random integer from 0 to `side` − 1.
 fn below(rng: &mut ChaCha8Rng, side: usize) -> f64 {
     (rng.next_u64() % side.max(1) as u64) as f64
 }
@@ -311,7 +311,7 @@ fn below(rng: &mut ChaCha8Rng, side: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// Catches a wrong axis of the weights, a bias that is left out, and a norm that is applied after the layer.
+    /// Catches transposed weights, a missing bias, and a norm that is applied after the layer.
     #[test]
     fn a_layer_is_norm_then_product_then_bias() {
         let numbers = [2.0f32, 1.0, 0.5, 0.0, 1.0, 2.0, 3.0, 4.0, 10.0, 20.0];
@@ -325,7 +325,7 @@ mod tests {
         assert!(DenseLayer::read(&mut &numbers[..5], [2, 2], true).is_none());
     }
 
-    /// Catches a prefactor of D instead of |F|, and a kernel that depends on the place.
+    /// Catches a prefactor of D instead of |F|, and a kernel that depends on the position.
     #[test]
     fn features_have_the_printed_norm_and_kernel() {
         let frequencies = vec![0.3, -1.0, 2.0, 0.7];

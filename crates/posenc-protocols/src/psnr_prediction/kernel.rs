@@ -1,24 +1,24 @@
-//! The kernel whose ridge regression stands for a trained model.
+//! Kernels whose ridge regression approximates a trained model.
 
 use anyhow::Result;
 use faer::Mat;
 use posenc_math::closed_form::RidgeAxis;
 use posenc_math::tangent_kernel::tangent_kernel;
 
-/// Smallest gradient that Adam's steps are divided by, as a share of the largest one. Of 0, 1e-4, 1e-3, 1e-2 and 0.1, this one predicts
-/// best on the known signals of `rank-and-distance`.
+/// Smallest gradient by which Adam's steps are divided, as a share of the largest one. Of the values 0, 1e-4, 1e-3, 1e-2 and 0.1, this one
+/// has the best predictions on the known signals of `rank-and-distance`.
 const SMALLEST_GRADIENT: f64 = 1e-4;
 
-/// The kernel of a trained model; it predicts 2N positions from N.
+/// The kernel of a trained model, which predicts 2N positions from N samples.
 pub enum ModelKernel {
     /// The neural tangent kernel of a network.
     Network(RidgeAxis),
-    /// A linear layer trained with Adam.
+    /// The kernel of a linear layer that is trained with Adam.
     Adam(AdamKernel),
 }
 
 impl ModelKernel {
-    /// Of features that are scaled as for training, 2N × K, whose rows with even indices belong to the training samples.
+    /// The kernel for a 2N × K matrix of features, scaled as for training. Rows with even indices are those of the training samples.
     pub fn new(features: &Mat<f64>, depth: usize) -> Result<Self> {
         if depth == 0 {
             return Ok(ModelKernel::Adam(AdamKernel::new(features)));
@@ -32,7 +32,7 @@ impl ModelKernel {
     }
 }
 
-/// Features with a one for the bias.
+/// Features of a linear layer, with a column of ones for the bias.
 pub struct AdamKernel {
     /// N × (K + 1).
     training: Mat<f64>,
@@ -49,10 +49,10 @@ impl AdamKernel {
         AdamKernel { training: with_bias(n, 2), positions: with_bias(2 * n, 1) }
     }
 
-    /// For the training samples of a signal, N × 1, on whose gradient it depends.
+    /// Ridge regression for the training samples of a signal, N × 1. The kernel depends on their gradient.
     ///
-    /// Adam divides the step of each weight by the size of its gradient. Gradient descent does the same with features that are divided by
-    /// the root of this size. The gradient is that of weights of zero; training begins with small ones.
+    /// Adam divides the step of each weight by the size of its gradient. Gradient descent is equivalent if each feature is divided by the
+    /// square root of this size. The gradient is computed at zero weights, since training starts with small weights.
     pub fn axis(&self, samples: &Mat<f64>) -> Result<RidgeAxis> {
         let AdamKernel { training, positions } = self;
         let gradient = training.transpose() * samples;
@@ -74,13 +74,13 @@ mod tests {
 
     use super::*;
 
-    /// Catches features that are not divided by their gradients: Adam trains the same layer.
+    /// Catches features that are not divided by their gradients, by comparison with Adam on the same layer.
     #[test]
     fn adam_reaches_the_fit_of_its_kernel() {
         const N: usize = 6;
         const K: usize = 40;
         let draws = gaussian_vector(&mut stream(3, "features"), 2 * N * K);
-        // Features of very different sizes, so that the division matters.
+        // Features differ in size, so that the division matters.
         let features =
             Mat::from_fn(2 * N, K, |i, j| draws[i * K + j] * if j % 2 == 0 { 0.1 } else { 0.01 });
         let samples = Mat::from_fn(N, 1, |i, _| 0.5 + 0.3 * (i as f64).sin());

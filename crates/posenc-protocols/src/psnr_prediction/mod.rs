@@ -1,10 +1,13 @@
 //! Predicts the test PSNR of embedders before training, by stable rank and distance preservation and by other properties (ours).
 //!
-//! All embedders of `families` fit all signals: from N samples, a linear layer predicts the N positions between them. Test PSNR is at
-//! least that of the mean of the training samples. Signals are the middle rows of the images and synthetic ones (1/f^α noise, edges,
-//! chirps, band-limited noise, bumps); those of `data.set` and half of the synthetic ones are known, and those of `data.held_out` with
-//! the other half are predicted. A prediction is the mean over the `neighbors` nearest embedders, where predictors are ranked from
-//! 0 to 1:
+//! All embedders of `families` fit all signals: a linear layer, or the model of `training`, predicts the N positions between N training
+//! samples. If the fit is worse than the mean of the training samples, the test PSNR is that of the mean.
+//!
+//! Signals are the middle rows of images and synthetic signals (1/f^α noise, edges, chirps, band-limited noise, bumps). The known signals
+//! are the rows of `data.set` and half of the synthetic signals. The held-out signals are the rows of `data.held_out` and the other half.
+//!
+//! Each predictor is replaced by its rank among all embedders, from 0 to 1. A prediction is the mean test PSNR of the `neighbors` embedders
+//! with the nearest ranks:
 //!
 //! | suffix | predicts the test PSNR of | from |
 //! |---|---|---|
@@ -13,22 +16,33 @@
 //! | `signal` | all embedders on a held-out signal, relative to their mean | all embedders on the known signals |
 //! | `both` | a family on a held-out signal, relative to the mean | the other families on the known signals |
 //!
-//! The predictor `interpolation` is itself a predicted test PSNR and needs neither other embedders nor other signals. The mean squared
-//! error is predicted as D + E/2, and is at most the variance of the training samples. D is the mean squared difference between the fit
-//! and linear interpolation, midway between training samples. E is the mean squared error of interpolating every second training sample
-//! linearly. For a 1/f² spectrum, that error is proportional to the distance between samples, hence half of it.
+//! The predictor `interpolation` is itself a predicted test PSNR and needs neither other embedders nor other signals. It predicts the mean
+//! squared error as D + E/2, at most the variance of the training samples. D is the mean squared difference between the fit and linear
+//! interpolation, midway between training samples. E is the mean squared error of linear interpolation from every second training sample.
+//! For a 1/f² spectrum, that error is proportional to the distance between samples, hence E/2.
 //!
-//! Equal predictors are equal within 5 % in a pair of two families. The settings of a variant name its `predictors`; the variants of a
-//! group share everything else.
+//! The settings of a variant name its `predictors`; the variants of a group share everything else.
 //!
-//! Records per held-out signal `r2_SUFFIX` (`embedder` and `family`); `error_SUFFIX`, the median absolute error; `coverage_SUFFIX`, the
-//! share of embedders inside an interval that contains 90 % of those of the other held-out signals, and `interval_SUFFIX`, half its width;
-//! `best_psnr`; if the only predictor is `interpolation`, `error_estimate`, the median absolute error of the predicted test PSNR itself, and
-//! with `training` `error_output`, that of the test PSNR which the same formula yields for the outputs of the trained model; and
-//! `pairs_apart`, the number of pairs with equal predictors that are at least 3 dB apart. With each family as signal, `measured_psnr` is
-//! the mean over the held-out signals, over its prediction (`family`). Also `embedders`, `signals`, `pairs`, and for the ten pairs of
-//! families that are farthest apart in the median `pair_gap`, and of both embedders `pair_psnr`, `pair_rank` (stable rank) and
-//! `pair_distance` (preserved distance in sample distances). Pairs are counted for predictors that do not read the samples.
+//! Records per held-out signal:
+//!
+//! - `r2_SUFFIX`: R² of the predictions, for the suffixes `embedder` and `family`.
+//! - `error_SUFFIX` (dB): median absolute error.
+//! - `interval_SUFFIX` (dB): half-width of the interval around a prediction that contains 90 % of the embedders on the other held-out
+//!   signals. `coverage_SUFFIX`: share of the embedders that are inside this interval on this signal, from 0 to 1.
+//! - `best_psnr` (dB): test PSNR of the best embedder.
+//! - If `interpolation` is the only predictor: `error_estimate` (dB), the median absolute error of the predicted test PSNR itself. With
+//!   `training` also `error_output` (dB), for the same formula on the outputs of the trained model.
+//! - `pairs_apart`: number of pairs (see below) whose test PSNRs differ by at least 3 dB.
+//!
+//! Records per family, as signal: `measured_psnr` (dB), the mean test PSNR of each embedder over the held-out signals, over its prediction
+//! (suffix `family`).
+//!
+//! Records per variant `embedders` and `signals` (number of held-out signals), and for predictors that do not read the samples:
+//!
+//! - `pairs`: number of pairs of embedders of two families whose predictors are equal within 5 %.
+//! - For the ten pairs of families with the largest median difference of test PSNR: `pair_gap` (dB), and for both embedders, with the
+//!   suffixes `_first` and `_second`, `pair_psnr` (dB), `pair_rank` (stable rank) and `pair_distance` (preserved distance in sample
+//!   distances).
 
 #[cfg(feature = "run")]
 mod kernel;
@@ -60,7 +74,7 @@ pub const KIND: Kind = Kind {
     ..Kind::of::<PsnrPrediction>("psnr-prediction")
 };
 
-/// Most embedders of a group.
+/// Maximum number of embedders of a group.
 const MAX_EMBEDDERS: usize = 5000;
 
 /// Settings of `psnr-prediction`.
@@ -69,16 +83,16 @@ const MAX_EMBEDDERS: usize = 5000;
 pub struct PsnrPrediction {
     /// Number N of training samples. Images are reduced to 2N × 2N first.
     pub samples: usize,
-    /// Ridge of the linear layer, as a share of the largest squared singular value of the training matrix; small ridges give the minimum norm.
-    /// With `training`, it is only that of the criteria.
+    /// Ridge of the linear layer, as a share of the largest squared singular value of the training matrix. A small ridge yields the
+    /// minimum-norm solution. With `training`, only predictors use it.
     #[serde(default = "ridge")]
     pub ridge: f64,
-    /// Trains with Adam instead of solving.
+    /// Trains a model with Adam instead of solving for the weights of a linear layer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Training>,
-    /// What predicts. Embedders are compared by the order of these numbers.
+    /// Properties that predict test PSNR. Embedders are compared by the ranks of these numbers.
     pub predictors: Vec<Predictor>,
-    /// Number of embedders that a prediction is the mean of.
+    /// Number of nearest embedders whose mean is the prediction.
     #[serde(default = "preset::<16, usize>")]
     pub neighbors: usize,
     /// Embedders by family.
@@ -89,13 +103,13 @@ fn ridge() -> f64 {
     1e-10
 }
 
-/// A property of an embedder.
+/// A property of an embedder that predicts its test PSNR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Predictor {
     /// Stable rank of the training matrix.
     StableRank,
-    /// Displacement up to which D ≥ 0.1.
+    /// Largest displacement up to which D ≥ 0.1.
     PreservedDistance,
     /// D at 1, 2, 4, … sample distances.
     DistanceLaw,
@@ -109,20 +123,20 @@ pub enum Predictor {
     Likelihood,
     /// Leave-one-out error of the training samples.
     LeaveOneOut,
-    /// Stable rank of the network's neural tangent kernel and the leave-one-out error of ridge regression with it. The kernel of a
-    /// linear layer is that of its features.
+    /// Stable rank of the network's neural tangent kernel, and leave-one-out error of ridge regression with this kernel. For a linear
+    /// layer, the kernel is that of its features.
     NeuralTangentKernel,
-    /// Test PSNR predicted from the distance of the fit to linear interpolation of the training samples. For a trained model, the fit is
-    /// that of ridge regression with its kernel: the neural tangent kernel of a network, and for a linear layer the kernel of its features,
-    /// each divided by the root of its first gradient, as Adam divides its steps.
+    /// Test PSNR predicted from the distance between the fit and linear interpolation of the training samples. For a trained network, the
+    /// fit is ridge regression with its neural tangent kernel. For a trained linear layer, it is ridge regression on its features, each
+    /// divided by the square root of its first gradient, as Adam divides its steps.
     Interpolation,
 }
 
-/// How the model is trained, in single precision with rows scaled by their largest norm.
+/// The model and its training, in single precision with embedding rows divided by their largest norm.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Training {
-    /// Hidden layers; 0 is a linear layer.
+    /// Number of hidden layers; 0 is a linear layer.
     #[serde(default)]
     pub depth: usize,
     /// Width of the hidden layers.
@@ -130,17 +144,17 @@ pub struct Training {
     pub width: usize,
     /// Learning rate of Adam.
     pub learning_rate: f64,
-    /// Epochs, each one step on all samples.
+    /// Number of epochs, each a single step on all samples.
     pub epochs: u64,
 }
 
-/// Embedders of one kind.
+/// Embedders of one kind, with different widths and dimensions.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EmbedderFamily {
     /// Name in records.
     pub name: String,
-    /// `kind` and parameters, without `dimension` and the swept one.
+    /// `kind` and parameters, without `dimension` and the swept parameter.
     pub embedder: BTreeMap<String, EmbedderParameter>,
     /// Parameter that is swept, usually the width.
     pub parameter: String,
@@ -161,7 +175,7 @@ pub enum EmbedderParameter {
 }
 
 impl EmbedderFamily {
-    /// All embedders, with the values of the swept parameter next to each other.
+    /// All embedders: for each dimension, those with all values of the swept parameter.
     pub fn embedders(&self) -> impl Iterator<Item = EmbedderSpec> + '_ {
         let spec = |dimension: usize, value: f64| {
             let mut spec = EmbedderSpec::new("");

@@ -1,4 +1,4 @@
-//! Properties of an embedder, and sets of them that predict.
+//! Properties of embedders, which predict test PSNR.
 
 use std::ops::Range;
 
@@ -14,35 +14,35 @@ use serde::{Deserialize, Serialize};
 use super::Predictor;
 use super::kernel::ModelKernel;
 
-/// Displacements per distance of the samples at which D is measured.
+/// Number of displacements per sample distance at which D is measured.
 const PER_SAMPLE: usize = 4;
-/// Singular values above this share of the largest count for the numerical rank; eigenvalues have twice its logarithm.
+/// Singular values above this share of the largest count for the numerical rank; for eigenvalues, the share is squared.
 const RANK_TOLERANCE: f64 = 1e-6;
 
 /// Properties of one embedder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Properties {
     pub stable_rank: f64,
-    /// Displacement up to which D ≥ 0.1, in distances of the samples.
+    /// Largest displacement up to which D ≥ 0.1, in sample distances.
     pub preserved: f64,
     /// D at 1, 2, 4, … sample distances.
     law: Vec<f64>,
     rank: f64,
     condition: f64,
-    /// Per signal; the smaller the likelihood and the error, the better.
+    /// One value per signal, as in the next two fields. `likelihood` is the negative log-likelihood.
     alignment: Vec<f64>,
     likelihood: Vec<f64>,
     leave_one_out: Vec<f64>,
-    /// Stable rank of the neural tangent kernel, and leave-one-out errors with it; of a linear layer as without it.
+    /// Stable rank of the neural tangent kernel; for a linear layer, that of its features. The leave-one-out errors use the same kernel.
     tangent_rank: f64,
     tangent_leave_one_out: Vec<f64>,
-    /// Test PSNR predicted from the distance to linear interpolation.
+    /// Test PSNR predicted from the distance to linear interpolation, of each signal.
     interpolation: Vec<f64>,
 }
 
 impl Properties {
-    /// Of an embedder, for training samples of all signals. `trained` is the kernel of a trained model. All axes predict the 2N
-    /// positions of the signals.
+    /// Computes the properties of an embedder for the training samples of all signals. `trained` is the kernel of a trained model. `axis`
+    /// and `trained` predict the 2N positions of the signals.
     pub fn new(
         embedder: &dyn Embedder,
         axis: &RidgeAxis,
@@ -109,7 +109,8 @@ fn stable_rank(axis: &RidgeAxis) -> f64 {
     eigenvalues.iter().sum::<f64>() / eigenvalues.iter().copied().fold(0.0, f64::max)
 }
 
-/// Test PSNR of a fit at 2N positions (2N × 1), predicted from its N training samples (N × 1), which are those with even indices.
+/// Predicted test PSNR of a fit. `predicted` is the fit at 2N positions (2N × 1); those with even indices are the positions of the N
+/// training samples `training` (N × 1).
 pub fn expected_psnr(predicted: &Mat<f64>, training: &Mat<f64>) -> f64 {
     let n = training.nrows();
     let sample = |i: usize| training[(i, 0)];
@@ -126,7 +127,7 @@ pub fn expected_psnr(predicted: &Mat<f64>, training: &Mat<f64>) -> f64 {
 }
 
 impl Predictor {
-    /// Its numbers for an embedder and a signal.
+    /// The numbers of the predictor for an embedder and a signal.
     pub fn values(self, of: &Properties, signal: usize) -> Vec<f64> {
         match self {
             Predictor::StableRank => vec![of.stable_rank],
@@ -157,23 +158,23 @@ impl Predictor {
     }
 }
 
-/// Ranks of the predictors of each embedder for each signal, from 0 to 1.
+/// Ranks of the predictors, from 0 to 1, by signal and embedder.
 pub struct Ranked(Vec<Vec<Vec<f64>>>);
 
 impl Ranked {
-    /// For `signals` signals.
+    /// Ranks the embedders for each of `signals` signals.
     pub fn new(predictors: &[Predictor], properties: &[Properties], signals: usize) -> Self {
         let count = if predictors.iter().any(|p| p.reads_samples()) { signals } else { 1 };
         Ranked((0..count).map(|signal| ranked(predictors, properties, signal)).collect())
     }
 
-    /// One number per embedder for all signals.
+    /// Ranks of a single predictor that is the same for all signals.
     #[cfg(test)]
     pub fn of_numbers(numbers: &[f64]) -> Self {
         Ranked(vec![numbers.iter().map(|&number| vec![number]).collect()])
     }
 
-    /// Of one embedder for one signal.
+    /// The ranks of one embedder for one signal.
     pub fn of(&self, embedder: usize, signal: usize) -> &[f64] {
         &self.0[signal.min(self.0.len() - 1)][embedder]
     }
@@ -202,8 +203,8 @@ mod tests {
         Mat::from_fn(values.len(), 1, |i, _| values[i])
     }
 
-    /// Catches a distance or an interpolation error of the wrong samples: for random walks, whose spectrum is 1/f², predicted and measured
-    /// errors have the same mean, whatever the fit adds between the samples.
+    /// Catches a distance or an interpolation error of the wrong samples. For random walks, whose spectrum is 1/f², predicted and measured
+    /// errors have the same mean, regardless of the error of the fit between the samples.
     #[test]
     fn the_error_of_random_walks_is_predicted() {
         const N: usize = 4000;
@@ -227,7 +228,7 @@ mod tests {
         }
     }
 
-    /// Catches a prediction below that of the mean of the samples, which test PSNR never is.
+    /// Catches a prediction below the PSNR of the mean of the samples, the minimum of test PSNR.
     #[test]
     fn no_fit_is_predicted_to_be_worse_than_the_mean() {
         let expected = expected_psnr(

@@ -1,4 +1,4 @@
-//! Test PSNR of all embedders, and how well it is predicted.
+//! Measures the test PSNR of all embedders and the accuracy of its predictions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,9 +31,9 @@ use crate::network_1d::{Scale, TestSamples, signals::split};
 
 /// Relative difference up to which predictors count as equal.
 const EQUAL: f64 = 0.05;
-/// Difference in dB from which two embedders are apart.
+/// Test PSNRs of a pair are apart if they differ by at least this number of dB.
 const APART: f64 = 3.0;
-/// Pairs that are recorded one by one.
+/// Maximum number of pairs that are recorded individually.
 const LISTED: usize = 10;
 /// Share of the errors inside an interval.
 const LEVEL: f64 = 0.9;
@@ -43,14 +43,14 @@ const LEVEL: f64 = 0.9;
 struct Measured {
     properties: Properties,
     psnr: Vec<f64>,
-    /// Test PSNR that the predictor `interpolation` finds for the outputs of a trained model.
+    /// Test PSNR that the formula of the predictor `interpolation` yields for the outputs of a trained model.
     of_outputs: Vec<f64>,
 }
 
 struct Study<'a> {
     context: &'a Context<'a>,
     settings: &'a PsnrPrediction,
-    /// First those that are known, then those that are held out.
+    /// Known signals, followed by held-out signals.
     signals: Vec<Signal>,
     design: Design,
     specs: Vec<EmbedderSpec>,
@@ -60,22 +60,22 @@ struct Study<'a> {
 struct Pair {
     first: usize,
     second: usize,
-    /// Difference of test PSNR by held-out signal.
+    /// Difference of test PSNR in dB for each held-out signal.
     gaps: Vec<f64>,
 }
 
-/// What is predicted from what.
+/// Signals and embedders from which predictions are made.
 struct Design {
-    /// Number of known signals, the first ones.
+    /// Number of known signals, which come first.
     known: usize,
     /// Family of each embedder.
     family: Vec<usize>,
-    /// Embedders that a prediction is the mean of.
+    /// Number of embedders whose mean is a prediction.
     neighbors: usize,
 }
 
 impl Design {
-    /// Predictions of all embedders for one held-out signal, from test PSNRs by signal and embedder.
+    /// Predicts the test PSNR of all embedders on one held-out signal. `psnr` is indexed by signal and embedder.
     fn predict(
         &self,
         ranked: &Ranked,
@@ -101,7 +101,7 @@ impl Design {
     }
 }
 
-/// How a test PSNR is predicted.
+/// The part of the data that a prediction does not use.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unseen {
     Embedder,
@@ -118,7 +118,7 @@ impl Unseen {
         (Unseen::Both, "both"),
     ];
 
-    /// Whether the signal is known, too.
+    /// Whether predictions use other embedders on the same signal.
     fn has_signal(self) -> bool {
         matches!(self, Unseen::Embedder | Unseen::Family)
     }
@@ -144,7 +144,7 @@ impl<'a> Study<'a> {
         self.design.known..self.signals.len()
     }
 
-    /// A stream that all variants of the group share, since they predict the same numbers.
+    /// A random stream that all variants of the group share, since they predict the same values.
     fn stream(context: &Context<'_>, purpose: &str) -> ChaCha8Rng {
         let job = context.job;
         let label =
@@ -152,14 +152,14 @@ impl<'a> Study<'a> {
         stream(context.seed, &label)
     }
 
-    /// Measures once for all variants that this process runs.
+    /// Measures all embedders once per process for all variants.
     fn measure_once(&self) -> Result<Arc<Vec<Measured>>> {
         type Once = Arc<Mutex<Option<Arc<Vec<Measured>>>>>;
         static DONE: Mutex<BTreeMap<String, Once>> = Mutex::new(BTreeMap::new());
         let own = PsnrPrediction { predictors: Vec::new(), ..self.settings.clone() };
         let data = self.context.units.first().map(|unit| &unit.parts.data);
         let seed = Self::stream(self.context, "").get_seed();
-        // A variant that runs at the same time waits instead of measuring again. One that was interrupted leaves nothing.
+        // A variant that runs at the same time waits for the result. An interrupted measurement stores nothing.
         let once = DONE
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -173,7 +173,7 @@ impl<'a> Study<'a> {
         Ok(once.insert(Arc::new(self.measure()?)).clone())
     }
 
-    /// Fits all signals with all embedders, after those that a killed run has finished.
+    /// Fits all signals with all embedders. Continues after the embedders of an interrupted run.
     fn measure(&self) -> Result<Vec<Measured>> {
         let checkpoint = self.context.checkpoint;
         let mut measured: Vec<Measured> = match checkpoint.read() {
@@ -185,7 +185,7 @@ impl<'a> Study<'a> {
             measured.push(self.measure_one(&*embedder)?);
             checkpoint.reached(measured.len() as f64 / self.specs.len() as f64);
             if checkpoint.is_due() {
-                // A disk that is full must not end the study.
+                // A failed write, such as on a full disk, is not an error.
                 let _ = checkpoint.write(&[&serde_json::to_vec(&measured)?]);
             }
         }
@@ -202,7 +202,7 @@ impl<'a> Study<'a> {
         let training: Vec<Mat<f64>> = self.signals.iter().map(samples).collect();
         let trained = match self.settings.training {
             None => None,
-            // Trained models read features whose largest row has norm 1.
+            // The features of trained models are scaled to a largest row norm of 1.
             Some(Training { depth, .. }) => {
                 let mut features = features;
                 let norm = scale_by_largest_row_norm(&mut features);
@@ -226,7 +226,7 @@ impl<'a> Study<'a> {
         Ok(Measured { properties, psnr, of_outputs })
     }
 
-    /// Outputs for each signal after training, 2N × 1.
+    /// Outputs of the trained model for each signal, 2N × 1.
     fn trained(&self, embedder: &dyn Embedder, training: &Training) -> Result<Vec<Mat<f64>>> {
         let n = 2 * self.settings.samples;
         let split = split(n, 1, TestSamples::Midpoints);
@@ -255,7 +255,7 @@ impl<'a> Study<'a> {
         Ok((0..self.signals.len()).map(column).collect())
     }
 
-    /// Test PSNR by signal and embedder; relative to the mean of the signal where signals are unseen.
+    /// Test PSNR by signal and embedder. It is relative to the mean of the signal if the signal is unseen.
     fn targets(measured: &[Measured], signals: usize, unseen: Unseen) -> Vec<Vec<f64>> {
         let one = |s: usize| {
             let mut psnr: Vec<f64> = measured.iter().map(|m| m.psnr[s]).collect();
@@ -288,7 +288,7 @@ impl<'a> Study<'a> {
         values
     }
 
-    /// R², errors and intervals of each held-out signal.
+    /// Records R², errors and intervals of each held-out signal.
     fn quality(
         &self,
         predicted: &[Vec<f64>],
@@ -302,7 +302,7 @@ impl<'a> Study<'a> {
             .map(|(p, m)| p.iter().zip(m).map(|(p, m)| (p - m).abs()).collect())
             .collect();
         for (s, signal) in self.signals[self.design.known..].iter().enumerate() {
-            // Errors on other signals say what to expect on this one.
+            // The interval is estimated from the errors on the other signals.
             let others = errors.iter().enumerate().filter(|(other, _)| *other != s);
             let interval = quantile(others.flat_map(|(_, e)| e.iter().copied()).collect(), LEVEL);
             let inside = errors[s].iter().filter(|&&error| error <= interval).count();
@@ -310,7 +310,7 @@ impl<'a> Study<'a> {
                 let metric = format!("{metric}_{suffix}");
                 out.push(Value::new(metric, value).unit(unit).signal(&signal.name));
             };
-            // Where all embedders are equal, there is nothing to explain.
+            // R² is undefined if all embedders have equal PSNR.
             if unseen.has_signal()
                 && let Ok(r2) = r_squared(&predicted[s], &measured[s])
             {
@@ -322,7 +322,7 @@ impl<'a> Study<'a> {
         }
     }
 
-    /// Means over the held-out signals of each embedder, with its family as signal.
+    /// Records the mean of each embedder over the held-out signals, with its family as signal.
     fn means(&self, predicted: &[Vec<f64>], measured: &[Vec<f64>], out: &mut Vec<Value>) {
         let mean = |all: &[Vec<f64>], e: usize| {
             all.iter().map(|signal| signal[e]).sum::<f64>() / all.len() as f64
@@ -333,7 +333,7 @@ impl<'a> Study<'a> {
         }
     }
 
-    /// Numbers of embedders and signals, and pairs of equal predictors.
+    /// Records numbers of embedders and signals, the best PSNR, and pairs with equal predictors.
     fn overview(&self, measured: &[Measured], out: &mut Vec<Value>) {
         out.push(Value::new("embedders", measured.len() as f64));
         out.push(Value::new("signals", self.held_out().len() as f64));
@@ -365,7 +365,7 @@ impl<'a> Study<'a> {
         }
         let gap = |pair: &Pair| quantile(pair.gaps.clone(), 0.5);
         pairs.sort_by(|a, b| gap(b).total_cmp(&gap(a)));
-        // One pair of every two families: other dimensions and similar widths repeat it.
+        // One pair for each two families, since pairs of other dimensions and similar widths are redundant.
         let mut listed = BTreeSet::new();
         let family = |e: usize| self.design.family[e];
         pairs.retain(|pair| listed.insert((family(pair.first), family(pair.second))));
@@ -408,7 +408,7 @@ impl<'a> Study<'a> {
         pairs
     }
 
-    /// Family, dimension and swept parameter.
+    /// Name of an embedder: family, dimension and swept parameter.
     fn name(&self, embedder: usize) -> String {
         let family = &self.settings.families[self.design.family[embedder]];
         let spec = &self.specs[embedder];
@@ -418,7 +418,7 @@ impl<'a> Study<'a> {
     }
 }
 
-/// Test PSNR at odd places, at least that of the mean of the training samples.
+/// Test PSNR at odd indices, at least that of the mean of the training samples.
 fn test_psnr(signal: &Signal, predicted: impl Fn(usize) -> f64) -> f64 {
     let half = signal.values.len() as f64 / 2.0;
     let mean = signal.values.iter().step_by(2).sum::<f64>() / half;
@@ -428,16 +428,16 @@ fn test_psnr(signal: &Signal, predicted: impl Fn(usize) -> f64) -> f64 {
     };
     let own = psnr_of(error(&predicted));
     let constant = psnr_of(error(&|_| mean));
-    // NaN, of a training that diverged, is no more than the mean.
+    // NaN, from a training that diverged, is replaced, too.
     if own > constant { own } else { constant }
 }
 
-/// Signals of both halves, about.
+/// Approximate number of known and held-out signals.
 fn signal_count(work: &Workload<'_>) -> f64 {
     if work.job.group.data.is_some() { 58.0 } else { 26.0 }
 }
 
-/// The smallest value that at least this share of all values does not exceed; NaN without values.
+/// The smallest value that is at least as large as this share of all values; NaN without values.
 fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let place = (share * values.len() as f64).ceil() as usize;
@@ -460,7 +460,7 @@ impl Protocol for PsnrPrediction {
             })
         };
         let one = |d: f64| {
-            // Gram matrices, decomposition and scores of each signal; features, which formulas compute slowly.
+            // Gram matrices, decompositions and scores of each signal, and features, which are slow for formulas.
             let solve = 8.0 * n * n * d + 60.0 * n * n * n + 10.0 * signals * n * n;
             Estimate::training(trained(d), 60e9).and(solve / 18e9 + 5e-8 * 5.0 * n * d)
         };
@@ -470,7 +470,7 @@ impl Protocol for PsnrPrediction {
                 f.dimensions.iter().map(|&d| one(d as f64).times(f.values.0.len() as f64))
             })
             .sum();
-        // Variants share what is measured. Half of the signals are predicted from the other half, twice.
+        // Variants share the measurements. Half of the signals are predicted from the other half, twice.
         let embedders = self.count() as f64;
         let share = 1.0 / work.job.group.variants.len() as f64;
         measured.times(share).and(0.5 * (signals * embedders).powi(2) * 2.5e-8)
@@ -504,8 +504,8 @@ impl Protocol for PsnrPrediction {
 mod tests {
     use super::*;
 
-    /// Catches a family that predicts itself, and a known signal that is not used: PSNR is a function of the predictor in one family, and
-    /// higher by 10 dB in the other.
+    /// Catches a family that predicts itself, and a known signal that is not used. In the example, PSNR is a function of the predictor in
+    /// one family, and higher by 10 dB in the other.
     #[test]
     fn a_family_is_predicted_from_the_others() {
         let design = Design { known: 1, family: vec![0, 0, 0, 1, 1, 1], neighbors: 1 };
@@ -516,11 +516,11 @@ mod tests {
         assert_eq!(predict(Unseen::Embedder), [3.0, 4.0, 5.0, 0.0, 1.0, 2.0]);
         assert_eq!(predict(Unseen::Family), [3.0, 4.0, 5.0, 0.0, 1.0, 2.0]);
         assert_eq!(predict(Unseen::Both), [30.0, 35.0, 40.0, 20.0, 25.0, 30.0]);
-        // Both families are as near.
+        // Both families are equally near.
         assert_eq!(predict(Unseen::Signal), [25.0, 30.0, 35.0, 25.0, 30.0, 35.0]);
     }
 
-    /// Catches a test PSNR of the wrong samples, and an embedder that counts as worse than a constant.
+    /// Catches a test PSNR of the wrong samples, and one below that of a constant.
     #[test]
     fn test_psnr_is_measured_between_the_samples() {
         let signal = Signal { name: String::new(), values: vec![0.0, 0.5, 0.0, 0.5] };

@@ -1,4 +1,4 @@
-//! Signals: rows of photographs, and what a row of a photograph rarely is.
+//! Signals: rows of photographs, and synthetic signals.
 
 use std::f64::consts::{PI, TAU};
 
@@ -7,13 +7,13 @@ use posenc_harness::protocol::Context;
 use posenc_math::random::{below, gaussian_vector, uniform_vector};
 use rand_chacha::ChaCha8Rng;
 
-/// 2N values in [0, 1]; those with even indices train.
+/// A signal of 2N values in [0, 1]; those with even indices train.
 pub struct Signal {
     pub name: String,
     pub values: Vec<f64>,
 }
 
-/// Rows of a set, and synthetic signals that the other `half` does not have.
+/// Rows of a data set and synthetic signals. Synthetic signals differ between the two values of `half`.
 pub fn signals(
     draw: &dyn Fn(&str) -> ChaCha8Rng,
     context: &Context<'_>,
@@ -35,7 +35,7 @@ pub fn signals(
         signals.push(Signal { name: name.to_owned(), values: normalized(make(&mut random)) });
     };
     for exponent in [0.5, 1.0, 1.5, 2.0] {
-        // Power falls with the exponent, so amplitude with half of it.
+        // The amplitude is the square root of the power.
         let amplitude = |k: usize| (k as f64).powf(-0.5 * exponent);
         add(&format!("1/f^{exponent} noise"), &|random| waves(random, n, n / 2, amplitude));
     }
@@ -56,7 +56,7 @@ pub fn signals(
     Ok(signals)
 }
 
-/// From 0 to 1. A constant, which no generator yields, stays finite.
+/// Scales values to [0, 1]. A constant becomes 0 (no generator yields one).
 fn normalized(mut values: Vec<f64>) -> Vec<f64> {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -65,7 +65,7 @@ fn normalized(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// Cosines of 1 to `most` turns with random amplitudes and phases.
+/// A sum of cosines with 1 to `most` periods and random amplitudes and phases.
 fn waves(
     random: &mut ChaCha8Rng,
     n: usize,
@@ -80,7 +80,7 @@ fn waves(
     (0..n).map(|i| (1..=most).map(|k| wave(i as f64 / n as f64, k)).sum()).collect()
 }
 
-/// Constant between random positions.
+/// A piecewise constant signal with jumps at random positions.
 fn edges(random: &mut ChaCha8Rng, n: usize, jumps: usize) -> Vec<f64> {
     let mut places: Vec<usize> = (0..jumps).map(|_| 1 + below(random, n - 1)).collect();
     places.sort_unstable();
@@ -88,14 +88,14 @@ fn edges(random: &mut ChaCha8Rng, n: usize, jumps: usize) -> Vec<f64> {
     (0..n).map(|i| levels[places.iter().filter(|&&place| place <= i).count()]).collect()
 }
 
-/// A frequency that rises from 1 to `most` turns per unit length.
+/// A sine whose frequency rises from 1 to `most` periods per unit length.
 fn chirp(random: &mut ChaCha8Rng, n: usize, most: f64) -> Vec<f64> {
     let phase = uniform_vector(random, 1, 0.0, TAU)[0];
     let value = |x: f64| (TAU * (x + 0.5 * (most - 1.0) * x * x) + phase).sin();
     (0..n).map(|i| value(i as f64 / n as f64)).collect()
 }
 
-/// Five smooth bumps of random place, width and height.
+/// Five smooth bumps with random positions, widths and heights.
 fn bumps(random: &mut ChaCha8Rng, n: usize) -> Vec<f64> {
     let (centers, heights) =
         (uniform_vector(random, 5, 0.0, 1.0), uniform_vector(random, 5, 0.3, 1.0));
@@ -113,15 +113,15 @@ mod tests {
 
     use super::*;
 
-    /// Catches a generator without variation, with a wrong number of values, or with frequencies beyond its limit.
+    /// Catches a generator without variation, with a wrong number of values, or with frequencies above its limit.
     #[test]
-    fn generators_make_what_they_say() {
+    fn generators_respect_their_limits() {
         let n = 128;
         let mut random = stream(0, "signals");
         let jumps = edges(&mut random, n, 5);
         let changes = jumps.windows(2).filter(|pair| pair[0] != pair[1]).count();
         assert!((1..=5).contains(&changes), "{changes}");
-        // Up to 8 turns, a signal crosses its mean at most 16 times.
+        // A signal with up to 8 periods crosses its mean at most 16 times.
         let wave = waves(&mut random, n, 8, |_| 1.0);
         let crossings = wave.windows(2).filter(|pair| (pair[0] < 0.0) != (pair[1] < 0.0)).count();
         assert!((2..=16).contains(&crossings), "{crossings}");

@@ -11,9 +11,15 @@
 //! outside, over, right, rightmost, row, side, top, topmost, under, underneath, up, upper, and ordinals (first to tenth, 1st to 9th).
 //! Their sense in an expression is not checked.
 //!
-//! Records over all folds `accuracy` (%), `accuracy_spatial` and `accuracy_other` (expressions with and without a spatial word),
-//! `screens`, `screens_spatial`, `screens_other`, `chance` (%); means over folds of `training_curve` and `training_loss`; `params` (last
-//! fold, since vocabularies differ), `encoding_params`, `time`, `rate` and `peak_memory`.
+//! Records over all folds:
+//!
+//! - `accuracy` (%), and `accuracy_spatial` and `accuracy_other` (%) for expressions with and without a spatial word.
+//! - `screens`, `screens_spatial`, `screens_other`: number of expressions behind each accuracy.
+//! - `chance` (%): accuracy of choosing a box at random.
+//! - `training_curve` (nats/screen): mean training loss of the folds over the step, as means over 25 steps. `training_loss` (nats/screen):
+//!   mean of the last 50 steps.
+//! - `params`: number of parameters of the model of the last fold (vocabularies differ). `encoding_params`: those of the position encoding.
+//! - `time` (s), `rate` (GFLOP/s), `peak_memory` (MB).
 
 #[cfg(feature = "attention")]
 mod run;
@@ -36,11 +42,11 @@ pub const KIND: Kind = Kind {
     ..Kind::of::<ReferredBox>("referred-box")
 };
 
-/// Settings of `referred-box`: a transformer over the words of an expression and the boxes of a screen chooses the one that is meant.
+/// Settings of `referred-box`, which trains a transformer to choose the box of a screen that an expression refers to.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReferredBox {
-    /// As for `icon-labels`.
+    /// The position encoding of left, top, right and bottom; two groups are (left, top) and (right, bottom).
     pub encoding: Encoding,
     /// The unit of coordinates.
     #[serde(default)]
@@ -48,40 +54,40 @@ pub struct ReferredBox {
     /// Screens with more boxes are dropped.
     #[serde(rename(serialize = "most_boxes"))]
     pub max_boxes: usize,
-    /// Maximum number of words of an expression; others are dropped.
+    /// Maximum number of words of an expression; further words are dropped.
     #[serde(rename(serialize = "longest"))]
     pub max_len: usize,
-    /// Number of node classes, the most frequent ones.
+    /// Number of node classes; the most frequent ones are used, and all others are treated as unknown.
     pub classes: usize,
-    /// Folds of the cross-validation.
+    /// Number of folds of the cross-validation.
     #[serde(default = "preset::<5, usize>")]
     pub folds: usize,
     /// Width of the model.
     pub width: usize,
-    /// Attention heads; they divide the width.
+    /// Number of attention heads; must divide `width`.
     pub heads: usize,
     /// Width of the feed-forward layers.
     pub feed_forward: usize,
-    /// Attention layers.
+    /// Number of attention layers.
     pub layers: usize,
-    /// As for `icon-labels`.
+    /// Dropout on the outputs of attention and dense layers.
     #[serde(default)]
     pub dropout: f64,
-    /// Screens per training step.
+    /// Number of screens per training step.
     pub batch: usize,
-    /// Training steps of each model.
+    /// Number of training steps of each fold.
     pub steps: usize,
     /// Peak learning rate.
     pub learning_rate: f64,
-    /// Steps of the linear rise to the peak.
+    /// Number of steps of the linear warm-up to the peak learning rate.
     pub warm_up: usize,
-    /// Schedule after the warm-up.
+    /// Learning rate schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
     /// Adam's β₂.
     #[serde(default = "beta2")]
     pub beta2: f64,
-    /// As for `icon-labels`.
+    /// Weight decay of AdamW.
     #[serde(default = "hundredths::<1>")]
     pub weight_decay: f64,
 }

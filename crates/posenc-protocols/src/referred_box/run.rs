@@ -1,7 +1,7 @@
-//! Which box of a real screen an expression refers to (extension of `lff` Table 1), by cross-validation.
+//! Boxes of real screens that expressions refer to (extension of `lff` Table 1), by cross-validation.
 //!
-//! Streams are named by item, repetition, fold and purpose, without group and method: all methods of an item share the folds,
-//! batches in their order, initial weights of the content and masks of its layers.
+//! Random streams are named by item, seed, fold and purpose, but not by group and method. All methods of an item therefore share the
+//! folds, the order of batches, initial weights and dropout masks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -35,31 +35,31 @@ use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
 
-/// Words that occur once in the expressions of training are treated as unknown, so that this word is learned, too.
+/// Minimum number of occurrences of a word in the training expressions. Rarer words are unknown, so that the unknown token is trained.
 const LEAST_WORDS: usize = 2;
 
-/// Operations per second of a step on one core.
+/// Operations per second of a training step on one core.
 const RATE: f64 = 24e9;
 
-/// Numbers of a vocabulary that are no words.
+/// Number of special tokens of a vocabulary.
 const SPECIAL: usize = 4;
 
-/// What a checkpoint keeps next to the model.
+/// State in a checkpoint besides the model.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
     fold: usize,
     places: Vec<u64>,
     left: Vec<usize>,
-    /// Of each fold.
+    /// Losses of each fold.
     losses: Vec<Vec<f64>>,
-    /// Screens whose box was found; nothing yet of those of later folds.
+    /// Whether the box of each screen was found; `None` for screens of later folds.
     right: Vec<Option<bool>>,
 }
 
-/// A model that learns from all folds but one.
+/// A model that trains on all folds but one.
 struct Fold {
-    /// All screens in its words and classes.
+    /// All screens, encoded with the vocabularies of this fold.
     screens: Vec<ReferringScreen>,
     trained: Vec<usize>,
     measured: Vec<usize>,
@@ -67,7 +67,6 @@ struct Fold {
     streams: [ChaCha8Rng; 3],
 }
 
-/// `referred-box`.
 fn run(context: &Context<'_>, s: &ReferredBox) -> Result<UnitResult> {
     let started = Instant::now();
     let mut outcome = UnitResult::default();
@@ -121,7 +120,7 @@ fn run(context: &Context<'_>, s: &ReferredBox) -> Result<UnitResult> {
         work += fold.trainer.operations();
         if let Some(diverged) = fold.trainer.diverged() {
             outcome.remarks.push(format!("fold {}: {diverged}", own.fold));
-            // Screens without a choice make the means no numbers.
+            // Screens without a choice make the means NaN.
             break;
         }
         let measured: Vec<&ReferringScreen> =
@@ -151,7 +150,7 @@ fn run(context: &Context<'_>, s: &ReferredBox) -> Result<UnitResult> {
     Ok(outcome)
 }
 
-/// Screens with few enough boxes. What is left out is told.
+/// Screens with at most `max_boxes` boxes. A remark reports what is left out.
 fn kept<'a>(
     all: &'a ReferringScreens,
     s: &ReferredBox,
@@ -169,10 +168,9 @@ fn kept<'a>(
     );
     let cut = screens.iter().filter(|screen| screen.words.len() > s.max_len).count();
     remarks.push(format!(
-        "{REFERRING_SCREENS}: of {} screens {} are left out, since they have more than {} boxes; of {cut} expressions only the \
-         first {} words are read",
-        all.screens.len(),
+        "{REFERRING_SCREENS}: skipped {} of {} screens (more than {} boxes); cut {cut} expressions to {} words",
         all.screens.len() - screens.len(),
+        all.screens.len(),
         s.max_boxes,
         s.max_len
     ));
@@ -180,7 +178,7 @@ fn kept<'a>(
     Ok(screens)
 }
 
-/// For each box of a screen the node that overlaps it most, the first of equal ones; none where none overlaps it.
+/// The node that overlaps each box of a screen most; the first one of ties, and `None` without an overlap.
 fn nodes(screen: &Read) -> Vec<Option<usize>> {
     let best = |object: &[f64; 4]| {
         let mut best = (None, 0.0);
@@ -195,7 +193,7 @@ fn nodes(screen: &Read) -> Vec<Option<usize>> {
     screen.objects.iter().map(best).collect()
 }
 
-/// The most frequent of `all` that occur `least` times, `most` of them.
+/// A vocabulary of up to `most` words, the most frequent of those that occur at least `least` times in `all`.
 fn vocabulary<'a>(
     all: impl Iterator<Item = &'a str> + Clone,
     least: usize,
@@ -207,7 +205,7 @@ fn vocabulary<'a>(
     CaptionVocabulary::new(all, size.min(most) + SPECIAL)
 }
 
-/// A model at its beginning, and the screens as it reads them: words and classes are those of the screens that it learns from.
+/// A new model of a fold, and the screens as its inputs. The vocabularies of words and classes come from its training screens.
 fn begin(
     s: &ReferredBox,
     fold: usize,
@@ -243,7 +241,7 @@ fn begin(
     Ok(Fold { screens: inputs, trained, measured, trainer, streams })
 }
 
-/// A screen as a model reads it: its boxes with what the nodes that overlap them most say.
+/// A screen as input of a model: its boxes with the features of the nodes that overlap them most.
 fn input(
     screen: &Read,
     nodes: &[Option<usize>],
@@ -276,7 +274,7 @@ fn input(
     }
 }
 
-/// How many boxes were found, in percent: of all screens, of those whose expression says where, and of the others.
+/// Records the accuracy in percent: of all screens, and of those whose expression has, or does not have, a spatial word.
 fn record(screens: &[&Read], right: &[Option<bool>], values: &mut Vec<Value>) {
     let spatial: Vec<bool> = screens.iter().map(|screen| screen.is_spatial()).collect();
     let mean = |wanted: &dyn Fn(usize) -> bool| {
@@ -291,7 +289,7 @@ fn record(screens: &[&Read], right: &[Option<bool>], values: &mut Vec<Value>) {
         ("_spatial", mean(&|i| spatial[i])),
         ("_other", mean(&|i| !spatial[i])),
     ] {
-        // Of no screens nothing is said.
+        // The accuracy of no screens is undefined.
         if count > 0 {
             values.push(Value::new(format!("accuracy{name}"), score).unit("%"));
         }
@@ -344,7 +342,7 @@ mod tests {
         text.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// Two boxes with a node each, a node around both, and a box apart.
+    /// Two boxes with a node each, a node around both, and a box without a node.
     fn screen(expression: &str, class: &str) -> Read {
         let node = |corners, class: &str, text, resource| Node {
             corners,
@@ -372,8 +370,8 @@ mod tests {
         }
     }
 
-    /// Would catch a node that lies around many boxes in place of a box's own, words that are counted twice or in another node, and
-    /// classes that take another's number.
+    /// Catches a container node that replaces a box's own node, words that are counted twice or in another node, and classes with the
+    /// number of another class.
     #[test]
     fn nodes_of_boxes_are_found() {
         let screen = screen("the search the icon far away", "TEXT");
@@ -390,9 +388,9 @@ mod tests {
         assert_eq!((read.referred, read.candidates[1].bounds), (1, screen.objects[1]));
     }
 
-    /// Would catch words and classes that are learned from the fold that is measured.
+    /// Catches words and classes that come from the held-out fold.
     #[test]
-    fn words_and_classes_are_those_of_training() {
+    fn vocabularies_come_from_the_training_folds() {
         let own = [("left left", "A"), ("right right", "B"), ("right right", "B")];
         let all: Vec<Read> = own.iter().map(|(words, class)| screen(words, class)).collect();
         let screens: Vec<&Read> = all.iter().collect();

@@ -4,8 +4,15 @@
 //! set of files of the format `downsampled-images`. The default schedule is that of the paper's library,
 //! 0.03125·min(1, s/8000)/√max(s, 8000) at step s.
 //!
-//! Records `params` and `encoding_params`; with `steps` also `training_curve` over steps, `time_of_step` (median), `rate`, `peak_memory`
-//! and `archives` (1: npz, 0: PNG), and with `held_out` `bits`.
+//! Records `params` (M) and `encoding_params`: number of parameters of the model and of the position encoding.
+//!
+//! With `steps`, also records:
+//!
+//! - `training_curve` (bits/dim): training loss over the step.
+//! - `time_of_step` (s): median time of a step. `rate` (GFLOP/s), `peak_memory` (MB).
+//! - `archives`: 1 if the images are npz archives, 0 if they are PNG files. Results on the two variants are not comparable.
+//!
+//! With `held_out`, also records `bits` (bits/dim) on validation images.
 
 #[cfg(feature = "attention")]
 mod run;
@@ -27,35 +34,35 @@ pub const KIND: Kind = Kind {
     ..Kind::of::<Reformer>("reformer")
 };
 
-/// Settings of `reformer`: a Reformer over red, green and blue of every pixel is built, counted, and trained for some
+/// Settings of `reformer`, which builds a Reformer over the color channels of each pixel, counts its parameters and trains it for some
 /// steps.
 ///
-/// Without `data` the images are the generator's, which are written as an archive of downsampled ImageNet and read back;
-/// with it, `data.set` names downsampled ImageNet itself.
+/// `data.set` names downsampled ImageNet. Without `data`, the protocol generates images, writes them as an archive of the same format and
+/// reads them back.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reformer {
-    /// Sizes; the defaults are the paper's.
+    /// Sizes of the model; the defaults are the paper's.
     #[serde(default)]
     pub model: Sizes,
     /// The position encoding.
     pub encoding: Encoding,
-    /// Images per training step.
+    /// Number of images per training step.
     #[serde(default = "preset::<1, usize>")]
     pub batch: usize,
-    /// Training steps; 0 only counts parameters.
+    /// Number of training steps; 0 only counts parameters.
     #[serde(default)]
     pub steps: usize,
-    /// Validation images that are evaluated after the last step.
+    /// Number of validation images that are evaluated after the last step.
     #[serde(default)]
     pub held_out: usize,
     /// Peak learning rate.
     #[serde(default = "rate")]
     pub learning_rate: f64,
-    /// Steps of the linear rise to the peak.
+    /// Number of steps of the linear warm-up to the peak learning rate.
     #[serde(default = "preset::<8000, usize>")]
     pub warm_up: usize,
-    /// Schedule after the warm-up.
+    /// Learning rate schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
 }
@@ -76,7 +83,7 @@ impl Settings for Reformer {
         let (model, hashing) = (&self.model, &self.model.hashing);
         let attended = (hashing.heads * hashing.head_width) as f64;
         Transformer {
-            // Streams and gradients of one layer are kept at a time.
+            // Reversible layers keep the activations of one layer at a time.
             layers: 1,
             width: model.width,
             heads: 1,
@@ -91,7 +98,7 @@ impl Settings for Reformer {
         let streams = 16.0 * (self.batch * model.length()) as f64 * model.width as f64;
         check_bytes("batch", "a step would keep", streams, "`batch`, `side` or `width`")?;
         let pixels = 3.0 * self.held_out as f64 * (model.side * model.side) as f64;
-        check_bytes("held_out", "the images would take", pixels, "`held_out` or `side`")?;
+        check_bytes("held_out", "the images need", pixels, "`held_out` or `side`")?;
         range("steps", self.steps, 0, 10_000_000)?;
         range("held_out", self.held_out, 0, 100_000)?;
         positive("learning_rate", self.learning_rate, 10.0)?;

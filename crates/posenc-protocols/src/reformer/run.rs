@@ -1,4 +1,4 @@
-//! The Reformer at the paper's scale (`lff` Table 3, Appendix B): its size, and what a step costs.
+//! The Reformer at the paper's scale (`lff` Table 3, Appendix B): its size, and the cost of a step.
 
 use std::time::Instant;
 
@@ -24,13 +24,12 @@ use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
 
-/// Number of generated images if the data set is missing.
+/// Number of generated images of each split without `data`.
 const GENERATED: usize = 16;
 
-/// Operations per second of a step on one core.
+/// Operations per second of a training step on one core.
 const RATE: f64 = 50e9;
 
-/// `reformer`.
 fn run(context: &Context<'_>, s: &Reformer) -> Result<UnitResult> {
     let draw = |purpose: &str| shared_stream(context, purpose);
     let device = attention::device(context)?;
@@ -127,7 +126,7 @@ fn run(context: &Context<'_>, s: &Reformer) -> Result<UnitResult> {
     Ok(outcome)
 }
 
-/// What a checkpoint keeps next to the model.
+/// State in a checkpoint besides the model.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
@@ -137,12 +136,12 @@ struct Own {
     seconds: Vec<f64>,
 }
 
-/// Images through the reader of downsampled ImageNet.
+/// Images of downsampled ImageNet.
 struct Images {
     trained: DownsampledImages,
     measured: DownsampledImages,
     remarks: Vec<String>,
-    /// Of generated images; goes when they are read.
+    /// Folder of generated images, deleted when dropped.
     _folder: Option<tempfile::TempDir>,
 }
 
@@ -204,7 +203,7 @@ impl Protocol for Reformer {
         let inner = (hashing.heads * hashing.head_width) as f64;
         let weights = layers * width * (3.0 * inner + 2.0 * feed_forward);
         let seen = (hashing.heads * hashing.rounds * 2 * hashing.chunk) as f64;
-        // Of one layer at a time, since layers are reversible.
+        // Activations of one layer at a time, since layers are reversible.
         let slot = 8.0 * width + 5.0 * feed_forward + 3.0 * seen;
         let images = 3.0 * self.held_out as f64 * (model.side * model.side) as f64;
         WEIGHT * weights + 4.0 * (self.batch * model.length()) as f64 * slot + images

@@ -1,9 +1,16 @@
 //! Compares separable evaluation and closed-form weights with the explicit Kronecker product (`trading` Eq. 10–12).
 //!
-//! Records `forward_deviation` and `weights_deviation` (Eq. 12 as printed) from the explicit product and its minimum-norm solution; the
-//! correct digits −log₁₀ of these and of our factorization, at most 16: `forward_digits`, `weights_digits`, `weights_digits_orthogonal`;
-//! `residual_printed`, `residual_orthogonal`, `residual_least`, `rank`, `condition_digits` = log₁₀ of the condition number,
-//! `multiply_adds_naive` and `multiply_adds_separable`.
+//! The protocol fits a random signal on a grid. The reference is the minimum-norm least-squares solution of the explicit product.
+//! Deviations are ‖a − b‖/‖b‖ with the reference b. Digits are correct digits, −log₁₀ of the deviation, at most 16.
+//!
+//! Records:
+//!
+//! - `forward_deviation`, `forward_digits`: separable evaluation of random weights, compared with the explicit product.
+//! - `weights_deviation`, `weights_digits`: weights by Eq. 12 as printed, compared with the reference.
+//! - `weights_digits_orthogonal`: weights by our orthogonal factorization, compared with the reference.
+//! - `residual_printed`, `residual_orthogonal`, `residual_least`: relative residuals of Eq. 12, of our factorization and of the reference.
+//! - `rank`: numerical rank of the explicit product. `condition_digits`: log₁₀ of its condition number.
+//! - `multiply_adds_naive`, `multiply_adds_separable`: operations of the evaluation with and without the explicit product.
 
 #[cfg(feature = "run")]
 mod run;
@@ -27,7 +34,7 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SeparableSolution {
-    /// Points along x and along y, equally spaced on [0, 1).
+    /// Numbers of points along x and along y, equally spaced on [0, 1).
     pub points: [usize; 2],
 }
 

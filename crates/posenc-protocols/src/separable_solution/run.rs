@@ -1,5 +1,4 @@
-//! Separable evaluation and closed-form weights against the written-out product (`trading`
-//! Eq. 10–12).
+//! Compares separable evaluation and closed-form weights with the explicit Kronecker product (`trading` Eq. 10–12).
 
 use anyhow::{Context as _, Result, ensure};
 use faer::Mat;
@@ -13,10 +12,10 @@ use super::SeparableSolution;
 use crate::memory::embedding_matrix;
 use posenc_harness::protocol::{Context, Emit, Protocol};
 
-/// Singular values of the written-out matrix that count, relative to the largest.
+/// Singular values of the explicit product above this share of the largest count.
 const RANK_TOLERANCE: f64 = 1e-12;
 
-/// Entries of the written-out matrix. Its singular values take a time that grows much faster.
+/// Maximum number of entries of the explicit product. The time of its singular values grows much faster than the number of entries.
 const LARGEST: f64 = 1e6;
 
 impl Protocol for SeparableSolution {
@@ -30,8 +29,8 @@ impl Protocol for SeparableSolution {
         let entries = (n * m) as f64 * (k * k) as f64;
         ensure!(
             entries <= LARGEST,
-            "the written-out product of {n} × {m} points and {k} × {k} features has {entries} entries; allowed \
-             are {LARGEST}, whose singular values take seconds: take fewer `points` or lower `dimension`"
+            "the explicit product of {n} × {m} points and {k} × {k} features has {entries} entries; allowed: {LARGEST}. \
+             Lower `points` or `dimension`"
         );
         let mut rng = context.stream("weights and signal");
         let mut gaussian = |rows: usize, columns: usize| {
@@ -45,7 +44,7 @@ impl Protocol for SeparableSolution {
         let evaluated = separable_2d(psi_y.as_ref(), weights.as_ref(), psi_x.as_ref())?;
         let forward = difference(&by_rows(&evaluated), &(&written_out * by_rows(&weights)));
 
-        // The reference: least squares of least norm, from the singular values of the whole matrix.
+        // The reference: the minimum-norm solution from the singular value decomposition of the explicit product.
         let svd = written_out.thin_svd().ok().context("the singular values did not converge")?;
         let values = svd.S().column_vector();
         let rank = (0..values.nrows()).filter(|&i| values[i] > RANK_TOLERANCE * values[0]).count();
@@ -101,7 +100,7 @@ impl Protocol for SeparableSolution {
     }
 }
 
-/// The entries of a matrix row by row, as the columns of a Kronecker product go.
+/// The entries of a matrix row by row, in the order of the columns of a Kronecker product.
 fn by_rows(matrix: &Mat<f64>) -> Mat<f64> {
     let columns = matrix.ncols();
     Mat::from_fn(matrix.nrows() * columns, 1, |i, _| matrix[(i / columns, i % columns)])
@@ -112,7 +111,7 @@ fn difference(a: &Mat<f64>, b: &Mat<f64>) -> f64 {
     (a - b).norm_l2() / b.norm_l2()
 }
 
-/// −log₁₀ of a ratio, at most the sixteen digits that double precision has.
+/// −log₁₀ of a ratio, at most 16, the digits of double precision.
 fn digits(ratio: f64) -> f64 {
     -ratio.max(1e-16).log10()
 }

@@ -1,4 +1,4 @@
-//! Similarity of 2-D position codes to one center (`lff` Fig. 2).
+//! Similarity of two-dimensional position encodings to that of one cell (`lff` Fig. 2).
 
 use std::f64::consts::FRAC_PI_4;
 
@@ -12,7 +12,7 @@ use super::{PositionCode as Code, Similarity};
 use crate::memory::square;
 use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
 
-/// Temperature of the sine codes (`lff` Eq. 1).
+/// Temperature of sinusoidal encodings (`lff` Eq. 1).
 const TEMPERATURE: f64 = 10_000.0;
 
 impl Protocol for Similarity {
@@ -20,7 +20,7 @@ impl Protocol for Similarity {
         8.0 * square(self.grid as f64) * self.dimension as f64
     }
 
-    /// The map over the grid and the decay along an axis and the diagonal, all divided by the center's similarity to itself.
+    /// Records the map over the grid and the decay along an axis and the diagonal, divided by the similarity of the center to itself.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let gamma = self.gamma.unwrap_or(1.0);
         let code: Box<dyn PositionCode> = match self.code {
@@ -34,7 +34,7 @@ impl Protocol for Similarity {
         let side = self.grid;
         let own = code.similarity(&center, &center);
         let mut values = Vec::new();
-        // Six digits draw the map; full precision would triple the record.
+        // Six digits suffice for a map; full precision would triple the size of the record.
         let six = |v: f64| (v * 1e6).round() / 1e6;
         for (i, s) in similarity_map(&*code, side, side, center).iter().enumerate() {
             let (row, column) = (i / side, i % side);

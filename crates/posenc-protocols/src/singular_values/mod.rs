@@ -1,6 +1,12 @@
 //! Computes the singular values of an embedding matrix.
 //!
-//! Records `singular_value` over its index, `stable_rank`, `rank_above_one_percent`, `numerical_rank` and `condition_number`.
+//! Records:
+//!
+//! - `singular_value`: σ_i/σ_1 over the index, counted from 0.
+//! - `stable_rank`: Σσ_i²/σ_1².
+//! - `rank_above_one_percent`: number of singular values above 0.01 σ_1.
+//! - `numerical_rank`: number of singular values above ε·max(N, d)·σ_1, where ε is that of single precision.
+//! - `condition_number`: σ_1 divided by the smallest singular value.
 
 #[cfg(feature = "run")]
 mod run;
@@ -38,7 +44,7 @@ pub enum Sampling {
     /// x_i = i/N.
     #[default]
     Regular,
-    /// Independent uniform draws on [0, 1).
+    /// Independent samples from the uniform distribution on [0, 1).
     Random,
 }
 

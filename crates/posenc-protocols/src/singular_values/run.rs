@@ -18,7 +18,7 @@ impl Protocol for SingularValues {
         8.0 * (3.0 * n * dimension(work.job, None) + 2.0 * square(n))
     }
 
-    /// Normalized to the largest, with the ranks they give.
+    /// Records the singular values relative to the largest, and their ranks.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let embedder = context.embedder()?;
         let n = self.points;
@@ -31,7 +31,7 @@ impl Protocol for SingularValues {
         if largest == 0.0 {
             bail!("the embedding is zero at all {n} positions; widen the embedder");
         }
-        // Single precision's cut-off, as for the closed form.
+        // The cutoff of single precision, as for the closed form.
         let cutoff = f64::from(f32::EPSILON) * n.max(embedder.dimension()) as f64;
         let mut values = vec![
             Value::new("stable_rank", stable_rank_of(&sigma)?),

@@ -1,13 +1,20 @@
 //! Computes the stable rank of an embedding matrix over the number of samples, or over a parameter of the embedder.
 //!
-//! Records `stable_rank`, `stable_rank_bound` = min(N, bound), `stable_rank_law` = N·D(0)/Σ D(j/N) and `stable_rank_limit` (d → ∞,
-//! Fourier kinds). The abscissa is N, or the value of the sweep.
+//! The rows of the matrix Ψ are ψ(j/N) for j = 0 … N − 1. The abscissa of all metrics is N, or the value of the sweep.
+//!
+//! Records:
+//!
+//! - `stable_rank`: ‖Ψ‖²_F/σ_1².
+//! - `stable_rank_bound`: min(N, b), if the embedder has an upper bound b for d → ∞.
+//! - `stable_rank_law`: N·D(0)/Σ D(j/N), if the embedder has a law D(Δ). D is continued periodically.
+//! - `stable_rank_limit`: the stable rank for d → ∞ without periodic continuation; Fourier kinds only.
 
 #[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::NumberList;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use posenc_math::embedder::EmbedderSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +34,7 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StableRank {
-    /// Numbers of equispaced samples N. With `sweep`, each N is a signal of its own.
+    /// Numbers N of equally spaced samples. With `sweep`, each N is a signal.
     pub samples: NumberList,
     /// An embedder parameter that varies instead of N.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,6 +44,10 @@ pub struct StableRank {
 impl Settings for StableRank {
     fn check(&self) -> Result<(), Fault> {
         whole("samples", &self.samples, 1.0, 8192.0)
+    }
+
+    fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), Fault> {
+        self.sweep.as_ref().map_or(Ok(()), |sweep| sweep.check(spec))
     }
 
     fn swept(&self) -> usize {

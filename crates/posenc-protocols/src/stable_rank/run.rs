@@ -1,4 +1,4 @@
-//! Stable rank and singular values of embedding matrices.
+//! Stable ranks of embedding matrices.
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::Value;
@@ -29,8 +29,8 @@ impl Protocol for StableRank {
         8.0 * (2.0 * n * dimension(work.job, self.sweep.as_ref()) + 2.0 * square(n))
     }
 
-    /// Measured, with the bound min(N, b), the law N·D(0)/Σ D(j/N) of a periodic kernel, and for kinds with random frequencies
-    /// the limit d → ∞ on the open interval.
+    /// Records the measured stable rank, the bound min(N, b), the law N·D(0)/Σ D(j/N) of a periodic kernel, and for Fourier kinds the
+    /// limit d → ∞ on the open interval.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let mut values = Vec::new();
         match &self.sweep {

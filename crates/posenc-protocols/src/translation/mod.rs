@@ -1,10 +1,21 @@
 //! Trains an encoder–decoder transformer on generated pairs of languages, or on parallel text (`lff` Figure 1).
 //!
-//! `data.set` is a set of files of the format `parallel-text`.
+//! `data.set` is a set of files of the format `parallel-text`. The protocol measures how similar adjacent rows of the learned position
+//! tables of `source` and `target` are. The *peak* of a position is its mean cosine similarity to its two neighbors minus that to all other
+//! positions, in standard deviations of the latter.
 //!
-//! Records for `source` and `target` `source_similarity` of learned positions (source, first seed), `source_peak` (means over `bin`
-//! positions of how much more similar neighbors are than others, in standard deviations), `source_first_peak`, `source_last_peak` and
-//! `source_decay`; `count`, `loss`, `loss_curve`, `loss_of_guessing`, `time`, `rate` and `peak_memory`.
+//! Records for each table, here for `source`:
+//!
+//! - `source_peak`: means of the peak over `bin` positions, over the middle of the bin.
+//! - `source_first_peak`, `source_last_peak`: of the first and the last bin. `source_decay`: the last divided by the first.
+//! - `source_similarity`: cosine similarities of all pairs of positions; table `source` of the first seed only.
+//!
+//! Also records:
+//!
+//! - `count`: number of training sentences that contain a source word at each position, over the position.
+//! - `loss` (nats/token): loss on held-out pairs after the last step. `loss_curve` (nats/token): over the step.
+//! - `loss_of_guessing` (nats/token): loss of a model that knows only the frequencies of words.
+//! - `time` (s), `rate` (GFLOP/s), `peak_memory` (MB).
 
 #[cfg(feature = "attention")]
 mod run;
@@ -20,24 +31,24 @@ use crate::limits::Transformer;
 
 /// The kind `translation`.
 pub const KIND: Kind = Kind {
-    // 2: the learning rate, and one map instead of one per table and seed.
+    // 2: another learning rate, and a single map instead of one per table and seed.
     revision: 2,
     example: include_str!("example.yaml"),
     runner: attention_runner!(Translation),
     ..Kind::of::<Translation>("translation")
 };
 
-/// How long sentences are.
+/// Distribution of sentence lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SentenceLengths {
-    /// Log-normal around 12 words, so few are long.
+    /// Log-normal around 12 words, so that few sentences are long.
     LogNormal,
-    /// The maximum length.
+    /// All sentences have the maximum length.
     Constant,
     /// Uniform over all lengths.
     Uniform,
-    /// With `data`: unchanged.
+    /// With `data`: sentences of the text, cut to the maximum length.
     Natural,
     /// With `data`: concatenates sentences until both sides have the maximum length.
     Filled,
@@ -47,37 +58,37 @@ pub enum SentenceLengths {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Translation {
-    /// Vocabulary of each language; with `data` the most frequent words, and all others share one token.
+    /// Number of words of each language. With `data`, the most frequent words; all others share one token.
     pub words: usize,
     /// Maximum sentence length in words, and rows of the position tables.
     #[serde(rename(serialize = "longest"))]
     pub max_len: usize,
-    /// How long sentences are.
+    /// Distribution of sentence lengths.
     pub lengths: SentenceLengths,
-    /// Held-out pairs.
+    /// Number of held-out pairs of sentences.
     pub held_out: usize,
-    /// Layers of the encoder, and of the decoder.
+    /// Number of encoder layers, and of decoder layers.
     pub layers: usize,
     /// Width of the model.
     pub width: usize,
-    /// Attention heads; they divide the width.
+    /// Number of attention heads; must divide `width`.
     pub heads: usize,
     /// Width of the feed-forward layers.
     pub feed_forward: usize,
     /// Initial standard deviation of the position tables.
     pub deviation: f64,
-    /// Pairs per training step.
+    /// Number of pairs of sentences per training step.
     pub batch: usize,
-    /// Training steps.
+    /// Number of training steps.
     pub steps: usize,
     /// Peak learning rate.
     pub learning_rate: f64,
-    /// Steps of the linear rise to the peak.
+    /// Number of steps of the linear warm-up to the peak learning rate.
     pub warm_up: usize,
-    /// Schedule after the warm-up.
+    /// Learning rate schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
-    /// Positions per mean.
+    /// Number of positions over which peaks are averaged.
     pub bin: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Learned tables of positions in translation (`lff` Fig. 1).
+//! Learned position embeddings in translation (`lff` Fig. 1).
 
 use std::time::Instant;
 
@@ -22,16 +22,15 @@ use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
 
-/// Source and target of parallel text.
+/// Source and target language of parallel text.
 const LANGUAGES: [&str; 2] = ["en", "de"];
 
-/// Operations per second of a step on one core.
+/// Operations per second of a training step on one core.
 const RATE: f64 = 54e9;
 
-/// `translation`.
 fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
     let started = Instant::now();
-    // Corpora that differ in their lengths share words and initial weights.
+    // Groups that differ in sentence lengths share words and initial weights.
     let draw = |purpose: &str| shared_stream(context, purpose);
     let mut remarks = Vec::new();
     let pairs = Pairs::new(context, s, &mut draw("languages"), &mut remarks)?;
@@ -43,7 +42,7 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let every = (s.steps / 4).max(1);
-    // How often each position is trained, over all sentences of the run.
+    // Number of training sentences that contain each position.
     let mut counts = vec![0usize; s.max_len];
     let mut rng = draw("batches");
     let mut trainer = Trainer::new(model, Adam::new(0.9, 0.98, EPSILON), learning_rate);
@@ -87,12 +86,9 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
     }
     for (name, table) in ["source", "target"].into_iter().zip(trainer.model.positions()) {
         let table: Vec<f64> = table.into_iter().map(f64::from).collect();
-        ensure!(
-            table.len() == s.max_len * s.width,
-            "the table of positions could not be read back"
-        );
+        ensure!(table.len() == s.max_len * s.width, "could not read the table of positions");
         record(name, &table, s, values);
-        // One map is enough to look at, and the largest part of a record.
+        // Maps are the largest part of a record, so only one is stored.
         if name == "source" && context.job.seed_index == 0 {
             map(&table, s, values);
         }
@@ -103,9 +99,9 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
 
 /// Pairs of sentences.
 struct Pairs {
-    /// Words of each language.
+    /// Number of words of each language.
     words: usize,
-    /// Loss of one who knows how frequent words are, and nothing else, in nats per word.
+    /// Loss in nats per word of a model that knows only the frequencies of words.
     guessing: f64,
     source: Source,
 }
@@ -128,7 +124,7 @@ impl Pairs {
                 SentenceLengths::Constant => Lengths::Constant,
                 SentenceLengths::Uniform => Lengths::Uniform,
                 SentenceLengths::Natural | SentenceLengths::Filled => {
-                    bail!("`lengths` belongs to text; name its set under `data`")
+                    bail!("these `lengths` are only allowed with text; name its set under `data`")
                 }
             };
             let languages = generate::Translation::new(s.words, lengths, s.max_len, rng);
@@ -142,7 +138,7 @@ impl Pairs {
             if text.skipped > 0 {
                 let (skipped, all) = (text.skipped, text.pairs.len() + text.skipped);
                 remarks.push(format!(
-                    "{skipped} of {all} lines of {split} have no word on one side and are left out"
+                    "skipped {skipped} of {all} lines of {split} (one side is empty)"
                 ));
             }
         }
@@ -153,7 +149,7 @@ impl Pairs {
         Ok(Pairs { words: vocabulary.size(), guessing, source })
     }
 
-    /// Source and target of a pair to train on, or to measure on.
+    /// Samples source and target of a training pair, or of a held-out pair.
     fn pair(
         &self,
         is_trained: bool,
@@ -174,7 +170,7 @@ impl Pairs {
     }
 }
 
-/// The similarities of the rows of the source's table.
+/// Records the similarities of all pairs of rows of the source table.
 fn map(table: &[f64], s: &Translation, values: &mut Vec<Value>) {
     for (i, similarity) in similarities(table, s.width).into_iter().enumerate() {
         let (row, column) = (i / s.max_len, i % s.max_len);
@@ -183,7 +179,7 @@ fn map(table: &[f64], s: &Translation, values: &mut Vec<Value>) {
     }
 }
 
-/// How much more alike neighboring rows of a table are than others.
+/// Records how much more similar adjacent rows of a table are than others.
 fn record(name: &str, table: &[f64], s: &Translation, values: &mut Vec<Value>) {
     let peaks = neighbor_peaks(table, s.width);
     let means: Vec<f64> =

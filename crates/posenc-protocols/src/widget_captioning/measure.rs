@@ -1,4 +1,4 @@
-//! How good captions of test widgets are: all, those at positions that were trained on, and the others.
+//! Scores of captions of test widgets: of all, and of those whose position occurs, or does not occur, in training.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use posenc_math::captions::Candidate;
 use super::screens::Screens;
 use crate::captioning::measure::record_corpus;
 
-/// Columns and rows of the canvas that boxes are given on.
+/// Width and height of the canvas in pixels.
 const CANVAS: [f64; 2] = [1440.0, 2560.0];
 
 /// A box in pixels of the canvas.
@@ -26,7 +26,7 @@ fn hundredths(corners: Corners) -> [i64; 4] {
     bins(corners).map(|bin| bin as i64)
 }
 
-/// Describes the widgets of test screens; metrics are times 100.
+/// Generates captions for the widgets of test screens and records their scores, times 100.
 pub fn record(
     model: &WidgetCaptioner,
     s: &WidgetCaptioning,
@@ -64,7 +64,7 @@ pub fn record(
         for (name, wanted) in [("seen", true), ("unseen", false)] {
             let count = seen.iter().filter(|&&seen| seen == wanted).count();
             add(format!("{name}_widgets{suffix}"), count as f64);
-            // Of no widgets there is no mean.
+            // The mean over no widgets is undefined.
             if count > 0 {
                 let own = cider.subset(|i| seen.get(i) == Some(&wanted));
                 add(format!("cider_{name}{suffix}"), 100.0 * own.mean);
@@ -78,7 +78,7 @@ pub fn record(
 mod tests {
     use super::*;
 
-    /// Catches hundredths that are rounded and not cut off, and pixels of the wrong axis.
+    /// Catches hundredths that are rounded instead of truncated, and pixels of the wrong axis.
     #[test]
     fn boxes_in_hundredths_and_in_pixels() {
         let corners = [99.0 * 360.0 / 1440.0, 99.0 * 100.0 / 2560.0, 99.0, 98.999];

@@ -6,10 +6,23 @@
 //! skipped rows, such as rows about screens that were never released. The default schedule is that of the public code,
 //! 128^(−1/2)·min(1, s/2000)/√max(s, 2000) at step s. Except for `embed` with `projected`, one dense layer follows the encoding.
 //!
-//! Records `params` (trained ones), `encoding_params` and `module_params`; with `steps` also `training_curve` over steps (means if there
-//! are more than 1,000), `time_of_screen`, `operations_of_screen`, `rate`, `peak_memory`, `screens` and `widgets`; with `held_out`
-//! `test_widgets`, `bleu_1`, `bleu_2`, `rouge`, `meteor`, `cider`, and `cider_seen`, `cider_unseen`, `seen_widgets`, `unseen_widgets` by
-//! boxes in hundredths and, with the suffix `_pixels`, in pixels.
+//! Records:
+//!
+//! - `params` (M): number of trained parameters. `encoding_params`: number of parameters of the position encoding. `module_params`:
+//!   number of parameters of each module, as signal.
+//!
+//! With `steps`, also records:
+//!
+//! - `training_curve` (nats/word): training loss over the step; means over several steps if there are more than 1,000.
+//! - `time_of_screen` (s), `operations_of_screen` (GFLOP): per training screen. `rate` (GFLOP/s), `peak_memory` (MB).
+//! - `screens`, `widgets`: number of training screens and of their widgets.
+//!
+//! With `held_out`, also records on test screens:
+//!
+//! - `test_widgets`: number of widgets.
+//! - `bleu_1`, `bleu_2`, `rouge`, `meteor`, `cider`, multiplied by 100.
+//! - `cider_seen`, `cider_unseen`, `seen_widgets`, `unseen_widgets`: CIDEr and number of widgets whose position occurs, or does not
+//!   occur, in training. Positions are compared in hundredths of the screen, and with the suffix `_pixels` in pixels.
 
 #[cfg(feature = "attention")]
 mod measure;
@@ -37,25 +50,26 @@ pub const KIND: Kind = Kind {
     ..Kind::of::<WidgetCaptioning>("widget-captioning")
 };
 
-/// Settings of `widget-captioning`: the public widget captioner is built, counted, trained for some steps and measured.
+/// Settings of `widget-captioning`, which builds the public widget captioner, counts its parameters, trains it for some steps and evaluates
+/// it.
 ///
-/// Without `data` the screens are generated, written as files of RICO with captions and read back, and vectors of words are drawn; with
-/// it, `data.set` names screens of RICO with captions, and `data.weights` vectors of words, where they are there.
+/// `data.set` names RICO screens with captions, and `data.weights` word vectors, if available. Without `data`, the protocol generates
+/// screens, writes them as RICO files with captions and reads them back, and word vectors are sampled.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WidgetCaptioning {
-    /// Sizes; the defaults are the public captioner's.
+    /// Sizes of the model; the defaults are those of the public captioner.
     #[serde(default)]
     pub model: Sizes,
-    /// The position encoding, of left, top, right and bottom on 0 … 99.
+    /// The position encoding of left, top, right and bottom, from 0 to 99.
     pub encoding: Encoding,
-    /// Generated training screens without `data`.
+    /// Number of generated training screens without `data`.
     #[serde(default = "preset::<24, usize>")]
     pub screens: usize,
-    /// Screens per training step.
+    /// Number of screens per training step.
     #[serde(default = "preset::<64, usize>")]
     pub batch: usize,
-    /// Training steps; 0 only counts parameters.
+    /// Number of training steps; 0 only counts parameters.
     #[serde(default)]
     pub steps: usize,
     /// Maximum number of test screens that are evaluated after the last step.
@@ -64,10 +78,10 @@ pub struct WidgetCaptioning {
     /// Peak learning rate.
     #[serde(default = "rate")]
     pub learning_rate: f64,
-    /// Steps of the linear rise to the peak.
+    /// Number of steps of the linear warm-up to the peak learning rate.
     #[serde(default = "preset::<2000, usize>")]
     pub warm_up: usize,
-    /// Schedule after the warm-up.
+    /// Learning rate schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
     /// Adam's β₂.
@@ -101,7 +115,7 @@ impl Settings for WidgetCaptioning {
         let model = &self.model;
         let rows = model.vocabulary as f64 * model.word_width as f64
             + (model.tree_rows + model.types) as f64 * model.width as f64;
-        // Each stage has convolutions of three times three.
+        // Each stage has 3 × 3 convolutions.
         let convolutions = model.channels.iter().map(|c| 9.0 * (c * c) as f64).sum::<f64>();
         self.transformer(rows + convolutions, 1).check()?;
         range("steps", self.steps, 0, 10_000_000)?;

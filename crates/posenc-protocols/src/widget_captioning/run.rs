@@ -1,4 +1,4 @@
-//! The widget captioner at the paper's scale (`lff` Tables 1, 2 and 5): its size, what a step costs, and captions.
+//! The widget captioner at the paper's scale (`lff` Tables 1, 2 and 5): its size, the cost of a step, and its captions.
 
 use std::path::Path;
 use std::time::Instant;
@@ -28,29 +28,29 @@ use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
 
-/// Screens that are generated to choose by, and to measure on.
+/// Numbers of generated validation and test screens.
 const GENERATED: [usize; 2] = [2, 8];
 
-/// Factor of the intervals that sizes on generated screens come from.
+/// Factor on the ranges of margins, gaps and sizes of generated screens.
 const JITTER: f64 = 1.1;
 
-/// Deviation of vectors of words that are drawn: about that of GloVe's numbers.
+/// Standard deviation of sampled word vectors, about that of GloVe vectors.
 const VECTOR_DEVIATION: f64 = 0.4;
 
-/// Most points of the curve of the loss; each is a mean over as many steps.
+/// Maximum number of points of the loss curve, each a mean over the same number of steps.
 const POINTS: usize = 1000;
 
-/// Operations per second of a step on one core.
+/// Operations per second of a training step on one core.
 const RATE: f64 = 20e9;
 
 /// Seconds to read a screen with its screenshot.
 const READING: f64 = 0.04;
 
-/// What a checkpoint keeps next to the model.
+/// State in a checkpoint besides the model.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
-    /// Screens that were not yet taken in this round.
+    /// Screens that are left in this epoch.
     left: Vec<usize>,
     places: Vec<u64>,
     curve: Vec<f64>,
@@ -58,7 +58,6 @@ struct Own {
     work: f64,
 }
 
-/// `widget-captioning`.
 fn run(context: &Context<'_>, s: &WidgetCaptioning) -> Result<UnitResult> {
     let draw = |purpose: &str| shared_stream(context, purpose);
     let device = attention::device(context)?;
@@ -110,7 +109,7 @@ fn run(context: &Context<'_>, s: &WidgetCaptioning) -> Result<UnitResult> {
     while trainer.is_running() {
         let inputs = screens.batch(s.batch, &mut own.left, &mut batches)?;
         let batch = Batch::new(&inputs, &s.model, &device).context(
-            "no caption of a batch has a word that is known; raise `model.vocabulary` or `batch`",
+            "no caption in a batch has a known word; raise `model.vocabulary` or `batch`",
         )?;
         let started = Instant::now();
         let loss;
@@ -152,11 +151,11 @@ fn run(context: &Context<'_>, s: &WidgetCaptioning) -> Result<UnitResult> {
     Ok(outcome)
 }
 
-/// Screens with what a reader should know of them.
+/// Screens with remarks on their files.
 struct Opened {
     screens: Screens,
     remarks: Vec<String>,
-    /// Of generated screens; goes when all is measured.
+    /// Folder of generated screens, deleted when dropped.
     _folder: Option<tempfile::TempDir>,
 }
 
@@ -165,13 +164,13 @@ fn open(context: &Context<'_>, s: &WidgetCaptioning) -> Result<Opened> {
         attention::files(context, "screens", |folder| generate(context, s, folder))?;
     let files = WidgetScreens::open(&path, s.model.vocabulary)?;
     let mut remarks: Vec<String> = files.report().lines().map(str::to_owned).collect();
-    remarks
-        .push(format!("{} words are known, with the four special ones", files.vocabulary().size()));
+    let words = files.vocabulary().size();
+    remarks.push(format!("vocabulary: {words} words, including four special tokens"));
     let screens = Screens::new(files, s.model.side());
     Ok(Opened { screens, remarks, _folder: folder })
 }
 
-/// Screens in the form of RICO.
+/// Writes generated screens in the format of RICO.
 fn generate(context: &Context<'_>, s: &WidgetCaptioning, folder: &Path) -> Result<()> {
     let grammar = ScreenGrammar::new(JITTER);
     let mut rng = stream(context.seed, "widget-captioning screens");
@@ -182,7 +181,7 @@ fn generate(context: &Context<'_>, s: &WidgetCaptioning, folder: &Path) -> Resul
     Ok(write_widget_screens(folder, [&splits[0], &splits[1], &splits[2]])?)
 }
 
-/// Vectors of all words, from a file if available, else sampled.
+/// Word vectors of the vocabulary, from a file if available, otherwise sampled.
 fn table(
     context: &Context<'_>,
     s: &WidgetCaptioning,
@@ -193,19 +192,19 @@ fn table(
     let (rows, width) = (s.model.vocabulary, s.model.word_width);
     let Some(found) = attention::weights(context)? else {
         remarks.push(format!(
-            "no word vectors were found: they are sampled with deviation {VECTOR_DEVIATION} and carry no meaning"
+            "found no word vectors; they are sampled with standard deviation {VECTOR_DEVIATION} and carry no meaning"
         ));
         return Ok(posenc_attention::draw::normal(rng, rows * width, VECTOR_DEVIATION));
     };
     let vectors = WordVectors::in_folder(&found.folder, files.vocabulary(), width)?;
     remarks.push(format!(
-        "vectors of words were read (files {}); {} of {} words have none and are drawn as in the public code",
+        "read word vectors (files {}); {} of {} words have none and are sampled as in the public code",
         found.sha256,
         vectors.absent().len(),
         files.vocabulary().size()
     ));
     let mut table = vectors.table(rng);
-    // Numbers without a word: nothing reads them.
+    // Pads rows without a word, which nothing reads.
     table.resize(rows * width, 0.0);
     Ok(table)
 }
@@ -226,7 +225,7 @@ impl Protocol for WidgetCaptioning {
     fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
         let has_data = work.job.group.data.is_some();
         let build = self.model.vocabulary as f64 * self.model.width as f64 * 1e-7;
-        // Screens of RICO have about 60 nodes and 2.8 widgets, batches are filled up to more; generated ones 17 and 3.5.
+        // RICO screens have about 60 nodes and 2.8 widgets, generated ones 17 and 3.5. Padding of batches adds nodes.
         let nodes = if has_data { 90 } else { 24 };
         let of = |screens: usize| {
             let words = (40 * screens).min(self.model.vocabulary);
@@ -234,7 +233,7 @@ impl Protocol for WidgetCaptioning {
             self.model.operations(size)
         };
         let reading = if has_data && self.steps > 0 { 18_000.0 * READING } else { 0.0 };
-        // A pass forward is a third of a step; words are read again for each that is said after them.
+        // A forward pass is a third of a step. Decoding reads the words of a caption again for each further word.
         let said = of(self.held_out) / 3.0 * (6 * self.beams) as f64;
         Estimate::training(of(self.batch) * self.steps as f64 + said, RATE).and(build + reading)
     }
@@ -242,13 +241,13 @@ impl Protocol for WidgetCaptioning {
     fn memory(&self, work: &Workload<'_>) -> f64 {
         let has_data = work.job.group.data.is_some();
         let model = &self.model;
-        // As in the estimate of its seconds; generated screens are smaller.
+        // As in the estimate of time.
         let nodes = if has_data { 90 } else { 24 };
         let rows = model.vocabulary as f64 * (model.word_width + model.width) as f64;
         let text = self.transformer(rows, nodes);
-        // Convolutions of the picture of each node.
+        // Activations of the convolutions on the picture of each node.
         let pixels = 48.0 * (model.side() * model.side()) as f64 * (self.batch * nodes) as f64;
-        // A screen of RICO takes about 25 kB.
+        // A RICO screen takes about 25 kB.
         text.bytes() + pixels + if has_data { 18_000.0 * 25e3 } else { 0.0 }
     }
 

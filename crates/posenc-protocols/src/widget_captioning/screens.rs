@@ -1,4 +1,4 @@
-//! Screens as the model reads them, kept once they were read: a training of the paper's length takes each several hundred times.
+//! A cache of screens as inputs of the model; a training of the paper's length uses each screen several hundred times.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,15 +11,15 @@ use posenc_data::interfaces::{
 use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 
-/// A screen that was read.
+/// A cached screen.
 struct Kept {
-    /// Without captions.
+    /// The screen without captions.
     input: ScreenInput,
-    /// Captions of each widget, by the numbers of their words; those without a word that is known are left out.
+    /// Captions of each widget as word numbers; captions without a known word are left out.
     captions: Vec<Vec<Vec<usize>>>,
 }
 
-/// Screens through the reader of RICO's files.
+/// Screens of RICO files with a cache.
 pub struct Screens {
     files: WidgetScreens,
     side: usize,
@@ -27,7 +27,7 @@ pub struct Screens {
 }
 
 impl Screens {
-    /// With pictures of `side` rows and columns. Nothing is read yet.
+    /// An empty cache of screens whose node pictures have `side` rows and columns.
     pub fn new(files: WidgetScreens, side: usize) -> Self {
         Screens { files, side, kept: HashMap::new() }
     }
@@ -71,16 +71,16 @@ impl Screens {
             Entry::Occupied(kept) => kept.into_mut(),
             Entry::Vacant(place) => {
                 let read = self.files.read(CaptionSplit::Training, screen, self.side)?;
-                let read = read.context("a screen of the split is gone")?;
+                let read = read.context("a screen of the split no longer exists")?;
                 place.insert(keep(self.files.vocabulary(), read))
             }
         })
     }
 
-    /// A screen to measure on, with its widgets in their order.
+    /// A test screen, with its widgets in order.
     pub fn held_out(&self, screen: usize) -> Result<(ScreenInput, WidgetScreen)> {
         let read = self.files.read(CaptionSplit::Test, screen, self.side)?;
-        let read = read.context("a screen of the split is gone")?;
+        let read = read.context("a screen of the split no longer exists")?;
         Ok((keep(self.files.vocabulary(), read.clone()).input, read))
     }
 }
@@ -90,7 +90,7 @@ fn keep(vocabulary: &CaptionVocabulary, screen: WidgetScreen) -> Kept {
     let captions = screen.widgets.iter().map(|(widget, _)| {
         let known = widget.captions.iter().map(|caption| {
             let mut words = vocabulary.caption(caption);
-            // The model has an end of its own.
+            // The model adds its own end token.
             words.pop();
             words
         });

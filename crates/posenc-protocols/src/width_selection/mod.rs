@@ -1,30 +1,35 @@
 //! Compares ways to choose the width of an embedder (σ, or another parameter that may be `auto`) from N training samples per axis (ours).
 //!
-//! Every second position of a row or an image trains, and ridge regression predicts the others. Candidates are widths around the rule
-//! for natural images, each with four ridges: along each axis, or for `likelihood`, `gcv` and `loo` on the samples, whose noise their
-//! theory takes as independent. A criterion sees the training samples only:
+//! Every second position of a row or an image trains, and ridge regression predicts the others. The *rule* is the width that `auto` has
+//! for natural images with N samples. Candidates are widths around the rule, each with four ridges. The ridge applies along each axis. For
+//! `likelihood`, `gcv` and `loo`, it applies to the samples, because their theory assumes independent noise. Criteria use only the training
+//! samples, except for `half_test`:
 //!
 //! | criterion | chooses |
 //! |---|---|
-//! | `rule` | the width of the rule and the ridge 10⁻⁴ σ_1², whatever the samples are |
+//! | `rule` | the width of the rule and the ridge 10⁻⁴ σ_1², independent of the samples |
 //! | `paper` | the width of *Trading*'s Table 1 in sample distances, and a ridge at the level of its rank cutoff |
 //! | `likelihood` | the largest marginal likelihood of the equivalent Gaussian process, which compares spectra |
 //! | `gcv` | the smallest error of generalized cross-validation |
 //! | `loo` | the smallest leave-one-out error |
 //! | `hold_out` | the smallest error at every second training sample, predicted from the others with doubled width and half the features |
-//! | `auto` | what `auto` stands for with `solver: ridge`: the best agreement with linear and cubic interpolation, hold-out and leave-one-out on lines |
-//! | `half_test` | the smallest error at half of the *test* samples: no criterion, but a comparison for the others |
+//! | `auto` | as `auto` with `solver: ridge`: the best agreement with interpolation, hold-out and leave-one-out errors, on lines |
+//! | `half_test` | the smallest error at half of the *test* samples; a reference for the criteria |
 //!
-//! Records per row or image `best_psnr`, the test PSNR with the best width at the ridge of the rule; `best_octaves`, the logarithm of
-//! this width relative to the rule; `test_psnr`, that of the rule; and for each criterion `regret_CRITERION`, by how much its test PSNR
-//! is below `best_psnr`. With another ridge it can be above.
+//! Records per row or image:
 //!
-//! With `fraction`, random positions train instead, and LSMR solves for the weights. `best_psnr` then is the test PSNR of the best
-//! width and number of iterations (`best_iterations`, at most 100), `test_psnr` that of the rule after 100 iterations, and `auto` chooses
-//! both by the error at training positions that are held out. The other criteria belong to grids.
+//! - `best_psnr` (dB): test PSNR of the best width with the ridge of the rule.
+//! - `best_octaves`: log₂ of the best width relative to the rule.
+//! - `test_psnr` (dB): test PSNR of the rule.
+//! - `regret_CRITERION` (dB): `best_psnr` minus the test PSNR of the criterion's choice. It is negative if a choice with another ridge is
+//!   better.
 //!
-//! With `network`, gradient descent trains a model at every width instead, as `network-nd` does. `best_psnr` and `best_octaves` are
-//! those of the best width, and `test_psnr` and `regret_rule` those of the rule, which is what `auto` stands for there.
+//! With `fraction`, random positions train instead, and LSMR solves for the weights. `best_psnr` is then the test PSNR of the best width
+//! and number of iterations (`best_iterations`, at most 100), and `test_psnr` that of the rule after 100 iterations. The criterion `auto`
+//! chooses both by the error at held-out training positions. Only `regret_auto` and `regret_rule` are recorded.
+//!
+//! With `network`, a model is trained with Adam at each width instead, as in `network-nd`. `best_psnr` and `best_octaves` are those of the
+//! best width, `test_psnr` and `regret_rule` those of the rule.
 
 #[cfg(feature = "run")]
 mod network;
@@ -67,25 +72,25 @@ pub struct WidthSelection {
     /// With one axis: rows per image, evenly spaced.
     #[serde(default = "preset::<4, usize>")]
     pub rows: usize,
-    /// A random share of the 2N × 2N positions of an image trains instead of a grid.
+    /// A random share of the 2N × 2N positions of an image trains, above 0 and below 1, instead of a grid. Needs `axes: 2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fraction: Option<f64>,
-    /// Trains a network, or a linear layer, instead of solving.
+    /// Trains a network or a linear layer at each width instead of solving. Not with `fraction`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<TrainedNetwork>,
-    /// Widths reach from this many octaves below the rule to as many above.
+    /// Widths range from this number of octaves below the rule to the same number above.
     #[serde(default = "hundredths::<250>")]
     pub octaves: f64,
-    /// Widths per octave.
+    /// Number of widths per octave.
     #[serde(default = "preset::<8, usize>")]
     pub per_octave: usize,
 }
 
-/// The model that is trained, as `fit` does with gradient descent.
+/// A model that is trained with Adam, as by `fit` with gradient descent.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrainedNetwork {
-    /// How the axes' features are joined; `simple` has the directions that *Trading* uses with the embedder.
+    /// How the features of the axes are combined; `simple` uses the directions that *Trading* uses with the embedder.
     #[serde(default)]
     pub encoding: Encoding,
     /// Number of hidden layers.
@@ -98,13 +103,13 @@ pub struct TrainedNetwork {
     pub learning_rate: f64,
     /// Full-batch steps of Adam.
     pub epochs: u64,
-    /// PSNRs are means in dB over this number of last epochs.
+    /// Number of last epochs over which PSNRs are averaged, in dB.
     #[serde(default = "preset::<1, u64>")]
     pub mean_of_last: u64,
 }
 
 impl TrainedNetwork {
-    /// As the protocol for networks has it.
+    /// The equivalent settings of `network-nd`.
     fn settings(&self, spec: &EmbedderSpec, axes: usize) -> NetworkNd {
         NetworkNd {
             depth: self.depth,
@@ -116,7 +121,7 @@ impl TrainedNetwork {
 }
 
 impl WidthSelection {
-    /// Widths, in octaves from the rule.
+    /// Candidate widths, in octaves from the rule.
     #[cfg(feature = "run")]
     fn all_octaves(&self) -> impl Iterator<Item = f64> {
         let steps = (self.octaves * self.per_octave as f64).floor() as i32;

@@ -1,4 +1,4 @@
-//! Widths of embedders whose features a network reads, or a linear layer that gradient descent trains.
+//! Widths of embedders for networks and linear layers that are trained with Adam.
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::Value;
@@ -12,7 +12,7 @@ use super::{TrainedNetwork, WidthSelection, rows};
 use crate::network_nd::TestPositions;
 use crate::network_nd::reconstruction::{Problem, Rule, Signal, split};
 
-/// Best width, and the regret of the rule, signal by signal.
+/// Records the best width and the regret of the rule for each signal.
 pub fn run(
     settings: &WidthSelection,
     network: &TrainedNetwork,
@@ -35,7 +35,7 @@ pub fn run(
             let grid = Rule::Grid { step: 2 };
             let rng = &mut draw("positions");
             let split = split(&signal.sides, grid, TestPositions::Rest, rng)?;
-            // Test PSNR after the octaves from the rule.
+            // Octaves from the rule, and test PSNR.
             let mut widths = Vec::new();
             for octaves in settings.all_octaves() {
                 let n = settings.samples as f64;
@@ -66,7 +66,7 @@ pub fn run(
     Ok(())
 }
 
-/// Random numbers of a job by purpose: all widths share initial weights and random frequencies, up to their scale.
+/// Random streams of a job by purpose. All widths share initial weights and, up to their scale, random frequencies.
 fn stream_of(context: &Context<'_>) -> impl Fn(&str) -> ChaCha8Rng {
     let job = context.job;
     let (item, method, repeat) = (job.experiment.id(), &job.variant.id, job.seed_index);

@@ -1,4 +1,4 @@
-//! Widths at random positions.
+//! Widths of embedders at random positions.
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::Value;
@@ -13,7 +13,7 @@ use crate::network_nd::reconstruction::{
     self, ITERATIONS, Rule, Signal, positions_per_axis, split,
 };
 
-/// Best width, and the regrets of the rule and of `auto`, image by image.
+/// Records the best width and the regrets of the rule and of `auto` for each image.
 pub fn run(
     settings: &WidthSelection,
     fraction: f64,
@@ -46,7 +46,7 @@ pub fn run(
         for octaves in settings.all_octaves() {
             let value = parameter.shifted(FitModel::ClosedForm, n, octaves);
             let spec = open.clone().number(parameter.name, value);
-            // A width may be out of the embedder's range, or leave nodes without weights.
+            // A width may be out of the embedder's range, or have no blending weights.
             let Some(found) = validate(&spec).ok().and_then(|()| psnrs(&spec, &COUNTS).ok()) else {
                 continue;
             };

@@ -20,21 +20,21 @@ use crate::network_nd::{NetworkNd, estimate};
 /// Criteria that score each width and ridge.
 const CRITERIA: [&str; 6] = ["likelihood", "gcv", "loo", "hold_out", "auto", "half_test"];
 
-/// A row or an image.
+/// A row or an image, with its candidates.
 struct Sample {
     unit: usize,
-    /// Where a unit has several: its name.
+    /// Name of a row; `None` for an image.
     name: Option<String>,
     is_image: bool,
     /// Values at all positions, by channel.
     channels: Vec<Mat<f64>>,
     /// Training samples by line.
     lines: Lines,
-    /// Test PSNR of each candidate, and its score by each criterion; the smallest is chosen.
+    /// Test PSNR of each candidate, and its score by each criterion. A criterion chooses the smallest score.
     candidates: Vec<(f64, [f64; CRITERIA.len()])>,
-    /// Test PSNR of each width with the ridge of the rule, after the octaves from the rule.
+    /// Octaves from the rule of each width, and its test PSNR with the ridge of the rule.
     widths: Vec<(f64, f64)>,
-    /// Test PSNR with the width of the paper.
+    /// Test PSNR with the width and ridge of the paper.
     paper: f64,
 }
 
@@ -89,7 +89,7 @@ impl Sample {
         })
     }
 
-    /// Mean squared error at the positions that [`halved`] leaves out, and at every second of these.
+    /// Mean squared error at the positions that [`halved`] leaves out, and at half of them.
     fn errors(&self, values: &[Mat<f64>], predicted: &[Mat<f64>]) -> [f64; 2] {
         let (mut sums, mut counts) = ([0.0; 2], [0.0; 2]);
         for (value, predicted) in values.iter().zip(predicted) {
@@ -108,7 +108,7 @@ impl Sample {
         [sums[0] / counts[0], sums[1] / counts[1]]
     }
 
-    /// Tries one width with all ridges. `coarse` is the axis for `hold_out`, where that has this width.
+    /// Adds the candidates of one width, with all ridges. `coarse` is the axis of `hold_out`; `None` if its width is out of range.
     fn add_width(
         &mut self,
         octaves: f64,
@@ -144,7 +144,7 @@ impl Sample {
             if index == RULE {
                 self.widths.push((octaves, psnr));
             }
-            // The theory behind the other criteria assumes independent noise of the samples.
+            // The theory of the other criteria assumes independent noise of the samples.
             let ridge = Ridge::Samples(share);
             let psnr = psnr_of(self.errors(&self.channels, &fit.predict(ridge))[0]);
             let found = fit.scores(ridge);
@@ -198,7 +198,7 @@ fn halved(channels: &[Mat<f64>], is_image: bool) -> Vec<Mat<f64>> {
     channels.iter().map(half).collect()
 }
 
-/// The embedder with a width, for `n` training samples per axis; `None` if it is out of the embedder's range.
+/// Ridge regression with the embedder at a width, for `n` training samples per axis; `None` if the width is out of range.
 fn axis(
     context: &Context<'_>,
     spec: &EmbedderSpec,
@@ -218,7 +218,7 @@ fn axis(
 }
 
 impl WidthSelection {
-    /// The network on one signal, for estimates.
+    /// The network and the shape of one signal, for estimates.
     fn network(&self, work: &Workload<'_>) -> Option<(NetworkNd, SignalShape)> {
         let spec = work.job.variant.embedder.as_ref()?;
         let network = self.network.as_ref()?.settings(spec, self.axes);
@@ -242,13 +242,13 @@ impl Protocol for WidthSelection {
         if let Some(fraction) = self.fraction {
             let (positions, widths) = (4.0 * n * n, self.all_octaves().count() as f64);
             let k = work.job.variant.embedder.as_ref().and_then(EmbedderSpec::dimension);
-            // Paths of about 50 iterations, each with four products of K × K matrices, and those of `auto` on up to four folds.
+            // Fits of about 50 iterations, each with four products of K × K matrices, including those of `auto` on up to four folds.
             let paths = widths + 12.0 * (16000.0 / (fraction * positions)).clamp(1.0, 4.0);
             let path = 3.0 * 50.0 * (8.0 * k.unwrap_or(n).powi(3) + 30.0 * positions) / 40e9;
             return Estimate::of(0.05 + work.units as f64 * paths * path);
         }
         let widths = 2.0 * self.octaves * self.per_octave as f64 + 1.0;
-        // Decompositions, and products with all positions for each ridge.
+        // Decompositions, and for each ridge products with all positions.
         let signals = if self.axes == 2 { 3.0 * 25.0 * n } else { 20.0 * self.rows as f64 };
         Estimate::of(
             0.05 + widths * n * n * (60.0 * n + 16.0 * work.units as f64 * signals) / 170e9,
@@ -261,14 +261,14 @@ impl Protocol for WidthSelection {
             return estimate::memory(shape, &network, dimension(work.job, None));
         }
         if self.fraction.is_some() {
-            // Vectors of the iteration, and the blending of all positions.
+            // Vectors of LSMR, and blending weights of all positions.
             return 500.0 * n * n;
         }
         let values = if self.axes == 2 { 4.0 * n * n * 3.0 } else { 2.0 * n * self.rows as f64 };
         8.0 * (work.units as f64 * values + 40.0 * n * n)
     }
 
-    /// All units together, since they share the decompositions.
+    /// Runs all units together, since they share the decompositions.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         if let Some(network) = &self.network {
             return network::run(self, network, context, emit);

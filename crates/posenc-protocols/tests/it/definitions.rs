@@ -1,4 +1,4 @@
-//! The definitions of the repository, and documents that cite their claims.
+//! The experiment definitions of the repository, and documents that cite their claims.
 
 use posenc_experiments::Catalog;
 use posenc_experiments::schema::claim::ClaimName;
@@ -32,7 +32,7 @@ fn documents_cite_claims_that_exist() {
     assert!(cited > 10, "{cited}");
 }
 
-/// Catches claims of the project that load but mislead; `allow` in a claim switches a lint off where it is wrong.
+/// Catches claims of the project that load but are misleading. `allow` in a claim disables a lint that does not apply.
 #[test]
 fn claims_have_no_lints() {
     let catalog = Catalog::read(&root(), posenc_protocols::KINDS).unwrap();
@@ -43,7 +43,7 @@ fn claims_have_no_lints() {
 
 /// Catches an erratum whose printed statement and correction are tested with different tolerances.
 #[test]
-fn errata_are_tested_alike() {
+fn an_erratum_and_its_correction_have_equal_tolerances() {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("experiments/demo");
     std::fs::create_dir_all(&folder).unwrap();

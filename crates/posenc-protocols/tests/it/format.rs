@@ -10,18 +10,18 @@ use serde_yaml::Value;
 
 use crate::{FILE, parse, root};
 
-/// Names in backquotes after "expected" in serde's message about an unknown field.
+/// Names in backticks after "expected" in serde's message about an unknown field.
 fn expected_names(message: &str) -> Vec<String> {
     let after = message.split("expected").nth(1).unwrap_or("");
     let list = after.split("; did you mean").next().unwrap_or("");
     list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// Catches a key that was added to the schema and not to FORMAT.md. Keys of protocols are in their examples, see below.
+/// Catches a key that was added to the schema but not to FORMAT.md. Keys of protocols are documented in their examples (see below).
 #[test]
 fn format_documents_every_key() {
     let documentation = std::fs::read_to_string(root().join("FORMAT.md")).unwrap();
-    // What is replaced must be there: a probe that no longer matches would check nothing.
+    // A probe whose text no longer matches would check nothing.
     let probe = |from: &str, to: &str| {
         assert!(FILE.contains(from), "the file of the probes does not contain `{from}`");
         FILE.replacen(from, to, 1)
@@ -58,7 +58,7 @@ fn format_documents_every_key() {
     let mut checked = 0;
     for probe in probes {
         let message = parse(&probe).expect_err("zz is no key anywhere");
-        assert!(message.contains("unknown field `zz`"), "another mistake is told first: {message}");
+        assert!(message.contains("unknown field `zz`"), "another error comes first: {message}");
         let names = expected_names(&message);
         assert!(!names.is_empty(), "no list of keys in: {message}");
         for name in names {
@@ -75,7 +75,7 @@ fn format_documents_every_key() {
     }
 }
 
-/// A group with a protocol, given as YAML, and with `data` if the protocol needs it.
+/// Parses an experiment with one group that has the given YAML as `protocol` and `data`.
 fn with_protocol(kind: &Kind, data: &str, protocol: &str) -> Result<Protocol, String> {
     let head = FILE.split("groups:").next().unwrap();
     let sigma = if kind.takes_auto { "auto" } else { "0.01" };
@@ -88,7 +88,7 @@ fn with_protocol(kind: &Kind, data: &str, protocol: &str) -> Result<Protocol, St
     Ok(experiment.groups[0].resolved(Profile::Paper, 0).unwrap().protocol.clone())
 }
 
-/// The `data` that the example of a protocol needs, as a line of a group: none if it does without.
+/// The line with `data` that the example of a protocol needs; empty if it needs none.
 fn data_of(kind: &Kind) -> &'static str {
     let data = ["", "    data: { set: div2k-test }\n"];
     let failure = |data| with_protocol(kind, data, kind.example).err();
@@ -102,7 +102,7 @@ struct Key {
     line: usize,
     indent: usize,
     is_commented: bool,
-    /// The line without the mark of a comment in front.
+    /// The line without a leading comment mark.
     text: String,
     name: String,
     comment: String,
@@ -126,12 +126,12 @@ fn keys(example: &str) -> Vec<Key> {
     keys
 }
 
-/// An example with the keys that are commented out.
+/// An example in which no key is commented out.
 fn complete(keys: &[Key]) -> String {
     keys.iter().map(|key| format!("{}\n", key.text)).collect()
 }
 
-/// The same without the keys that may be left out because they have their defaults.
+/// An example in which no key is commented out, without the keys that have their defaults.
 fn without_defaults(keys: &[Key]) -> String {
     let kept: Vec<&Key> = keys.iter().filter(|key| !key.comment.starts_with("default")).collect();
     let mut text = String::new();
@@ -144,7 +144,7 @@ fn without_defaults(keys: &[Key]) -> String {
     text
 }
 
-/// The settings in an example as JSON, with types but without ranges: keys may exclude each other.
+/// The settings of an example as JSON. Types are checked, but not ranges and conflicts between keys.
 fn typed(kind: &Kind, example: &str) -> Result<String, String> {
     let document = Document::parse(Path::new("a.yaml"), example).map_err(|e| e.to_string())?;
     let mut settings: Value = serde_yaml::from_str(example).map_err(|e| e.to_string())?;
@@ -152,7 +152,7 @@ fn typed(kind: &Kind, example: &str) -> Result<String, String> {
     (kind.parse)(&document.root(), settings).map(|(_, json)| json).map_err(|e| e.to_string())
 }
 
-/// The value with a key `zz` in each of its mappings in turn, and the keys that this mapping has.
+/// Copies of the value, each with a key `zz` in another of its mappings, and the keys of this mapping.
 fn probes(value: &Value) -> Vec<(Vec<&str>, Value)> {
     let Value::Mapping(mapping) = value else { return Vec::new() };
     let mut wrong = mapping.clone();
@@ -198,7 +198,24 @@ fn every_example_parses_and_shows_its_defaults() {
     }
 }
 
-/// Catches a key of a protocol, also in a mapping inside, that its example does not show, and a commented key of a wrong type.
+/// Catches a number that no computation can use and that is accepted.
+#[test]
+fn numbers_outside_the_ranges_of_examples_are_refused() {
+    for (name, from, to, allowed) in [
+        ("distance", "threshold_exponent: 1", "threshold_exponent: -1", "above 0, at most 16"),
+        ("distance", "threshold_exponent: 1", "threshold_exponent: .nan", "above 0, at most 16"),
+        ("feature-curve", "threshold_exponent: 1", "threshold_exponent: 0", "above 0, at most 16"),
+        ("similarity", "distances: [2,", "distances: [0,", "above 0, at most 1000000"),
+    ] {
+        let kind = posenc_protocols::KINDS.all.iter().find(|kind| kind.name == name).unwrap();
+        assert!(kind.example.contains(from) && kind.example.contains(allowed), "{name}: {from}");
+        let example = kind.example.replace(from, to);
+        let message = with_protocol(kind, data_of(kind), &example).expect_err(to);
+        assert!(message.contains(allowed), "{name}, {to}: {message}");
+    }
+}
+
+/// Catches a key of a protocol, also in a nested mapping, that its example does not show, and a commented-out key with a wrong type.
 #[test]
 fn every_example_shows_all_keys() {
     let mut checked = 0;
@@ -209,8 +226,8 @@ fn every_example_shows_all_keys() {
             let text = serde_yaml::to_string(&probe).unwrap();
             let message = with_protocol(kind, data_of(kind), &text).err().unwrap_or_default();
             let is_named = message.contains("unknown field `zz`");
-            // The first probe is that of the whole mapping; lists of numbers and free mappings refuse `zz` in other words.
-            assert!(is_named || i > 0, "another mistake in {} comes first: {message}", kind.name);
+            // The first probe is that of the whole mapping. Number lists and free mappings refuse `zz` with another message.
+            assert!(is_named || i > 0, "another error in {} comes first: {message}", kind.name);
             for name in expected_names(&message).iter().filter(|_| is_named) {
                 assert!(shown.contains(&name.as_str()), "{} does not show `{name}`", kind.name);
                 checked += 1;
@@ -220,7 +237,7 @@ fn every_example_shows_all_keys() {
     assert!(checked > 400, "only {checked} keys were checked");
 }
 
-/// The first lines of a protocol's module, its documentation.
+/// The documentation of a protocol's module.
 fn description(kind: &Kind) -> String {
     let file = format!("crates/posenc-protocols/src/{}/mod.rs", kind.name.replace('-', "_"));
     let source = std::fs::read_to_string(root().join(&file)).expect(&file);
@@ -228,7 +245,7 @@ fn description(kind: &Kind) -> String {
     lines.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect()
 }
 
-/// What groups with this protocol need, and how their units run.
+/// Requirements of groups with this protocol, and how their units run.
 fn requirements(kind: &Kind) -> String {
     let repeats = kind
         .repeats_key
@@ -246,7 +263,7 @@ fn requirements(kind: &Kind) -> String {
     sentences.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// `docs/protocols.md` as it should be.
+/// The expected content of `docs/protocols.md`.
 fn page() -> String {
     let mut page = "\
 # Protocols
@@ -278,7 +295,7 @@ comment says `optional`. Ranges include both ends.
     page + &sections
 }
 
-/// Catches a protocol that is not in `docs/protocols.md`, or is there as it was earlier.
+/// Catches a protocol that is missing or outdated in `docs/protocols.md`.
 #[test]
 fn the_page_of_protocols_is_up_to_date() {
     let (file, page) = (root().join("docs/protocols.md"), page());
@@ -291,7 +308,7 @@ fn the_page_of_protocols_is_up_to_date() {
     let line = differs.unwrap_or_else(|| found.lines().count().min(page.lines().count())) + 1;
     assert!(
         found.lines().eq(page.lines()),
-        "docs/protocols.md:{line} is not what the protocols say; to write the page anew: \
+        "docs/protocols.md:{line} is outdated; to regenerate it: \
          POSENC_UPDATE=1 cargo xtask test the_page_of_protocols"
     );
 }
@@ -303,7 +320,7 @@ fn descriptions_name_the_formats_of_files() {
     let mut named = 0;
     for kind in posenc_protocols::KINDS.all {
         let protocol = with_protocol(kind, data_of(kind), kind.example).unwrap();
-        // Builds without attention models do not have all.
+        // Builds without attention models lack some runners.
         let Ok(own) = posenc_harness::protocol::of(&protocol) else { continue };
         let weights = kind.takes_weights.then(|| own.weights());
         for format in own.reads().into_iter().chain(weights) {

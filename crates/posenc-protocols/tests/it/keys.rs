@@ -1,8 +1,8 @@
-//! The tables of keys in `FORMAT.md`, generated from the documentation of the structs that the loader reads.
+//! The tables of keys in `FORMAT.md`, which are generated from the documentation of the structs that the loader reads.
 //!
-//! A table is between `<!-- keys of STRUCT in FILE -->` and `<!-- /keys -->`. Each field is a row: its key, its default, its allowed
-//! values and its documentation. The default and the allowed values follow from the type; a sentence `Default: …` or `Allowed: …` in
-//! the documentation replaces them. `POSENC_UPDATE=1` writes the tables.
+//! A table is between `<!-- keys of STRUCT in FILE -->` and `<!-- /keys -->`. Each field is a row with its key, default, allowed values and
+//! documentation. The default and the allowed values follow from the type; a sentence `Default: …` or `Allowed: …` in the documentation
+//! replaces them. `POSENC_UPDATE=1` writes the tables.
 
 use std::fmt::Write;
 
@@ -51,7 +51,7 @@ fn members<'a>(source: &'a str, head: &str) -> Option<Vec<Member<'a>>> {
     (!all.is_empty()).then_some(all)
 }
 
-/// A name in files: `LastAbove` is `last-above`.
+/// Converts a name to kebab case: `LastAbove` becomes `last-above`.
 fn kebab(name: &str) -> String {
     let mut text = String::new();
     for c in name.chars() {
@@ -63,12 +63,12 @@ fn kebab(name: &str) -> String {
     text
 }
 
-/// The content of `Outer<…>`.
+/// The argument of a generic type `Outer<…>`.
 fn inside<'a>(kind: &'a str, outer: &str) -> Option<&'a str> {
     kind.strip_prefix(outer)?.strip_prefix('<')?.strip_suffix('>')
 }
 
-/// What a type allows, and its default.
+/// The allowed values of a type, and its default.
 fn allowed_and_default(sources: &str, kind: &str) -> (String, String) {
     let owned = |allowed: &str, default: &str| (allowed.to_owned(), default.to_owned());
     match kind {
@@ -92,7 +92,7 @@ fn allowed_and_default(sources: &str, kind: &str) -> (String, String) {
     }
 }
 
-/// The value of a function `fn NAME() -> T { VALUE }`, as in files.
+/// The value of a function `fn NAME() -> T { VALUE }`, in the syntax of experiment files.
 fn value_of(sources: &str, function: &str) -> String {
     let start = format!("fn {function}() -> ");
     let body = sources.split(&start).nth(1).and_then(|rest| rest.lines().nth(1));
@@ -101,7 +101,7 @@ fn value_of(sources: &str, function: &str) -> String {
     format!("`{}`", body.trim_end_matches(".0"))
 }
 
-/// Takes the sentence that begins with `label` out of a text.
+/// Removes the sentence that begins with `label` from a text and returns it without the label.
 fn take_sentence(text: &mut String, label: &str) -> Option<String> {
     let start = text.find(label)?;
     let rest = &text[start + label.len()..];
@@ -137,7 +137,7 @@ fn table(sources: &str, name: &str) -> String {
     table
 }
 
-/// `FORMAT.md` with its tables as the code has them, and their number.
+/// `FORMAT.md` with regenerated tables, and their number.
 fn page(found: &str) -> (String, usize) {
     let (mut page, mut count, mut rest) = (String::new(), 0, found);
     while let Some((before, after)) = rest.split_once("<!-- keys of ") {
@@ -146,7 +146,7 @@ fn page(found: &str) -> (String, usize) {
             after.split_once("<!-- /keys -->").expect("a table ends with <!-- /keys -->");
         let (name, file) = marker.split_once(" in ").expect("a marker names a struct and a file");
         let source = std::fs::read_to_string(root().join(file)).unwrap();
-        // Enums and defaults may be in the module above.
+        // Enums and defaults may be in the parent module.
         let above = root().join(file).parent().unwrap().join("mod.rs");
         let above = std::fs::read_to_string(above).unwrap_or_default();
         let table = table(&format!("{source}\n{above}"), name);
@@ -157,7 +157,7 @@ fn page(found: &str) -> (String, usize) {
     (page + rest, count)
 }
 
-/// Catches a key that is missing from a table of `FORMAT.md`, or is there with an earlier default or meaning.
+/// Catches a key that is missing from a table of `FORMAT.md`, or that has an outdated default or meaning there.
 #[test]
 fn the_tables_of_keys_are_up_to_date() {
     let file = root().join("FORMAT.md");

@@ -1,4 +1,4 @@
-//! Definitions, and the documents that describe their keys.
+//! Experiment definitions, and the documents that describe their keys.
 
 mod definitions;
 mod format;
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use posenc_experiments::Experiment;
 use posenc_experiments::yaml::Document;
 
-/// The repository.
+/// The root folder of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// An experiment with one of each part.
+/// An experiment file with all parts.
 pub const FILE: &str = r#"
 paper: extensions
 item: mexican-hat
@@ -63,7 +63,7 @@ pictures:
     caption: { metric: test_psnr }
 "#;
 
-/// Types an experiment; errors are texts.
+/// Parses an experiment; returns errors as text.
 pub fn parse(text: &str) -> Result<Experiment, String> {
     let document = Document::parse(Path::new("a.yaml"), text).map_err(|e| e.to_string())?;
     Experiment::from_document(&document, posenc_protocols::KINDS).map_err(|e| e.to_string())

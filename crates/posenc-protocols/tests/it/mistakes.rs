@@ -1,4 +1,4 @@
-//! Errors in experiment files name the line and the remedy.
+//! Errors about experiment files contain the line and the remedy.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use posenc_experiments::yaml::Document;
 
 use crate::{FILE, parse};
 
-/// Requires that the message on `mistake` begins with the place and contains the needles.
+/// Requires that the message about `mistake` begins with `place` and contains all `needles`.
 fn names(message: &str, place: &str, mistake: &str, needles: &[&str]) {
     assert!(message.starts_with(place), "{mistake}: {message}");
     for needle in needles {
@@ -15,7 +15,7 @@ fn names(message: &str, place: &str, mistake: &str, needles: &[&str]) {
     }
 }
 
-/// Requires an error for each change of [`FILE`]: what is replaced, by what, and what the message must contain.
+/// Requires an error for each change of [`FILE`]: the replaced text, its replacement, and texts that the message must contain.
 fn are_refused(cases: &[(&str, &str, &[&str])]) {
     assert!(parse(FILE).is_ok(), "{:?}", parse(FILE).err());
     for (from, to, needles) in cases {
@@ -25,13 +25,19 @@ fn are_refused(cases: &[(&str, &str, &[&str])]) {
     }
 }
 
-/// One row per way a file can be wrong: what is written, and what the message must contain.
+/// Catches a mistake that is accepted, or a message without its line and remedy.
 #[test]
 fn mistakes_are_named_with_line_and_remedy() {
     let cases: &[(&str, &str, &[&str])] = &[
         ("item: mexican-hat", "itme: mexican-hat", &["a.yaml:3", "did you mean `item`"]),
         ("samples: [1, 2]", "samples: many", &["a.yaml:16", "groups[1].protocol.samples"]),
         ("samples: [1, 2]", "samples: [0]", &["samples", "whole numbers from 1"]),
+        ("values: [0.1]", "values: [0.1, 0]", &["a.yaml:16", "protocol.sweep.values", "sigma"]),
+        (
+            "parameter: sigma",
+            "parameter: sgima",
+            &["a.yaml:16", "protocol.sweep.parameter", "sigma"],
+        ),
         ("sigma: 0.1 }", "sigma: 0 }", &["a.yaml:18", "embedder.sigma", "0"]),
         ("sigma: 0.1 }", "sigma: -1 }", &["a.yaml:18", "embedder.sigma"]),
         ("sigma: 0.1 }", "sigma: .nan }", &["a.yaml:18", "embedder.sigma"]),
@@ -54,10 +60,35 @@ fn mistakes_are_named_with_line_and_remedy() {
             &["a.yaml:18", "psi", "NaN"],
         ),
         ("id: rank", "id: images", &["a.yaml:15", "appears twice"]),
-        ("kind: stable-rank", "kind: stable-rnak", &["did you mean `stable-rank`"]),
+        (
+            "kind: stable-rank",
+            "kind: stable-rnak",
+            &["; allowed: ", "; did you mean `stable-rank`?"],
+        ),
+        (
+            "kind: trend",
+            "kind: tend",
+            &["unknown kind `tend`; allowed: value,", "; did you mean `trend`?"],
+        ),
+        (
+            "kind: gaussian, dimension: 16",
+            "kind: 3, dimension: 16",
+            &["embedder.kind", "allowed: a string"],
+        ),
+        ("id: first", "id: first.one", &["a.yaml:20", "claims[0].id", "a-z"]),
         ("group: rank, metric", "group: rang, metric", &["a.yaml:23", "allowed: images, rank"]),
         ("id: rank", "id: rank\n    metrics: [params]", &["claims[0].check.of", "not recorded"]),
         ("signals: 1", "signals: 0", &["a.yaml:14", "allowed: 1 to"]),
+        (
+            "- id: images",
+            "- id: images\n    seeds: 0",
+            &["a.yaml:9", "groups[0].seeds", "allowed: 1 to"],
+        ),
+        (
+            "signals: 1",
+            "seeds: 0",
+            &["a.yaml:14", "groups[0].profiles.smoke.seeds", "allowed: 1 to"],
+        ),
         ("smoke: {", "paper: {", &["cannot be reduced"]),
         ("data: { set: div2k-test }", "seeds: 1", &["a.yaml:14", "no `data`"]),
         ("kind: extra", "kind: picture", &["a.yaml:4", "kind"]),
@@ -86,28 +117,38 @@ fn mistakes_are_named_with_line_and_remedy() {
         (
             "x: { label: N }",
             "more: [{ metric: a, label: b }]\n        x: { label: N }",
-            &["plots[0].panels[0].series", "`more` belongs to `metric`"],
+            &["plots[0].panels[0].series", "`more` is only allowed with `metric`"],
+        ),
+        (
+            "x: { label: N }",
+            "x: { label: N, scale: log, from: 0 }",
+            &["a.yaml:31", "plots[0].panels[0].x", "above 0"],
+        ),
+        (
+            "y: { label: rank }",
+            "y: { label: rank, scale: log, to: -1 }",
+            &["a.yaml:32", "plots[0].panels[0].y", "above 0"],
         ),
     ];
     are_refused(cases);
 }
 
-/// As above, for pictures and for the single values behind tables.
+/// As above, for pictures and tables.
 #[test]
-fn mistakes_in_what_is_shown_are_named_with_line_and_remedy() {
+fn mistakes_in_pictures_and_tables_are_named_with_line_and_remedy() {
     let cases: &[(&str, &str, &[&str])] = &[
         ("title: A grid", "titel: A grid", &["a.yaml:41", "did you mean `title`"]),
         ("id: grid", "id: A grid", &["a.yaml:40", "pictures[0].id", "a-z"]),
         (
             "groups: [images]\n    show",
             "groups: [imags]\n    show",
-            &["a.yaml:42", "pictures[0].groups[0]", "Did you mean `images`"],
+            &["a.yaml:42", "pictures[0].groups[0]", "did you mean `images`"],
         ),
         ("groups: [images]\n    show", "groups: []\n    show", &["pictures[0].groups", "empty"]),
         (
             "truth, reconstruction",
             "truth, recontruction",
-            &["a.yaml:43", "pictures[0].show[1]", "Did you mean `reconstruction`", "truth-frames"],
+            &["a.yaml:43", "pictures[0].show[1]", "did you mean `reconstruction`", "truth-frames"],
         ),
         ("truth, reconstruction", "truth, truth", &["pictures[0].show[1]", "appears twice"]),
         ("[truth, reconstruction, error]", "[]", &["pictures[0].show", "empty"]),
@@ -119,7 +160,7 @@ fn mistakes_in_what_is_shown_are_named_with_line_and_remedy() {
         (
             "title: A grid",
             "title: A grid\n    methods: [Gaus]",
-            &["a.yaml:42", "pictures[0].methods[0]", "Did you mean `Gau`"],
+            &["a.yaml:42", "pictures[0].methods[0]", "did you mean `Gau`"],
         ),
         (
             "title: A grid",
@@ -138,7 +179,7 @@ fn mistakes_in_what_is_shown_are_named_with_line_and_remedy() {
         (
             "title: A table",
             "title: A table\n    rows: x\n    per_signal: true",
-            &["a.yaml:37", "tables[0].per_signal", "methods"],
+            &["a.yaml:37", "tables[0].per_signal", "`rows: method`"],
         ),
     ];
     are_refused(cases);
@@ -151,7 +192,7 @@ fn mistakes_in_what_is_shown_are_named_with_line_and_remedy() {
     }
 }
 
-/// As above, for the settings of training.
+/// As above, for training settings.
 #[test]
 fn mistakes_in_training_are_named_with_line_and_remedy() {
     let settings = "lines: { rows: [5] }, learning_rate: 1e-3, epochs: 10";
@@ -239,8 +280,7 @@ fn mistakes_in_training_are_named_with_line_and_remedy() {
     assert!(message.contains("a.yaml:10") && message.contains("`repeats`"), "{message}");
 }
 
-/// Catches numbers that would fill the memory or the week before anything runs: each is an error with line, key and what is
-/// allowed.
+/// Catches numbers that would exhaust memory or take weeks. Each must be an error with line, key and allowed values.
 #[test]
 fn absurd_numbers_are_refused() {
     let protocol = |settings: &str| FILE.replace("{ kind: closed-form }", settings);
@@ -268,15 +308,15 @@ fn absurd_numbers_are_refused() {
         (FILE.replace(gaussian, &variants), "1002 variants; allowed: 1000"),
         (
             FILE.replace(gaussian, &many(500)).replace("- id: rank", "- id: rank\n    seeds: 1000"),
-            "variants × seeds of the file: 100001 up to here; allowed: 100000",
+            "the file has at least 100001 variants × seeds; allowed: up to 100000",
         ),
         (
             FILE.replace(gaussian, &many(500)).replace("values: [0.1] }", sweep),
-            "values of sweeps over all variants and profiles of the file: 20100 up to here; allowed: 20000",
+            "the file has at least 20100 sweep values over all variants and profiles; allowed: up to 20000",
         ),
         (
             FILE.replace(gaussian, &many(900)).replace("samples: [1, 2]", "samples: { from: 1, to: 8000, step: 1 }"),
-            "bytes of settings over all variants and profiles of the file",
+            "bytes of settings over all variants and profiles; allowed: up to 16777216",
         ),
         (protocol(&format!("{{ {one_line}, epochs: 10, width: 1000000000 }}")), "allowed: 1 to 8192"),
         (protocol(&format!("{{ {one_line}, epochs: 1000000000000 }}")), "allowed: 1 to 100000000"),
@@ -298,7 +338,7 @@ fn absurd_numbers_are_refused() {
             protocol(&format!(
                 "{{ {scenes}, sides: [512], held_out: 100000, width: 8, feed_forward: 8, encoder_layers: 0, batch: 1 }}"
             )),
-            "the scenes would take 315 GB; allowed: 64 GB",
+            "the scenes need 315 GB; allowed: 64 GB",
         ),
         (
             protocol(&format!(
@@ -319,9 +359,9 @@ fn absurd_numbers_are_refused() {
     }
 }
 
-/// Catches keys of papers and items, which become names of files, that lead elsewhere.
+/// Catches keys of papers and items that are not valid file names, such as paths to other folders.
 #[test]
-fn keys_are_names_of_files() {
+fn keys_are_valid_file_names() {
     for bad in ["../x", "/x", "a/b", "a\\\\b", "C:", "..", ".", "", "a\\0", "A", "é"] {
         for key in ["paper: extensions", "item: mexican-hat"] {
             let name = key.split(':').next().unwrap();

@@ -1,4 +1,4 @@
-//! `experiments/schema.json`, by which editors complete and check experiment files. `POSENC_UPDATE=1` writes it.
+//! `experiments/schema.json`, which editors use to complete and check experiment files. `POSENC_UPDATE=1` writes it.
 
 use std::path::Path;
 
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use crate::root;
 
-/// The schema as an independent validator reads it.
+/// The generated schema, compiled by an independent validator.
 fn generated() -> JSONSchema {
     let schema = json_schema(KINDS);
     let compiled = JSONSchema::options().with_draft(Draft::Draft7).compile(&schema);
     compiled.unwrap_or_else(|e| panic!("not a schema: {e}"))
 }
 
-/// What is wrong with a file, if anything.
+/// The validation errors of a file, if any.
 fn problem(schema: &JSONSchema, file: &Value) -> Option<String> {
     let errors = schema.validate(file).err()?;
     Some(errors.map(|e| format!("{}: {e}", e.instance_path)).collect::<Vec<_>>().join("; "))
@@ -30,13 +30,13 @@ fn read(file: &Path) -> Value {
     serde_json::to_value(document.value).unwrap()
 }
 
-/// Catches a key, a kind or a parameter that editors do not know.
+/// Catches a key, a kind or a parameter that is missing in the schema.
 #[test]
 fn the_schema_of_experiments_is_up_to_date() {
     let file = root().join("experiments/schema.json");
     let schema = json_schema(KINDS);
     if std::env::var_os("POSENC_UPDATE").is_some_and(|value| value == "1") {
-        // Indented by single spaces, since much is deep inside.
+        // Single spaces, since the schema is deeply nested.
         let mut text = Vec::new();
         let formatter = PrettyFormatter::with_indent(b" ");
         schema.serialize(&mut Serializer::with_formatter(&mut text, formatter)).unwrap();
@@ -52,7 +52,7 @@ fn the_schema_of_experiments_is_up_to_date() {
     );
 }
 
-/// Catches a schema that underlines what the loader accepts, and a file that names no schema.
+/// Catches a schema that refuses files of the repository, and a file without a reference to the schema.
 #[test]
 fn every_experiment_is_valid() {
     let schema = generated();
@@ -73,7 +73,7 @@ fn every_experiment_is_valid() {
     assert!(count >= 59, "{count} experiments");
 }
 
-/// Catches a setting of a protocol that the schema lacks: the examples have all of them.
+/// Catches a setting of a protocol that the schema lacks; the examples contain all settings.
 #[test]
 fn every_example_of_a_protocol_is_valid() {
     let schema = generated();
@@ -92,7 +92,7 @@ fn every_example_of_a_protocol_is_valid() {
     }
 }
 
-/// Catches a schema that accepts anything: one change of a valid file at a time.
+/// Catches a schema that accepts mistakes. Each mistake is a single change of a valid file.
 #[test]
 fn mistakes_are_refused() {
     let schema = generated();

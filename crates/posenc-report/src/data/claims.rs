@@ -14,7 +14,7 @@ pub const FILE: &str = "claims.json";
 pub const SCHEMA_FILE: &str = "claims.schema.json";
 pub const SCHEMA: &str = include_str!("../../templates/claims.schema.json");
 
-/// The claims of the first run that the report shows, the reference.
+/// Renders all claims with their verdicts on the reference.
 pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Result<Vec<u8>> {
     let mut claims = Vec::new();
     for paper in &inputs.catalog.papers {

@@ -1,4 +1,4 @@
-//! Results for programs: claims as JSON, and a description of the record as an RO-Crate.
+//! Machine-readable results: claims as JSON, and a description of the record as an RO-Crate.
 
 pub mod claims;
 pub mod ro_crate;

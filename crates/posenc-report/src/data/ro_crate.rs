@@ -1,4 +1,5 @@
-//! The record as an RO-Crate: `ro-crate-metadata.json` lists its files, what they are about, and what made them.
+//! The record as an RO-Crate: `ro-crate-metadata.json` lists its files, their subjects, and the runs that produced
+//! them.
 //!
 //! Format: RO-Crate 1.1, <https://w3id.org/ro/crate/1.1>.
 

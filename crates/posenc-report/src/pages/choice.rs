@@ -1,4 +1,4 @@
-//! Which method to use: the methods of another item that no faster method exceeds, by measured time and quality.
+//! Advice on which method to use: the Pareto front of measured time and quality among the methods of another item.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,10 @@ use crate::numbers::{MISSING, duration, fixed};
 use crate::records::{Conditions, Records, Run, Side};
 use crate::view::{View, Views};
 
-/// Smallest difference in quality that counts, in the metric's unit: one in the second decimal that a table shows.
+/// Smallest difference in quality that counts, in the metric's unit: half a unit of the second decimal, the last one
+/// shown.
 const SMALLEST: f64 = 0.005;
-/// Probability that an interval of a prediction contains the measured value.
+/// Level of the prediction intervals.
 const LEVEL: f64 = 0.9;
 
 /// Values by signal.
@@ -59,7 +60,7 @@ impl Candidate<'_> {
         Some((quality, half_width?))
     }
 
-    /// The prediction of each signal from the others.
+    /// Leave-one-out predictions: each signal is predicted from the others.
     fn left_out(&self) -> LeftOut {
         let one = |(place, (predictor, quality)): (usize, &(f64, f64))| {
             let others = self.predicted.iter().enumerate().filter(|(other, _)| *other != place);
@@ -72,12 +73,12 @@ impl Candidate<'_> {
     }
 }
 
-/// Absolute errors of predictions, and whether the measured value is inside the interval.
+/// Leave-one-out predictions: absolute errors, and whether the measured value is inside the interval.
 #[derive(Default)]
 struct LeftOut(Vec<(f64, bool)>);
 
 impl LeftOut {
-    /// Median error, and how many are inside of how many.
+    /// Cells with the median error, and with the number of values inside their intervals.
     fn cells(&self) -> [String; 2] {
         if self.0.is_empty() {
             return [MISSING, MISSING].map(str::to_owned);
@@ -95,14 +96,14 @@ fn line<'p>(pairs: impl Iterator<Item = &'p (f64, f64)>) -> Option<LinearFit> {
 
 /// The methods of a choice.
 struct Candidates<'a> {
-    /// Those worth knowing, the fastest first.
+    /// The methods to list, fastest first.
     listed: Vec<Candidate<'a>>,
-    /// Predictions of all of them.
+    /// Leave-one-out predictions of all methods.
     left_out: LeftOut,
 }
 
-/// The methods worth knowing, the fastest first: those that no faster one exceeds, among all methods and among position encodings, and
-/// the best of each group.
+/// Selects the methods to list, fastest first: the Pareto fronts of time and quality among all methods and among
+/// position encodings, and the best method of each group.
 fn candidates<'a>(choice: &'a Choice, experiment: &'a Experiment, rows: &[Row]) -> Candidates<'a> {
     let values = |group: &str, method: &str, metric: &str| -> Values {
         let is_full = |row: &&Row| experiment.group(group).is_some_and(|group| is_full(group, row));
@@ -156,8 +157,8 @@ fn candidates<'a>(choice: &'a Choice, experiment: &'a Experiment, rows: &[Row]) 
     Candidates { listed: all, left_out }
 }
 
-/// Makes methods on fewer signals comparable: the mean difference from the best complete method, on the signals that both have, is added
-/// to the mean of that method.
+/// Makes methods with fewer signals comparable: their quality becomes that of the best complete method plus the mean
+/// difference from it on the signals that both have.
 fn adjust(all: &mut [Candidate<'_>]) {
     let most = all.iter().map(|c| c.measured.len()).max().unwrap_or(0);
     let complete = all.iter().filter(|c| c.measured.len() == most);
@@ -208,9 +209,9 @@ fn table(choice: &Choice, methods: &Candidates<'_>) -> String {
         .column("Method", Align::Left)
         .column(format!("{metric} ({unit})"), Align::Right)
         .column("n", Align::Right)
-        .column("Best at this time among", Align::Left);
+        .column("Best up to this time among", Align::Left);
     if has_predictions {
-        grid.column(format!("Error of prediction ({unit})"), Align::Right)
+        grid.column(format!("Median prediction error ({unit})"), Align::Right)
             .column("Inside 90 % interval", Align::Right);
     }
     for row in &methods.listed {
@@ -236,8 +237,8 @@ fn table(choice: &Choice, methods: &Candidates<'_>) -> String {
     text
 }
 
-/// The choices for signals with this number of axes and these known positions, as text for a terminal; empty if nothing is on record.
-/// `predictor` is the choices' predictor, measured on a signal of the user's.
+/// Formats the choices for signals with this number of axes and these known positions as text for a terminal; empty
+/// without a matching record. `predictor` is the value of the choices' predictor, measured on a signal of the user.
 ///
 /// # Errors
 ///
@@ -265,14 +266,14 @@ pub fn advice(
         let heading = format!("{} ({})", named(&choice.metric), choice.unit);
         let this_file = if predictor.is_some() { "this file (90 %)" } else { "" };
         text.push_str(&format!(
-            "{}\n{:>8}  {heading:>14}  {this_file:>20}  {:<26}method\n",
-            choice.title, "time", "best at this time among"
+            "{}\n{:>8}  {heading:>14}  {this_file:>20}  {:<28}method\n",
+            choice.title, "time", "best up to this time among"
         ));
         for row in &rows {
             let expected = predictor.and_then(|predictor| row.predict(predictor));
             let expected = expected.map(|(mean, half)| format!("{mean:.1} ± {half:.1}"));
             text.push_str(&format!(
-                "{:>8}  {:>14.2}  {:>20}  {:<26}{}\n",
+                "{:>8}  {:>14.2}  {:>20}  {:<28}{}\n",
                 duration(row.seconds),
                 row.quality,
                 expected.unwrap_or_default(),

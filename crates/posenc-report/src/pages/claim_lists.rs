@@ -41,10 +41,10 @@ pub fn overview(inputs: &Inputs<'_>, views: &Views<'_>) -> Content {
     Content { title: "Claims and verdicts".into(), text }
 }
 
-/// Most bytes of the rows of a page.
+/// Maximum size of the rows of a page, in bytes.
 const LONGEST: usize = 48_000;
 
-/// Renders the claims of a paper with their verdicts, in as many pages as keep each of them short; none without claims.
+/// Renders the claims of a paper with their verdicts, split into pages of limited size. Empty without claims.
 pub fn of_paper(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Vec<Content> {
     let mut pages: Vec<Vec<Vec<String>>> = vec![Vec::new()];
     let mut length = 0;
@@ -97,7 +97,7 @@ pub fn of_paper(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Vec<Co
     pages.into_iter().enumerate().map(page).collect()
 }
 
-/// A list without rows.
+/// The header of a list.
 fn head(inputs: &Inputs<'_>) -> Grid {
     let mut grid = Grid::default();
     match sides(inputs).as_slice() {

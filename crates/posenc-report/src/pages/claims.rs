@@ -73,7 +73,7 @@ pub fn render(view: &View<'_>) -> String {
     text
 }
 
-/// What the evidence of a class is short of, where several claims share the class and all of them the condition.
+/// Conditions of the evidence that all claims of a class share, for classes with several claims.
 fn shared_conditions(view: &View<'_>) -> BTreeMap<Evidence, String> {
     let mut found: BTreeMap<Evidence, Vec<&str>> = BTreeMap::new();
     for judgement in view.sides.iter().flat_map(|side| &side.judgements) {
@@ -89,7 +89,7 @@ fn shared_conditions(view: &View<'_>) -> BTreeMap<Evidence, String> {
     found.into_iter().filter_map(of_class).collect()
 }
 
-/// The class of the evidence, and what it is short of.
+/// The class of the evidence, with the condition that limits it.
 pub fn evidence(judgement: &Judgement) -> String {
     let Some(class) = judgement.evidence else { return MISSING.to_owned() };
     joined(&[class.name().to_owned(), small(&plain(&judgement.condition))])

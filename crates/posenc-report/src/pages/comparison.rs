@@ -46,11 +46,11 @@ pub fn render(
     let titles: Vec<_> = panels.iter().map(|panel| panel.title.as_str()).collect();
     let titles = titles.join("; ");
     let alt = format!("Published against measured values, one panel per table: {titles}");
-    let drawing = svg(&panels, &alt).context("the figure of all tables")?;
+    let drawing = svg(&panels, &alt).context("cannot draw the figure of all tables")?;
     let name = format!("figures/summary/tables{}.svg", side.ending());
     let text = format!(
-        "![{}]({name})\n\n<sub>Published (ring) against measured values of {}. Tables that were measured at a reduced scale \
-         on other data alone are left out.</sub>\n\n",
+        "![{}]({name})\n\n<sub>Published (ring) against measured values of {}. Tables measured only at a reduced scale \
+         and on other data are omitted.</sub>\n\n",
         plain(&alt),
         links.join(", ")
     );
@@ -58,7 +58,7 @@ pub fn render(
     Ok(text)
 }
 
-/// Rows by group, in their order.
+/// Groups consecutive rows of the same group.
 fn groups(pairs: Vec<(String, Dot)>) -> Vec<(String, Vec<Dot>)> {
     let mut groups: Vec<(String, Vec<Dot>)> = Vec::new();
     for (group, dot) in pairs {

@@ -127,7 +127,7 @@ fn whole(costs: &Costs) -> String {
     )
 }
 
-/// Groups, each with what `of` an item says about it.
+/// Lists groups, each with the text that `of` returns for it.
 fn listed(
     costs: &Costs,
     opening: &str,

@@ -1,4 +1,4 @@
-//! What a search over the report finds: claims, items, embedders and errata.
+//! Search entries of the report: claims, items, embedders and errata.
 
 use posenc_math::embedder::registry;
 use posenc_math::errata;
@@ -8,16 +8,16 @@ use crate::Inputs;
 use crate::markdown::{bare, slug};
 use crate::view::{Judged, Views};
 
-/// Something that a search finds.
+/// A search entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// `claim`, `item`, `embedder` or `erratum`.
     pub kind: &'static str,
     /// Its name or statement, without markup.
     pub title: String,
-    /// More about it, without markup.
+    /// Details, without markup.
     pub text: String,
-    /// Its place, as seen from the report's directory.
+    /// Link to it, relative to the report's directory.
     pub link: String,
 }
 

@@ -72,7 +72,7 @@ pub fn render(
     text.push_str(&errata::beside(views, experiment));
     if item.item == errata::ITEM {
         let page = places::errata_of(&paper.key);
-        text.push_str(&format!("[The list of errata]({page}) has their numbers.\n\n"));
+        text.push_str(&format!("The [errata list]({page}) shows the measured numbers.\n\n"));
     }
     text.push_str(&folded(inputs, view));
     Ok(Content { title, text })
@@ -112,7 +112,7 @@ fn missing(view: &View<'_>) -> String {
     format!("{}\n\n", quoted.join("<br>\n"))
 }
 
-/// What is folded below an item: scale and data, deviations, parameters, speed, provenance.
+/// The collapsed parts of the page: scale and data, deviations, parameters, speed, provenance.
 fn folded(inputs: &Inputs<'_>, view: &View<'_>) -> String {
     let mut lines = Vec::new();
     for run in view.runs() {

@@ -41,7 +41,7 @@ pub type Files = BTreeMap<PathBuf, Vec<u8>>;
 pub struct Content {
     /// The heading, as Markdown.
     pub title: String,
-    /// What is below it.
+    /// The text below the heading.
     pub text: String,
 }
 
@@ -59,7 +59,7 @@ pub fn meaning(verdict: Verdict) -> &'static str {
         Verdict::Negligible => {
             "a significant difference that is smaller than the smallest effect that matters"
         }
-        Verdict::NotDecided => "one signal or one repetition, so no uncertainty can be stated",
+        Verdict::NotDecided => "one signal or one repetition, so the uncertainty is unknown",
         Verdict::NotReproduced => "the claim does not hold",
         Verdict::NotComparable => "the record cannot decide the claim: reduced run or other data",
         Verdict::NotRun => "no record",
@@ -78,7 +78,7 @@ pub fn cited(paper: &Paper) -> String {
     format!("{authors} {}", paper.year).trim().to_owned()
 }
 
-/// Name of an item in print, as the text of a link.
+/// Display name of an item, escaped for the text of a link.
 pub fn item_name(inputs: &Inputs<'_>, paper: &str, item: &str) -> String {
     let papers = inputs.catalog.papers.iter().filter(|p| p.key == paper);
     let mut items = papers.flat_map(|p| &p.items).filter(|i| i.item == item);

@@ -62,7 +62,7 @@ struct Pairs<'a> {
     /// Rows at the full protocol, by group, method and metric.
     values: BTreeMap<(&'a str, &'a str, &'a str), Values>,
     methods: Vec<Method<'a>>,
-    /// Signals with a record of every group.
+    /// Signals with values of the baseline and of at least one other group.
     signals: BTreeSet<String>,
 }
 
@@ -79,7 +79,7 @@ struct Method<'a> {
 struct Paired {
     /// Differences from the baseline, by signal.
     quality: Vec<f64>,
-    /// Logarithms of the baseline's time divided by the group's.
+    /// Logarithms of the baseline's time divided by the group's time, by signal.
     speedup: Vec<f64>,
     printed_quality: Option<f64>,
     printed_speedup: Option<f64>,
@@ -166,8 +166,8 @@ impl<'a> Pairs<'a> {
         value.value
     }
 
-    /// The answer: a list with the difference and the ratio of times of each group. All numbers, and the words for their signs, come
-    /// from the record.
+    /// A list with the difference and the ratio of times of each group. All numbers, and the words for their signs,
+    /// come from the record.
     fn answer(&self) -> String {
         let group = self.source.experiment.group(&self.comparison.baseline.group);
         let all = group.and_then(Group::signals);
@@ -182,7 +182,7 @@ impl<'a> Pairs<'a> {
         };
         let Comparison { baseline, unit, metric, others, .. } = self.comparison;
         let intervals = match n {
-            1 => "one signal has no interval",
+            1 => "one signal, so no confidence interval",
             _ => "paired, ± half of the 95 % confidence interval",
         };
         let mut text = format!(
@@ -202,7 +202,7 @@ impl<'a> Pairs<'a> {
         text
     }
 
-    /// With which methods the group at `index` has a higher value than the baseline, a lower one, or neither.
+    /// Clauses that list the methods with which the group at `index` is better than the baseline, worse, or neither.
     fn differences(&self, index: usize) -> Vec<String> {
         let mut by_sign: [Vec<String>; 5] = Default::default();
         for method in &self.methods {
@@ -211,7 +211,7 @@ impl<'a> Pairs<'a> {
             let place = match difference.half_width {
                 Some(half) if difference.mean.abs() <= half => 2,
                 Some(_) => is_worse,
-                // One signal shows a sign, but not that others have the same.
+                // One signal shows a sign, but not that other signals have the same sign.
                 None => 3 + is_worse,
             };
             let text = format!("{} ({})", plain(method.name), with_interval(&difference, 1));

@@ -235,7 +235,9 @@ fn provenance(run: &Run, item: &str) -> String {
         "machine",
         if p.machine.is_empty() { String::new() } else { format!("{}{cores}", plain(&p.machine)) },
     );
-    line("versions", versions(&p.versions));
+    let versions: Vec<_> =
+        p.versions.iter().map(|(name, v)| format!("{} {}", plain(name), plain(v))).collect();
+    line("versions", versions.join(", "));
     let data: Vec<_> = p
         .data
         .iter()
@@ -260,11 +262,4 @@ fn provenance(run: &Run, item: &str) -> String {
         text.push_str("- not recorded\n");
     }
     text
-}
-
-/// Names and versions on one line.
-pub fn versions(versions: &BTreeMap<String, String>) -> String {
-    let all: Vec<_> =
-        versions.iter().map(|(name, v)| format!("{} {}", plain(name), plain(v))).collect();
-    all.join(", ")
 }

@@ -1,8 +1,8 @@
-//! Where pages are, and links between them.
+//! Paths of pages, and links between them.
 //!
-//! Every text of the report, including the texts of experiments, writes links as seen from the report's directory:
-//! `trading/table1.md`, `figures/trading/fig7-test.svg`, `../docs/METHODOLOGY.md`. [`relocated`] adapts them to the page
-//! that the text ends up on, so that the same text can be part of several pages.
+//! Links in all texts of the report, including those of experiments, are relative to the report's directory:
+//! `trading/table1.md`, `figures/trading/fig7-test.svg`, `../docs/METHODOLOGY.md`. [`relocated`] adapts them to the
+//! page that contains the text, so that the same text can be part of several pages.
 
 use std::path::Path;
 
@@ -45,7 +45,7 @@ pub fn claims_of(paper: &str) -> String {
 pub fn claims_part(paper: &str, part: usize) -> String {
     match part {
         0 => format!("claims/{}.md", slug(paper)),
-        // A key has no point, so no paper has this name.
+        // Keys contain no dots, so no paper has this name.
         part => format!("claims/{}.{}.md", slug(paper), part + 1),
     }
 }
@@ -64,7 +64,7 @@ pub fn erratum(erratum: &Erratum) -> String {
     format!("{}#{}", errata_of(erratum.paper()), slug(erratum.id))
 }
 
-/// A page with its links and pictures as seen from its own directory. Code and formulas are not changed.
+/// Makes links and pictures of a page relative to the page's own directory. Code and formulas are not changed.
 pub fn relocated(text: &str, page: &Path) -> String {
     let folders: Vec<String> = page
         .parent()
@@ -98,7 +98,7 @@ fn relocate(text: &str, folders: &[String], name: &str, out: &mut String) {
         if let Some(behind) = here.strip_prefix("](") {
             out.push_str("](");
             let end = behind.find([')', ' ', '\n']).unwrap_or(behind.len());
-            // Behind an escaped bracket there is no link.
+            // After an escaped bracket there is no link.
             let is_escaped = before.len() - before.trim_end_matches('\\').len();
             match is_escaped % 2 {
                 0 => out.push_str(&seen_from(&behind[..end], folders, name)),
@@ -133,7 +133,7 @@ fn attributes(text: &str, folders: &[String], name: &str, out: &mut String) {
     out.push_str(rest);
 }
 
-/// A destination as seen from a page in `folders`.
+/// A destination relative to a page in `folders`.
 fn seen_from(destination: &str, folders: &[String], name: &str) -> String {
     let scheme = destination.split(['/', '#', '?']).next().unwrap_or_default();
     if destination.is_empty() || destination.starts_with(['#', '/']) || scheme.contains(':') {
@@ -150,7 +150,7 @@ fn seen_from(destination: &str, folders: &[String], name: &str) -> String {
         common += 1;
     }
     let up = "../".repeat(folders.len() - common);
-    // A place on the page itself needs no name of a file.
+    // A link within the page needs no file name.
     match rest.strip_prefix(name) {
         Some(place) if up.is_empty() && place.starts_with('#') => place.to_owned(),
         _ => format!("{up}{rest}"),
@@ -165,9 +165,9 @@ mod tests {
         assert_eq!(relocated(text, Path::new("trading/table1.md")), expected);
     }
 
-    /// Catches links that are a folder off, and links of other kinds that change.
+    /// Catches links that are one folder off, and changes to other kinds of links.
     #[test]
-    fn links_are_seen_from_their_page() {
+    fn links_become_relative_to_their_page() {
         check("[a](trading/fig10.md) [b](lff/fig1.md#x)", "[a](fig10.md) [b](../lff/fig1.md#x)");
         check("[a](trading/table1.md#c) [b](trading.md)", "[a](#c) [b](../trading.md)");
         check("![a](figures/trading/a.svg)", "![a](../figures/trading/a.svg)");

@@ -79,7 +79,7 @@ impl Screens<'_> {
             for (column, layout) in layouts.iter().enumerate() {
                 let number = self.number(row * COLUMNS + column);
                 let end = self.run.side.ending();
-                // No plot has a point in its name.
+                // Names of plots contain no dots, so they cannot collide.
                 let path = format!("figures/{paper}/{item}.screen-{number}{end}.svg");
                 let alt = alt(layout, number);
                 let drawn = screen::svg(layout, &alt);

@@ -150,7 +150,7 @@ mod tests {
     /// Catches a ratio with the slower framework, a listed workload without a comparison, and an order
     /// that hides slower workloads.
     #[test]
-    fn the_overview_is_against_the_faster_peer_and_begins_with_the_least_advantage() {
+    fn the_overview_compares_with_the_faster_peer_and_is_sorted_by_speedup() {
         let all = [
             ("a", benchmark("fast", 0.001, Some(0.01), Some(0.004))),
             ("b", benchmark("slow", 0.002, Some(0.001), None)),

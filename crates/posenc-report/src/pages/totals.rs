@@ -1,4 +1,4 @@
-//! Numbers of verdicts, always by class of evidence: there is no single total.
+//! Counts of verdicts, always by class of evidence: there is no single total.
 
 use posenc_experiments::verdict::{Evidence, Verdict};
 
@@ -8,13 +8,13 @@ use crate::markdown::{Align, Grid, plain};
 use crate::records::Side;
 use crate::view::{Views, side_counts, sides};
 
-/// Classes with the one of claims that were not run.
+/// The classes of evidence, then one for claims that were not run.
 fn classes() -> impl Iterator<Item = (Option<Evidence>, &'static str)> {
     let all = Evidence::ALL.into_iter().map(|class| (Some(class), class.name()));
     all.chain([(None, "not run")])
 }
 
-/// Numbers of verdicts by paper and class, a table per run.
+/// Counts of verdicts by paper and class, a table per run.
 pub fn matrix(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
     per_run(inputs, |side| {
         let mut grid = Grid::default();
@@ -43,7 +43,7 @@ fn per_run(inputs: &Inputs<'_>, table: impl Fn(Side) -> Grid) -> String {
     text
 }
 
-/// Numbers of verdicts by verdict and class over all papers, a table per run.
+/// Counts by verdict and class over all papers, a table per run.
 pub fn by_verdict(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
     per_run(inputs, |side| {
         let counts = side_counts(views, side, |_| true);

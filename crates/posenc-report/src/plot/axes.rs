@@ -24,8 +24,8 @@ pub struct Axes {
 }
 
 impl Axes {
-    /// Lays axes out inside `cell`. With `aspect`, the frame has that ratio of width to height at
-    /// most; `beside` pixels stay free on the right.
+    /// Lays out axes inside `cell`. With `aspect`, the frame has that ratio of width to height; `beside` pixels stay
+    /// free on the right.
     pub fn new(
         cell: Frame,
         (x_spec, y_spec): (&AxisSpec, &AxisSpec),
@@ -51,19 +51,19 @@ impl Axes {
                 bottom = top + (right - left) / aspect;
             }
         }
-        // A cell too narrow for its labels keeps a frame nevertheless.
+        // Keep a minimum frame if the cell is too small for its labels.
         right = right.max(left + 40.0);
         let frame = Frame { left, top, right, bottom: bottom.max(top + 40.0) };
-        // A narrow axis shows four all the same; labels that touch are left out.
+        // Request at least four ticks even on a narrow axis; labels that touch are left out.
         let x_ticks =
             sparse(visible(x.ticks(((frame.width() / 70.0) as usize).max(4))), frame.width());
         let left = left - widest - 16.0;
         Axes { frame, x, y, x_ticks, y_ticks, y_label, x_label, left }
     }
 
-    /// Axes whose ordinate has no numbers: its rows are named by who draws them.
+    /// Axes without ticks on the y axis; the caller draws the names of its rows.
     pub fn without_y(cell: Frame, specs: (&AxisSpec, &AxisSpec), scales: (Scale, Scale)) -> Axes {
-        // Its labels would take room at the left.
+        // Do not reserve room for its labels at the left.
         let cell = Frame { left: cell.left - 34.0, ..cell };
         Axes { y_ticks: Vec::new(), ..Axes::new(cell, specs, scales, None, 0.0) }
     }
@@ -74,7 +74,7 @@ impl Axes {
         clip::contains((x, y)).then(|| self.frame.at(x, y))
     }
 
-    /// The visible parts of a line through places in shares of the axes.
+    /// Draws the visible parts of a line through places in shares of the axes.
     pub fn line(
         &self,
         canvas: &Canvas<'_>,
@@ -89,7 +89,7 @@ impl Axes {
         Ok(())
     }
 
-    /// The grid, to lie below the data.
+    /// Draws the grid, which belongs below the data.
     pub fn grid(&self, canvas: &Canvas<'_>) -> Result<()> {
         for tick in self.x_ticks.iter().filter(|t| !t.label.is_empty()) {
             let ends = [self.frame.at(tick.at, 0.0), self.frame.at(tick.at, 1.0)];
@@ -102,7 +102,7 @@ impl Axes {
         Ok(())
     }
 
-    /// Frame, ticks and labels, to lie above the data.
+    /// Draws frame, ticks and labels, which belong above the data.
     pub fn draw(&self, canvas: &Canvas<'_>) -> Result<()> {
         let f = self.frame;
         canvas.outline(f, FRAME, 1.0)?;
@@ -146,7 +146,7 @@ fn visible(ticks: Vec<Tick>) -> Vec<Tick> {
     ticks.into_iter().filter(|t| (-1e-6..=1.0 + 1e-6).contains(&t.at)).collect()
 }
 
-/// Drops labels that would touch their neighbor; those of 2 and 5 before those of decades.
+/// Drops labels that would touch a neighbor; those of minor ticks first.
 fn sparse(mut ticks: Vec<Tick>, width: f64) -> Vec<Tick> {
     ticks.sort_by(|a, b| a.at.total_cmp(&b.at));
     let mut taken: Vec<(f64, f64)> = Vec::new();

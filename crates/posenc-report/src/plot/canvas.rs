@@ -1,4 +1,4 @@
-//! A plotters drawing area in pixels of the page, with the few strokes that figures need.
+//! A plotters drawing area in pixels of the page, with the drawing primitives of figures.
 
 use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
@@ -12,13 +12,13 @@ use crate::colors::Rgb;
 /// Mean width of a character in units of the font's size; wide, since fonts differ.
 const CHARACTER: f64 = 0.62;
 
-/// Ink of titles.
+/// Color of titles.
 pub const INK: Rgb = Rgb(31, 35, 40);
-/// Ink of labels.
+/// Color of labels.
 pub const SOFT: Rgb = Rgb(72, 79, 88);
 pub const FRAME: Rgb = Rgb(140, 149, 159);
 pub const GRID: Rgb = Rgb(208, 215, 222);
-/// The card.
+/// Background of the card.
 pub const PAPER: Rgb = Rgb(255, 255, 255);
 
 /// How a line is drawn.
@@ -32,7 +32,7 @@ pub enum Stroke {
     Dotted,
 }
 
-/// Which end of a text its position names.
+/// The part of a text that is at its position.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Anchor {
     Start,
@@ -53,7 +53,7 @@ pub enum Marker {
     /// A triangle on its tip.
     Tip,
     Ring,
-    /// A square without filling.
+    /// An unfilled square.
     Frame,
     Plus,
     Star,
@@ -78,7 +78,7 @@ pub struct Canvas<'a> {
     area: DrawingArea<Svg<'a>, Shift>,
 }
 
-/// Draws one file of `width` × `height` pixels; `alt` says what it shows to who cannot see it.
+/// Draws one file of `width` × `height` pixels; `alt` is its text alternative.
 pub fn draw(
     width: f64,
     height: f64,
@@ -94,7 +94,7 @@ pub fn draw(
     Ok(text)
 }
 
-/// About how wide a text will be.
+/// Estimated width of a text, in pixels.
 pub fn text_width(text: &str, size: f64) -> f64 {
     let units: f64 = text
         .chars()
@@ -151,7 +151,7 @@ fn color(c: Rgb) -> RGBColor {
     RGBColor(c.0, c.1, c.2)
 }
 
-/// Pixels to units. Nothing is ever drawn this far out; the limit keeps casts honest.
+/// Converts pixels to units. Nothing is drawn beyond the limit; it only keeps the cast in range.
 fn unit(v: f64) -> i32 {
     (v.clamp(-1e5, 1e5) * UNITS).round() as i32
 }
@@ -172,7 +172,7 @@ impl Canvas<'_> {
             return Ok(());
         }
         let width = match stroke {
-            // One unit is no more than a hair; the reserved widths keep their meaning.
+            // Shift reserved widths by one unit, which is hardly visible: they mean dashes and dots.
             Stroke::Solid(width) => match (width * UNITS).round() as u32 {
                 w if w == DASHED || w == DOTTED => w + 1,
                 w => w.max(1),
@@ -276,8 +276,8 @@ impl Canvas<'_> {
         self.marker(at, marker, size, ink)
     }
 
-    /// The mark of a published value: a cross with a light rim, legible on its own curve; without
-    /// one where there are so `many` that rims would cover it.
+    /// The mark of a published value: a cross with a light rim, legible on its own curve. With `many` crosses, they are
+    /// small and have no rims, which would cover the curve.
     pub fn cross(&self, (x, y): (f64, f64), ink: Rgb, many: bool) -> Result<()> {
         let (r, strokes) = match many {
             false => (4.2, [Some((PAPER, 4.4)), Some((ink, 2.1))]),
@@ -339,7 +339,7 @@ impl Canvas<'_> {
             Anchor::Middle => HPos::Center,
             Anchor::End => HPos::Right,
         };
-        // The back end lets a text hang 0.76 of its size below the given place.
+        // The back end puts the baseline 0.76 of the font size below the given place.
         let drop = 0.76 * size;
         let place = match turn {
             FontTransform::Rotate270 => (x - drop, y),

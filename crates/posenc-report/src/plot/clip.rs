@@ -2,7 +2,7 @@
 
 type Point = (f64, f64);
 
-/// The parts of a polyline inside the unit square. A point without a place interrupts it.
+/// The parts of a polyline inside the unit square. `None` interrupts it.
 pub fn line(points: &[Option<Point>]) -> Vec<Vec<Point>> {
     let mut parts: Vec<Vec<Point>> = Vec::new();
     let mut open: Vec<Point> = Vec::new();

@@ -48,9 +48,9 @@ pub struct Dot {
 #[derive(Debug, Clone, PartialEq)]
 pub struct DotPanel {
     pub title: String,
-    /// Below the axis, with its unit.
+    /// Label below the axis, with its unit.
     pub axis: String,
-    /// Parts with their headings.
+    /// Groups of rows, with their headings.
     pub groups: Vec<(String, Vec<Dot>)>,
 }
 

@@ -9,14 +9,14 @@ use super::{AxisSpec, Frame, Panel, clip, remark};
 use crate::colors::{Rgb, legible};
 use crate::numbers::fixed;
 
-/// Between the measured and the published value of a row, as a share of its height.
+/// Distance of the measured and of the published value from the middle of their row, as a share of its height.
 const APART: f64 = 0.2;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct DotRow {
     pub name: String,
     pub color: Rgb,
-    /// Whether the measured value is of a reduced run or other data.
+    /// Whether the measured value comes from a reduced run or other data.
     pub reduced: bool,
     /// Measured mean and standard deviation; without a deviation for a single value.
     pub measured: Option<(f64, Option<f64>)>,
@@ -73,7 +73,7 @@ fn place(axes: &Axes, value: f64, y: f64) -> Option<(f64, f64)> {
     Some(axes.frame.at(x, y))
 }
 
-/// A value beyond the axis, in words at its end.
+/// Writes a value beyond the axis as text at the end of the axis.
 fn beyond(canvas: &Canvas<'_>, axes: &Axes, value: f64, y: f64, ink: Rgb) -> Result<()> {
     let (share, text) = match axes.x.place(value) {
         Some(share) if share < 0.0 => (0.0, format!("← {}", fixed(value, 1))),

@@ -11,9 +11,9 @@ use super::{Frame, Heatmap, Panel, TEXT, remark};
 use crate::colors::{Rgb, viridis};
 use crate::numbers::counted;
 
-/// Rectangles of a figure: keeps it below 300 kB.
+/// Maximum number of rectangles of a figure, which keeps it below 300 kB.
 const RECTANGLES: usize = 8400;
-/// Cells along an axis; finer maps are averaged.
+/// Maximum number of cells along an axis; finer maps are averaged.
 const CELLS: usize = 96;
 /// Width of the color bar, in pixels.
 const BAR: f64 = 16.0;
@@ -64,12 +64,12 @@ pub fn draw(
     if grid.values.iter().all(Option::is_none) {
         remarks.insert(0, "no values to draw".into());
     }
-    // Below the axis: every part of the map is data.
+    // Below the axis, since every part of the map shows data.
     remark(canvas, axes.frame, axes.frame.bottom + 55.0, &remarks)?;
     Ok(axes.frame)
 }
 
-/// The finest grid and colors that keep to a number of rectangles.
+/// The finest grid and color levels that need at most `budget` rectangles.
 fn fitting(map: &Heatmap, panel: &Panel, values: &Scale, budget: usize) -> (Grid, Vec<Block>) {
     let fine = Grid::of(map, panel, CELLS);
     for levels in [64, 32] {
@@ -78,7 +78,7 @@ fn fitting(map: &Heatmap, panel: &Panel, values: &Scale, budget: usize) -> (Grid
             return (fine, blocks);
         }
     }
-    // So few cells fit whatever their values are.
+    // A grid of this size fits with any values.
     let coarse = Grid::of(map, panel, (budget as f64).sqrt() as usize);
     let blocks = coarse.blocks(values, 64);
     (coarse, blocks)
@@ -145,7 +145,7 @@ struct Grid {
     remarks: Vec<String>,
 }
 
-/// Rows from and to, columns from and to (ends excluded), and their color.
+/// Range of rows, range of columns (ends excluded), and color.
 type Block = ((usize, usize), (usize, usize), Rgb);
 
 impl Grid {
@@ -161,7 +161,7 @@ impl Grid {
             .collect();
         if cells.len() < map.cells.len() {
             let lost = counted(map.cells.len() - cells.len(), "cell");
-            remarks.push(format!("{lost} without a place on the axes"));
+            remarks.push(format!("{lost} outside the axes, not shown"));
         }
         let holes = cells.iter().filter(|c| !any.shows(c.2)).count();
         if holes > 0 {
@@ -194,7 +194,7 @@ impl Grid {
         }
     }
 
-    /// Neighboring cells of one color as one rectangle: along rows, and then rows of equal extent.
+    /// Merges neighboring cells of one color into rectangles: first along rows, then across rows of equal extent.
     fn blocks(&self, scale: &Scale, levels: usize) -> Vec<Block> {
         let level = |v: &Option<f64>| {
             v.and_then(|v| scale.place(v))
@@ -234,7 +234,7 @@ impl Grid {
     }
 }
 
-/// Sorted different values, and how many of them share a cell.
+/// Sorted distinct values, and the number of them that share a cell.
 fn centers(values: impl Iterator<Item = f64>, most: usize) -> (Vec<f64>, usize) {
     let mut all: Vec<f64> = values.map(|v| v + 0.0).collect();
     all.sort_by(f64::total_cmp);
@@ -251,7 +251,7 @@ fn index(values: &[f64]) -> HashMap<u64, usize> {
     values.iter().enumerate().map(|(i, v)| (key(*v), i)).collect()
 }
 
-/// Bits of a number, with one zero.
+/// Bits of a number, with the same bits for both zeros.
 fn key(v: f64) -> u64 {
     (v + 0.0).to_bits()
 }

@@ -11,17 +11,17 @@ use crate::colors::Rgb;
 
 /// Height of a row, in pixels.
 const ROW: f64 = 21.0;
-/// Width of the sample before a name, with the gap behind it.
+/// Width of the sample before a name and the gap after it, in pixels.
 const SAMPLE: f64 = 36.0;
-/// Between two columns, in pixels.
+/// Gap between two columns, in pixels.
 const GAP: f64 = 22.0;
-/// Marks of a name that several embedders share.
+/// Maximum number of marks of a name that several embedders share.
 const MARKS: usize = 6;
-/// More entries than this help nobody.
+/// Maximum number of entries.
 const MOST: usize = 40;
 
-/// What a name stands for. Panels of different embedders may share a name, such as a signal's: it
-/// then has several marks.
+/// A sample before a name. A name that panels of different embedders share, such as that of a signal, has several
+/// samples.
 enum Mark {
     Curve { color: Rgb, marker: Marker, scattered: bool },
     Band,
@@ -42,7 +42,8 @@ pub struct Legend {
 }
 
 impl Legend {
-    /// Every name once, in the order of the panels, unless curves are named in the panels; and the marks.
+    /// Collects every name once, in the order of the panels, unless the panels name their curves, and explanations of
+    /// the marks.
     pub fn of(figure: &Figure, naming: Naming) -> Legend {
         let mut curves: Vec<(Vec<Mark>, String)> = Vec::new();
         let all: Vec<&Series> = figure.panels.iter().filter_map(Panel::series).flatten().collect();
@@ -62,7 +63,7 @@ impl Legend {
                 }
             }
         }
-        // One name for everything says nothing that the title does not.
+        // A single name adds nothing to the title.
         if curves.len() == 1 {
             curves.clear();
         }
@@ -118,7 +119,7 @@ impl Legend {
         let samples = curves.iter().map(|(marks, _)| marks.len()).max().unwrap_or(1);
         let width = samples as f64 * SAMPLE + widest + GAP;
         let most = ((room / width) as usize).clamp(1, curves.len().max(1));
-        // As few columns as the rows need: none stays nearly empty.
+        // Use only as many columns as the rows need, so that no column is nearly empty.
         let rows = curves.len().div_ceil(most).max(1);
         let columns = curves.len().div_ceil(rows).max(1);
         Legend { curves, samples, marks: in_rows(marks, room), columns, width }
@@ -128,13 +129,13 @@ impl Legend {
         self.curves.len().div_ceil(self.columns)
     }
 
-    /// Height in pixels; none without entries.
+    /// Height in pixels; 0 without entries.
     pub fn height(&self) -> f64 {
         let rows = self.rows() + self.marks.len();
         if rows == 0 { 0.0 } else { rows as f64 * ROW + 6.0 }
     }
 
-    /// Draws it with its upper edge at `top`, in the middle of the figure.
+    /// Draws the legend in the middle of the figure, with its upper edge at `top`.
     pub fn draw(&self, canvas: &Canvas<'_>, top: f64) -> Result<()> {
         let whole = self.columns as f64 * self.width - GAP;
         let left = 0.5 * (WIDTH - whole);
@@ -166,7 +167,7 @@ fn mark_width(name: &str) -> f64 {
     SAMPLE + text_width(name, TEXT) + GAP
 }
 
-/// As many marks in each row as it has room for.
+/// Arranges the marks in rows of at most `room` pixels.
 fn in_rows(marks: Vec<(Mark, String)>, room: f64) -> Vec<Vec<(Mark, String)>> {
     let mut rows: Vec<Vec<(Mark, String)>> = Vec::new();
     let mut used = f64::INFINITY;

@@ -1,4 +1,4 @@
-//! Curves with bands, theory and published values; points.
+//! Panels of curves with bands, theory and published values, or of points.
 
 use anyhow::Result;
 
@@ -10,18 +10,18 @@ use super::{AxisSpec, Frame, Panel, Sample, Series, clip, remark};
 use crate::colors::Rgb;
 use crate::numbers::counted;
 
-/// Corners of all curves of a panel together: keeps a figure of six panels below 300 kB.
+/// Maximum number of vertices of all curves in one of six panels, which keeps the figure below 300 kB.
 const CORNERS: usize = 7000;
-/// Points of a panel that stand alone.
+/// Maximum number of points without a line in one of six panels.
 const POINTS: usize = 700;
-/// More published values of a curve than this are drawn small.
+/// Published values of a curve are drawn small if there are more than this.
 const MANY: usize = 24;
-/// Values of a curve that are all marked.
+/// Curves with at most this many values always have markers.
 const SPARSE: usize = 4;
-/// Between two markers on a curve, in pixels.
+/// Distance between two markers on a curve, in pixels.
 const SPACING: f64 = 34.0;
 
-/// What a panel could not draw.
+/// Counts of the values that a panel leaves out.
 #[derive(Default)]
 struct Left {
     not_finite: usize,
@@ -49,7 +49,7 @@ impl Left {
         }
         if self.not_positive > 0 {
             let what = counted(self.not_positive, "value");
-            all.push(format!("{what} not above zero, not shown on a logarithmic axis"));
+            all.push(format!("{what} ≤ 0, not shown on a logarithmic axis"));
         }
         if let Some(every) = self.thinned {
             all.push(format!("one point in {every} is shown"));
@@ -152,7 +152,7 @@ pub fn draw(
     Ok(axes.frame)
 }
 
-/// A series with only what the axes can show, by x.
+/// A series with only the values that the axes can show, sorted by x.
 fn drawable(series: &Series, panel: &Panel, left: &mut Left) -> Series {
     let mut shown = series.clone();
     shown.points.retain(|p| left.count(&panel.x, &panel.y, (p.x, p.y)));
@@ -161,7 +161,7 @@ fn drawable(series: &Series, panel: &Panel, left: &mut Left) -> Series {
     for run in &mut shown.runs {
         run.retain(|p| AxisSpec::default().shows(p.1) && panel.x.shows(p.0) && panel.y.shows(p.1));
     }
-    // A mark without a place lies on a value that is counted already.
+    // A mark without a place lies on a value that is already counted.
     shown.marks.retain(|m| panel.x.shows(m.x) && panel.y.shows(m.y));
     for p in &mut shown.points {
         p.half_width = p.half_width.filter(|h| AxisSpec::default().shows(p.y.abs() + h));
@@ -192,12 +192,12 @@ fn band(canvas: &Canvas<'_>, axes: &Axes, s: &Series, budget: usize) -> Result<(
     }
     let ends = |p: &Sample| {
         let h = p.half_width.unwrap_or(0.0);
-        // Below every positive number: the band runs out of a logarithmic axis.
+        // A lower end that is not positive has no place on a logarithmic axis: the band leaves the frame.
         let low = axes.y.place(p.y - h).unwrap_or(-1.0);
         Some((axes.x.place(p.x)?, low, axes.y.place(p.y + h)?))
     };
     if s.scattered || samples.len() == 1 || samples.len() < s.points.len() {
-        // Too few for an area: bars.
+        // Draw bars if there are too few intervals for an area.
         for (x, low, high) in samples.iter().filter_map(|p| ends(p)) {
             let bar = [Some((x, low)), Some((x, high))];
             axes.line(canvas, &bar, (s.color, 0.5), Stroke::Solid(1.4))?;
@@ -215,7 +215,7 @@ fn band(canvas: &Canvas<'_>, axes: &Axes, s: &Series, budget: usize) -> Result<(
 
 fn curve(canvas: &Canvas<'_>, axes: &Axes, s: &Series, budget: usize) -> Result<()> {
     let all: Vec<_> = s.points.iter().map(|p| (p.x, p.y)).collect();
-    // A paler, broader line where theory lies upon it: the dashes stay visible.
+    // Draw a paler, broader line if theory lies on it, so that the dashes stay visible.
     let (opacity, width) = if s.dashed.is_empty() { (1.0, 2.2) } else { (0.55, 3.0) };
     stroke(canvas, axes, &thin(&all, budget), (s.color, opacity), Stroke::Solid(width))
 }
@@ -231,7 +231,8 @@ fn points(canvas: &Canvas<'_>, axes: &Axes, s: &Series, every: usize) -> Result<
     Ok(())
 }
 
-/// Markers along a curve, far enough apart to be told from it; each curve starts elsewhere.
+/// Draws markers along a curve at a minimum distance. Each curve starts at a different offset, so that markers do not
+/// coincide.
 fn markers(canvas: &Canvas<'_>, axes: &Axes, s: &Series, index: usize, count: usize) -> Result<()> {
     let places: Vec<_> = s.points.iter().filter_map(|p| axes.on_page((p.x, p.y))).collect();
     let marker = match s.marker {
@@ -256,7 +257,7 @@ fn markers(canvas: &Canvas<'_>, axes: &Axes, s: &Series, index: usize, count: us
     Ok(())
 }
 
-/// At most about `most` points that keep every bucket's lowest and highest.
+/// Reduces points to about `most`; keeps the lowest and the highest of every bucket.
 fn thin(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
     let most = most.max(8);
     if points.len() <= most {

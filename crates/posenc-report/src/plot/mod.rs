@@ -1,7 +1,7 @@
 //! Figures as SVG, drawn with plotters.
 //!
-//! A [`Figure`] holds numbers and names only; nothing here knows experiments. It never fails on
-//! numbers: what cannot be drawn is left out and the panel says so.
+//! A [`Figure`] consists of numbers and names and does not depend on experiments. Numbers never cause errors: values
+//! that cannot be drawn are left out, and the panel reports them.
 
 mod axes;
 pub mod canvas;
@@ -28,7 +28,7 @@ use crate::colors::Rgb;
 
 /// Width of every figure, in pixels: GitHub shows about 830.
 pub const WIDTH: f64 = 900.0;
-/// Between the card's edge and everything on it.
+/// Margin between the card's edge and its content, in pixels.
 const MARGIN: f64 = 18.0;
 /// Size of titles, in pixels.
 const TITLE: f64 = 15.0;
@@ -37,9 +37,9 @@ const TEXT: f64 = 13.0;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// What it shows, for who cannot see it.
+    /// Text alternative.
     pub alt: String,
-    /// A line above the panels: which run, which data.
+    /// A line above the panels that names the run and the data.
     pub heading: String,
     pub labels: Naming,
     /// The panels, left to right and then down; one to six.
@@ -75,12 +75,12 @@ pub struct Series {
     /// Whether points stand alone, without a line through them.
     pub scattered: bool,
     pub points: Vec<Sample>,
-    /// Single runs behind values of too few runs for an interval, by x.
+    /// Single runs, drawn if there are too few for an interval; each run is sorted by x.
     pub runs: Vec<Vec<(f64, f64)>>,
-    /// What the shaded area says.
+    /// Meaning of the shaded area.
     pub band: &'static str,
     pub dashed: Vec<(f64, f64)>,
-    /// What the dashed curve is.
+    /// Meaning of the dashed curve.
     pub dashed_label: String,
     pub published: Vec<(f64, f64)>,
     pub marks: Vec<Mark>,
@@ -100,7 +100,7 @@ pub struct Mark {
 pub struct Sample {
     pub x: f64,
     pub y: f64,
-    /// Half width of the interval around it, where it has one.
+    /// Half width of the interval around it, if it has one.
     pub half_width: Option<f64>,
 }
 
@@ -131,7 +131,7 @@ impl Frame {
         self.bottom - self.top
     }
 
-    /// From shares of the axes to the page.
+    /// Converts shares of the axes to a place on the page.
     fn at(&self, x: f64, y: f64) -> (f64, f64) {
         (self.left + x * self.width(), self.bottom - y * self.height())
     }
@@ -170,7 +170,7 @@ impl Figure {
                 canvas.text(line, (MARGIN, y), TEXT, Anchor::Start, SOFT, false)?;
             }
             for (i, row) in self.panels.chunks(columns).enumerate() {
-                // As many lines for every title of a row: their frames stand level.
+                // All titles of a row take the same number of lines, so that the frames are aligned.
                 let title = |panel: &Panel| wrapped(&panel.title, TITLE, cell - 8.0, 2);
                 let titles: Vec<_> = row.iter().map(title).collect();
                 let lines = titles.iter().map(Vec::len).max().unwrap_or(0);
@@ -219,7 +219,7 @@ impl Panel {
         for (i, line) in title.iter().enumerate() {
             let y = top - 4.0 - 18.0 * (title.len() - 1 - i) as f64;
             let half = 0.5 * text_width(line, TITLE);
-            // Above the middle of the frame, as far as the cell lets it.
+            // Above the middle of the frame, but within the cell.
             let middle = 0.5 * (frame.left + frame.right);
             let middle = middle.min(cell.right - half).max(cell.left + half);
             canvas.text(line, (middle, y), TITLE, Anchor::Middle, INK, true)?;
@@ -228,7 +228,7 @@ impl Panel {
     }
 }
 
-/// Remarks on what a panel leaves out, in small print from `y` downward, on a strip of the card.
+/// Writes remarks on omitted values in small print from `y` downward, on a background like that of the card.
 fn remark(canvas: &Canvas<'_>, frame: Frame, mut y: f64, remarks: &[String]) -> Result<()> {
     let size = 12.0;
     for line in remarks.iter().flat_map(|r| wrapped(r, size, frame.width() - 16.0, 3)) {

@@ -1,4 +1,4 @@
-//! Names of curves next to them: at their ends, or inside the axes where they end in one place.
+//! Names curves next to them: at their ends, or inside the axes if the ends are close together.
 
 use anyhow::Result;
 
@@ -11,15 +11,15 @@ use crate::colors::{Rgb, legible};
 const SIZE: f64 = 12.5;
 /// Height of a line of a name.
 const LINE: f64 = 14.5;
-/// Between the axes and the names at the ends of curves.
+/// Gap between the axes and the names at the ends of curves, in pixels.
 const GAP: f64 = 11.0;
 /// Names take at most this share of a panel's width.
 const SHARE: f64 = 0.34;
-/// More curves than this are named in the legend.
+/// If a panel has more curves than this, the legend names them.
 const MOST: usize = 12;
-/// A name farther from the end of its curve is put next to the curve instead, in pixels.
+/// Maximum distance of a name from the end of its curve, in pixels; beyond it, names go inside the axes.
 const FARTHEST: f64 = 32.0;
-/// Between two samples of a curve, in pixels.
+/// Distance between two samples of a curve, in pixels.
 const STEP: f64 = 4.0;
 
 /// Where curves are named.
@@ -37,8 +37,8 @@ pub enum Naming {
 }
 
 impl Figure {
-    /// Where the curves of a figure are named, if its cells are `width` by `height` pixels: not in a legend with
-    /// [`Naming::Auto`], but inside the axes of a panel whose curves end in one place.
+    /// Decides where the curves of a figure are named, for cells of `width` by `height` pixels. [`Naming::Auto`] in the
+    /// result means: at the ends of the curves, or inside the axes in panels whose curves end close together.
     pub(super) fn naming(&self, columns: usize, (width, height): (f64, f64)) -> Naming {
         let panels = || self.panels.iter().filter_map(Panel::series);
         let fits = |series: &Vec<Series>| {
@@ -95,12 +95,12 @@ fn ends(axes: &Axes, series: &[Series], width: f64) -> Vec<End> {
     ends
 }
 
-/// Whether too many curves end in one place for names at their ends.
+/// Whether the curves end too close together for names at their ends.
 pub fn is_crowded(axes: &Axes, series: &[Series], width: f64) -> bool {
     ends(axes, series, width).iter().any(|end| (end.middle - end.at.1).abs() > FARTHEST)
 }
 
-/// Names curves at their ends; names of curves that end in one place are moved apart.
+/// Names curves at their ends; moves names apart if they would overlap.
 pub fn at_ends(canvas: &Canvas<'_>, axes: &Axes, series: &[Series], width: f64) -> Result<()> {
     let right = axes.frame.right;
     let left = right + GAP - 1.0;
@@ -120,14 +120,14 @@ pub fn at_ends(canvas: &Canvas<'_>, axes: &Axes, series: &[Series], width: f64) 
     Ok(())
 }
 
-/// Boxes that touch: the top of the first, and the middle and height of each.
+/// Boxes that touch: the top of the first, and the wanted middle and the height of each.
 struct Block {
     top: f64,
     boxes: Vec<(f64, f64)>,
 }
 
 impl Block {
-    /// As close as possible to the middles that its boxes want, within the frame.
+    /// Places boxes within the frame, as close as possible to the wanted middles.
     fn of(boxes: Vec<(f64, f64)>, frame: Frame) -> Block {
         let (mut above, mut sum) = (0.0, 0.0);
         for (middle, height) in &boxes {
@@ -169,7 +169,7 @@ fn spread(wanted: &[(f64, f64)], frame: Frame) -> Vec<f64> {
 /// Names curves where their names cover little and are close to no other curve.
 pub fn inside(canvas: &Canvas<'_>, axes: &Axes, series: &[Series]) -> Result<()> {
     let curves: Vec<Vec<(f64, f64)>> = series.iter().map(|s| dense(&on_page(axes, s))).collect();
-    // What a name should not cover, and how much that costs.
+    // Points that a name should not cover, and the cost of covering them.
     let points: Vec<((f64, f64), f64)> = series
         .iter()
         .flat_map(|s| {
@@ -181,7 +181,7 @@ pub fn inside(canvas: &Canvas<'_>, axes: &Axes, series: &[Series]) -> Result<()>
         })
         .collect();
     let mut boxes: Vec<Option<Frame>> = vec![None; series.len()];
-    // A second round, since the first names did not know of the later ones.
+    // Repeat once, since the first names were placed before the later ones.
     for _ in 0..2 {
         for i in 0..series.len() {
             let Some(own) = series.get(i).filter(|s| !s.name.is_empty()) else { continue };
@@ -210,7 +210,7 @@ pub fn inside(canvas: &Canvas<'_>, axes: &Axes, series: &[Series]) -> Result<()>
     Ok(())
 }
 
-/// Boxes of a name around the samples of its curve, with the sample and what the side costs.
+/// Candidate boxes of a name around the samples of its curve, each with its sample and the cost of its side.
 fn candidates(
     frame: Frame,
     curve: &[(f64, f64)],
@@ -243,7 +243,7 @@ fn candidates(
     })
 }
 
-/// What a name costs that covers curves and marks, or whose place on its curve is close to another.
+/// Cost of a name: it covers curves and marks, or its place on its curve is close to another curve.
 fn cover(
     frame: &Frame,
     anchor: (f64, f64),
@@ -276,7 +276,7 @@ fn overlap(a: &Frame, b: &Frame) -> bool {
     a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
 }
 
-/// A curve's points on the page, as far as the axes show them; of theory or published values if nothing is measured.
+/// The visible points of a curve on the page; those of theory or published values if nothing is measured.
 fn on_page(axes: &Axes, s: &Series) -> Vec<(f64, f64)> {
     let own: Vec<(f64, f64)> = match (s.points.is_empty(), s.dashed.is_empty()) {
         (false, _) => s.points.iter().map(|p| (p.x, p.y)).collect(),
@@ -292,7 +292,7 @@ fn on_page(axes: &Axes, s: &Series) -> Vec<(f64, f64)> {
     page.into_iter().map(|(x, y)| axes.frame.at(x, y)).collect()
 }
 
-/// A polyline in steps of a few pixels.
+/// Resamples a polyline in steps of about [`STEP`] pixels.
 fn dense(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut all: Vec<(f64, f64)> = points.first().copied().into_iter().collect();
     for pair in points.windows(2) {

@@ -1,22 +1,22 @@
-//! From values to places on an axis, and the ticks that name them.
+//! Maps values to places on an axis, and computes ticks.
 
 use crate::numbers::{significant, superscript};
 
-/// Values beyond this are taken for infinite: differences of two of them must not overflow.
+/// Values beyond this are treated as infinite, so that differences do not overflow.
 const FARTHEST: f64 = 1e290;
 /// Values closer to zero than this have no place on a logarithmic axis.
 const NEAREST: f64 = 1e-290;
 
-/// What is asked of an axis.
+/// Specification of an axis.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AxisSpec {
     /// Label, with its unit.
     pub label: String,
-    /// Evenly spaced in the logarithm.
+    /// Whether the axis is logarithmic.
     pub log: bool,
-    /// Smallest value shown; from the values where absent.
+    /// Smallest value shown; computed from the values if `None`.
     pub from: Option<f64>,
-    /// Largest value shown; from the values where absent.
+    /// Largest value shown; computed from the values if `None`.
     pub to: Option<f64>,
     /// Whether the largest value comes first.
     pub reversed: bool,
@@ -29,7 +29,7 @@ impl AxisSpec {
     }
 }
 
-/// An axis with its limits: values to shares of its length.
+/// An axis with its limits. It maps values to shares of its length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scale {
     log: bool,
@@ -45,12 +45,12 @@ pub struct Tick {
     pub at: f64,
     /// The number; empty for a minor tick.
     pub label: String,
-    /// Whether its label gives way last where there is no room for all.
+    /// Whether its label is kept in preference to those of minor ticks if there is no room for all.
     pub major: bool,
 }
 
 impl Scale {
-    /// Limits around `values`, with some air; `tight` leaves none.
+    /// Limits around `values` with a margin, or without one if `tight`.
     pub fn new(spec: &AxisSpec, values: impl Iterator<Item = f64>, tight: bool) -> Scale {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for v in values.filter(|v| spec.shows(*v)) {
@@ -62,7 +62,7 @@ impl Scale {
             (low, high) = if spec.log { (-1.0, 1.0) } else { (0.0, 1.0) };
         }
         let middle = 0.5 * low + 0.5 * high;
-        // Rounding noise is no range: a constant stays a flat line.
+        // Rounding noise is not a range: a constant stays a flat line.
         if high - low <= 1e-9 * middle.abs().max(if spec.log { 1.0 } else { 0.0 }) || high == low {
             let reach = match (spec.log, middle == 0.0) {
                 (true, _) => 0.5,
@@ -72,7 +72,7 @@ impl Scale {
             (low, high) = (middle - reach, middle + reach);
         } else if !tight {
             let air = 0.05 * (high - low);
-            // An axis of quantities that cannot be negative starts at zero rather than below.
+            // An axis of nonnegative values starts at zero or above.
             let floor = if !spec.log && low >= 0.0 { 0.0 } else { f64::NEG_INFINITY };
             (low, high) = ((low - air).max(floor), high + air);
         }
@@ -86,7 +86,7 @@ impl Scale {
             high = to;
         }
         if low >= high {
-            // One end is asked for and all values lie beyond it.
+            // Only one limit is specified, and all values lie beyond it.
             let reach = if spec.log { 1.0 } else { low.abs().max(1.0) };
             (low, high) = match spec.to {
                 Some(_) => (high - reach, high),
@@ -101,7 +101,7 @@ impl Scale {
         Scale { log, low, high, reversed }
     }
 
-    /// A value's place as a share of the axis; `None` where it has none.
+    /// A value's place as a share of the axis; `None` if it has no place.
     pub fn place(&self, value: f64) -> Option<f64> {
         if !value.is_finite() || (self.log && value <= 0.0) {
             return None;
@@ -123,7 +123,7 @@ impl Scale {
         }
         let decades = self.high - self.low;
         if decades < 0.7 {
-            // Within a decade the numbers themselves are what a reader looks for.
+            // Within a decade, linear ticks are easier to read.
             let (low, high) = (10f64.powf(self.low), 10f64.powf(self.high));
             let ticks = Scale::between(false, low, high, false).linear(wanted);
             let moved = |t: Tick| {
@@ -162,7 +162,7 @@ impl Scale {
         let mut ticks = Vec::new();
         for exponent in first - 1..=last {
             let labelled = exponent >= first && exponent.rem_euclid(every) == 0;
-            // Hundreds of decades need no tick each.
+            // Skip ticks without labels if there are many decades.
             if exponent >= first && (labelled || count <= 24) {
                 ticks.push(Tick {
                     at: self.share(f64::from(exponent)),
@@ -175,7 +175,7 @@ impl Scale {
             }
             for digit in 2..=9 {
                 let at = self.share(f64::from(exponent) + f64::from(digit).log10());
-                // With few decades in sight, 2 and 5 help to read values off.
+                // With few decades, labels at 2 and 5 help to read off values.
                 let named = count <= 2 && (digit == 2 || digit == 5);
                 if (-1e-9..=1.0 + 1e-9).contains(&at) {
                     let value = f64::from(digit) * 10f64.powi(exponent);
@@ -236,7 +236,7 @@ fn decimals(step: f64) -> usize {
     (0..12).find(whole).unwrap_or(12)
 }
 
-/// A power of ten: written out near 1.
+/// A power of ten, written out from 0.001 to 1000.
 fn power(exponent: i32) -> String {
     match exponent {
         -3 => "0.001".into(),
@@ -283,7 +283,7 @@ mod tests {
         assert!(first.is_some_and(|t| t.at.abs() < 1e-9));
     }
 
-    /// Catches axes of many decades that drown in ticks.
+    /// Catches axes with too many ticks or fewer than two labels.
     #[test]
     fn ticks_are_few() {
         for log in [false, true] {

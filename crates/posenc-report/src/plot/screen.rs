@@ -1,4 +1,4 @@
-//! A screen as a drawing: boxes by kind with thin lines, words in them, labelled ones outlined and numbered.
+//! Drawings of screens: boxes with a symbol of their kind and their words. Labeled boxes are outlined and numbered.
 
 use anyhow::Result;
 use posenc_experiments::record::captions::{BORDER, BoxKind, Layout};
@@ -9,29 +9,29 @@ use crate::colors::Rgb;
 
 /// Width of a drawing in pixels: four fit side by side on a page.
 pub const WIDTH: f64 = 250.0;
-/// Between the card's edge and the screen.
+/// Margin between the card's edge and the screen, in pixels.
 const MARGIN: f64 = 13.0;
-/// Height of a screen over its width, as of the generated ones.
+/// Height of a screen divided by its width, as for the generated screens.
 const ASPECT: f64 = 16.0 / 9.0;
-/// Size of words, in pixels, and the least to which a narrow box shrinks them.
+/// Font size of words in pixels, and the smallest one in narrow boxes.
 const WORD: f64 = 12.5;
 const LEAST_WORD: f64 = 10.5;
 /// Radius of the disc under a number.
 const BADGE: f64 = 8.5;
-/// The outline and the number of a labelled box.
+/// Color of the outline and the number of a labeled box.
 const LABELLED: Rgb = Rgb(9, 105, 218);
-/// What can be tapped is filled.
+/// Fill of boxes that can be tapped.
 const SURFACE: Rgb = Rgb(238, 241, 244);
 
-/// What a number costs that is not in its box, in square pixels that it could cover instead.
+/// Cost of a number outside its box, as the area in square pixels that it could cover instead.
 const OUTSIDE: f64 = 60.0;
-/// What each later place costs more.
+/// Additional cost of each later place.
 const LATER: f64 = 0.5;
 
-/// A place where nothing may be covered, and how much it matters.
+/// An area that numbers should not cover, and its weight.
 type Obstacle = (Frame, f64);
 
-/// The drawing as an SVG document; `alt` says what it shows to who cannot see it.
+/// The drawing as an SVG document; `alt` is its text alternative.
 pub fn svg(layout: &Layout, alt: &str) -> Result<String> {
     let inner = WIDTH - 2.0 * MARGIN;
     let page =
@@ -39,7 +39,7 @@ pub fn svg(layout: &Layout, alt: &str) -> Result<String> {
     let boxes: Vec<Frame> = layout.nodes.iter().map(|node| frame(&page, node.bounds)).collect();
     canvas::draw(WIDTH, page.bottom + MARGIN, alt, |canvas| {
         canvas.outline(page, GRID, 1.0)?;
-        // What is around others lies below them.
+        // Draw large boxes first, below those inside them.
         let mut order: Vec<usize> = (0..boxes.len()).collect();
         let area = |i: &usize| boxes.get(*i).map_or(0.0, |b| b.width() * b.height());
         order.sort_by(|a, b| area(b).total_cmp(&area(a)));
@@ -51,7 +51,7 @@ pub fn svg(layout: &Layout, alt: &str) -> Result<String> {
                 canvas.outline(*place, ink, 0.9)?;
             }
         }
-        // Boxes of neighbors may be drawn over a word's box, not over the word.
+        // Write words after all boxes: a neighbor may cover a word's box, but not the word.
         let mut words: Vec<Obstacle> = Vec::new();
         for (node, place) in layout.nodes.iter().zip(&boxes) {
             if let Some(word) = &node.word {
@@ -82,7 +82,7 @@ fn frame(page: &Frame, [left, top, right, bottom]: [f64; 4]) -> Frame {
     Frame { left: x(left), top: y(top), right: x(right), bottom: y(bottom) }
 }
 
-/// What tells a kind from the others.
+/// Draws the symbol of a kind.
 fn glyph(canvas: &Canvas<'_>, kind: BoxKind, f: Frame) -> Result<()> {
     let thin = |points: &[(f64, f64)]| canvas.line(points, FRAME, 1.0, Stroke::Solid(0.9));
     let fill = |ink| canvas.area((f.left, f.top), (f.right, f.bottom), ink);
@@ -118,7 +118,7 @@ fn glyph(canvas: &Canvas<'_>, kind: BoxKind, f: Frame) -> Result<()> {
     }
 }
 
-/// Writes a word in its box, smaller where the box is narrow; the place that it takes.
+/// Writes a word in its box, smaller if the box is narrow. Returns the area that the word covers.
 fn write(canvas: &Canvas<'_>, word: &str, f: Frame) -> Result<Frame> {
     let room = f.width() - 2.0;
     let size = (WORD * room / text_width(word, WORD).max(1.0)).clamp(LEAST_WORD, WORD);
@@ -128,7 +128,7 @@ fn write(canvas: &Canvas<'_>, word: &str, f: Frame) -> Result<Frame> {
     Ok(Frame { left, right, top: middle - 0.5 * size, bottom: middle + 0.5 * size })
 }
 
-/// Numbers the labelled boxes from 1, each where it covers least.
+/// Numbers the labeled boxes from 1, and places each number where it covers least.
 fn number(
     canvas: &Canvas<'_>,
     page: Frame,
@@ -139,7 +139,8 @@ fn number(
     for (number, f) in (1..).zip(labelled) {
         let (x, y) = (0.5 * (f.left + f.right), 0.5 * (f.top + f.bottom));
         let out = BADGE + 2.0;
-        // Places and what they cost by themselves: a number inside belongs to no other box, and the first of equals is taken.
+        // Candidate places with their own costs. Places inside the box come first, since they are unambiguous; ties go
+        // to the first.
         let mut places: Vec<((f64, f64), f64)> = Vec::new();
         if !is_small(f) {
             let along = |share: f64| (f.left + share * f.width(), y);
@@ -176,7 +177,7 @@ fn number(
     Ok(())
 }
 
-/// Whether a number inside would hide what the box is.
+/// Whether a box is too small for a number inside.
 fn is_small(f: &Frame) -> bool {
     f.width() < 3.2 * BADGE || f.height() < 1.6 * BADGE
 }
@@ -216,7 +217,7 @@ mod tests {
         Layout { nodes, widgets: vec![3, 4, 9, 10] }
     }
 
-    /// Catches boxes that are left out, drawn twice or in another place, numbers that are missing, and words that break the file.
+    /// Catches boxes that are left out, drawn twice or misplaced, missing numbers, and words that are not escaped.
     #[test]
     fn every_box_and_number_is_drawn_once() {
         let layout = layout();
@@ -247,7 +248,7 @@ mod tests {
         assert_eq!(svg, super::svg(&layout, "a \"screen\" <of> boxes").unwrap());
     }
 
-    /// Catches numbers that lie on each other, on words, or outside of the screen.
+    /// Catches numbers that overlap each other or words, and numbers outside the screen.
     #[test]
     fn numbers_cover_nothing() {
         let page = Frame { left: 0.0, top: 0.0, right: 200.0, bottom: 200.0 };

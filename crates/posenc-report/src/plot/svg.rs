@@ -1,10 +1,11 @@
 //! A plotters back end that writes SVG.
 //!
-//! Colors follow the reader's theme: an embedded style sheet gives every color its counterpart on dark ground, which
-//! browsers apply to images by the color scheme of the page around them. Maps, drawn as rectangles, keep their colors.
+//! Colors follow the reader's theme: an embedded style sheet gives every color its counterpart for dark backgrounds.
+//! Browsers apply it to images by the color scheme of the surrounding page. Maps, drawn as rectangles, keep their
+//! colors.
 //!
-//! plotters has integer coordinates. A unit is a tenth of a pixel, and the header scales the picture. Unlike
-//! plotters' own back end this one dashes lines and joins neighboring rectangles.
+//! plotters has integer coordinates. A unit is a tenth of a pixel, and the header scales the picture. Unlike plotters'
+//! own back end, this one draws dashed lines and merges neighboring rectangles.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -22,9 +23,9 @@ use crate::markdown::is_hidden;
 pub const UNITS: f64 = 10.0;
 /// plotters divides the size of a font by this before it writes it.
 pub const FONT_FACTOR: f64 = 1.24;
-/// A style has no dashes: lines of this width, in units, are dashed.
+/// plotters' styles have no dashes: lines of this width, in units, are dashed.
 pub const DASHED: u32 = 17;
-/// Lines of this width are dotted.
+/// Lines of this width, in units, are dotted.
 pub const DOTTED: u32 = 9;
 /// plotters has no outlined text: text of this style has a rim in the color of the card.
 pub const HALO: FontStyle = FontStyle::Oblique;
@@ -36,8 +37,9 @@ pub struct Svg<'a> {
     size: (u32, u32),
     /// Color of the path of rectangles that is not closed yet.
     open: Option<BackendColor>,
-    /// Colors of areas and text, and of lines, that depend on the theme.
+    /// Colors of areas and text that depend on the theme.
     fills: BTreeSet<(u8, u8, u8)>,
+    /// Colors of lines that depend on the theme.
     strokes: BTreeSet<(u8, u8, u8)>,
 }
 
@@ -82,7 +84,7 @@ impl<'a> Svg<'a> {
         )
     }
 
-    /// Writes an element that is visible in `color`, after whatever is open.
+    /// Closes an open path and writes an element, unless `color` is transparent.
     fn element(&mut self, color: BackendColor, text: String) -> Drawn {
         if color.alpha != 0.0 {
             self.close();
@@ -122,7 +124,7 @@ impl DrawingBackend for Svg<'_> {
         self.draw_rect((x, y), (x + 1, y + 1), &color, true)
     }
 
-    /// Neighbors of one color become one path, which takes a third of the bytes and has no seams.
+    /// Consecutive rectangles of one color become one path, which takes a third of the bytes and has no seams.
     fn draw_rect<S: BackendStyle>(
         &mut self,
         (left, top): BackendCoord,
@@ -193,7 +195,7 @@ impl DrawingBackend for Svg<'_> {
         self.element(color, format!("<polygon{opacity} fill=\"{fill}\" points=\"{points}\"/>"))
     }
 
-    /// The text hangs 0.76 of its size below the given place.
+    /// The baseline is 0.76 of the font size below the given place.
     fn draw_text<S: BackendTextStyle>(
         &mut self,
         text: &str,

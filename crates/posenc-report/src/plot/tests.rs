@@ -1,4 +1,4 @@
-//! Figures from any numbers at all.
+//! Tests of figures with arbitrary numbers.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::colors::{Family, shade};
 
 const GAUSSIAN: Family = Family::Embedder("gaussian");
 
-/// Numbers as they come, and as they come wrong.
+/// Ordinary, extreme and non-finite numbers.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => -100.0..100.0f64,
@@ -25,7 +25,7 @@ fn axis_spec() -> impl Strategy<Value = AxisSpec> {
     let limit = || prop::option::weighted(0.3, number());
     let flags = (any::<bool>(), any::<bool>());
     (flags, limit(), limit(), "\\PC{0,40}").prop_map(|((log, reversed), a, b, label)| {
-        // As the schema leaves them: in order, and above zero on a logarithmic axis.
+        // The schema requires ascending limits, and positive ones on a logarithmic axis.
         let ordered = match (a, b) {
             (Some(a), Some(b)) => a < b && (!log || a > 0.0),
             _ => true,
@@ -92,7 +92,7 @@ fn figure() -> impl Strategy<Value = Figure> {
         .prop_map(|(alt, heading, labels, panels)| Figure { alt, heading, labels, panels })
 }
 
-/// What every picture must be, whatever it was made from.
+/// Checks that every picture must pass.
 fn check(figure: &Figure) -> Result<String, TestCaseError> {
     let svg = figure.svg().map_err(|e| TestCaseError::fail(e.to_string()))?;
     prop_assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "not a document");
@@ -109,13 +109,13 @@ fn check(figure: &Figure) -> Result<String, TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Catches panics, endless tick loops, coordinates that are no numbers, and unescaped text.
+    /// Catches panics, endless tick loops, NaN coordinates, and unescaped text.
     #[test]
     fn any_numbers_make_a_picture(figure in figure()) {
         check(&figure)?;
     }
 
-    /// Catches lines that are longer than asked for, and endless loops on long words.
+    /// Catches lines beyond the maximum width or number, and endless loops on long words.
     #[test]
     fn wrapping_keeps_its_limits(text in "\\PC{0,200}", width in 20.0..400.0f64, most in 1..4usize) {
         let lines = wrapped(&text, 13.0, width, most);
@@ -154,16 +154,16 @@ fn svg(figure: &Figure) -> String {
 }
 
 #[test]
-fn a_panel_says_what_it_leaves_out() {
+fn panels_report_omitted_values() {
     let mut figure = plain(&[(1.0, f64::NAN), (2.0, -1.0), (3.0, 1.0)]);
     figure.panels[0].y.log = true;
     let text = svg(&figure);
     assert!(text.contains("1 value not finite, not shown"), "{text}");
-    assert!(text.contains("1 value not above zero"), "{text}");
+    assert!(text.contains("1 value ≤ 0, not shown"), "{text}");
     assert!(svg(&plain(&[])).contains("no values to draw"));
 }
 
-/// A single measurement has no line; without a marker the panel would look empty.
+/// Catches a panel that looks empty: a single measurement has no line, so it needs a marker.
 #[test]
 fn a_single_point_is_seen() {
     assert!(svg(&plain(&[(1.0, 2.0)])).contains("<circle"));
@@ -182,7 +182,7 @@ fn values_beyond_the_limits_are_clipped() {
     }
 }
 
-/// Catches marks that are named and not drawn, and explanations of what is not there.
+/// Catches legend entries of marks that are not drawn, and marks without a legend entry.
 #[test]
 fn the_legend_names_what_is_drawn() {
     let mut figure = plain(&[(0.0, 1.0), (1.0, 2.0)]);
@@ -209,7 +209,7 @@ fn the_legend_names_what_is_drawn() {
     assert_ne!(row("Star: a long"), row("Diamond: a long"), "both in one row");
 }
 
-/// Catches a large map that would make a picture nobody wants to load.
+/// Catches large maps and long curves that make a picture too large.
 #[test]
 fn large_inputs_stay_small() {
     let noise = |i: usize| ((i * 7919 + 13) % 1009) as f64;
@@ -228,7 +228,7 @@ fn the_same_numbers_give_the_same_bytes() {
     assert_eq!(svg(&figure), svg(&figure));
 }
 
-/// Text from files must not become markup.
+/// Catches text from files that becomes markup.
 #[test]
 fn text_is_escaped() {
     let mut figure = plain(&[(0.0, 1.0)]);

@@ -120,7 +120,7 @@ pub fn published_cell(
             let text = format!("{} ± {}", fixed(*value, digits), fixed(deviation, digits));
             Cell::new(*value, text, mark)
         }
-        // A printed number has the digits that it was printed with.
+        // Published numbers keep their printed number of decimals.
         _ => Cell { mark, ..shown(&values, column, digits) },
     }))
 }
@@ -169,7 +169,8 @@ pub fn measured_cell(
     let part = all.filter(|all| signals.len() < all.count);
     if let (Some((published, digits)), None) = (published, other_data) {
         let found = difference(cell.value, published.value, column, digits);
-        // Two numbers that are equal as printed need no difference. Means over some of the signals and over all differ anyway.
+        // Numbers that are equal as printed need no difference, and a mean over some signals is not comparable with one
+        // over all.
         let is_comparable = part.is_none() || is_clock(column);
         cell.difference = found.filter(|_| column.difference && !is_equal && is_comparable);
     }
@@ -215,7 +216,7 @@ pub fn count(run: &Run, key: &RowKey, column: &Column) -> usize {
     rows(run, key, column).map(|r| (&r.signal, r.seed)).collect::<BTreeSet<_>>().len()
 }
 
-/// Digits after the point of measured values: of times, three significant ones, since they vary from run to run.
+/// Number of decimals of measured values. Times get three significant digits, since they vary from run to run.
 fn sensible(values: &[f64], column: &Column) -> usize {
     let mean = mean_deviation(values).0.abs();
     if !is_clock(column) || !mean.is_normal() {
@@ -235,7 +236,7 @@ fn shown(values: &[f64], column: &Column, digits: usize) -> Cell {
     }
     let (mean, deviation) = mean_deviation(values);
     let half = 0.5 * 0.1f64.powi(digits as i32);
-    // A mean too small for its digits is shown with significant ones, and so is its deviation.
+    // A mean that would round to zero is shown with significant digits, and so is its deviation.
     let (text, spread, least) = if mean != 0.0 && mean.abs() < half {
         (significant(mean, 3), significant(deviation, 2), 1e-3 * mean.abs())
     } else {

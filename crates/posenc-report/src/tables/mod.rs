@@ -168,7 +168,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     }
     notes.extend(differences.then(|| "small numbers: measured − paper".to_owned()));
     notes.extend(quotients.then(|| "× after times: measured ÷ paper".to_owned()));
-    // Their letters need the legend, too.
+    // Rendered before the legend, which must list their source letters, too.
     let singles = match table.per_signal {
         true => singles::render(view, table, &keys, &mut sources),
         false => String::new(),
@@ -198,7 +198,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     text
 }
 
-/// The number of runs behind the values of each row: a column of its own, or a note if all rows have as many.
+/// Shows the number of runs behind each row: adds a column, or returns a note if the number is the same in all rows.
 fn runs_behind(
     view: &View<'_>,
     table: &Table,
@@ -254,7 +254,7 @@ fn are_equal(sides: &[(String, Vec<Option<Cell>>)]) -> bool {
     pairs > 2
 }
 
-/// The one value of a column that is the same in all rows, with that of the paper.
+/// The value of a column if it is the same in all rows. If the paper's and the measured value differ, both are listed.
 fn constant(sides: &[(String, Vec<Option<Cell>>)]) -> Option<String> {
     let mut values: Vec<(String, String)> = Vec::new();
     for (name, cells) in sides {
@@ -353,7 +353,7 @@ fn keys(view: &View<'_>, table: &Table) -> Vec<RowKey> {
                 }
             }
         }
-        // A list of methods for several groups names some that not every group has.
+        // A list of methods for several groups can name methods that a group lacks.
         let is_of_group = |method: &String| {
             own.is_none_or(|g| g.variants.iter().any(|v| v.id == *method))
                 || published(view, group, Some(method)).next().is_some()

@@ -49,7 +49,7 @@ fn pairs(view: &View<'_>, run: &Run, table: &Table, column: &Column) -> Vec<(Str
         let measured_as = match (is_generated || !own.other_data.is_empty(), own.reduced.is_empty())
         {
             (true, true) => Some(Kind::Other),
-            // Nothing of it compares with the paper.
+            // Neither the data nor the protocol is the paper's.
             (true, false) => None,
             (false, false) => Some(Kind::Reduced),
             (false, true) => Some(Kind::Full),

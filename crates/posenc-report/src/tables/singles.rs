@@ -14,8 +14,8 @@ use crate::records::Run;
 use crate::sources::Sources;
 use crate::view::View;
 
-/// Renders the values per signal of all columns with means, one table per column and group. Beside groups that the paper has, others
-/// are left to the numbers (CSV).
+/// Renders the values per signal of all columns with means, one table per column and group. If the paper has values for
+/// some groups, only these groups are shown; the others are only in the CSV file.
 pub fn render(view: &View<'_>, table: &Table, keys: &[RowKey], sources: &mut Sources) -> String {
     let averaged = |c: &&Column| c.aggregate == Aggregate::MeanDeviation;
     let mut columns: Vec<&Column> = table.columns.iter().filter(averaged).collect();
@@ -29,7 +29,7 @@ pub fn render(view: &View<'_>, table: &Table, keys: &[RowKey], sources: &mut Sou
     for run in view.runs() {
         for column in &columns {
             for group in table.groups.iter().filter(|group| all || is_printed(group)) {
-                // What is not shown next to published values is not shown here either.
+                // Leave out values that the main table does not show next to published ones.
                 let is_shown = |k: &&RowKey| {
                     k.group == *group && not_shown(view, Some(run), k, column).is_none()
                 };

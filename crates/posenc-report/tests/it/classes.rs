@@ -1,4 +1,4 @@
-//! Classes of evidence, narrow verdicts, coverage, and records of trees with changes.
+//! Classes of evidence, narrow verdicts, coverage, and records with uncommitted changes.
 
 use std::fs;
 use std::path::Path;
@@ -62,7 +62,8 @@ fn verdicts_are_counted_by_class() {
     assert!(page(&report, "narrow.md").is_some_and(|text| text.contains("# Narrow verdicts")));
 }
 
-/// Catches numbers on a data set that the paper did not use, counted as the paper's or compared with its printed values.
+/// Catches numbers on a data set that the paper did not use, if they count as the paper's or are compared with its
+/// printed values.
 #[test]
 fn sets_that_the_paper_did_not_use_are_other_data() {
     let reference = records(REFERENCE);
@@ -86,9 +87,9 @@ fn sets_that_the_paper_did_not_use_are_other_data() {
     assert!(page.contains("- **Data: pictures**, which the paper did not use (`"), "{page}");
 }
 
-/// Catches a record that no commit identifies and that looks like any other, also if only rows of an earlier run are concerned.
+/// Catches a record with uncommitted changes that has no label, even if only rows of an earlier run are affected.
 #[test]
-fn records_of_changed_trees_are_marked() {
+fn records_with_uncommitted_changes_are_marked() {
     let mut reference = records(REFERENCE);
     let label = "Recorded with uncommitted changes";
     let count = |n: usize| format!("{n} of 4 items have rows that were recorded with uncommitted");

@@ -96,7 +96,8 @@ fn row(group: &str, method: &str, signal: usize, metric: &str, value: f64) -> Ro
     }
 }
 
-/// The deep network on 3 images, the linear layer on 4: with Gau it is better, with Tri worse. RFF has a reduced run only.
+/// The deep network on 3 images and the linear layer on 4. The linear layer is better with Gau and worse with Tri. With
+/// RFF, the deep network has only a reduced run.
 fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for (method, differences) in [("Gau", [1.0, 1.2, 0.8]), ("Tri", [-2.0, -2.1, -2.2])] {
@@ -141,14 +142,15 @@ fn means_over_different_signals_have_no_difference() {
     let root = tempfile::tempdir().expect("a directory");
     let catalog = catalog(root.path(), DEPTH).expect("a catalog");
     let text = text(&report(&catalog, rows()));
-    // 20, 21 and 22 dB; published are 24.70 dB. The other group states no number of signals: 22, 22.2 and 22.8 dB, and 99 dB.
+    // Group `deep`: 20, 21 and 22 dB; published: 24.70 dB. Group `linear`, which states no number of signals: 21, 22.2,
+    // 22.8 and 99 dB; published: 25.56 dB.
     assert!(text.contains("21.00 ± 0.82<br><sub>3 of 16 images</sub>"), "{text}");
     assert!(text.contains("<sub>+15.69"), "{text}");
 }
 
-/// Catches a sign on one signal that is taken for that of all.
+/// Catches a difference on one signal that is reported like one on several signals.
 #[test]
-fn one_signal_is_not_called_better_without_saying_so() {
+fn a_difference_on_one_signal_is_reported_as_such() {
     let root = tempfile::tempdir().expect("a directory");
     let catalog = catalog(root.path(), DEPTH).expect("a catalog");
     let mut rows = rows();
@@ -158,7 +160,8 @@ fn one_signal_is_not_called_better_without_saying_so() {
     assert!(text.contains("is better on the only signal with RFF (+2.0)"), "{text}");
 }
 
-/// Catches pairs of different signals or of reduced runs, an answer that does not follow the signs, and a lost figure.
+/// Catches pairs of different signals or of reduced runs, an answer that does not match the signs, and a missing
+/// figure.
 #[test]
 fn a_comparison_pairs_signals_and_answers_from_the_record() {
     let root = tempfile::tempdir().expect("a directory");
@@ -179,9 +182,9 @@ fn a_comparison_pairs_signals_and_answers_from_the_record() {
     assert!(figure.is_some(), "{:?}", report.files.keys());
 }
 
-/// Catches a value that is judged on a part of the signals.
+/// Catches a claim that is judged on some of the signals.
 #[test]
-fn values_wait_for_all_signals() {
+fn claims_on_some_of_the_signals_are_not_comparable() {
     let root = tempfile::tempdir().expect("a directory");
     let catalog = catalog(root.path(), DEPTH).expect("a catalog");
     let verdict = |rows| {
@@ -194,9 +197,9 @@ fn values_wait_for_all_signals() {
     assert_eq!(verdict(all), "reproduced");
 }
 
-/// Without pairs the page says so.
+/// Catches an answer that is not based on any pair.
 #[test]
-fn no_pairs_are_no_answer() {
+fn without_pairs_there_is_no_answer() {
     let root = tempfile::tempdir().expect("a directory");
     let catalog = catalog(root.path(), DEPTH).expect("a catalog");
     let text = text(&report(&catalog, vec![row("linear", "Gau", 0, "test_psnr", 20.0)]));
@@ -208,7 +211,7 @@ fn no_pairs_are_no_answer() {
 
 /// Catches a comparison of an item or a group that does not exist.
 #[test]
-fn comparisons_of_what_does_not_exist_are_refused() {
+fn comparisons_of_unknown_items_or_groups_are_refused() {
     for (from, to, expected) in [
         (
             "group: linear",
@@ -241,10 +244,10 @@ choices:
     unit: dB
 ";
 
-/// Catches a method that a faster one exceeds among the best, a mean over other signals than those of the method that it is compared
-/// with, and a reduced run.
+/// Catches dominated methods in the list, means over different signals that are compared, and methods with only a
+/// reduced run.
 #[test]
-fn a_choice_lists_what_no_faster_method_exceeds() {
+fn a_choice_lists_the_pareto_front() {
     let root = tempfile::tempdir().expect("a directory");
     let catalog = catalog(root.path(), CHOICE).expect("a catalog");
     let mut rows = Vec::new();
@@ -277,12 +280,12 @@ fn a_choice_lists_what_no_faster_method_exceeds() {
         posenc_report::advice(&catalog, &records, (axes, positions), predictor).expect("advice")
     };
     let found = advice(2, Positions::Grid, None);
-    assert!(found.contains("all methods               Gau (network)"), "{found}");
+    assert!(found.contains("all methods                 Gau (network)"), "{found}");
     assert_eq!(advice(3, Positions::Grid, None), "");
     assert_eq!(advice(2, Positions::Random, None), "");
 }
 
-/// Catches a prediction that knows the signal that it predicts, and one of another method.
+/// Catches a prediction that uses the signal that it predicts, or values of another method.
 #[test]
 fn a_choice_predicts_each_signal_from_the_others() {
     let root = tempfile::tempdir().expect("a directory");
@@ -316,7 +319,7 @@ fn a_choice_predicts_each_signal_from_the_others() {
 
 /// Catches a choice of an item or a group that does not exist.
 #[test]
-fn choices_of_what_does_not_exist_are_refused() {
+fn choices_of_unknown_items_or_groups_are_refused() {
     for (from, to, expected) in [
         (
             "group: linear",

@@ -1,4 +1,4 @@
-//! The page of errata: texts from the mathematics, numbers from the record.
+//! Errata pages: texts from `posenc_math::errata`, numbers from the record.
 
 use std::fs;
 use std::path::Path;
@@ -32,7 +32,7 @@ fn row(method: &str, signal: &str, metric: &str, value: f64) -> Row {
     Row { signal: signal.into(), ..Row::new("checks", method, metric, value) }
 }
 
-/// Would catch errata that are shown next to an item without their numbers, or next to another.
+/// Catches errata that an item shows without their numbers, and errata that it does not list.
 #[test]
 fn an_item_shows_the_errata_that_it_names() {
     let own: Vec<_> =
@@ -65,7 +65,7 @@ fn catalog(more: &str) -> (tempfile::TempDir, Result<Catalog, String>) {
     (root, catalog)
 }
 
-/// The paper's page and that of errata.
+/// The page of the item, and both errata pages.
 fn pages(rows: Vec<Row>, more: &str) -> (String, String) {
     let (_root, catalog) = catalog(more);
     let catalog = catalog.expect("a catalog");
@@ -86,7 +86,7 @@ fn pages(rows: Vec<Row>, more: &str) -> (String, String) {
 }
 
 #[test]
-fn numbers_join_their_texts() {
+fn errata_are_shown_with_their_numbers() {
     let all = posenc_math::errata::all();
     let own: Vec<_> = all.iter().filter(|e| e.paper() == "trading").collect();
     let (first, second, third) = (own[0].id, own[1].id, own[2].id);

@@ -1,4 +1,4 @@
-//! The gallery of embedders: all kinds, and formulas that experiments write.
+//! The gallery of embedders: all kinds, and the formulas of experiments.
 
 use std::fs;
 use std::path::Path;
@@ -79,12 +79,12 @@ fn every_kind_is_drawn() {
     assert_eq!(page.matches("not used in any experiment").count(), registry().len() - 1);
 }
 
-/// Catches a formula that is shown twice or not at all, and one that cannot be drawn and takes the report with it.
+/// Catches a formula that is shown twice or not at all, and a formula that cannot be drawn and makes the report fail.
 #[test]
 fn formulas_of_experiments_are_drawn_once() {
     let lorentz = "kind: formula, dimension: 8, psi: \"1/(1+(u/w)^2)\", w: 0.1";
     let wider = "kind: formula, dimension: 8, psi: \"1/(1+(u/w)^2)\", w: 0.2";
-    // Fine for an odd number of centers, and zero at ours.
+    // Zero everywhere.
     let vanishing = "kind: formula, dimension: 8, psi: \"0*u\"";
     let (page, drawn) = gallery(&[("fig1", &[lorentz, vanishing]), ("fig2", &[wider])]);
     assert_eq!(page.matches("\n### ").count(), 2, "{page}");

@@ -1,4 +1,4 @@
-//! Texts of experiments and records that try to leave their place on a page.
+//! Texts of experiments and records that try to break out of their place on a page.
 
 use crate::common;
 
@@ -99,7 +99,7 @@ fn report(catalog: &Catalog, reference: &Records, local: &Records) -> Report {
     render(&inputs).expect("a report")
 }
 
-/// What gives a page its structure: headings, tables with their rows and cells, tags, links and pictures.
+/// The structure of a page: headings, tables with their rows and cells, tags, links and pictures.
 fn skeleton(page: &str, links: bool) -> Vec<String> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     let parts = Parser::new_ext(page, options).filter_map(|event| match event {
@@ -111,7 +111,7 @@ fn skeleton(page: &str, links: bool) -> Vec<String> {
         Event::Start(Tag::Image { dest_url, .. }) if links => Some(format!("image {dest_url}")),
         Event::Start(Tag::List(_)) if links => Some("list".to_owned()),
         Event::Start(Tag::CodeBlock(_)) if links => Some("code".to_owned()),
-        // What backticks cannot hold is written as HTML.
+        // Code that backticks cannot delimit is written as HTML.
         Event::InlineHtml(html) if ["<code>", "</code>"].contains(&&*html) => None,
         Event::Html(html) | Event::InlineHtml(html) => Some(tags(&html)),
         _ => None,
@@ -129,7 +129,7 @@ fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("JSON")
 }
 
-/// The pages with a text in every place where an experiment has one.
+/// The report with `text` in every text field of an experiment; `None` if the schema rejects it.
 fn of_experiment(text: &str, is_block: bool) -> Option<Report> {
     let root = tempfile::tempdir().expect("a directory");
     let long = quoted(text);
@@ -166,7 +166,7 @@ fn of_experiment(text: &str, is_block: bool) -> Option<Report> {
     Some(report(&catalog, &records(REFERENCE), &records(LOCAL)))
 }
 
-/// The pages with a text in every place where a record has one.
+/// The report with `text` in every text field of a record.
 fn of_records(text: &str) -> Report {
     let root = tempfile::tempdir().expect("a directory");
     let change = |yaml: &str| yaml.replace("RFF", &quoted(text)).replace("method: RFF", "");
@@ -227,7 +227,7 @@ fn texts_of_records_stay_in_their_place() {
     }
 }
 
-/// Catches a title, a claim or an analysis that leaves its place.
+/// Catches a title, a claim or an analysis that breaks out of its place.
 #[test]
 fn texts_of_experiments_stay_in_their_place() {
     let plain = of_experiment("x", false).expect("a catalog");
@@ -285,7 +285,7 @@ fn labels_stay_in_their_drawing() {
     }
 }
 
-/// Catches work that grows with the square of a record: each of these tables and curves would take hours.
+/// Catches time quadratic in the size of a record: each of these tables and curves would take hours.
 #[test]
 fn a_record_of_many_signals_methods_and_places_is_shown() {
     const MANY: usize = 100_000;

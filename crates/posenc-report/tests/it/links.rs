@@ -6,9 +6,9 @@ use std::path::{Component, Path, PathBuf};
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// Most bytes of a page.
+/// Maximum size of a page, in bytes.
 const LONGEST: usize = 60 << 10;
-/// Most bytes of the first page.
+/// Maximum size of the first page, in bytes.
 const FIRST: usize = 12 << 10;
 
 fn root() -> PathBuf {
@@ -35,14 +35,14 @@ fn pages() -> BTreeMap<PathBuf, String> {
     found
 }
 
-/// Places and destinations of a page.
+/// Anchors and link destinations of a page.
 #[derive(Default)]
 struct Links {
     places: BTreeSet<String>,
     destinations: BTreeSet<String>,
 }
 
-/// The anchor that GitHub makes of a heading.
+/// The anchor that GitHub generates for a heading.
 fn slug(heading: &str) -> String {
     let kept = |c: char| match c {
         c if c.is_alphanumeric() || c == '_' || c == '-' => c.to_lowercase().next(),
@@ -105,7 +105,7 @@ fn normal(path: &Path) -> Option<PathBuf> {
     Some(out)
 }
 
-/// The text that percent escapes stand for.
+/// Decodes percent-encoding.
 fn decoded(link: &str) -> String {
     let mut out = Vec::new();
     let mut rest = link.as_bytes();
@@ -119,9 +119,9 @@ fn decoded(link: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Catches a link to a page, a place, a file or a picture that does not exist.
+/// Catches a link to a page, an anchor, a file or a picture that does not exist.
 #[test]
-fn relative_links_lead_somewhere() {
+fn relative_links_have_targets() {
     let pages = pages();
     assert!(pages.len() > 60, "{} pages", pages.len());
     let all: BTreeMap<&PathBuf, Links> = pages.iter().map(|(p, t)| (p, links(t))).collect();
@@ -151,7 +151,7 @@ fn relative_links_lead_somewhere() {
     assert!(count > 1000, "{count} links");
 }
 
-/// Catches pages that nobody reads to the end.
+/// Catches pages that are too long to be read.
 #[test]
 fn pages_are_short() {
     let pages = pages();

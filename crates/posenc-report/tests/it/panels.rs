@@ -55,7 +55,7 @@ pub fn rows() -> Vec<Row> {
     rows_of(&[("row 1", -2.0), ("row 2", 2.0)])
 }
 
-/// As [`rows`], for signals with their distance from the mean of `train`.
+/// Like [`rows`], for signals with their offsets from the mean of `train`.
 pub fn rows_of(signals: &[(&str, f64)]) -> Vec<Row> {
     let mut rows = Vec::new();
     for (method, level) in [("Gau", 30.0), ("RFF", 20.0)] {
@@ -122,9 +122,9 @@ fn curves(svg: &str) -> usize {
     svg.lines().filter(|l| l.starts_with("<polyline") && l.contains("stroke-width=\"22\"")).count()
 }
 
-/// Samples of curves in the legend count as curves.
+/// Catches metrics that share a curve. Samples in the legend count as curves.
 #[test]
-fn metrics_make_curves_of_their_own() {
+fn each_metric_has_its_own_curve() {
     assert_eq!(curves(&svg("")), 2 + 2);
     let one = svg(
         "        methods: [Gau]\n        series: metric\n        metric_label: training\n        \
@@ -145,9 +145,9 @@ fn a_reference_is_drawn_once() {
     assert!(with.contains(">the target<"), "{with}");
 }
 
-/// Catches a band that says something else than it shows.
+/// Catches a band whose name or width does not match its kind.
 #[test]
-fn bands_are_named_and_as_wide_as_they_say() {
+fn bands_match_their_names() {
     let height = |svg: &str| {
         let band = svg.lines().find(|l| l.contains("opacity=\"0.18\"")).expect("a band");
         let points = band.split("points=\"").nth(1).and_then(|p| p.split('"').next()).expect("it");
@@ -172,7 +172,7 @@ fn bands_are_named_and_as_wide_as_they_say() {
     assert!(!one.contains("opacity=\"0.18\""), "one signal has no spread");
 }
 
-/// Catches an interval from two values, which shows chance only.
+/// Catches an interval of two values, which is not informative.
 #[test]
 fn few_runs_are_drawn_instead_of_an_interval() {
     let runs = |svg: &str| {
@@ -185,9 +185,9 @@ fn few_runs_are_drawn_instead_of_an_interval() {
     assert_eq!(runs(&svg("        band: none")), 0);
 }
 
-/// Catches names that are lost when the legend goes, and colors that are not those asked for.
+/// Catches curves that have no name without a legend, and colors other than the specified ones.
 #[test]
-fn curves_are_named_at_their_ends_in_the_colors_asked_for() {
+fn curves_are_named_at_their_ends_in_the_specified_colors() {
     let figure = FIGURE
         .replace(
             "labels: legend",
@@ -205,7 +205,7 @@ fn curves_are_named_at_their_ends_in_the_colors_asked_for() {
     assert_ne!(stroke(&svg), stroke(&self::svg("")), "Gau is red");
 }
 
-/// Catches colors without a counterpart on dark ground.
+/// Catches colors without a counterpart for dark backgrounds.
 #[test]
 fn every_color_has_a_dark_counterpart() {
     let svg = svg("");
@@ -218,7 +218,7 @@ fn every_color_has_a_dark_counterpart() {
     }
 }
 
-/// Catches abscissas in the picture that are still those of the record, and axes that run the wrong way.
+/// Catches abscissas that `x_of` does not scale, and axes that run the wrong way.
 #[test]
 fn abscissas_are_scaled_and_reversed() {
     let first = |svg: &str| {
@@ -239,7 +239,7 @@ fn abscissas_are_scaled_and_reversed() {
     assert!(reversed.0 > reversed.1, "{reversed:?}");
 }
 
-/// Catches a published mean that is missing beside the measured one, and profiles that are not means over directions.
+/// Catches a published mean that is missing next to the measured one, and profiles that are not means over directions.
 #[test]
 fn dots_and_radial_profiles() {
     let published = "fig1,run,Gau,,train,,29,1.5,dB,paper,\n";
@@ -265,7 +265,7 @@ fn dots_and_radial_profiles() {
     assert_eq!(svg.lines().filter(|l| l.starts_with("<circle")).count(), 2, "{svg}");
 }
 
-/// A mark lies on the curve of its method, also between two points of it, and not beyond its end.
+/// Catches marks that are off the curve of their method between two of its points, and marks beyond its end.
 #[test]
 fn marks_lie_on_their_curves() {
     let marks = |at: &str| {
@@ -283,7 +283,7 @@ fn marks_lie_on_their_curves() {
     assert_eq!(marks("Gau: 101"), (0, false));
 }
 
-/// Catches published values that are lost because they carry the paper's names.
+/// Catches published values that are lost because the paper names them differently.
 #[test]
 fn published_values_under_other_names() {
     let published =

@@ -1,4 +1,4 @@
-//! Pictures of a record on pages.
+//! Pages with recorded pictures.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use common::{LOCAL, REFERENCE, catalog, paper, records, write_pictures};
 use posenc_experiments::Catalog;
-use posenc_experiments::record::Gallery;
+use posenc_experiments::record::{Gallery, pair};
 use posenc_report::{Inputs, Records, Report, render};
 
 const GENERATED: &str = "embedded:dead-leaves";
@@ -78,10 +78,9 @@ fn a_page_with_pictures() {
     assert!(!report.files.keys().any(|f| f.extension().is_some_and(|e| e == "png")));
 }
 
-/// Catches links that lead nowhere, pictures without words, and pictures too wide to stand side by
-/// side.
+/// Catches broken links, pictures without a text alternative, and pictures too wide to fit side by side.
 #[test]
-fn every_picture_is_there_and_described() {
+fn every_picture_exists_and_has_a_text_alternative() {
     let repository = Repository::new();
     let directory = repository.report_directory();
     let page = section(&repository.render(None, Some("record")));
@@ -110,7 +109,8 @@ fn every_picture_is_there_and_described() {
     }
 }
 
-/// A reader must never take a reduced run for a full one, nor generated images for the paper's.
+/// Catches reduced runs and generated images without a label: a reader would mistake them for full runs and the paper's
+/// images.
 #[test]
 fn reduction_and_data_are_labelled_once_per_grid() {
     let repository = Repository::new();
@@ -121,7 +121,7 @@ fn reduction_and_data_are_labelled_once_per_grid() {
     assert!(page.contains("no pictures of `image-07`; available: "), "{page}");
 }
 
-/// Catches a report elsewhere that lacks its pictures, mixes two runs, or keeps old files.
+/// Catches a report away from its record that lacks its pictures, mixes two runs, or keeps old files.
 #[test]
 fn a_report_elsewhere_has_copies() {
     let repository = Repository::new();
@@ -153,8 +153,7 @@ fn a_report_elsewhere_has_copies() {
     assert!(!directory.join("pictures/demo/fig4/old.png").exists());
 }
 
-/// Catches a check that looks at pages only: pictures of the record that are damaged, gone, or
-/// listed nowhere.
+/// Catches a check that ignores pictures of the record that are damaged, missing, or not listed in an index.
 #[test]
 fn a_check_sees_the_pictures_of_the_record() {
     let repository = Repository::new();
@@ -162,7 +161,9 @@ fn a_check_sees_the_pictures_of_the_record() {
     let all = repository.with_pictures(records(REFERENCE), repository.gallery());
     for ((paper, item), record) in &all.items {
         let file = directory.join(format!("record/{paper}/{item}.csv"));
-        record.table.write(&file, paper, item).expect("written");
+        let provenance = file.with_extension("provenance.json");
+        let record = (&record.table, &record.provenance);
+        pair::write(&file, &provenance, paper, item, record).expect("written");
     }
     let read = || Records::read(&directory.join("record"), &repository.catalog);
     let check = || {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use common::{LOCAL, Made, REFERENCE, catalog, paper, records};
 use posenc_experiments::Catalog;
-use posenc_experiments::record::Benchmark;
+use posenc_experiments::record::{Benchmark, pair};
 use posenc_experiments::schema::claim::Sentence;
 use posenc_experiments::schema::{Profile, Speed};
 use posenc_report::{Inputs, Records, Report, render};
@@ -108,7 +108,7 @@ fn headlines_take_their_numbers_from_the_record() {
     assert!(!fresh.contains("stale") && fresh.ends_with("<!-- /findings -->\nbelow\n"), "{fresh}");
 }
 
-/// A reader must never take a reduced run or other data for the paper's.
+/// Catches reduced runs and other data without a label: a reader would mistake them for the paper's.
 #[test]
 fn reduced_runs_and_other_data_are_labelled() {
     let small = report(&records(LOCAL), None);
@@ -123,23 +123,23 @@ fn reduced_runs_and_other_data_are_labelled() {
     assert!(!full.contains("Reduced run") && !full.contains("in place of"), "{full}");
 }
 
-/// A reader must never take a control of ours for a run of the paper's: not above the item, and not below a plot that shows
-/// nothing else. Beside groups of the paper the plot needs no such words.
+/// Catches groups marked `ours` without a label above the item, or below a plot that shows only such groups: a reader
+/// would mistake them for the paper's. Plots that also show groups of the paper need no label.
 #[test]
-fn groups_of_ours_are_labelled() {
+fn groups_marked_ours_are_labelled() {
     let root = tempfile::tempdir().expect("a directory");
     let mut catalog = catalog(root.path());
     catalog.experiments[0].groups[0].ours = Some("a control with other samples".into());
     let of_ours = report_of(&catalog, &records(REFERENCE), None);
     let text = paper(&of_ours);
-    let label = "- **Ours, not the paper's:** a control with other samples (`rank`)";
+    let label = "- **Not in the paper:** a control with other samples (`rank`)";
     assert!(text.contains(label), "{text}");
-    assert!(text.contains("Ours: a control with other samples*"), "{text}");
+    assert!(text.contains("Not in the paper: a control with other samples*"), "{text}");
     let svg = page(&of_ours, "figures/demo/fig1-curves.svg");
-    assert!(svg.contains("ours: a control with other samples"), "{svg}");
+    assert!(svg.contains("not in the paper: a control with other samples"), "{svg}");
     let papers = report(&records(REFERENCE), None);
-    assert!(!paper(&papers).contains("Ours"));
-    assert!(!page(&papers, "figures/demo/fig1-curves.svg").contains("ours:"));
+    assert!(!paper(&papers).contains("Not in the paper"));
+    assert!(!page(&papers, "figures/demo/fig1-curves.svg").contains("not in the paper"));
 }
 
 /// Catches numbers without a label in a table with some rows that are reduced or on other data.
@@ -159,7 +159,7 @@ fn a_mixed_table_labels_its_numbers() {
     assert!(text.contains("measured on embedded:dead-leaves, pictures"), "{text}");
 }
 
-/// A smoke run next to a full one must neither be averaged into it nor hide it.
+/// Catches a smoke run that is averaged with a full one or hides it.
 #[test]
 fn the_largest_profile_is_shown() {
     let mut mixed = records(REFERENCE);
@@ -171,9 +171,9 @@ fn the_largest_profile_is_shown() {
     assert_eq!(paper(&mixed), paper(&full));
 }
 
-/// Failed measurements are results: they must be seen, and nothing may break.
+/// Catches non-finite values that are hidden, and extreme values that make the report fail.
 #[test]
-fn numbers_that_are_not_finite() {
+fn numbers_that_are_not_finite_are_reported() {
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e130, -1e130] {
         let mut broken = records(REFERENCE);
         for record in broken.items.values_mut() {
@@ -218,7 +218,7 @@ fn writing_and_checking() {
         ]
     );
 
-    // Other people's files stay: a page without our first line, and the records.
+    // Files of others stay: a page without the marker line, and the records.
     fs::write(root.join("notes.md"), "mine").expect("written");
     fs::create_dir_all(root.join("record/demo")).expect("a folder");
     fs::write(root.join("record/demo/fig1.csv"), "x").expect("written");
@@ -227,24 +227,27 @@ fn writing_and_checking() {
     assert!(!root.join("old.md").exists() && !root.join("figures/demo/old.svg").exists());
     assert!(root.join("notes.md").exists() && root.join("record/demo/fig1.csv").exists());
 
-    // Without the local run its pictures go.
+    // Without the local run, its pictures are removed.
     let two = report(&records(REFERENCE), None);
     two.write(root).expect("written");
     assert!(!root.join("figures/demo/fig1-curves-local.svg").exists());
     assert!(root.join("figures/demo/fig1-curves.svg").exists());
 }
 
-/// Records read back from disk give the report they were made from.
+/// Catches records that change when they are written and read, and damaged files that are not named.
 #[test]
 fn records_are_read_from_a_directory() {
     let directory = tempfile::tempdir().expect("a directory");
     let root = directory.path();
     let catalog = catalog(root);
-    let made = records(REFERENCE);
-    for ((paper, item), record) in &made.items {
+    let mut made = records(REFERENCE);
+    for ((paper, item), record) in &mut made.items {
         let file = |end: &str| root.join("record").join(paper).join(format!("{item}.{end}"));
-        record.table.write(&file("csv"), paper, item).expect("written");
-        record.provenance.write(&file("provenance.json")).expect("written");
+        let (csv, json) = (file("csv"), file("provenance.json"));
+        let text = record.table.to_csv(paper, item).expect("a table");
+        record.provenance.table = Some(pair::checksum(&text));
+        pair::write(&csv, &json, paper, item, (&record.table, &record.provenance))
+            .expect("written");
     }
     assert_eq!(Records::read(&root.join("record"), &catalog).expect("records"), made);
     assert_eq!(Records::read(&root.join("nothing"), &catalog).expect("none"), Records::default());
@@ -257,10 +260,10 @@ fn records_are_read_from_a_directory() {
     assert!(error.contains("fig1.csv:") && error.contains("`ten` is not a number"), "{error}");
 }
 
-/// Catches a ratio the wrong way round, seconds of one step shown as those of a whole run, and a
-/// workload without a measurement that takes the others' rows with it.
+/// Catches an inverted ratio, the time of one step shown as that of a whole run, and an unmeasured workload that
+/// removes the others' rows.
 #[test]
-fn speed_stands_beside_the_item_that_names_its_workloads() {
+fn items_show_the_speed_of_their_workloads() {
     let root = tempfile::tempdir().expect("a directory");
     let mut catalog = catalog(root.path());
     let speed = |workload: &str, times| Speed {
@@ -301,7 +304,7 @@ fn speed_stands_beside_the_item_that_names_its_workloads() {
         machine: "A | machine".into(),
         commit: String::new(),
     };
-    // More than the whole rate, where arithmetic that is left out was counted.
+    // A share above 1 results if skipped operations are counted.
     let sparse = Benchmark { share_of_gemm: 1.44, torch_s: None, ..fast.clone() };
     reference.benchmarks.0.insert("fast".into(), fast);
     reference.benchmarks.0.insert("sparse".into(), sparse);
@@ -337,7 +340,7 @@ fn failures_of_this_machine_are_shown_and_counted() {
     assert!(text.contains("**Failed on this machine:** 22 units"), "{text}");
     assert!(text.contains("| RFF (rank) | – | 2 | took longer than 10 min |"), "{text}");
     assert!(text.contains("and 2 more."), "{text}");
-    assert!(text.contains("22 units of it failed"), "{text}");
+    assert!(text.contains("22 units that this claim needs failed"), "{text}");
     assert!(text.contains("**Failed on this machine:** 1 unit\n"), "{text}");
     let summary = page(&report, "README.md");
     assert!(

@@ -1,4 +1,4 @@
-//! Screens of a record on pages, with what methods said of them.
+//! Pages with recorded screens and the captions of each method.
 
 use crate::common;
 
@@ -10,7 +10,7 @@ use posenc_experiments::record::{CaptionRecord, CaptionedMethod, UnitCaptions};
 use posenc_experiments::schema::Profile;
 use posenc_report::{Inputs, Records, Report, render};
 
-/// A screen of a bar and two settings; `labelled` are labeled.
+/// A screen with a bar and two settings. `labelled` lists the labeled boxes.
 fn layout(words: [&str; 2], labelled: &[usize]) -> Layout {
     let node = |kind, bounds, word: Option<&str>| LayoutNode {
         kind,
@@ -79,7 +79,7 @@ fn report(reference: &Records, local: Option<&Records>) -> Report {
     render(&inputs).expect("a report")
 }
 
-/// What a page says of screens.
+/// The part of a page about screens, without its last note.
 fn section(report: &Report) -> String {
     let page = paper(report);
     let from = page.find("**Captions of each method").expect("the section");
@@ -103,8 +103,8 @@ fn a_page_with_screens() {
     );
 }
 
-/// Catches links that lead nowhere, rows of another width than their head, a run whose screens take the place of the other's, and
-/// drawings that stay when their record is gone.
+/// Catches broken links, rows whose width differs from their header, a run whose screens replace those of the other
+/// run, and drawings that remain after their record is removed.
 #[test]
 fn screens_of_both_runs_have_their_drawings() {
     let both = report(&with_captions(records(REFERENCE)), Some(&with_captions(records(LOCAL))));

@@ -45,8 +45,8 @@ fn rows_show_the_number_of_their_runs() {
     assert!(!single.contains("n = 1"), "{single}");
 }
 
-/// Catches a column that repeats one number in all rows, one that moves although a row differs, and a note without the paper's
-/// number.
+/// Catches a column that repeats one number in all rows, a column that becomes a note although a row differs, and a
+/// note without the paper's number.
 #[test]
 fn columns_that_are_the_same_in_all_rows_become_a_note() {
     let with = |target: &str, published: &str, rows: Vec<Row>| {

@@ -1,7 +1,7 @@
-//! `costs`: what a profile would take, estimated, next to what is on record.
+//! `costs`: estimated costs of a profile, next to recorded times.
 //!
-//! Everything here comes from definitions, the manifest and the reference's records, and nothing from the machine, so that
-//! the report's page of costs is the same bytes anywhere.
+//! All inputs are definitions, the manifest and the reference records, and none depends on the machine. The report's cost page is
+//! therefore the same on all machines, byte for byte.
 
 use std::process::ExitCode;
 
@@ -21,8 +21,8 @@ use posenc_harness::shape::SignalShape;
 use posenc_harness::span::duration;
 use posenc_protocols::KINDS;
 
-/// What the report's page assumes: a machine as the reference's, a small cluster of them, a GPU that trains at a tenth of
-/// what present-day data sheets say.
+/// Assumptions of the report's cost page: a machine like that of the reference, a small cluster of them, and a GPU that sustains a
+/// tenth of the rate on present-day data sheets.
 const CORES: usize = 2;
 const NODES: usize = 8;
 const GPU_RATE: f64 = 10e12;
@@ -163,7 +163,7 @@ fn of_item(
         costs.seconds += estimate.seconds;
         costs.operations += estimate.operations;
         costs.longest = costs.longest.max(estimate.seconds);
-        // Whatever was built here: what some build can train there.
+        // Independent of the features of this build: what some build can train on a GPU.
         if protocol::placement(job.protocol()) != Placement::Cpu {
             costs.on_device += estimate.seconds;
             costs.device_operations += estimate.operations;
@@ -174,14 +174,14 @@ fn of_item(
     Ok(is_selected.then_some(costs))
 }
 
-/// Mean of the rates that units recorded.
+/// Mean of the recorded rates, in FLOP/s.
 fn rate(record: &Record) -> Option<f64> {
     let rates = record.table.rows.iter().filter(|r| r.metric == "rate" && r.unit == "GFLOP/s");
     let (sum, count) = rates.fold((0.0, 0.0), |(sum, count), r| (sum + r.value, count + 1.0));
     (count > 0.0).then(|| 1e9 * sum / count)
 }
 
-/// Units of a job where the data sets are as the manifest says.
+/// Number of units of a job, given the data sets of the manifest.
 fn units(job: &Job<'_>, manifest: &Manifest) -> Result<usize> {
     Ok(match &job.group.data {
         Some(data) if data.held_out.is_none() && manifest.file_set(&data.set).is_none() => {
@@ -195,8 +195,8 @@ fn units(job: &Job<'_>, manifest: &Manifest) -> Result<usize> {
     })
 }
 
-/// Measured seconds of a record, and what would have been estimated for what it holds; `None` if the record does not
-/// say what that is.
+/// Measured seconds of a record, and the estimate for the same units; `None` if the record's number of units differs from that of
+/// the definitions.
 fn check(experiment: &Experiment, record: &Record, manifest: &Manifest) -> Result<Option<Check>> {
     let mut check = Check { units: 0, measured: record.provenance.seconds, estimated: 0.0 };
     let rows = &record.table.rows;
@@ -204,11 +204,11 @@ fn check(experiment: &Experiment, record: &Record, manifest: &Manifest) -> Resul
         for job in jobs(std::iter::once(experiment), &Selectors::default(), profile) {
             let (group, variant) = (&job.group.id, &job.variant.id);
             let origin = record.provenance.origins.get(&format!("{group}/{variant}"));
-            // Rows may name methods of their own; a group is then of one profile.
+            // Rows may have other method names; all rows of the group then have the same profile.
             let of_method = rows.iter().find(|r| r.group == *group && r.method == *variant);
             let row = of_method.or_else(|| rows.iter().find(|r| r.group == *group));
             let recorded = origin.map(|o| o.profile).or(row.map(|r| r.profile));
-            // The same protocol may have several names: count it under its own alone.
+            // Profiles with the same protocol share records: count each job only at its recorded profile.
             if recorded != Some(profile) || [job.profile, job.recorded_profile] != [profile; 2] {
                 continue;
             }
@@ -237,14 +237,14 @@ mod tests {
 
     use super::*;
 
-    /// Seconds of a group's units on record and as estimated.
+    /// Measured and estimated seconds of a group's units.
     #[derive(Default)]
     struct Times {
         measured: f64,
         estimated: f64,
     }
 
-    /// The kind of protocol, and for `network-nd` the arithmetic, which settings decide.
+    /// The kind of protocol; for `network-nd` with encoding and depth, which determine the arithmetic.
     fn arithmetic(job: &Job<'_>) -> String {
         let name = job.protocol().name();
         let Some(settings) = job.protocol().as_settings::<NetworkNd>() else {
@@ -256,7 +256,7 @@ mod tests {
         format!("{name}, {:?}, {depth}", settings.encoding).to_lowercase()
     }
 
-    /// Times of a record by kind of protocol: of the variants whose rows have the time of each unit.
+    /// Adds the times of a record by kind of protocol, for variants with a recorded time of each unit.
     fn times(
         experiment: &Experiment,
         record: &Record,
@@ -290,10 +290,10 @@ mod tests {
         }
     }
 
-    /// Least seconds that tell an estimate's error from the start of a program.
+    /// Minimum seconds at which the error of an estimate is distinguishable from the start-up time of a program.
     const LEAST: f64 = 5.0;
 
-    /// Kinds without recorded times that an estimate could be compared with, and why.
+    /// Kinds without recorded times to compare an estimate with, and the reason.
     const UNTESTED: &[(&str, &str)] = &[
         ("blending-weights", "all records take less than 5 s"),
         ("box-positions", "all records take less than 5 s"),
@@ -312,7 +312,7 @@ mod tests {
         ("widget-captioning", "the record has a forward pass on a few screens"),
     ];
 
-    /// Catches estimates that leave out what decides about the time, such as the number of layers. Times on record come from machines
+    /// Catches estimates that ignore what determines the time, such as the number of layers. Recorded times come from machines
     /// under different load, so the median over groups must be within a factor of two.
     #[test]
     fn estimates_are_near_recorded_times() {
@@ -328,7 +328,7 @@ mod tests {
             let before: usize = by_kind.values().map(Vec::len).sum();
             times(experiment, record, &manifest, &mut by_kind);
             let has_times = by_kind.values().map(Vec::len).sum::<usize>() > before;
-            // Without times of units, the time of the whole item is that of its kinds together.
+            // Without times of units, the time of the whole item counts for its kinds together.
             if !has_times && let Some(check) = check(experiment, record, &manifest).unwrap() {
                 let kinds: BTreeSet<_> =
                     experiment.groups.iter().filter_map(|g| Some(g.kind()?.name)).collect();

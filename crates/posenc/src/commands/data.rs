@@ -44,7 +44,7 @@ enum FetchResult {
 fn fetch(repository: &Repository, options: &Fetch) -> Result<ExitCode> {
     let manifest = Manifest::read(&repository.manifest())?;
     let directory = DataDirectory::resolve(options.data.as_deref(), repository.root())?;
-    // A limit on the size of files becomes an error of the write; Ctrl-C still ends the process, and the next run resumes.
+    // With handlers installed, a file size limit is a write error. Ctrl-C still ends the process, and the next run resumes.
     Interrupts::listen()?.end_at_once();
     println!("data directory: {}", directory.path().display());
     let statuses = posenc_data::list(&manifest, &directory);
@@ -59,12 +59,12 @@ fn fetch(repository: &Repository, options: &Fetch) -> Result<ExitCode> {
         "present: {}, to get manually: {by_hand}, failed: {failed}",
         count(FetchResult::Present)
     );
-    // Sets that were named are wanted.
+    // Named sets must be complete.
     let is_incomplete = failed > 0 || (by_hand > 0 && !options.sets.is_empty());
     Ok(ExitCode::from(u8::from(is_incomplete)))
 }
 
-/// The sets that have files and one of these names, or that one of these items uses; all where no name is given.
+/// Sets with files that have one of these names or that one of these items uses; all sets with files if no name is given.
 fn selected<'s>(statuses: &'s [Status], names: &[String]) -> Result<Vec<&'s Status>> {
     let has_name = |status: &Status, name: &str| {
         status.id == name || status.used_by.iter().any(|item| item == name)
@@ -75,7 +75,7 @@ fn selected<'s>(statuses: &'s [Status], names: &[String]) -> Result<Vec<&'s Stat
         if !with_files.iter().any(|status| has_name(status, name)) {
             let ids: Vec<&str> = with_files.iter().map(|status| status.id.as_str()).collect();
             bail!(
-                "`{name}` is neither a data set with files nor an item that uses one; allowed are {}, and items such as \
+                "`{name}` is neither a data set with files nor an item that uses one; allowed: {}, and items such as \
                  trading/table1",
                 ids.join(", ")
             );
@@ -93,7 +93,7 @@ fn fetch_set(fetcher: &Fetcher, status: &Status) -> FetchResult {
     println!("  size       {}", status.download.size());
     let files = &status.download.files;
     let root = fetcher.directory.path();
-    // The same data in another form, such as TIFF instead of PNG, would lose its place to the new files.
+    // Keeps a set that is present in another form, such as TIFF instead of PNG, instead of replacing it by new files.
     let has_none = files.iter().all(|file| !root.join(&file.path).exists());
     if matches!(status.state, State::Present | State::NeedsVideo)
         && has_none
@@ -151,7 +151,7 @@ fn failed(id: &str, error: posenc_data::DataError) -> FetchResult {
     FetchResult::Failed
 }
 
-/// Whether a file or a folder that is not empty lies there.
+/// Whether there is a file or a non-empty folder at `path`.
 fn is_occupied(path: &Path) -> bool {
     path.is_file() || std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some())
 }

@@ -1,4 +1,4 @@
-//! `doctor`: what this machine offers, what is switched off and how to get it.
+//! `doctor`: prints what this machine supports, what is disabled and how to enable it.
 
 use std::process::{Command, ExitCode};
 

@@ -1,4 +1,4 @@
-//! `list`: what there is to run.
+//! `list`: prints papers, items, groups and methods, or the embedders.
 
 use std::process::ExitCode;
 

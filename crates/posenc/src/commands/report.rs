@@ -26,10 +26,10 @@ pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
         }
         let pages = pages(repository, &reference, &report)?;
         for (page, _) in &pages {
-            eprintln!("stale: {page}: the block that comes from the record");
+            eprintln!("stale: {page}: the generated block does not match the record");
         }
         if !stale.is_empty() || !pages.is_empty() {
-            eprintln!("report/ is not what its records give; run `cargo xtask report`");
+            eprintln!("report/ does not match its records; run `cargo xtask report`");
             return Ok(ExitCode::FAILURE);
         }
         println!("report/ is fresh");
@@ -48,8 +48,8 @@ pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Pages outside `report/` with a block that comes from the record, relative to the repository's root: those that differ from the
-/// record, with the text that they should have.
+/// Pages outside `report/` whose generated block differs from the record: path relative to the repository's root, and the correct
+/// text.
 fn pages(
     repository: &Repository,
     reference: &Records,
@@ -71,7 +71,7 @@ fn pages(
     Ok(pages)
 }
 
-/// The report of the reference records alone; `in_place` if it is to lie in `report/`, next to them.
+/// Renders the report of the reference records alone. `in_place`: the report is in `report/`, next to the records.
 pub fn render_reference(
     repository: &Repository,
     catalog: &Catalog,

@@ -1,4 +1,4 @@
-//! `reproduce`: run what has no record yet, then render the report of this machine.
+//! `reproduce`: runs the units without a record, then renders the report of this machine.
 
 mod announce;
 mod fresh;
@@ -100,7 +100,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         estimated_seconds: millis(seconds),
     });
     let signals = Interrupts::listen().context("signal handlers cannot be installed")?;
-    // After it, a limit on the size of files is an error and no longer ends the process.
+    // Only now, after the handlers are installed: a file size limit is then a write error and does not end the process.
     guide::write(&out);
     let run = supervisor::Options {
         workers,
@@ -116,7 +116,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let inputs = ResultInputs { repository, plans: &plans, store, devices, options, out: &out };
     let outcome = std::thread::scope(|scope| {
         let (feed, reporter) = live::channels();
-        // A panic here must not end the run, whose last report is written either way.
+        // A panic of the reporter must not end the run, which writes a final report in any case.
         let report = AssertUnwindSafe(|| reporter.run(&inputs, units));
         scope.spawn(|| std::panic::catch_unwind(report));
         let run = supervisor::Options { feed: Some(feed), ..run };
@@ -141,13 +141,13 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         report: page.display().to_string(),
     });
     summary::tell(&outcome, &changed, workers, options.force);
-    // What the run itself has to say is not lost with its report.
+    // An interrupted run keeps its exit status even if its report cannot be written.
     if let Err(error) = written {
         let Some(signal) = outcome.interrupted else { return Err(error) };
         eprintln!("error: {error:#}");
         return Ok(ExitCode::from(128 + signal as u8));
     }
-    // Events have the standard output for themselves.
+    // With `--events -`, the standard output contains only events.
     match options.events.as_deref() == Some(Path::new("-")) {
         true => eprintln!("{}", page.display()),
         false => println!("{}", page.display()),
@@ -170,7 +170,8 @@ fn sweep_checkpoints(store: &Store, plans: &Plans<'_>, options: &Reproduce) {
     }
 }
 
-/// What has no record, or was asked for, with what records say of how long such work takes.
+/// Units to run: without a record, or all with `--force`; only previously failed ones with `--failed`. Adds the recorded times of
+/// the other units to the cost model.
 fn to_run(
     planned: &[PlannedJob<'static>],
     store: &Store,
@@ -183,7 +184,7 @@ fn to_run(
         let cached = lookup(p, store, options.force, options.verbose);
         let kind = p.job.protocol().name();
         if p.job.protocol().kind().emits_as_batch {
-            // Without a record there is nothing that was measured.
+            // Without records there are no measured times.
             let units = cached.seconds.len();
             let seconds = cached.seconds.iter().sum();
             if units > 0 {
@@ -216,7 +217,7 @@ fn to_run(
     all
 }
 
-/// Keys of the units of a plan's items whose failures are kept.
+/// Keys of the stored failures of a plan's items.
 fn failed(planned: &[PlannedJob<'_>], store: &Store) -> BTreeSet<String> {
     let items: BTreeSet<(&str, &str)> = planned
         .iter()
@@ -231,7 +232,7 @@ fn failed(planned: &[PlannedJob<'_>], store: &Store) -> BTreeSet<String> {
     keys
 }
 
-/// Estimated time of jobs of these seconds on `workers` workers, the longest first.
+/// Estimated makespan of jobs of these durations in seconds on `workers` workers, longest job first.
 fn estimated_time(seconds: impl Iterator<Item = f64>, workers: usize) -> f64 {
     let mut seconds: Vec<f64> = seconds.collect();
     seconds.sort_by(|a, b| b.total_cmp(a));
@@ -271,7 +272,7 @@ fn dry_run(
         }
         waiting.push((kind, cost));
     }
-    // Only now is known how long such units took.
+    // Printed after the loop, when the cost model has all measured times.
     for (name, kind, cost) in lines {
         println!("{name}, about {}", duration(cost_model.seconds(kind, cost)));
     }

@@ -13,12 +13,12 @@ use posenc_files::{is_there, write_new};
 
 use posenc_harness::repository::Repository;
 
-/// Where the reference records lie in a repository.
+/// Path of the reference records in a repository.
 const REFERENCE: &str = "report/record";
 
 pub struct Source {
     pub name: String,
-    /// Whether the definitions that it was made with are other than the working tree's; of a directory that is not known.
+    /// Whether its definitions differ from those of the working tree. Always false for a directory, whose definitions are unknown.
     pub is_of_other_definitions: bool,
     directory: PathBuf,
     revision: Option<Revision>,
@@ -29,12 +29,13 @@ struct Revision {
     commit: String,
     /// Files below [`REFERENCE`].
     files: Vec<String>,
-    /// What was read of them.
+    /// Temporary copies of the files that were read.
     _copies: tempfile::TempDir,
 }
 
 impl Source {
-    /// A directory that holds `<paper>/<item>.csv`, or `record/` with them; else a git revision. Without records it is an error.
+    /// Opens a directory that contains `<paper>/<item>.csv` or `record/<paper>/<item>.csv`, else a git revision. Fails if the
+    /// source has no records.
     pub fn open(repository: &Repository, name: &str) -> Result<Self> {
         let given = Path::new(name);
         if !given.is_dir() {
@@ -58,7 +59,7 @@ impl Source {
     }
 
     fn at_revision(repository: &Repository, name: &str) -> Result<Self> {
-        let allowed = "allowed are a directory of records, such as out/record, and a git revision, such as HEAD~3";
+        let allowed = "expected a directory of records, such as out/record, or a git revision, such as HEAD~3";
         ensure!(
             is_revision_name(name),
             "`{name}` is neither a directory nor the name of a revision; {allowed}"
@@ -74,7 +75,7 @@ impl Source {
         let found =
             git(root, &["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")])?;
         let commit = String::from_utf8_lossy(&found.stdout).trim().to_owned();
-        // From here on git sees only this name.
+        // Later git commands get only this hash, never the user's text.
         let is_commit = commit.len() >= 40 && commit.chars().all(|c| c.is_ascii_hexdigit());
         ensure!(
             found.status.success() && is_commit,
@@ -126,8 +127,8 @@ impl Source {
         Ok(items)
     }
 
-    /// The record of an item with its provenance; `None` if the source has no such record. A damaged file is an error, and so is
-    /// a table that does not match its provenance.
+    /// The record of an item with its provenance; `None` if the source has no such record. Fails on a damaged file and on a table
+    /// that does not match its provenance.
     pub fn read(&self, paper: &str, item: &str) -> Result<Option<(Table, Provenance)>> {
         let names = [format!("{paper}/{item}.csv"), format!("{paper}/{item}.provenance.json")];
         if let Some(revision) = &self.revision {
@@ -145,7 +146,7 @@ impl Source {
 }
 
 impl Revision {
-    /// Writes a file of the record, where the revision has it, below `directory`.
+    /// Copies a file of the record below `directory`, if the revision contains it.
     fn copy(&self, name: &str, directory: &Path) -> Result<()> {
         let path = format!("{REFERENCE}/{name}");
         let file = directory.join(name);
@@ -158,7 +159,7 @@ impl Revision {
             ensure!(output.status.success(), "git cannot read {path}: {}", complaint(&output));
             Ok(output.stdout)
         };
-        // A few kilobytes of a repository may expand to any length.
+        // A compressed object of a few kilobytes may expand to any size.
         let size = String::from_utf8_lossy(&read(["cat-file", "-s", &object])?).trim().to_owned();
         ensure!(
             size.parse::<u64>().is_ok_and(|bytes| bytes <= MAX_RECORD_BYTES),
@@ -170,7 +171,7 @@ impl Revision {
     }
 }
 
-/// Paper and item of `<paper>/<item>.csv`. Other names are no records: those of a git tree may be `..`.
+/// Paper and item of `<paper>/<item>.csv`. Rejects other names; a git tree may even contain `..`.
 fn item(path: &str) -> Option<(String, String)> {
     let (paper, file) = path.split_once('/')?;
     let item = file.strip_suffix(".csv")?;
@@ -183,7 +184,7 @@ fn entries(directory: &Path) -> Result<Vec<String>> {
     Ok(entries.into_iter().filter_map(|entry| entry.name.into_string().ok()).collect())
 }
 
-/// Whether a text can only be a revision to git: no option, no range, no path inside a revision.
+/// Whether git can read a text only as a revision, not as an option, a range or a path inside a revision.
 fn is_revision_name(text: &str) -> bool {
     let allowed = |c: char| c.is_alphanumeric() || "._/-~^@{}+#".contains(c);
     let begins = |c: char| c.is_alphanumeric() || c == '@' || c == '_';
@@ -195,7 +196,7 @@ fn is_revision_name(text: &str) -> bool {
 
 fn git(root: &Path, arguments: &[&str]) -> Result<Output> {
     let mut command = Command::new("git");
-    // Nothing may be written, the index neither.
+    // git must not write anything, not even the index.
     command.arg("--no-optional-locks").arg("-C").arg(root).args(arguments);
     command.output().map_err(|e| {
         anyhow::anyhow!(
@@ -213,7 +214,7 @@ fn complaint(output: &Output) -> String {
 mod tests {
     use super::*;
 
-    /// Catches an argument that git would take for an option, a range or a file, and revisions that are refused.
+    /// Catches an argument that git would read as an option, a range or a file, and valid revisions that are rejected.
     #[test]
     fn only_names_of_revisions_reach_git() {
         for good in ["HEAD", "HEAD~3", "v0.1", "@{1}", "main^2", "feature/x-1", "0063562", "@"] {
@@ -225,7 +226,7 @@ mod tests {
         }
     }
 
-    /// Catches files next to the records, such as pictures, and names that lead out of the folder, that are treated as items.
+    /// Catches other files next to the records, such as pictures, and names that lead out of the folder, that are treated as items.
     #[test]
     fn items_are_csv_files_of_papers() {
         assert_eq!(item("lff/fig1.csv"), Some(("lff".to_owned(), "fig1".to_owned())));

@@ -1,7 +1,7 @@
-//! `verify`: a sample of units again, on one thread and on several, every bit compared.
+//! `verify`: runs a sample of units again, on one thread and on several, and compares every bit of the results.
 //!
-//! The number of threads of a library's own pool is settled when a process starts, so each of the two runs is a process
-//! of its own: this binary with `--run-into`, which draws the same sample and runs it into a store that did not exist.
+//! Libraries fix the size of their thread pools when a process starts. Each of the two runs is therefore a separate process: this
+//! binary with `--run-into`, which selects the same sample and writes its records into an empty store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -27,7 +27,7 @@ use posenc_harness::unit::Unit;
 use posenc_harness::{machine, supervisor};
 use posenc_protocols::KINDS;
 
-/// Seed of the random streams of all units: `reproduce` has this one unless it is told another.
+/// Seed of the random streams of all units: the default of `reproduce`.
 const RUN_SEED: u64 = 0;
 /// Units with a longer estimate, in seconds on one core, are sampled only if there are too few others.
 const CHEAP: f64 = 5.0;
@@ -68,7 +68,7 @@ pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
     }
     let planned = expand(selected, data, &repository.published_checksum(), RUN_SEED, CPU)?;
     let drawn = draw(planned, usize::from(options.units), options.seed);
-    ensure!(!drawn.is_empty(), "no unit that can run here is selected at profile `{profile}`");
+    ensure!(!drawn.is_empty(), "the selection has no runnable units at profile `{profile}`");
     if let Some(directory) = &options.run_into {
         run_into(directory, drawn, data, usize::from(options.jobs));
         return Ok(ExitCode::SUCCESS);
@@ -96,7 +96,7 @@ pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
             Found::Record(before) => {
                 let names = ["on record".to_owned(), "now".to_owned()];
                 let difference = first_difference([&before, &one], &names);
-                notes.extend(difference.is_none().then(|| "also the record".to_owned()));
+                notes.extend(difference.is_none().then(|| "equal to the record".to_owned()));
                 on_record += usize::from(difference.is_none());
                 differences.extend(difference);
             }
@@ -119,7 +119,7 @@ pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
     Ok(ExitCode::from(if failed > 0 { 2 } else { u8::from(equal < count) }))
 }
 
-/// One line per set of files that is not here, with the groups that are left out.
+/// Prints one line per missing set of files, with the groups that are skipped.
 fn announce_skipped(selected: &[Job<'_>], data: &DataSets) -> Result<()> {
     let sets = selected.iter().filter_map(|job| job.group.data.as_ref()).map(|data| &data.set);
     for set in sets.collect::<BTreeSet<&String>>() {
@@ -132,7 +132,8 @@ fn announce_skipped(selected: &[Job<'_>], data: &DataSets) -> Result<()> {
     Ok(())
 }
 
-/// A sample of units: cheap ones in a random order, protocols in turn, so that a small sample meets many of them.
+/// Selects a sample of units: cheap ones first, in random order and alternating between protocols, so that a small sample covers
+/// many protocols.
 fn draw(planned: Vec<PlannedJob<'_>>, count: usize, seed: u64) -> Vec<Drawn<'_>> {
     let mut all: Vec<Drawn<'_>> = Vec::new();
     for planned in planned {
@@ -156,13 +157,13 @@ fn draw(planned: Vec<PlannedJob<'_>>, count: usize, seed: u64) -> Vec<Drawn<'_>>
         cheap.push((*turn, unit));
         *turn += 1;
     }
-    // Both sorts keep the random order of equals.
+    // Both sorts are stable, so equal elements stay in random order.
     cheap.sort_by_key(|(turn, _)| *turn);
     dear.sort_by(|a, b| a.work.cost.total_cmp(&b.work.cost));
     cheap.into_iter().map(|(_, unit)| unit).chain(dear).take(count).collect()
 }
 
-/// Runs the sample into a directory; what fails is told and has no record there.
+/// Runs the sample and stores its records in a directory. Prints failures, which leave no record.
 fn run_into(directory: &Path, drawn: Vec<Drawn<'static>>, data: &'static DataSets, workers: usize) {
     let (store, devices) = (keep(Store::new(directory)), keep(Devices::cpu()));
     let site = RunEnv { store, data, devices, seed: RUN_SEED, commit: "" };
@@ -172,7 +173,7 @@ fn run_into(directory: &Path, drawn: Vec<Drawn<'static>>, data: &'static DataSet
     }
 }
 
-/// Starts this binary on the same sample, with this many threads, in a directory of its own.
+/// Runs the same sample in a new process with this many threads; returns the temporary directory with its records.
 fn fresh_run(
     repository: &Repository,
     options: &Verify,
@@ -200,7 +201,7 @@ fn fresh_run(
     Ok(directory)
 }
 
-/// The first value in which two records of a unit differ, and both numbers.
+/// Describes the first difference between two records of a unit, with both numbers.
 fn first_difference(records: [&UnitRecord; 2], names: &[String; 2]) -> Option<String> {
     let [a, b] = records.map(|record| {
         record.values.iter().filter(|v| !is_of_machine(&v.metric)).collect::<Vec<&Value>>()
@@ -213,7 +214,7 @@ fn first_difference(records: [&UnitRecord; 2], names: &[String; 2]) -> Option<St
             place(a) == place(b) && (bits(a.x), bits(a.y)) == (bits(b.x), bits(b.y));
         if !is_same_place {
             return Some(format!(
-                "{} {first} is at the place of {} {second}",
+                "the values are in another order: {} {first}, {} {second}",
                 described(a),
                 described(b)
             ));
@@ -226,7 +227,7 @@ fn first_difference(records: [&UnitRecord; 2], names: &[String; 2]) -> Option<St
     (a.len() != b.len()).then(|| format!("{} values {first}, {} {second}", a.len(), b.len()))
 }
 
-/// A value's metric and place.
+/// Metric, method, signal, seed and abscissas of a value.
 fn described(value: &Value) -> String {
     let mut text = value.metric.clone();
     text.extend(value.method.iter().chain(&value.signal).map(|name| format!(" {name}")));

@@ -1,4 +1,4 @@
-//! `sigma: auto`: the width that it stands for, where it is allowed, and the study that compares it with others.
+//! `sigma: auto`: the width that it selects, where it is allowed, and the study that compares it with other widths.
 
 use std::collections::BTreeMap;
 
@@ -72,10 +72,10 @@ groups:
     profiles: *profiles
 "#;
 
-/// Catches a choice from the samples that is not that of the study, a rule that depends on anything but the samples' number and the
-/// solver, and choices that are compared with something else than the best width.
+/// Catches a choice from the samples that differs from the study's, a rule that depends on more than the number of samples and the
+/// solver, and choices that are not compared with the best width.
 #[test]
-fn auto_is_what_the_study_says() {
+fn auto_matches_the_width_selection_study() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.ok(&["reproduce", "extensions/mexican-hat"]);
     // Group, method, signal, metric.
@@ -93,7 +93,7 @@ fn auto_is_what_the_study_says() {
             .filter(|(key, _)| key[0] == group && key[1] == method && key[3] == metric);
         found.map(|(_, value)| *value).collect()
     };
-    // Without the solver `ridge` it depends on the number of samples only.
+    // Without the solver `ridge`, `auto` depends only on the number of samples.
     for metric in ["test_psnr", "train_psnr", "rank", "condition_number"] {
         let rule = of("minimum-norm", "minimum norm", metric);
         assert_eq!(rule.len(), 1, "{metric}: {values:?}");
@@ -112,7 +112,7 @@ fn auto_is_what_the_study_says() {
     assert!(
         of("ridge", "auto", "selection_time")[0] > 0.0 && of("ridge", "ridge", "sigma").is_empty()
     );
-    // At random positions, in double precision and in single.
+    // At random positions, the two agree up to single precision.
     let reached = of("random", "auto", "test_psnr")[0];
     let choice = |metric: &str| of("random-choice", "auto", metric)[0];
     let expected = choice("best_psnr") - choice("regret_auto");
@@ -145,9 +145,9 @@ fn auto_is_what_the_study_says() {
     }
 }
 
-/// Catches `auto` where no number of samples is known, which would fail after the plan.
+/// Catches `auto` in a protocol without a number of samples, which would fail only after planning.
 #[test]
-fn auto_is_refused_where_nothing_decides_it() {
+fn auto_without_a_number_of_samples_is_refused() {
     let refused = |from: &str, to: &str, parts: &[&str]| {
         let repository = Repository::with_experiment(&EXPERIMENT.replacen(from, to, 1));
         repository.fails(&["reproduce", "extensions/mexican-hat"], parts);

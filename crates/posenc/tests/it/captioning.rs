@@ -11,10 +11,9 @@ const PROTOCOL: &str = "kind: captioning, screens: 24, held_out: 6, width: 16, h
                         decoder_layers: 1, batch: 4, steps: 8, learning_rate: 0.004, warm_up: 2, decay: cosine";
 
 fn experiment(protocol: &str, variants: &str) -> String {
-    format!(
-        "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: A test\nshows: A test\ngroups:\n  - id: group\n    \
-         protocol: {{ {protocol} }}\n    variants: [{variants}]\n"
-    )
+    common::experiment(&format!(
+        "  - id: group\n    protocol: {{ {protocol} }}\n    variants: [{variants}]\n"
+    ))
 }
 
 fn value(rows: &[String], method: &str, metric: &str) -> String {
@@ -23,10 +22,10 @@ fn value(rows: &[String], method: &str, metric: &str) -> String {
     row.unwrap_or_else(|| panic!("{method} {metric}: {rows:#?}"))[9].to_owned()
 }
 
-/// Catches numbers that depend on the number of threads, methods that do not share their screens, and beams that change the
+/// Catches results that depend on the number of threads, methods that do not share their screens, and beam search that changes the
 /// training.
 #[test]
-fn same_seed_same_bits_and_methods_share_their_draws() {
+fn same_seed_gives_same_bits_and_methods_share_samples() {
     let protocol = format!("{PROTOCOL}, similarity: [20, 10], encoding: {FOURIER}");
     let variants = "{ id: one }, { id: other }, { id: beams, settings: { beams: 3 } }, { id: penalized, settings: { divergence: { \
                     form: covariance, weight: 1 } } }";
@@ -55,7 +54,7 @@ fn same_seed_same_bits_and_methods_share_their_draws() {
 
 /// Catches a killed training that starts over or ends with other numbers.
 #[test]
-fn a_killed_training_goes_on_with_the_same_bits() {
+fn a_killed_training_resumes_with_the_same_bits() {
     let protocol = format!(
         "{}, encoding: {FOURIER}",
         PROTOCOL.replace("steps: 8", "steps: 2500").replace("batch: 4", "batch: 8")
@@ -71,8 +70,8 @@ fn a_killed_training_goes_on_with_the_same_bits() {
     assert_eq!(repository.rows("killed"), rows);
 }
 
-/// Catches captions that are lost on the way from units to the page, depend on the run, or come to another method, captions that
-/// are kept without being asked for, and a reference whose damage is not seen.
+/// Catches captions that are lost between unit and page, depend on the number of workers, or are assigned to another method;
+/// captions that are shown without the setting; and damage of the reference that is not detected.
 #[test]
 fn captions_of_the_first_screens_reach_the_report() {
     let protocol = format!("{PROTOCOL}, shown: 2, encoding: {FOURIER}");
@@ -118,7 +117,7 @@ fn captions_of_the_first_screens_reach_the_report() {
     }
     repository.ok(&["report", "--check"]);
 
-    // A unit whose captions are damaged runs again; the reference says what is damaged, and another caption is seen.
+    // A unit with damaged captions runs again. The check of the reference names damage and detects a changed caption.
     let kept: Vec<_> = repository
         .raw("one")
         .into_iter()
@@ -137,7 +136,7 @@ fn captions_of_the_first_screens_reach_the_report() {
     repository.fails(&["report", "--check"], &["extensions/mexican-hat.md"]);
     repository.write(&format!("report/{name}"), &text);
 
-    // Without the setting there are captions, and no screens.
+    // Without the setting, units store captions, but the record has no screens.
     let plain = experiment(&format!("{PROTOCOL}, encoding: {FOURIER}"), "{ id: learned }");
     repository.write("experiments/extensions/01-mexican-hat.yaml", &plain);
     repository.ok(&["reproduce", "--out", "plain"]);
@@ -145,8 +144,8 @@ fn captions_of_the_first_screens_reach_the_report() {
     assert!(!repository.path().join(format!("plain/{name}")).exists());
 }
 
-/// Catches captions that SPICE's scorer would be given without their references or under another unit's name, and scores that are joined
-/// to another method; the scores are made up.
+/// Catches captions that are exported without their references or under another unit's name, and scores that are assigned to
+/// another method. The scores are invented.
 #[test]
 fn captions_go_to_the_scorer_and_its_scores_come_back() {
     let protocol = format!("{PROTOCOL}, encoding: {FOURIER}");
@@ -207,7 +206,7 @@ fn captions_go_to_the_scorer_and_its_scores_come_back() {
         .fails(&["captions", item, "--scores", "spice"], &[&broken, "score the captions again"]);
 }
 
-/// Catches settings that are accepted and have no meaning; positions of boxes are counted without a model.
+/// Catches meaningless settings that are accepted. Positions of boxes are counted without a model.
 #[test]
 fn wrong_settings_are_named() {
     for (settings, needle) in [
@@ -216,7 +215,7 @@ fn wrong_settings_are_named() {
         ("{ encoding: { features: sine, summed: true } }", "summed"),
         ("{ encoding: { features: embed, summed: true }, scale: shares }", "a row per hundredth"),
         ("{ encoding: { features: fourier, gamma: 1, groups: 3 } }", "groups"),
-        ("{ similarity: [10, 2] }", "in 2 groups"),
+        ("{ similarity: [10, 2] }", "`encoding.groups: 2`"),
         ("{ divergence: { form: pooled, weight: 1 } }", "learned: true"),
         ("{ jitter: 3 }", "jitter"),
         ("{ beams: 0 }", "beams"),

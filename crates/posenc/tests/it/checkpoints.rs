@@ -1,4 +1,4 @@
-//! Whose checkpoint is whose, and which are removed: the real binary, real files.
+//! Which units a checkpoint belongs to, and which checkpoints are removed: the real binary, real files.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use common::{Repository, events};
 
-/// A training of four images together, and a group that trains nothing.
+/// A joint training of four images, and a group without training.
 fn experiment(sigma: &str, epochs: usize) -> String {
     format!(
         "paper: extensions
@@ -57,8 +57,8 @@ fn record(repository: &Repository, out: &str, image: usize) -> PathBuf {
     files.iter().find(is_its).unwrap_or_else(|| panic!("{wanted} in {files:?}")).clone()
 }
 
-/// Catches a training that begins again because a record between others could not be written, records that are then written
-/// twice, and a checkpoint that stays.
+/// Catches a training that starts over because one of its records could not be written, records that are written twice, and a
+/// checkpoint that remains.
 #[test]
 fn an_error_between_the_records_of_a_training_costs_no_step() {
     let repository = Repository::with_experiment(&experiment("0.1", EPOCHS));
@@ -83,12 +83,13 @@ fn an_error_between_the_records_of_a_training_costs_no_step() {
     assert_eq!(repository.checkpoints("out"), 0);
 }
 
-/// Catches a checkpoint of a run that no longer has the units of another one: a smaller profile, a record that was lost.
+/// Catches a checkpoint that resumes other units than those it was written for: after a smaller profile, or after the loss of a
+/// record.
 #[test]
-fn a_training_of_some_units_is_no_training_of_others() {
+fn a_checkpoint_belongs_to_its_own_units() {
     let repository = Repository::with_experiment(&experiment("0.1", EPOCHS));
     repository.ok(&["reproduce", "--out", "whole"]);
-    // Two of four units have records when the others are trained, and are trained with nobody next to them.
+    // Two of the four units have records when the others are trained, so the training has only two units.
     repository.ok(&["reproduce", "--profile", "smoke"]);
     let wait = || repository.kill_at_checkpoint("out");
     wait();
@@ -98,7 +99,7 @@ fn a_training_of_some_units_is_no_training_of_others() {
     assert!(steps(&repository)[0] < EPOCHS as u64, "{}", more.stderr);
     assert_eq!(repository.rows("out"), repository.rows("whole"));
 
-    // The record of another unit is lost while a checkpoint of some is there: all that is missing is trained again.
+    // Another record is lost while a checkpoint for the missing two exists: all missing units are trained again.
     for image in [2, 3] {
         std::fs::remove_file(record(&repository, "out", image)).unwrap();
     }
@@ -111,8 +112,8 @@ fn a_training_of_some_units_is_no_training_of_others() {
     assert_eq!(repository.checkpoints("out"), 0);
 }
 
-/// Catches a checkpoint that is removed although another run resumes from it (another profile, group or seed), and one that stays
-/// though no run does: its job changed, or all its records are there.
+/// Catches a checkpoint that is removed although another run resumes from it (another profile, group or seed), and one that remains
+/// although no run can: its job changed, or all its records exist.
 #[test]
 fn checkpoints_that_no_run_resumes_from_are_removed() {
     let text = experiment("0.1", 200_000);
@@ -123,7 +124,7 @@ fn checkpoints_that_no_run_resumes_from_are_removed() {
         repository.ok(&[&["reproduce", RANK], more].concat());
         assert_eq!(checkpoint(&repository), file, "{more:?}");
     }
-    // What is no checkpoint is left alone, wherever it is.
+    // Other files are left alone, wherever they are.
     let root = repository.path().join("out/checkpoints");
     let others = ["notes.bin", "a/b/notes.bin", "a/README"].map(|name| root.join(name));
     for other in &others {
@@ -152,7 +153,7 @@ fn checkpoints_that_no_run_resumes_from_are_removed() {
     assert!(!file.exists(), "{}", run.stderr);
 }
 
-/// Rewrites a checkpoint as versions before this one wrote it: without an owner, in the folder of all items.
+/// Rewrites a checkpoint in the format of older versions: without an owner, in the common folder of all items.
 fn make_old(file: &Path, root: &Path) {
     const HEADER: usize = 16 + 64 + 8;
     let bytes = std::fs::read(file).unwrap();
@@ -165,7 +166,7 @@ fn make_old(file: &Path, root: &Path) {
     std::fs::remove_file(file).unwrap();
 }
 
-/// Catches trainings of versions before this one that start over, and their checkpoints that nobody removes.
+/// Catches trainings of older versions that start over, and checkpoints of older versions that are never removed.
 #[test]
 fn checkpoints_of_older_versions_are_resumed_or_removed() {
     let repository = Repository::with_experiment(&experiment("0.1", EPOCHS));
@@ -174,7 +175,7 @@ fn checkpoints_of_older_versions_are_resumed_or_removed() {
     make_old(&checkpoint(&repository), &root);
     let orphan = root.join(format!("{}.bin", "0123456789abcdef".repeat(4)));
     std::fs::write(&orphan, "of a job that is no more").unwrap();
-    // A run of something else moves it; that of its job resumes it.
+    // A run of another job moves the checkpoint; a run of its own job resumes from it.
     let run = repository.ok(&["reproduce", RANK]);
     assert!(!orphan.exists(), "{}", run.stderr);
     assert_eq!(checkpoint(&repository).parent().unwrap(), root.join("extensions/mexican-hat"));

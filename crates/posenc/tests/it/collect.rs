@@ -1,4 +1,4 @@
-//! Which of the raw records of a variant become its rows.
+//! Which raw records of a variant become its rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -86,8 +86,8 @@ fn collect_from(text: &str, stored: &[(Profile, usize)], commits: &[&str]) -> Co
     collect(&experiment, &plans, &store, &Devices::cpu(), &repository).unwrap().unwrap()
 }
 
-/// Catches images at the full protocol that a complete smaller run hides, and a part that says no more than the smaller run but takes
-/// its place.
+/// Catches images at the full protocol that a complete smaller run hides, and a part of the full protocol that replaces a smaller
+/// run with the same units.
 #[test]
 fn part_of_the_full_protocol_precedes_a_smaller_profile() {
     use Profile::{Paper, Quick, Smoke};
@@ -103,7 +103,7 @@ fn part_of_the_full_protocol_precedes_a_smaller_profile() {
     assert_eq!(of(&[(Quick, 0), (Smoke, 3)]), (Smoke, 3, true));
 }
 
-/// Catches a part of the full protocol whose size the report cannot name, or of whose repetitions some are missing.
+/// Catches a part of the full protocol that is used although its size is not stated or repetitions are missing.
 #[test]
 fn part_needs_a_stated_number_of_signals_and_one_repetition() {
     use Profile::{Paper, Quick, Smoke};
@@ -116,14 +116,15 @@ fn part_needs_a_stated_number_of_signals_and_one_repetition() {
     assert_eq!(collected(&repeated, &stored), (Quick, 2, true));
 }
 
-/// Catches a metric that enters records although its group does not name it, and one that is left out without need.
+/// Catches a metric that enters records although its group does not name it, and one that is omitted although the group names no
+/// metrics.
 #[test]
 fn groups_name_the_metrics_of_their_records() {
     let all = EXPERIMENT.replace("    metrics: [test_psnr]\n", "");
     assert_eq!(collected(&all, &[(Profile::Paper, 16)]), (Profile::Paper, 32, true));
 }
 
-/// Catches records of a tree with changes that were kept and pass as rows of the commit at which they are collected.
+/// Catches records of a modified working tree that are attributed to the commit at which they are collected.
 #[test]
 fn rows_come_from_the_commit_of_their_units() {
     let of = |commits: &[&str]| {
@@ -132,6 +133,6 @@ fn rows_come_from_the_commit_of_their_units() {
     };
     assert_eq!(of(&["a"]), ("a".to_owned(), 0));
     assert_eq!(of(&["a", "b-dirty", ""]), ("b-dirty".to_owned(), 0));
-    // Records from before the commit was kept; the folder is no repository.
+    // Older records have no commit, and the folder is no repository.
     assert_eq!(of(&[""]), (String::new(), 0));
 }

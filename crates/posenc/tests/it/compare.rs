@@ -30,7 +30,7 @@ fn edited(repository: &Repository, from: &str, to: &str, mut edit: impl FnMut(&m
     pair::write(&table_file, &provenance_file, paper, item, (&table, &provenance)).unwrap();
 }
 
-/// The last stable rank of the Gaussian embedder, with which its curve falls and a claim fails.
+/// Lowers the last stable rank of the Gaussian embedder, so that its curve falls and a claim fails.
 fn falls(row: &mut Row) {
     if row.method == "Gaussian" && row.metric == "stable_rank" && row.x == Some(64.0) {
         row.value = 0.5;
@@ -41,23 +41,22 @@ fn code(run: &Run, expected: i32) {
     assert_eq!(run.code, expected, "{}{}", run.stdout, run.stderr);
 }
 
-/// Catches false differences: clocks, rows in the order of another machine, two runs of one definition.
+/// Catches false differences between two runs of one definition, such as times and the order of rows.
 #[test]
-fn two_runs_of_one_thing_do_not_differ() {
+fn two_runs_of_one_experiment_do_not_differ() {
     let repository = Repository::with_experiment(EXPERIMENT);
     for out in ["a", "b"] {
         repository.ok(&["reproduce", "--profile", "smoke", "--out", out]);
     }
     let run = repository.ok(&["diff", "a/record", "b"]);
     assert_eq!(run.stdout, "no difference\n");
-    // Times differ, and are compared where that is asked for.
+    // Times differ, and are compared only with `--times`.
     let run = repository.ok(&["diff", "a", "b", "--times"]);
-    assert!(run.stdout.starts_with("numbers beyond noise"), "{}", run.stdout);
+    assert!(run.stdout.starts_with("numbers that differ significantly"), "{}", run.stdout);
     assert!(run.stdout.contains(" time"), "{}", run.stdout);
 }
 
-/// Catches a claim whose verdict flips and that is not said first or not by the exit status, and numbers that are lost
-/// behind it.
+/// Catches a changed verdict that is not printed first or not in the exit status, and numbers that are missing after it.
 #[test]
 fn a_changed_claim_comes_first() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -70,7 +69,7 @@ fn a_changed_claim_comes_first() {
     assert_eq!(lines[1], "  extensions/mexican-hat rises: reproduced → not reproduced");
     assert!(lines[2].trim().starts_with("before: Gaussian:"), "{}", run.stdout);
     assert!(lines[3].trim().starts_with("after: Gaussian:"), "{}", run.stdout);
-    assert_eq!(lines[4], "numbers beyond noise: 1");
+    assert_eq!(lines[4], "numbers that differ significantly: 1");
     assert!(
         lines[5]
             .contains("rank/Gaussian stable_rank: 1 of 3 points; largest difference at x = 64:"),
@@ -78,13 +77,13 @@ fn a_changed_claim_comes_first() {
         lines[5]
     );
     assert!(lines.iter().all(|line| line.chars().count() <= 100), "{}", run.stdout);
-    // The claim looks at the Gaussian embedder, and nothing else changed.
+    // The claim reads only the Gaussian embedder, and nothing else changed.
     let run = repository.ok(&["diff", "out/record", "edited", "extensions/mexican-hat/rank/RFF"]);
     assert_eq!(run.stdout, "no difference\n");
 }
 
-/// Catches noise over signals that is listed, a shift of all signals that is not, conditions that are passed over, and
-/// what only one record has.
+/// Catches noise over signals that is listed, a shift of all signals that is not, changed parameters that are ignored, and entries
+/// of only one record that are not listed.
 #[test]
 fn differences_are_compared_with_their_noise() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -106,8 +105,7 @@ fn differences_are_compared_with_their_noise() {
         }
     });
     let run = repository.ok(&["diff", "out/record", "shifted"]);
-    let expected =
-        "numbers beyond noise: 1\n  extensions/mexican-hat images/Mexican hat test_psnr: ";
+    let expected = "numbers that differ significantly: 1\n  extensions/mexican-hat images/Mexican hat test_psnr: ";
     assert!(run.stdout.starts_with(expected), "{}", run.stdout);
     assert!(run.stdout.contains("(3 pairs)"), "{}", run.stdout);
     assert!(run.stdout.contains("parameters that differ: 1\n  data embedded:"), "{}", run.stdout);
@@ -117,7 +115,7 @@ fn differences_are_compared_with_their_noise() {
     let run = repository.run(&["diff", "noisy", "out/record"]);
     code(&run, 1);
     assert!(run.stdout.contains("rises: not run → reproduced"), "{}", run.stdout);
-    let only = "only in one: 1\n  only in out/record: extensions/mexican-hat/rank\n";
+    let only = "only in one record: 1\n  only in out/record: extensions/mexican-hat/rank\n";
     assert!(run.stdout.ends_with(only), "{}", run.stdout);
 }
 
@@ -133,8 +131,8 @@ fn git(repository: &Repository, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Catches a revision whose records are not read or read from the working tree, a reading that changes something there,
-/// and definitions that changed since and are not mentioned.
+/// Catches records that are read from the working tree instead of the revision, changes of the working tree or the index, and
+/// changed definitions that are not mentioned.
 #[test]
 fn a_revision_is_read_without_touching_anything() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -148,7 +146,7 @@ fn a_revision_is_read_without_touching_anything() {
     assert_eq!(run.stdout, "no difference\n");
 
     edited(&repository, "out/record", "report/record", falls);
-    // What the working tree holds is not what the revision holds.
+    // The records of the working tree differ from those of the revision.
     assert_eq!(repository.ok(&["diff", "HEAD", "out/record"]).stdout, "no difference\n");
     git(&repository, &["commit", "--quiet", "-a", "-m", "two"]);
     let index = std::fs::read(repository.path().join(".git/index")).unwrap();
@@ -163,10 +161,10 @@ fn a_revision_is_read_without_touching_anything() {
     assert!(run.stdout.starts_with("note: the experiments of HEAD~1 differ"), "{}", run.stdout);
 }
 
-/// Catches an argument that git treats as an option, and mistakes that end in a panic, in success, or in a message without the
+/// Catches an argument that git reads as an option, and mistakes that end in a panic, in success, or in a message without the
 /// allowed values.
 #[test]
-fn what_is_no_record_is_refused() {
+fn sources_without_records_are_refused() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.ok(&["reproduce", RANK]);
     code(&repository.fails(&["diff", "HEAD", "out"], &["not a git checkout", "out/record"]), 2);
@@ -191,15 +189,15 @@ fn what_is_no_record_is_refused() {
     code(&repository.fails(&["diff", "damaged", "out"], &["mexican-hat.csv"]), 2);
 }
 
-/// A group whose files are nowhere.
+/// A group whose data files are missing.
 const ABSENT: &str = "  - id: boxes
     data: { set: rico-semantics }
     protocol: { kind: box-positions }
     variants: [{ id: all }]
 ";
 
-/// Catches a sample that differs though nothing does, a record on this machine that is not looked at, an edited value that
-/// passes, and units without data that stop everything or are passed over in silence.
+/// Catches false differences, a record of this machine that is not compared, an edited value that is accepted, and units without
+/// data that stop the command or are skipped silently.
 #[test]
 fn a_sample_is_run_again_bit_by_bit() {
     let text = EXPERIMENT.replace("claims:\n", &format!("{ABSENT}claims:\n"));
@@ -248,8 +246,8 @@ fn is_of(file: &Path, method: &str) -> bool {
     file.file_name().is_some_and(|name| name.to_string_lossy().contains(&format!(".{method}.")))
 }
 
-/// Catches a repetition with another profile or seed than the record's, one that reads the old results instead of
-/// measuring, a changed bit that passes, and a changed definition or data that is run anyway.
+/// Catches a repetition with another profile or seed than the record's, one that reads old results instead of measuring, a changed
+/// bit that is accepted, and changed definitions or data that run anyway.
 #[test]
 fn a_record_is_repeated_as_it_was_made() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -262,7 +260,7 @@ fn a_record_is_repeated_as_it_was_made() {
     assert_eq!(repository.raw("out/repeat").len(), 6);
     assert!(!run.stderr.contains("note:"), "{}", run.stderr);
 
-    // The last bit of one number that is random.
+    // Flips the last bit of a random result.
     edited(&repository, "out/record", "other", |row| {
         if row.method == "RFF" && row.metric == "stable_rank" {
             row.value = f64::from_bits(row.value.to_bits() ^ 1);
@@ -274,22 +272,29 @@ fn a_record_is_repeated_as_it_was_made() {
     assert!(run.stdout.contains("rank/RFF stable_rank seed 0 at x = 4 is "), "{}", run.stdout);
     assert!(run.stdout.contains("same kind of processor"), "{}", run.stdout);
 
-    // Records from before specifications were kept.
-    let file = record(&repository, "out/record").with_extension("provenance.json");
-    let whole = Provenance::read(&file).unwrap();
-    let older = Provenance { origins: Default::default(), ..whole.clone() };
-    older.write(&file).unwrap();
+    // Older records lack specifications.
+    let table_file = record(&repository, "out/record");
+    let file = table_file.with_extension("provenance.json");
+    let (paper, item) = ("extensions", "mexican-hat");
+    let (table, whole) = pair::read(&table_file, &file, paper, item).unwrap();
+    let write = |provenance: &Provenance| {
+        pair::write(&table_file, &file, paper, item, (&table, provenance)).unwrap();
+    };
+    write(&Provenance { origins: Default::default(), ..whole.clone() });
     let run = repository.ok(&from);
     assert!(run.stderr.contains("cannot be checked"), "{}", run.stderr);
     assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
-    whole.write(&file).unwrap();
+    write(&whole);
 
     edited(&repository, "out/record", "other", |row| row.data = "div2k-test".into());
     let needles = ["images/Gaussian: data div2k-test on record, embedded:", "--data"];
     code(&repository.fails(&["reproduce", "--from", "other"], &needles), 2);
 
     repository.write(DEFINITION, &EXPERIMENT.replace("sigma: 5", "sigma: 6"));
-    let needles = ["rank/RFF: made by another version: embedder", "nothing was run"];
+    let needles = [
+        "rank/RFF: definition, revision or data differ (record → here): embedder",
+        "nothing was run",
+    ];
     let run = repository.fails(&from, &needles);
     code(&run, 2);
     assert!(!run.stderr.contains("rank/Gaussian"), "{}", run.stderr);
@@ -297,7 +302,7 @@ fn a_record_is_repeated_as_it_was_made() {
     let run =
         repository.ok(&["reproduce", "--from", "out/record", "extensions/mexican-hat/*/Gau*"]);
     assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
-    // A method that is gone is no method that has the same bits.
+    // A removed method is an error and does not count as bitwise equal.
     repository.write(DEFINITION, &EXPERIMENT.replace("RFF", "Fourier"));
     for selector in ["extensions/mexican-hat", "extensions/mexican-hat/rank"] {
         let gone = ["reproduce", "--from", "out/record", selector];

@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{EXPERIMENT, Repository};
 
-/// Catches estimates that read the machine, where the page would differ from one to the next: its data, its cores.
+/// Catches estimates that depend on the machine's data or cores, so that the page would differ between machines.
 #[test]
 fn the_estimate_is_the_same_on_any_machine() {
     let repository = Repository::new();
@@ -26,10 +26,9 @@ fn the_estimate_is_the_same_on_any_machine() {
     assert_eq!(repository.read("two/costs.md"), one);
 }
 
-/// Catches numbers of nodes, cores or a GPU that move nothing, selectors that are dropped, and rates that make times
-/// infinite or negative.
+/// Catches options without effect, selectors that are ignored, and rates that make times infinite or negative.
 #[test]
-fn options_count_and_are_checked() {
+fn options_take_effect_and_are_checked() {
     let repository = Repository::new();
     let all = repository.ok(&["costs", "trading/table1"]).stdout;
     assert!(!all.contains("trading/table2"), "{all}");
@@ -47,7 +46,7 @@ fn options_count_and_are_checked() {
     repository.fails(&["costs", "trading/table99"], &["selects nothing"]);
 }
 
-/// Catches a ratio that counts other units than the record holds.
+/// Catches a ratio that counts other units than those of the record.
 #[test]
 fn recorded_times_are_compared_with_their_own_units() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -59,7 +58,7 @@ fn recorded_times_are_compared_with_their_own_units() {
     assert_eq!(ratio(&repository), "–");
     repository.ok(&["reproduce", "--profile", "smoke", "--record"]);
     assert!(ratio(&repository).parse::<f64>().unwrap() > 0.0);
-    // A unit more than the definition has.
+    // One unit more than the definition has.
     let file = "report/record/extensions/mexican-hat.provenance.json";
     let text = repository.read(file);
     assert!(text.contains("\"units\": 6"), "{text}");

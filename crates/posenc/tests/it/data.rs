@@ -1,4 +1,4 @@
-//! Data of users: published, other, broken, their own.
+//! Users' data: the published data, other data, broken files, and their own images.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use common::{EXPERIMENT, Repository};
 use posenc_testing::{Need, skip};
 
-/// The real data; skips the calling test if the machine does not have it.
+/// Directory of the real data; skips the calling test if the machine does not have it.
 fn real_data() -> Option<PathBuf> {
     let directory = std::env::var_os("POSENC_DATA").map(PathBuf::from);
     let found = directory.filter(|directory| directory.join("div2k/data_div2k.npz").exists());
@@ -17,7 +17,7 @@ fn real_data() -> Option<PathBuf> {
     found
 }
 
-/// Test PSNR of all images, by group and method.
+/// Test PSNR of all images for a group and a method.
 fn psnr(record: &str, group: &str, method: &str) -> Vec<f64> {
     record
         .lines()
@@ -33,7 +33,7 @@ fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     (mean, (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt())
 }
 
-/// The closed-form rows of Table 1 that a solver cannot move: Tri to the printed digits, Gau
+/// Catches closed-form values that differ from Table 1, for rows that do not depend on the solver: Tri to the printed digits, Gau
 /// within 0.15 dB.
 #[test]
 fn table_1_closed_form_on_the_papers_images() {
@@ -66,7 +66,7 @@ fn a_broken_archive_is_an_error_with_its_name() {
     assert!(run.stderr.contains("synthetic data (embedded:dead-leaves)"), "{}", run.stderr);
 }
 
-/// Catches a user's own images that are not used, not labelled, or judged against the paper.
+/// Catches a user's own images that are not used, not labeled, or compared with the paper.
 #[test]
 fn a_folder_of_the_users_images_replaces_a_set() {
     let repository = Repository::with_experiment(EXPERIMENT);

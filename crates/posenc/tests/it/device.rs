@@ -31,7 +31,7 @@ groups:
       - { id: Gaussian, embedder: { kind: gaussian, dimension: 48, sigma: 0.05 } }
 "#;
 
-/// `--device` for a software adapter, if there is one; skips the calling test if not.
+/// Value of `--device` for an installed software adapter; skips the calling test if there is none.
 fn software(repository: &Repository) -> Option<String> {
     let run = repository.ok(&["doctor"]);
     let mut lines = run.stdout.lines().filter(|line| line.starts_with("wgpu "));
@@ -44,7 +44,7 @@ fn software(repository: &Repository) -> Option<String> {
     device.map(|name| format!("wgpu:{name}"))
 }
 
-/// Runs on a machine without a GPU: Vulkan's loader sees the software adapter's driver at most.
+/// Runs the binary as on a machine without a GPU: Vulkan's loader finds at most the software adapter's driver.
 #[cfg(target_os = "linux")]
 fn run_without_gpu(repository: &Repository, arguments: &[&str]) -> Run {
     let drivers = std::fs::read_dir("/usr/share/vulkan/icd.d").into_iter().flatten().flatten();
@@ -78,8 +78,8 @@ fn numbers(repository: &Repository, out: &str) -> Vec<(String, f64)> {
     numbers
 }
 
-/// Catches a software adapter that is mistaken for a GPU or for the CPU: its records name it, are kept apart from
-/// those of the CPU, and agree with them; what does not train is the CPU's and is not run twice.
+/// Catches a software adapter that is mistaken for a GPU or for the CPU. Its records name it, are separate from those of the CPU,
+/// and agree with them. Units without training run on the CPU, and only once.
 #[test]
 fn a_named_software_adapter_has_records_of_its_own() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -100,12 +100,12 @@ fn a_named_software_adapter_has_records_of_its_own() {
         "{csv}"
     );
 
-    // The reference takes what the CPU measured, and none of the adapter's rows.
+    // The reference accepts rows of the CPU and none of the adapter.
     repository.ok(&["reproduce", "--device", &device, "--out", "both", "--record"]);
     let reference = repository.read("report/record/extensions/mexican-hat.csv");
     assert!(reference.contains(",rank,") && !reference.contains("software adapter"), "{reference}");
 
-    // The same again: nothing to do. On the CPU only the training is missing.
+    // A second run has nothing to do. On the CPU only the training is missing.
     let again = repository.ok(&["reproduce", "--device", &device, "--out", "both"]);
     assert!(again.stderr.contains("0 of 2 units to run"), "{}", again.stderr);
     let cpu = repository.ok(&["reproduce", "--device", "cpu", "--out", "both"]);
@@ -115,7 +115,7 @@ fn a_named_software_adapter_has_records_of_its_own() {
     let csv = repository.read("both/record/extensions/mexican-hat.csv");
     assert!(!csv.contains("software adapter"), "the CPU's record is not shown: {csv}");
 
-    // The same numbers, to what single precision leaves.
+    // The values agree up to single precision.
     repository.ok(&["reproduce", "--device", &device, "--out", "software"]);
     repository.ok(&["reproduce", "--device", "cpu", "--out", "cpu"]);
     let (found, expected) = (numbers(&repository, "software"), numbers(&repository, "cpu"));
@@ -128,10 +128,10 @@ fn a_named_software_adapter_has_records_of_its_own() {
     assert_ne!(found, expected, "the adapter has not computed anything");
 }
 
-/// Catches `auto` that takes a software adapter, and a GPU that is asked for and silently replaced.
+/// Catches `auto` that selects a software adapter, and a requested GPU that is silently replaced.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_gpu_that_is_not_there_is_an_error_only_if_asked_for() {
+fn a_missing_gpu_is_an_error_only_if_requested() {
     let repository = Repository::with_experiment(EXPERIMENT);
     for device in ["wgpu", "wgpu:no such card"] {
         let run = run_without_gpu(&repository, &["reproduce", "--device", device]);
@@ -148,7 +148,8 @@ fn a_gpu_that_is_not_there_is_an_error_only_if_asked_for() {
     }
 }
 
-/// Catches a device of the environment that is ignored, wins over the option, or is wrong and not refused with what is allowed.
+/// Catches a device from the environment that is ignored, overrides the option, or is wrong and accepted, and an error without the
+/// allowed values.
 #[test]
 fn an_environment_variable_replaces_the_option() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -178,9 +179,9 @@ fn an_environment_variable_replaces_the_option() {
     assert!(!run.stderr.contains("training on software"), "{}", run.stderr);
 }
 
-/// Catches a training on an adapter that starts over when it was killed, or ends with other numbers.
+/// Catches a killed training on an adapter that starts over or ends with other numbers.
 #[test]
-fn a_killed_training_on_an_adapter_goes_on_with_the_same_bits() {
+fn a_killed_training_on_an_adapter_resumes_with_the_same_bits() {
     let long = EXPERIMENT.replace("epochs: 150", "epochs: 1500");
     let repository = Repository::with_experiment(&long);
     let Some(device) = software(&repository) else { return };
@@ -191,7 +192,7 @@ fn a_killed_training_on_an_adapter_goes_on_with_the_same_bits() {
     assert_eq!(repository.rows("killed"), repository.rows("whole"));
 }
 
-/// Catches a unit beyond an adapter's limits that ends the run, or fails without saying what to do.
+/// Catches a unit beyond an adapter's limits that ends the run or fails without a remedy.
 #[test]
 fn a_unit_beyond_the_limits_fails_alone() {
     // 36 million weights between its hidden layers.
@@ -199,8 +200,11 @@ fn a_unit_beyond_the_limits_fails_alone() {
                 settings: { depth: 2, width: 6000, repeats: 1 } }\n";
     let repository = Repository::with_experiment(&format!("{EXPERIMENT}{wide}"));
     let Some(device) = software(&repository) else { return };
-    let needles =
-        ["extensions/mexican-hat/lines/Wide", "a buffer of this adapter holds", "--device cpu"];
+    let needles = [
+        "extensions/mexican-hat/lines/Wide",
+        "a buffer of this adapter can have at most",
+        "--device cpu",
+    ];
     let run = repository.fails(&["reproduce", "--device", &device], &needles);
     assert!(run.stderr.contains("1 unit failed"), "{}", run.stderr);
     assert_eq!(repository.raw("out").len(), 2, "the others are not all there");

@@ -25,12 +25,12 @@ fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Bytes without a period that a range could hide.
+/// Bytes without a short period, so that a wrong range is detected.
 fn body(length: usize) -> Vec<u8> {
     (0..length as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
 
-/// A repository whose manifest has one set of these files, whose contents the manifest knows.
+/// A repository whose manifest has one set with these files, their sizes and checksums.
 fn repository(files: &[(&str, &[u8])]) -> Repository {
     let entries = files.iter().map(|(path, bytes)| {
         let (length, sha256) = (bytes.len(), sha256(bytes));
@@ -74,8 +74,7 @@ fn at(repository: &Repository, path: &str) -> Option<Vec<u8>> {
     std::fs::read(repository.path().join("data").join(path)).ok()
 }
 
-/// Catches a file without verification or in another place, a license that is shown too late, and a second transfer of what is
-/// there.
+/// Catches a file that is unverified or in another place, a license that is shown too late, and a second transfer of present files.
 #[test]
 fn files_are_fetched_verified_and_listed() {
     if lacks_curl() {
@@ -100,7 +99,7 @@ fn files_are_fetched_verified_and_listed() {
         assert!(is_line(line), "no `{line}` in: {listed}");
     }
     let mirror = format!("{}/base/", server.url);
-    // By the name of an item that uses it.
+    // The name of an item selects the set that it uses.
     let run = repository.ok(&["data", "fetch", "lff/fig1", "--mirror", &mirror]);
     let places = ["license    for this test only", "fetched    "].map(|t| run.stdout.find(t));
     assert!(places[0].is_some() && places[0] < places[1], "{}", run.stdout);
@@ -175,7 +174,7 @@ fn a_partial_file_never_blocks_a_set() {
     }
 }
 
-/// Catches a size of the manifest that is only a bound and stops a complete partial file from being used (status 416).
+/// Catches a complete partial file that is not used because the manifest's size is only an upper bound (status 416).
 #[test]
 fn a_size_may_be_an_upper_bound() {
     if lacks_curl() {
@@ -200,7 +199,7 @@ fn a_size_may_be_an_upper_bound() {
     assert_eq!(server.requests().len(), 2);
 }
 
-/// Catches data that fail verification and get a place, and an existing file that is replaced.
+/// Catches data that are stored although their verification fails, and an existing file that is replaced.
 #[test]
 fn a_wrong_checksum_changes_nothing() {
     if lacks_curl() {
@@ -214,10 +213,10 @@ fn a_wrong_checksum_changes_nothing() {
         false => full(stream, &body(1001)[1..]),
     });
     fails(&repository, &server, &["/text/b: the file has SHA-256", &sha256(&bytes), "discarded"]);
-    // All files of a set or none.
+    // A set is stored completely or not at all.
     assert!(!repository.path().join("data/text").exists());
     assert_eq!(at(&repository, ".fetch/text/b.part"), None);
-    // What is there stays, whatever it is.
+    // Existing files stay, whatever they contain.
     repository.write("data/text/b", "mine");
     let before = server.requests().len();
     fails(&repository, &server, &["data/text/b", "existing files are never replaced"]);
@@ -251,9 +250,9 @@ fn a_missing_file_is_named_and_the_others_wait_for_it() {
     assert_eq!(paths, ["/text/a", "/text/b", "/text/b"]);
 }
 
-/// Catches a wait without end: before the answer, and in the middle of it.
+/// Catches an endless wait, before the answer or in the middle of it.
 #[test]
-fn a_server_that_stalls_is_left() {
+fn a_stalled_server_is_abandoned() {
     if lacks_curl() {
         return;
     }
@@ -310,7 +309,7 @@ fn hostile_answers_are_refused() {
     assert_eq!(at(&repository, "text/a"), Some(bytes));
 }
 
-/// Catches a link in the folder of partial files that leads elsewhere.
+/// Catches a link in the folder of partial files that is followed.
 #[cfg(unix)]
 #[test]
 fn links_below_the_partial_files_are_not_followed() {
@@ -329,7 +328,7 @@ fn links_below_the_partial_files_are_not_followed() {
     assert_eq!(repository.read("precious/a.part"), "precious");
 }
 
-/// Catches a process that is killed by a limit, a full disk without advice, and a second transfer of what was written.
+/// Catches a process that a file size limit kills, a full disk without advice, and a second transfer of written bytes.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_is_named_and_the_transfer_resumes() {
@@ -360,7 +359,7 @@ fn a_full_disk_is_named_and_the_transfer_resumes() {
     assert_eq!(server.requests().last().unwrap().from, Some(65_536));
 }
 
-/// Catches an interruption that loses what was transferred, leaves a file that is not verified, or lets curl continue alone.
+/// Catches an interrupt that loses transferred bytes, leaves an unverified file, or lets curl continue alone.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_process_keeps_the_partial_file() {
@@ -425,7 +424,7 @@ fn one_process_downloads_at_a_time() {
     succeeds(&repository, &server);
 }
 
-/// Catches a set without addresses that looks as if it were fetched, a name that selects nothing, and addresses of other kinds.
+/// Catches a set without addresses that seems to be fetched, a name that selects nothing, and addresses of other protocols.
 #[test]
 fn sets_without_addresses_show_their_steps() {
     let bytes = body(10);
@@ -433,27 +432,27 @@ fn sets_without_addresses_show_their_steps() {
     let steps = "  get        manually: write it yourself";
     let run = repository.run(&["data", "fetch", "text"]);
     assert!(run.code == 1 && run.stdout.contains(steps), "{}{}", run.stdout, run.stderr);
-    // Without a name the sets that can be fetched are meant.
+    // Without a name, a set that must be fetched manually is no error.
     assert!(
         repository
             .ok(&["data", "fetch"])
             .stdout
             .contains("present: 0, to get manually: 1, failed: 0")
     );
-    repository.fails(&["data", "fetch", "txt"], &["`txt` is neither", "allowed are text"]);
+    repository.fails(&["data", "fetch", "txt"], &["`txt` is neither", "allowed: text"]);
     for mirror in ["file:///tmp", "-o/tmp/x", "http://a b"] {
         let mirror = format!("--mirror={mirror}");
         repository
             .fails(&["data", "fetch", "text", &mirror], &["allowed are http:// and https://"]);
     }
-    // The user's own files in another form stay the set.
+    // The user's own files in another form are kept.
     repository.write("data/text/b", "mine");
     let run = repository.ok(&["data", "fetch", "text", "--mirror", "http://127.0.0.1:1"]);
     assert!(run.stdout.contains("not compared"), "{}", run.stdout);
     assert!(!repository.path().join("data/.fetch").exists());
 }
 
-/// Catches fetched data that a run does not use, or does not take for the paper's.
+/// Catches fetched data that a run does not use or does not treat as the paper's.
 #[test]
 fn fetched_data_change_verdicts() {
     let data = std::env::var_os("POSENC_DATA").map(std::path::PathBuf::from);
@@ -479,7 +478,7 @@ fn fetched_data_change_verdicts() {
     });
     let run = repository.ok(&["data", "fetch", "trading/table1", "--mirror", &server.url]);
     assert!(run.stdout.contains("present: 2, to get manually: 0, failed: 0"), "{}", run.stdout);
-    // One archive holds both sets.
+    // One archive contains both sets.
     assert_eq!(server.requests().len(), 1);
     verdict("◌ → ✅ (reproduced)");
 }

@@ -1,17 +1,12 @@
-//! Data that protocols read by themselves, end to end: downsampled images and parallel text made by the test.
+//! Data sets that protocols read themselves, end to end: downsampled images, parallel text and annotated photographs, written by
+//! the tests.
 
 use crate::common;
 
 use std::path::Path;
 
-use common::Repository;
+use common::{Repository, experiment};
 use posenc_data::{AnnotatedBox, write_annotated, write_archive};
-
-fn experiment(group: &str) -> String {
-    format!(
-        "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: A test\nshows: A test\ngroups:\n{group}"
-    )
-}
 
 /// A model of one layer on 4 × 4 pixels.
 fn reformer(data: &str, settings: &str) -> String {
@@ -20,7 +15,7 @@ fn reformer(data: &str, settings: &str) -> String {
     ))
 }
 
-/// A detector of the sizes of the stored weights.
+/// A detector with the sizes of the stored weights.
 fn detr(data: &str) -> String {
     experiment(&format!(
         "  - id: boxes\n{data}    protocol:\n      kind: detr\n      steps: 2\n      batch: 2\n      held_out: 2\n      encoding: {{ features: sine }}\n      model: {{ blocks: [1, 2, 1, 1], channels: 2, width: 16, heads: 2, feed_forward: 24, encoder_layers: 1, decoder_layers: 2, queries: 5, classes: 4 }}\n      resizing: {{ short_sides: [32, 40], longest: 64, before_window: [36], window: [24, 36], measured: 40 }}\n    variants: [{{ id: one }}]\n"
@@ -33,7 +28,7 @@ fn text(data: &str, lengths: &str) -> String {
     ))
 }
 
-/// Value of a metric, of the row without abscissa.
+/// Value of a metric, in its first row.
 fn value(rows: &[String], metric: &str) -> f64 {
     let fields = rows.iter().map(|r| r.split(',').collect::<Vec<_>>());
     let row = fields.into_iter().find(|f| f[6] == metric);
@@ -56,10 +51,10 @@ fn images(folder: &Path, seed: usize) {
     }
 }
 
-/// Catches images that are not read from where they lie, runs that differ between two starts, and records that do not say
-/// what they were measured on.
+/// Catches images that are not read from the data directory, results that differ between two runs, and records that do not name
+/// their data.
 #[test]
-fn a_reformer_trains_on_archives_and_says_which() {
+fn a_reformer_trains_on_archives_and_records_them() {
     let repository = Repository::with_experiment(&reformer("    data: { set: imagenet64 }\n", ""));
     images(&repository.path().join("pictures/imagenet64"), 3);
     images(&repository.path().join("other/imagenet64"), 7);
@@ -80,7 +75,7 @@ fn a_reformer_trains_on_archives_and_says_which() {
     assert!(record(&repository, "one").contains("npz archives"));
 }
 
-/// Catches a group that runs on something else where its files are missing, and a message without a place to look.
+/// Catches a group that runs on other data if its files are missing, and a message without the origin of the files.
 #[test]
 fn without_its_files_a_group_does_not_run() {
     let repository = Repository::with_experiment(&reformer("    data: { set: imagenet64 }\n", ""));
@@ -92,7 +87,7 @@ fn without_its_files_a_group_does_not_run() {
     }
 }
 
-/// Catches damaged files that end the run or pass for others: the unit fails, the message names file and array.
+/// Catches damaged files that end the run or are accepted: the unit must fail with a message that names the file.
 #[test]
 fn a_damaged_archive_fails_its_unit() {
     let repository = Repository::with_experiment(&reformer("    data: { set: imagenet64 }\n", ""));
@@ -103,8 +98,8 @@ fn a_damaged_archive_fails_its_unit() {
     repository.fails(&["reproduce", "--data", "pictures"], &["val_data.npz", "not a complete npz"]);
 }
 
-/// Without data the model is trained on generated images through the same reader. Catches sizes that are refused after
-/// the model was built, or not at all.
+/// Without data, the model trains on generated images through the same reader. Catches results that depend on the number of
+/// workers, and wrong sizes that are not rejected before anything runs.
 #[test]
 fn generated_images_go_through_the_same_reader_and_wrong_sizes_are_named() {
     let repository = Repository::with_experiment(&reformer("", ""));
@@ -113,7 +108,7 @@ fn generated_images_go_through_the_same_reader_and_wrong_sizes_are_named() {
     let bits = |out: &str| value(&repository.rows(out), "bits");
     assert_eq!(bits("one").to_bits(), bits("two").to_bits());
     for (settings, needle) in [
-        ("{ model: { side: 4, hashing: { chunk: 7 } } }", "7 does not divide the 96 slots"),
+        ("{ model: { side: 4, hashing: { chunk: 7 } } }", "7 must divide the 96 slots"),
         ("{ model: { levels: 16 } }", "images have 256"),
         ("{ model: { pixel_width: 1024 } }", "pixel_width: 1024"),
         ("{ encoding: { features: fourier } }", "gamma: missing"),
@@ -128,7 +123,7 @@ fn generated_images_go_through_the_same_reader_and_wrong_sizes_are_named() {
     }
 }
 
-/// Catches text that is not learned from, lines that are lost without a word, and lengths that have no meaning.
+/// Catches text that is not used, lines that are dropped without a count, and meaningless lengths that are accepted.
 #[test]
 fn text_is_translated_and_left_out_lines_are_counted() {
     let data = "    data: { set: multi30k }\n";
@@ -179,10 +174,10 @@ fn photographs(folder: &Path, categories: usize) {
     write_annotated(folder, &names[..categories], &images).unwrap();
 }
 
-/// Catches photographs that are not read from where they lie, weights that are not begun from or change nothing in what identifies
-/// a unit, and records that say neither.
+/// Catches photographs that are not read from the data directory, weights that are not used or do not change the unit's key, and
+/// records that name neither.
 #[test]
-fn a_detector_trains_on_photographs_from_weights_and_says_which() {
+fn a_detector_trains_on_photographs_and_weights_and_records_them() {
     let repository =
         Repository::with_experiment(&detr("    data: { set: coco33, weights: resnet50 }\n"));
     let folder = repository.path().join("pictures/coco33");
@@ -191,8 +186,8 @@ fn a_detector_trains_on_photographs_from_weights_and_says_which() {
     let arguments = ["reproduce", "--data", "pictures"];
     repository.ok(&arguments);
     let drawn = record(&repository, "out");
-    assert!(drawn.contains("no trained weights were found"), "{drawn}");
-    assert!(drawn.contains("1 crowds are not trained on"), "{drawn}");
+    assert!(drawn.contains("found no trained weights"), "{drawn}");
+    assert!(drawn.contains("1 crowds are excluded from training"), "{drawn}");
     let loss = |out: &str| {
         let rows = repository.rows(out);
         let row = rows.iter().find(|r| r.contains(",training_curve,1.0,")).unwrap().clone();
@@ -202,13 +197,13 @@ fn a_detector_trains_on_photographs_from_weights_and_says_which() {
     assert!(before.is_finite() && value(&repository.rows("out"), "images") == 4.0);
     let again = repository.ok(&arguments);
     assert!(again.stderr.contains("0 of 1 units"), "{}", again.stderr);
-    // The same files with weights next to them are another unit.
+    // Adding weights next to the same files changes the unit.
     let weights = repository.path().join("pictures/weights/resnet50");
     std::fs::create_dir_all(&weights).unwrap();
     let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("../posenc-attention/tests/data");
     for (name, needle) in [
-        ("detr.pth", "all weights but the position code's in detr.pth"),
-        ("network.safetensors", "the weights of the convolutional network in network.safetensors"),
+        ("detr.pth", "all weights except those of the position encoding in detr.pth"),
+        ("network.safetensors", "the weights of the residual network in network.safetensors"),
     ] {
         let _ = std::fs::remove_file(weights.join("detr.pth"));
         std::fs::copy(stored.join(name), weights.join(name)).unwrap();
@@ -227,9 +222,9 @@ fn a_detector_trains_on_photographs_from_weights_and_says_which() {
     repository.fails(&arguments, &["single file of weights (there are 2)"]);
 }
 
-/// Catches damage that ends the run without a word where it is, and settings that have no meaning.
+/// Catches damage that is reported without its location, and meaningless settings that are accepted.
 #[test]
-fn a_detector_says_what_is_wrong_with_photographs_and_settings() {
+fn wrong_photographs_and_settings_of_a_detector_are_named() {
     let data = "    data: { set: coco33 }\n";
     let repository = Repository::with_experiment(&detr(data));
     let folder = repository.path().join("pictures/coco33");
@@ -242,12 +237,12 @@ fn a_detector_says_what_is_wrong_with_photographs_and_settings() {
     std::fs::write(folder.join("images/000000000002.jpg"), "no picture").unwrap();
     repository.fails(&arguments, &["000000000002.jpg", "not a readable image"]);
     std::fs::remove_file(folder.join("images/000000000002.jpg")).unwrap();
-    repository.fails(&arguments, &["instances.json", "images[1] (id 2)", "no photograph"]);
+    repository.fails(&arguments, &["instances.json", "images[1] (id 2)", "not found"]);
     std::fs::write(folder.join("instances.json"), "{ \"images\": [").unwrap();
     repository.fails(&arguments, &["instances.json", "EOF"]);
     for (old, new, needle) in [
-        ("heads: 2", "heads: 3", "3 do not divide a width of 16"),
-        ("window: [24, 36]", "window: [40, 60]", "window: 40 is more than"),
+        ("heads: 2", "heads: 3", "3 heads do not divide a width of 16"),
+        ("window: [24, 36]", "window: [40, 60]", "window: the smallest side 40 exceeds"),
         ("steps: 2", "steps: 2\n      learning_rate: 0", "learning_rate"),
         ("features: sine }", "features: embed }", "set `cells`"),
         ("set: coco33", "set: coco33, weights: coco33", "is not a set of weights"),
@@ -261,8 +256,8 @@ fn a_detector_says_what_is_wrong_with_photographs_and_settings() {
     }
 }
 
-/// Without data the model is trained on generated scenes through the same reader. Catches bits that depend on the number of
-/// threads.
+/// Without data, the model trains on generated scenes through the same reader. Catches results that depend on the number of
+/// threads, or not on the seed.
 #[test]
 fn a_detector_trains_on_generated_scenes_with_the_same_bits() {
     let repository = Repository::with_experiment(&detr(""));

@@ -25,7 +25,7 @@ fn color(width: u32, height: u32) -> DynamicImage {
     DynamicImage::ImageRgb8(ImageBuffer::from_fn(width, height, pixel))
 }
 
-/// The number behind "PSNR of `what`:".
+/// The number after "PSNR of `what`:".
 fn psnr(output: &str, what: &str) -> f64 {
     let line = output.lines().find(|l| l.starts_with(&format!("PSNR of {what}:"))).unwrap();
     line.trim_end_matches(" dB").rsplit(' ').next().unwrap().parse().unwrap()
@@ -79,7 +79,7 @@ fn pictures_are_fitted_and_written() {
         assert!(found > least, "{options:?}: {found}\n{}", run.stdout);
         let fitted = image::open(repository.path().join("fitted.png")).unwrap().to_rgb8();
         assert_eq!(fitted.dimensions(), (64, 48));
-        // The file holds what was measured, but for 8 bits and the cut at 0 and 1.
+        // The file contains the measured values, except for 8-bit rounding and clipping to [0, 1].
         let truth = color(64, 48).to_rgb8();
         let error: f64 = fitted
             .iter()
@@ -93,9 +93,9 @@ fn pictures_are_fitted_and_written() {
     }
 }
 
-/// Catches a parameter of the user's that changes nothing, and results that a seed does not fix.
+/// Catches a user's parameter without effect, and results that the seed does not determine.
 #[test]
-fn parameters_and_seeds_count() {
+fn parameters_and_seeds_take_effect() {
     let repository = Repository::new();
     save(&repository, "photo.png", &color(32, 32));
     let run = |options: &[&str]| {
@@ -114,8 +114,8 @@ fn parameters_and_seeds_count() {
     assert_ne!(masked("1").1, masked("2").1);
 }
 
-/// Catches a method that is ignored, a choice without reasons, a prediction that test positions leak into, and a comparison that
-/// leaves out a method.
+/// Catches a method that is ignored, a choice without reasons, a prediction that uses test positions, and a comparison that leaves
+/// out a method.
 #[test]
 fn interpolation_is_chosen_explained_and_compared() {
     let repository = Repository::new();
@@ -132,9 +132,12 @@ fn interpolation_is_chosen_explained_and_compared() {
             repository.ok(&[&start, pattern, options].concat()).stdout
         };
         let stdout = fit(&["--compare"]);
-        for needle in
-            ["kriging with", "cross-validation on", "expected PSNR of the others", "95 % interval"]
-        {
+        for needle in [
+            "kriging with",
+            "cross-validation on",
+            "expected PSNR at the other positions",
+            "95 % interval",
+        ] {
             assert!(stdout.contains(needle), "{needle}: {stdout}");
         }
         let own = psnr(&stdout, "the others");
@@ -146,7 +149,10 @@ fn interpolation_is_chosen_explained_and_compared() {
             listed += usize::from(stdout.lines().any(|line| row(&line)));
         }
         assert_eq!(listed, 5, "{stdout}");
-        // The prediction is made from positions that train alone.
+        // Without a file to write, the numbers are the same.
+        let only = repository.ok(&[&["fit", "edge.png", "--compare"], pattern].concat()).stdout;
+        assert_eq!(psnr(&only, "the others"), own);
+        // The prediction uses training positions only.
         let mut broken = edge.to_luma8();
         for (x, y, pixel) in broken.enumerate_pixels_mut() {
             if x % 2 == 1 || y % 2 == 1 {
@@ -162,16 +168,20 @@ fn interpolation_is_chosen_explained_and_compared() {
             assert_eq!(expected(&stdout), expected(&other));
         }
     }
-    // A picture that is too small to hold positions out, and one without any to predict.
+    // Without errors, the prediction has no interval.
+    save(&repository, "black.png", &DynamicImage::ImageLuma8(ImageBuffer::new(64, 64)));
+    let run = repository.ok(&["fit", "black.png", "--out", "fitted.png"]);
+    assert!(run.stdout.contains("at the other positions: infinite"), "{}", run.stdout);
+    // A picture that is too small for cross-validation, and one without test positions.
     let run = repository.ok(&["fit", "edge.png", "--size", "8", "--out", "fitted.png"]);
     assert!(!run.stdout.contains("expected PSNR"), "{}", run.stdout);
     let run = repository.ok(&["fit", "edge.png", "--step", "1", "--out", "fitted.png"]);
     assert!(!run.stdout.contains("the others"), "{}", run.stdout);
 }
 
-/// Catches unusual pictures that are refused, or changed without a word.
+/// Catches unusual pictures that are rejected, or changed without a note.
 #[test]
-fn unusual_pictures_are_converted_and_it_is_said() {
+fn unusual_pictures_are_converted_with_a_note() {
     let repository = Repository::new();
     let gray = |x, y| Luma([(255.0 * ramp(x, y)) as u8]);
     save(&repository, "gray.png", &DynamicImage::ImageLuma8(ImageBuffer::from_fn(33, 20, gray)));
@@ -208,7 +218,7 @@ fn clips_are_fitted_and_written() {
     assert!(psnr(&run.stdout, "the others") > 20.0, "{}", run.stdout);
     assert_eq!(std::fs::read_dir(repository.path().join("fitted")).unwrap().count(), 12);
     repository.ok(&["fit", "film", "--mask", "0.4", "--out", "fitted.npz"]);
-    // What was written is read again.
+    // The program reads its own output.
     repository.ok(&[
         "fit",
         "fitted.npz",
@@ -221,9 +231,9 @@ fn clips_are_fitted_and_written() {
     ]);
 }
 
-/// Catches options that panic, hang or write something else than asked.
+/// Catches options that panic, hang or write a file in spite of an error.
 #[test]
-fn what_cannot_be_done_is_refused_with_a_remedy() {
+fn impossible_requests_are_refused_with_a_remedy() {
     let repository = Repository::new();
     save(&repository, "photo.png", &color(32, 32));
     repository.write("text.mp4", "no film");
@@ -260,7 +270,7 @@ fn what_cannot_be_done_is_refused_with_a_remedy() {
             &["film", "--mask", "0.4", "--method", "linear", "--out", "a.npz"],
             ["tetrahedra", "nearest"],
         ),
-        (&["missing.png", "--out", "a.png"], ["missing.png", "no "]),
+        (&["missing.png", "--out", "a.png"], ["missing.png", "not found"]),
         (&["text.mp4", "--out", "a.npz"], ["text.mp4", ""]),
     ] {
         let mut all = vec!["fit"];
@@ -270,7 +280,7 @@ fn what_cannot_be_done_is_refused_with_a_remedy() {
     }
 }
 
-/// Catches advice that is not that of the reference, and a file that is written although nothing was fitted.
+/// Catches advice that does not come from the reference, and a run without `--out` that is accepted.
 #[test]
 fn advice_comes_from_the_reference() {
     let repository = Repository::new();

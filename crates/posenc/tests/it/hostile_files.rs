@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use common::{EXPERIMENT, Repository, Run};
 
-/// After this time a command hangs. Many times what any of them takes.
+/// A command that takes longer counts as hanging. The limit is many times the longest duration.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 const DEFINITION: &str = "experiments/extensions/01-mexican-hat.yaml";
@@ -42,7 +42,7 @@ impl Scene {
         }
     }
 
-    /// With records in `out/` and `report/`.
+    /// A repository with records in `out/` and `report/`.
     fn recorded() -> Self {
         let scene = Scene::new();
         scene.ok(&["reproduce", "--profile", "smoke", "--record"]);
@@ -59,7 +59,7 @@ impl Scene {
         command
     }
 
-    /// Runs the binary, which must come to an end, may not panic, and may not change what is not its own.
+    /// Runs the binary, which must end without a panic and must not change foreign files.
     fn run(&self, arguments: &[&str]) -> Run {
         let run = finished(start(self.command(arguments)), &format!("{arguments:?}"));
         assert!(![101, 134, 137].contains(&run.code), "{arguments:?}: {}{}", run.code, run.stderr);
@@ -82,7 +82,7 @@ impl Scene {
         }
     }
 
-    /// Whether the foreign folder is as it was, and no temporary file is left.
+    /// Checks that the foreign folder is unchanged and no temporary file is left.
     fn check(&self) {
         let mut files = Vec::new();
         list(self.foreign.path(), &mut files);
@@ -97,7 +97,7 @@ impl Scene {
         assert!(left.is_empty(), "{left:?}");
     }
 
-    /// Replaces a file or folder by something else.
+    /// Replaces a file or folder by a hostile one.
     fn replace(&self, file: &str, hostile: Hostile) {
         let path = self.at(file);
         self.clear(file);
@@ -139,14 +139,14 @@ enum Hostile {
 const ALL: [Hostile; 5] =
     [Hostile::Pipe, Hostile::Zeros, Hostile::Directory, Hostile::Dangling, Hostile::Loop];
 
-/// Starts a command whose output goes to files, so that nobody has to read it.
+/// Starts a command whose output goes to files, so that no full pipe blocks it.
 fn start(mut command: Command) -> (Child, [tempfile::NamedTempFile; 2]) {
     let output = [(); 2].map(|()| tempfile::NamedTempFile::new().unwrap());
     let [stdout, stderr] = [0, 1].map(|i| Stdio::from(output[i].reopen().unwrap()));
     (command.stdout(stdout).stderr(stderr).spawn().unwrap(), output)
 }
 
-/// Waits for a command, and ends one that hangs.
+/// Waits for a command, and kills it if it hangs.
 fn finished((mut child, output): (Child, [tempfile::NamedTempFile; 2]), what: &str) -> Run {
     let started = Instant::now();
     let status = loop {
@@ -173,11 +173,11 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Catches definitions, published values and the manifest that are read without end, waited for, or passed over.
+/// Catches commands that read hostile definitions, published values or manifests endlessly, block on them, or ignore them.
 #[test]
 fn hostile_definitions_are_named() {
     let scene = Scene::new();
-    // Most papers have published values; this one may do without.
+    // Published values are optional for this paper.
     let published = "data/papers/extensions.csv";
     for file in [DEFINITION, "experiments/extensions/paper.yaml", published, "data/manifest.yaml"] {
         let whole = std::fs::read(scene.at(file)).ok();
@@ -199,7 +199,7 @@ fn hostile_definitions_are_named() {
     scene.ok(&["reproduce", "--dry-run"]);
 }
 
-/// Catches records of the reference that are read without end, waited for, or treated as missing.
+/// Catches commands that read hostile reference records endlessly, block on them, or treat them as missing.
 #[test]
 fn hostile_reference_records_are_named() {
     let scene = Scene::recorded();
@@ -230,7 +230,7 @@ fn hostile_reference_records_are_named() {
     scene.ok(&["report"]);
 }
 
-/// Catches what a run finds in `out/` and reads without end, waits for, or does not replace by its own.
+/// Catches runs that read hostile files in `out/` endlessly, block on them, or do not replace them.
 #[test]
 fn hostile_files_in_the_output_directory_cost_only_themselves() {
     let scene = Scene::recorded();
@@ -257,7 +257,7 @@ fn hostile_files_in_the_output_directory_cost_only_themselves() {
             scene.clear(&failed);
         }
     }
-    // What stands for units that failed, and for a run of Slurm, is not passed over.
+    // A hostile state of a Slurm run is an error; a hostile list of failures is replaced.
     for hostile in ALL {
         scene.replace("out/slurm/current.json", hostile);
         scene.fails(&SMOKE, &["current.json", "remove"]);
@@ -267,7 +267,7 @@ fn hostile_files_in_the_output_directory_cost_only_themselves() {
     scene.ok(&SMOKE);
 }
 
-/// Catches a lock that empties what it points to, waits for a pipe, or is not reported.
+/// Catches a lock that truncates its target, blocks on a pipe, or is not reported.
 #[test]
 fn a_hostile_lock_is_named() {
     let scene = Scene::new();
@@ -280,11 +280,11 @@ fn a_hostile_lock_is_named() {
     scene.clear("out/.lock");
     symlink(scene.foreign.path().join("file"), scene.at("out/.lock")).unwrap();
     scene.fails(&SMOKE, &["out/.lock cannot be locked", "a symbolic link"]);
-    // One that a process without the kernel's locks left.
+    // An owner file, left by a process without kernel locks.
     scene.clear("out");
     scene.repository.write("out/.lock.owner", "process 1 on node");
     scene.fails(&SMOKE, &["process 1 on node", "remove", "out/.lock.owner"]);
-    // A folder that nobody can write to.
+    // Folders that nobody can write to.
     scene.fails(&["reproduce", "--out", "/proc/posenc"], &["/proc/posenc", "--out"]);
     scene.fails(&["reproduce", "--out", "/dev/null"], &["/dev/null", "--out"]);
 }
@@ -316,14 +316,14 @@ fn links_below_our_folders_are_not_followed() {
     scene.repository.write("out/raw/extensions/.writing-3.tmp", "");
     scene.ok(&SMOKE);
     assert!(!scene.at("out/raw/extensions/.writing-3.tmp").exists());
-    // A link at the path of a file is replaced itself.
+    // A link at the path of a file is replaced, not followed.
     scene.clear("out/record/extensions/mexican-hat.csv");
     symlink(foreign.join("file"), scene.at("out/record/extensions/mexican-hat.csv")).unwrap();
     scene.ok(&SMOKE);
     scene.ok(&["report"]);
 }
 
-/// Catches output and data that are refused because they lie elsewhere.
+/// Catches output and data folders that are rejected because they are links.
 #[test]
 fn users_may_keep_folders_elsewhere() {
     let scene = Scene::new();
@@ -339,7 +339,7 @@ fn users_may_keep_folders_elsewhere() {
     assert!(again.stderr.contains("0 of 6 units to run"), "{}", again.stderr);
 }
 
-/// Catches data that are waited for or read without end, and links to data that are not followed.
+/// Catches commands that block on hostile data or read them endlessly, and links to data that are not followed.
 #[test]
 fn hostile_data_are_named() {
     let scene = Scene::new();
@@ -358,15 +358,15 @@ fn hostile_data_are_named() {
     scene.clear("photo.png");
     image.save(scene.at("elsewhere.png")).unwrap();
     symlink(scene.at("elsewhere.png"), scene.at("photo.png")).unwrap();
-    // A name for a temporary file that is a link already.
+    // The name of the temporary file is already taken by a link.
     symlink(scene.foreign.path().join("file"), scene.at("fitted.png.tmp")).unwrap();
     scene.ok(&["fit", "photo.png", "--out", "fitted.png"]);
     assert!(scene.at("fitted.png").exists());
 }
 
-/// Catches names that are no text and end in a panic or in another file's place.
+/// Catches file names that are not UTF-8 and cause a panic or are treated as records.
 #[test]
-fn names_that_are_no_text_are_no_records() {
+fn file_names_that_are_not_utf8_are_no_records() {
     let scene = Scene::recorded();
     let name = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
     for folder in ["out/raw/extensions/mexican-hat", "out/failed", "report/record", "report"] {
@@ -403,7 +403,7 @@ fn git(scene: &Scene, arguments: &[&str], input: &[u8]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// A tree of git with any names.
+/// Writes a git tree with arbitrary names.
 fn tree(scene: &Scene, entries: &[(&str, &str, &str)]) -> String {
     let mut bytes = Vec::new();
     for (mode, name, object) in entries {
@@ -414,14 +414,14 @@ fn tree(scene: &Scene, entries: &[(&str, &str, &str)]) -> String {
     git(scene, &["hash-object", "-t", "tree", "-w", "--stdin", "--literally"], &bytes)
 }
 
-/// A commit whose `report/record` is a tree.
+/// Commits a tree as `report/record`.
 fn commit(scene: &Scene, record: &str) -> String {
     let report = tree(scene, &[("40000", "record", record)]);
     let root = tree(scene, &[("40000", "report", &report)]);
     git(scene, &["commit-tree", &root, "-m", "evil"], b"")
 }
 
-/// Catches names in a revision that lead out of the folder to which its records are copied, and records of any length.
+/// Catches names in a revision that lead out of the temporary folder of its records, and records of unlimited size.
 #[test]
 fn a_hostile_revision_writes_nowhere() {
     let scene = Scene::recorded();
@@ -446,13 +446,13 @@ fn a_hostile_revision_writes_nowhere() {
     scene.fails(&["diff", &commit(&scene, &large), "out/record"], &needles);
 }
 
-/// Catches a table of one run that passes with the provenance of another.
+/// Catches a table of one run that is accepted with the provenance of another.
 #[test]
 fn a_table_without_its_provenance_is_reported() {
     let scene = Scene::recorded();
     scene.ok(&["report", "--check"]);
     let table = scene.repository.read(TABLE);
-    // A number that is as good as the other.
+    // Another plausible number.
     let edited = table.replacen(",0,stable_rank,4.0,,", ",0,stable_rank,4.0,,1", 1);
     assert_ne!(table, edited);
     scene.repository.write(TABLE, &edited);
@@ -487,7 +487,7 @@ fn the_umask_decides_who_may_read() {
     }
 }
 
-/// Catches rows that a run loses which is recorded at the same time as another. `POSENC_ROUNDS=20` makes it longer.
+/// Catches rows that are lost when several runs record at the same time. `POSENC_ROUNDS=20` sets the number of rounds.
 #[test]
 fn runs_that_record_at_the_same_time_lose_no_row() {
     let rounds = std::env::var("POSENC_ROUNDS").ok().and_then(|text| text.parse().ok());
@@ -497,7 +497,7 @@ fn runs_that_record_at_the_same_time_lose_no_row() {
             let scene = Scene::new();
             let outs = ["a", "b", "c", "d"];
             let selectors = methods.map(|method| format!("extensions/mexican-hat/{method}"));
-            // Everything is computed before, so that the processes come to record together.
+            // All units are computed before, so that the processes record at the same time.
             for (selector, out) in selectors.iter().zip(outs).take(count) {
                 scene.ok(&["reproduce", selector, "--profile", "smoke", "--out", out]);
             }

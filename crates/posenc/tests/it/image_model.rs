@@ -2,13 +2,7 @@
 
 use crate::common;
 
-use common::Repository;
-
-fn experiment(group: &str) -> String {
-    format!(
-        "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: A test\nshows: A test\ngroups:\n{group}"
-    )
-}
+use common::{Repository, experiment};
 
 const PROTOCOL: &str = "kind: image-model, side: 6, levels: 4, held_out: 8, layers: 1, width: 16, heads: 2, \
      feed_forward: 16, batch: 4, steps: 6, learning_rate: 0.01, warm_up: 2, measure_every: 2";
@@ -33,11 +27,11 @@ fn value(rows: &[String], method: &str, seed: &str, metric: &str) -> String {
     row[9].to_owned()
 }
 
-/// Catches bits that depend on the number of workers or on what ran before, seeds that change nothing, and methods
-/// that do not share their draws: a method under two names gives the same numbers, and so do frequencies that are
-/// drawn and then trained with a rate of nearly nothing.
+/// Catches results that depend on the number of workers or on earlier units, seeds without effect, and methods that do not share
+/// their random samples. A method under two names must have the same results, and so must random frequencies that are fixed or
+/// learned at a rate near zero.
 #[test]
-fn same_seed_same_bits_and_methods_share_their_draws() {
+fn same_seed_gives_same_bits_and_methods_share_samples() {
     let repository = Repository::with_experiment(&group(&format!(
         "      - {{ id: one }}\n      - {{ id: other }}\n      - {{ id: drawn, settings: {{ encoding: {{ features: fourier, gamma: 1 }}, learning_rate: 1e-9 }} }}\n      - {{ id: slow, settings: {{ encoding: {FOURIER}, learning_rate: 1e-9 }} }}\n"
     )));
@@ -57,7 +51,7 @@ fn same_seed_same_bits_and_methods_share_their_draws() {
     assert_ne!(bits(&rows, "one", "0"), bits(&rows, "slow", "0"));
 }
 
-/// Catches wrong settings that are not refused before anything runs, and messages without place or remedy.
+/// Catches wrong settings that are not rejected before anything runs, and messages without location or remedy.
 #[test]
 fn wrong_settings_are_named() {
     for (settings, needle) in [
@@ -68,7 +62,10 @@ fn wrong_settings_are_named() {
             "must equal the model's width of 16",
         ),
         ("{ encoding: { features: cosine } }", "cosine"),
-        ("{ encoding: { features: sine, learned: true } }", "belongs to `features: fourier`"),
+        (
+            "{ encoding: { features: sine, learned: true } }",
+            "only allowed with `features: fourier`",
+        ),
         ("{ divergence: { form: pooled, weight: -1 } }", "above 0"),
         ("{ batch: 4096, side: 64, heads: 16 }", "would keep"),
         ("{ measure_every: 7 }", "allowed: 1 to 6"),
@@ -81,9 +78,9 @@ fn wrong_settings_are_named() {
     }
 }
 
-/// Catches photographs that are measured on what they were trained on, and sets that are not named.
+/// Catches models of photographs that are evaluated on their training set, and sets that are not named.
 #[test]
-fn photographs_need_a_set_of_their_own_to_be_measured_on() {
+fn photographs_require_a_held_out_set() {
     let text = |data: &str| {
         experiment(&format!(
             "  - id: images\n    data: {data}\n    protocol: {{ {PROTOCOL}, encoding: {FOURIER}, reduce: 2 }}\n    variants: [{{ id: one }}]\n"
@@ -114,11 +111,11 @@ fn photographs_need_a_set_of_their_own_to_be_measured_on() {
         "  - id: lines\n    data: { set: div2k-train, held_out: div2k-test }\n    protocol: { kind: closed-form }\n    variants: [{ id: one, embedder: { kind: identity } }]\n",
     );
     let run = Repository::with_experiment(&other).run(&["list"]);
-    let takers = "belongs to `psnr-prediction` and `image-model`";
+    let takers = "only allowed with `psnr-prediction` and `image-model`";
     assert!(run.code == 2 && run.stderr.contains(takers), "{}", run.stderr);
 }
 
-/// Catches a profile that quietly runs something smaller than what was asked for.
+/// Catches a refused profile that silently runs something smaller instead.
 #[test]
 fn a_refused_profile_says_what_is_missing() {
     let text = group(
@@ -130,10 +127,10 @@ fn a_refused_profile_says_what_is_missing() {
     assert!(run.stderr.contains(line) && run.stderr.contains("0 of 0 units"), "{}", run.stderr);
 }
 
-/// Catches tables of positions that depend on the number of workers, corpora that do not share their languages and first
-/// weights, and settings that are not checked.
+/// Catches translation results that depend on the number of workers, corpora that do not share language and initial weights, and
+/// settings that are not checked.
 #[test]
-fn translations_have_the_same_bits_and_share_their_draws() {
+fn translations_have_the_same_bits_and_share_samples() {
     let text = |variants: &str| {
         experiment(&format!(
             "  - id: pairs\n    protocol: {{ kind: translation, words: 8, max_len: 12, lengths: log-normal, held_out: 8, layers: 1, width: 16, heads: 2, feed_forward: 16, deviation: 0.02, batch: 4, steps: 6, learning_rate: 0.01, warm_up: 2, bin: 4 }}\n    variants:\n{variants}"
@@ -159,10 +156,10 @@ fn translations_have_the_same_bits_and_share_their_draws() {
     }
 }
 
-/// Catches a killed training of each model that starts over, ends with other numbers than an uninterrupted one, or
-/// leaves its checkpoint behind: parameters, moments, places in streams, curves, counts.
+/// Catches a killed training of each model that starts over, ends with other numbers than an uninterrupted one, or leaves its
+/// checkpoint behind. A checkpoint has parameters, moments, positions in random streams, curves and counts.
 #[test]
-fn killed_trainings_go_on_with_the_same_bits() {
+fn killed_trainings_resume_with_the_same_bits() {
     let pixels = format!(
         "{{ {}, encoding: {FOURIER_WITH_MODULATOR} }}",
         PROTOCOL

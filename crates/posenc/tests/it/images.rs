@@ -2,13 +2,7 @@
 
 use crate::common;
 
-use common::Repository;
-
-fn experiment(group: &str) -> String {
-    format!(
-        "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: A test\nshows: A test\ngroups:\n{group}"
-    )
-}
+use common::{Repository, experiment};
 
 fn values(rows: &[String], group: &str, metric: &str) -> Vec<f64> {
     rows.iter()
@@ -18,8 +12,8 @@ fn values(rows: &[String], group: &str, metric: &str) -> Vec<f64> {
         .collect()
 }
 
-/// Catches encodings that do not learn, results that depend on the number of workers or on the
-/// signals next to a signal, and parameter counts that are not the network's.
+/// Catches encodings that do not learn, results that depend on the number of workers or on other signals, and wrong parameter
+/// counts.
 #[test]
 fn images_are_fitted_by_simple_and_complex_encodings() {
     let repository = Repository::with_experiment(&experiment(
@@ -69,11 +63,11 @@ fn images_are_fitted_by_simple_and_complex_encodings() {
     for group in ["simple", "complex", "residual", "random", "deep", "least-squares"] {
         let (train, test) = (values(&rows, group, "train_psnr"), values(&rows, group, "test_psnr"));
         assert_eq!(train.len(), if group == "simple" { 4 } else { 2 }, "{group}");
-        // The images' own variance is about 12 dB.
+        // The mean color of an image has a PSNR of about 12 dB.
         assert!(train.iter().all(|&p| p > 15.0), "{group}: {train:?}");
         assert!(test.iter().all(|&p| p > 13.0), "{group}: {test:?}");
     }
-    // One draw of the weights for both forms of the products.
+    // Both forms of the products start from the same weights.
     let (gram, residual) =
         (values(&rows, "complex", "test_psnr"), values(&rows, "residual", "test_psnr"));
     for (a, b) in gram.iter().zip(&residual) {
@@ -84,7 +78,7 @@ fn images_are_fitted_by_simple_and_complex_encodings() {
     assert_eq!(values(&rows, "simple", "params")[0], 65.0 * 32.0 + 33.0 * 32.0 + 33.0 * 3.0);
 }
 
-/// Catches clips that are mistaken for images, and frames that mix.
+/// Catches clips that are treated as images, and frames that are mixed up.
 #[test]
 fn clips_are_fitted_in_three_dimensions() {
     let repository = Repository::with_experiment(&experiment(
@@ -129,9 +123,9 @@ fn clips_are_fitted_in_three_dimensions() {
     assert!(descent < exact + 0.05, "{descent} against {exact}");
 }
 
-/// Catches a killed image that starts over, and images that were finished and run again.
+/// Catches a killed training that starts over, or ends with other numbers.
 #[test]
-fn a_killed_image_goes_on_with_the_same_bits() {
+fn a_killed_image_resumes_with_the_same_bits() {
     let repository = Repository::with_experiment(&experiment(
         r#"
   - id: lines
@@ -149,9 +143,9 @@ fn a_killed_image_goes_on_with_the_same_bits() {
     assert_eq!(repository.rows("killed"), repository.rows("whole"));
 }
 
-/// Catches settings that are taken although nothing sensible can follow from them.
+/// Catches meaningless settings that are accepted.
 #[test]
-fn settings_that_make_no_sense_are_refused_with_their_place() {
+fn meaningless_settings_are_refused_with_their_location() {
     for (settings, needles) in [
         ("fraction: 1", ["fraction", "above 0 and below 1"]),
         ("fraction: 0", ["fraction", "above 0 and below 1"]),
@@ -159,8 +153,15 @@ fn settings_that_make_no_sense_are_refused_with_their_place() {
         ("step: 1", ["step", "2 to 64"]),
         ("step: 3, test: centers", ["test", "even"]),
         ("encoding: complex, depth: 2", ["depth", "0, 1"]),
-        ("encoding: complex, directions: grid", ["directions", "simple encoding"]),
+        ("encoding: complex, directions: grid", ["directions", "encoding: simple"]),
         ("directions: joint", ["directions", "rff"]),
+        ("encoding: complex, products: gram, fraction: 0.5", ["fraction", "products: gram"]),
+        ("encoding: complex, products: gram, depth: 1", ["depth", "products: gram"]),
+        ("encoding: complex, products: gram, output: sigmoid", ["output", "products: gram"]),
+        (
+            "encoding: complex, products: gram, sweep: { parameter: depth, values: [0, 1] }",
+            ["sweep.values", "0 to 0"],
+        ),
         ("blending: {}", ["blending", "encoding: complex"]),
         ("sweep: { parameter: depth, values: [0.5] }", ["sweep", "whole numbers"]),
         (
@@ -177,7 +178,7 @@ fn settings_that_make_no_sense_are_refused_with_their_place() {
         let place = "01-mexican-hat.yaml:";
         repository.fails(&["list"], &[place, needles[0], needles[1]]);
     }
-    // What is too large is said before anything is drawn.
+    // Sizes that are too large are rejected before anything is sampled.
     let large = "  - id: g\n    data: { set: embedded-images }\n    protocol: { kind: network-nd, encoding: complex, \
                  learning_rate: 0.1, epochs: 1 }\n    variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 60000, \
                  sigma: 0.1 } }]\n    profiles: { quick: { reduced: 1 image, signals: 1 } }\n";

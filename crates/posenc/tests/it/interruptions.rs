@@ -1,4 +1,4 @@
-//! Signals that end a run, and its events: the real binary, real signals.
+//! Interrupts that end a run, and its events: the real binary, real signals.
 #![cfg(unix)]
 
 use crate::common;
@@ -7,14 +7,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use common::{EXPERIMENT, Repository, events};
+use common::{Repository, events, experiment, with_a_failing_unit};
 use serde_json::Value;
-
-fn experiment(groups: &str) -> String {
-    format!(
-        "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: A test\nshows: A test\ngroups:\n{groups}"
-    )
-}
 
 fn training(epochs: u64) -> String {
     experiment(&format!(
@@ -35,10 +29,10 @@ fn send(signal: &str, child: &Child) {
     assert!(status.success());
 }
 
-/// After this a run counts as one that never ends; no test judges how fast it is.
+/// A run that takes longer counts as hanging; no test measures its speed.
 const HANGS: Duration = Duration::from_secs(300);
 
-/// The exit status of a run that must end, and what it printed.
+/// Waits for a run that must end; returns its exit status and standard error.
 fn ended(mut child: Child) -> (Option<i32>, String) {
     let started = Instant::now();
     let status = loop {
@@ -56,7 +50,7 @@ fn ended(mut child: Child) -> (Option<i32>, String) {
     (status.code(), text)
 }
 
-/// Waits for something that a run must do.
+/// Waits until a run fulfills a condition.
 fn wait(what: &str, mut is_there: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is_there() {
@@ -65,10 +59,10 @@ fn wait(what: &str, mut is_there: impl FnMut() -> bool) {
     }
 }
 
-/// Catches an interruption that costs what a training has reached, that begins further units, that leaves no report, or whose exit
-/// status is not that of its signal; and numbers that it changes.
+/// Catches an interrupt that loses the progress of a training, starts further units, leaves no report, has an exit status other
+/// than that of its signal, or changes results.
 #[test]
-fn the_first_signal_keeps_what_was_reached() {
+fn the_first_interrupt_keeps_the_training_progress() {
     // A unit takes seconds: its first checkpoint is written after half a second, and the signal must reach it before its end.
     let repository = Repository::with_experiment(&training(20_000));
     repository.ok(&["reproduce", "--out", "whole"]);
@@ -92,10 +86,10 @@ fn the_first_signal_keeps_what_was_reached() {
     }
 }
 
-/// Catches a second interrupt that waits for the unit in flight, and a first one that blocks. The unit takes at least half an hour
+/// Catches a second interrupt that waits for the unit in flight, and a first one that hangs. The unit takes at least half an hour
 /// and never checks for a stop.
 #[test]
-fn the_second_signal_ends_at_once_and_the_first_soon() {
+fn the_second_interrupt_ends_the_run_at_once() {
     let repository = Repository::with_experiment(&experiment(
         "  - id: slow
     protocol: { kind: stable-rank, samples: { from: 3001, to: 5000, step: 1 } }
@@ -116,7 +110,7 @@ fn the_second_signal_ends_at_once_and_the_first_soon() {
     assert!(stderr.contains("1 units left"), "{stderr}");
     let mut child = start();
     send("-INT", &child);
-    // The second one comes when the first has been seen, before what that leaves to the unit is over.
+    // Sends the second interrupt as soon as the first was handled, within the grace period of the unit.
     let mut lines = BufReader::new(child.stderr.take().unwrap());
     let mut seen = String::new();
     while !seen.contains("starting no further units") {
@@ -129,21 +123,17 @@ fn the_second_signal_ends_at_once_and_the_first_soon() {
     assert!(!rest.contains("units left"), "it did not end at once: {rest}");
 }
 
-/// Fields of an event next to `event` and `at`.
+/// Fields of an event except `event` and `at`.
 fn fields(event: &Value) -> Vec<&str> {
     let all = event.as_object().unwrap().keys().map(String::as_str);
     all.filter(|key| !["event", "at"].contains(key)).collect()
 }
 
-/// Catches events that are no JSON, fields that are not those of FORMAT.md, units without an end, and a verdict that changed
-/// and is not told.
+/// Catches events that are not JSON, fields that differ from FORMAT.md, units without an end, and a changed verdict that is not
+/// reported.
 #[test]
 fn events_are_whole_lines_with_stable_fields() {
-    let text = EXPERIMENT.replace(
-        "{ id: RFF, embedder: { kind: rff, dimension: 128, sigma: 5 } }",
-        "{ id: RFF, embedder: { kind: rff, dimension: 128, sigma: 5 }, settings: { sweep: { parameter: sigma, values: [5, -1] } } }",
-    );
-    let repository = Repository::with_experiment(&text);
+    let repository = Repository::with_experiment(&with_a_failing_unit());
     let run = repository.run(&["reproduce", "--events", "-"]);
     assert_eq!(run.code, 1);
     let all = events(&run.stdout);
@@ -178,7 +168,7 @@ fn events_are_whole_lines_with_stable_fields() {
     }
     let psnr = of("unit-finished").into_iter().find(|e| e["metric"] == "test_psnr").unwrap();
     assert!(psnr["value"].as_f64().unwrap() > 1.0 && psnr["value_unit"] == "dB", "{psnr}");
-    assert!(of("unit-failed")[0]["reason"].as_str().unwrap().contains("sigma = -1"));
+    assert!(of("unit-failed")[0]["reason"].as_str().unwrap().contains("sigma = 0"));
     let last = all.last().unwrap();
     assert_eq!(
         (&last["units"], &last["failed"], &last["left"]),
@@ -192,7 +182,7 @@ fn events_are_whole_lines_with_stable_fields() {
     repository.fails(&["reproduce", "--events", "no/such/folder"], &["no/such/folder"]);
 }
 
-/// Catches lines that a kill leaves in pieces, but for the last.
+/// Catches a kill that truncates a line other than the last.
 #[test]
 fn events_of_a_killed_run_are_whole_lines() {
     let repository = Repository::with_experiment(&training(1_000_000));
@@ -205,10 +195,9 @@ fn events_of_a_killed_run_are_whole_lines() {
     assert!(all.iter().all(|event| event["event"] != "run-finished"));
 }
 
-/// Catches a report that is there only when the run has ended, one that does not say that the run continues, and one that still says
-/// so afterwards.
+/// Catches a report that exists only after the run, an interim report without a notice, and a final report that still has it.
 #[test]
-fn the_report_is_there_while_the_run_goes_on() {
+fn the_report_is_written_during_the_run() {
     let repository = Repository::with_experiment(&training(100_000_000));
     let mut child = repository.start(&["reproduce", "--report-every", "1s"]);
     let page = repository.path().join("out/report/README.md");

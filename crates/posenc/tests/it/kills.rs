@@ -1,11 +1,14 @@
-//! A run is killed again and again until it is done: nothing may be lost or changed. A seed sets the times; at least one kill in
-//! five comes between the records of one training, as soon as the first of them is on disk.
+//! A run is killed repeatedly until it is done: nothing may be lost or changed. A fixed seed sets the times of the kills. At least
+//! one kill in six comes between two records of one training, as soon as the first of them is on disk.
 //!
-//! The results are compared with those of an undisturbed run: of every raw record all bytes of its content except measurements
-//! of the machine (`seconds`, `peak_memory`, and values of metrics that begin with `time`, or are `rate` or `peak_memory`) and the
-//! checksum over these; all bytes of pictures; all rows of the tables but of such metrics. After every kill, each file of a record
-//! that existed before the process began has the same bytes, measurements of the machine included. A training with a record on
-//! disk is never repeated: units that are written later take no training step.
+//! The results are compared with those of an undisturbed run:
+//! - raw records: all bytes except the checksum and machine-dependent values (`seconds`, `peak_memory`, and metrics that begin with
+//!   `time`, or are `rate` or `peak_memory`);
+//! - pictures: all bytes;
+//! - tables: all rows except those of machine-dependent metrics.
+//!
+//! After every kill, each file of a record that existed before the process started has the same bytes, including machine-dependent
+//! values. A training with a record on disk is never repeated: units that are written later take no training step.
 //!
 //! POSENC_KILLS=200 sets the number of kills.
 
@@ -76,7 +79,7 @@ fn experiment() -> String {
     text
 }
 
-/// Files below a folder with their bytes, but for those that are still written.
+/// Files below a folder with their bytes, except unfinished files.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -92,7 +95,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// What is compared of records and pictures, by path below `raw`.
+/// The compared content of records and pictures, by path below `raw`.
 fn content(raw: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let is_of_machine =
         |metric: &str| metric.starts_with("time") || ["rate", "peak_memory"].contains(&metric);
@@ -112,7 +115,7 @@ fn content(raw: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files(raw).into_iter().map(of).collect()
 }
 
-/// The next of a fixed sequence of numbers below `n` (SplitMix64).
+/// The next pseudorandom number below `n` (SplitMix64).
 fn draw(state: &mut u64, n: u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mut z = *state;
@@ -121,18 +124,18 @@ fn draw(state: &mut u64, n: u64) -> u64 {
     (z ^ (z >> 31)) % n
 }
 
-/// How a run is killed.
+/// When a run is killed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Moment {
-    /// So long after it was started.
+    /// This long after the start.
     Any(Duration),
-    /// So long after its first unit began.
+    /// This long after its first unit started.
     Running(Duration),
     /// When the first record of a training of several units is on disk.
     BetweenRecords,
 }
 
-/// Trainings of several units, with the number of their records; all units are [`UNITS_OF_TRAINING`].
+/// Trainings of several units with the number of their records; each has [`UNITS_OF_TRAINING`] units.
 fn trainings(raw: &Path) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
     for file in files_in(raw, "json") {
@@ -152,7 +155,7 @@ fn partly_recorded(raw: &Path) -> Vec<String> {
     all.filter(|(_, records)| *records < UNITS_OF_TRAINING).map(|(path, _)| path).collect()
 }
 
-/// What the kills met.
+/// Statistics of the kills.
 #[derive(Debug, Default)]
 struct Counts {
     kills: usize,
@@ -169,7 +172,7 @@ struct Counts {
     compared: usize,
 }
 
-/// Starts a run and kills it at a moment: whether it was done before.
+/// Starts a run and kills it at a moment; returns whether the run was done before.
 fn run_until(
     repository: &Repository,
     out: &str,
@@ -237,8 +240,8 @@ fn run_until(
     is_over
 }
 
-/// Catches any record that a kill loses, changes or leaves half, any number that depends on whether its unit was killed and
-/// went on, and a training that is repeated although it was complete.
+/// Catches a record that a kill loses, changes or truncates, a result that depends on whether its unit was killed and resumed, and
+/// a complete training that is repeated.
 #[test]
 fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
     let wanted = std::env::var("POSENC_KILLS").ok();
@@ -259,7 +262,7 @@ fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
     assert!(all.keys().all(|path| steps(path) >= 4000), "steps are not counted");
     let expected = content(&whole_raw);
     let rows = repository.rows("whole");
-    // Some kills come while little is done, others when a training has had time for a checkpoint.
+    // Some kills come early, others after a training had time for a checkpoint.
     let longest = (undisturbed.as_millis() as u64).clamp(400, 20_000);
     let mut state = 7;
     let mut counts = Counts::default();

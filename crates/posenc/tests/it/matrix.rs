@@ -1,4 +1,4 @@
-//! Encodings computed elsewhere: features from a file give what the embedder that they were computed with gives.
+//! Encodings computed elsewhere: features from a file yield the same results as the embedder that computed them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ fn file(repository: &Repository, name: &str) -> PathBuf {
     repository.path().join("experiments/extensions").join(name)
 }
 
-/// Writes the Gaussian's features, times `factor`, last row first.
+/// Writes the features of the Gaussian embedder, multiplied by `factor`, in reverse order of rows.
 fn write_features(repository: &Repository, factor: f64) {
     let spec = EmbedderSpec::new("gaussian").number("dimension", 48.0).number("sigma", 0.02);
     let mut xs = line(128);
@@ -54,7 +54,7 @@ fn write_features(repository: &Repository, factor: f64) {
     write_npy(&file(repository, "x.npy"), &[128], xs.iter().copied());
 }
 
-/// Values of a method by everything else in their row.
+/// Values of a method, by the other cells of their row.
 fn values(repository: &Repository, method: &str) -> BTreeMap<String, f64> {
     let rows = repository.rows("out").into_iter().filter_map(|row| {
         let mut cells: Vec<&str> = row.split(',').collect();
@@ -66,8 +66,8 @@ fn values(repository: &Repository, method: &str) -> BTreeMap<String, f64> {
     rows.collect()
 }
 
-/// Catches rows at a wrong coordinate, features in another order, a table that a protocol does not get, and a changed file whose
-/// units do not run again.
+/// Catches rows at a wrong coordinate, features in another order, a protocol that does not receive the features, and a changed file
+/// whose units do not run again.
 #[test]
 fn features_from_a_file_give_what_their_embedder_gives() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -99,15 +99,13 @@ fn features_from_a_file_give_what_their_embedder_gives() {
     dry("4 of 8 units would run");
 }
 
-/// Catches a file that is missing or unusable and is reported without the line that names it.
+/// Catches a missing or unusable file that is reported without the line that names it.
 #[test]
 fn features_that_cannot_be_read_are_reported_at_their_line() {
     let repository = Repository::with_experiment(EXPERIMENT);
     let arguments = ["reproduce", "extensions/mexican-hat"];
-    repository.fails(
-        &arguments,
-        &["01-mexican-hat.yaml:12", "file", "features.npy: there is no such file"],
-    );
+    repository
+        .fails(&arguments, &["01-mexican-hat.yaml:12", "file", "features.npy: file not found"]);
     write_features(&repository, 1.0);
     write_npy(&file(&repository, "x.npy"), &[127], line(127).into_iter());
     repository.fails(&arguments, &["01-mexican-hat.yaml:12", "coordinates", "[127]", "128 rows"]);

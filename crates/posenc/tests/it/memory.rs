@@ -1,8 +1,8 @@
-//! Memory that units take: what is refused, what waits, and estimates against measured peaks. The real binary, real records.
+//! Memory of units: refused units, waiting units, and estimates compared with measured peaks. The real binary, real records.
 
 use crate::common;
 
-use common::{Repository, events};
+use common::{Repository, events, experiment};
 use serde_json::Value;
 
 const QUICK: &str = "  - id: rank
@@ -12,14 +12,8 @@ const QUICK: &str = "  - id: rank
       - { id: RFF, embedder: { kind: rff, dimension: 128, sigma: 5 } }
 ";
 
-fn experiment(groups: &str) -> String {
-    format!(
-        "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: A test\nshows: A test\ngroups:\n{groups}"
-    )
-}
-
-/// Catches a unit that takes the process down, that is begun nonetheless, whose refusal says neither what it needs nor what is
-/// there, and others that it takes along.
+/// Catches a unit beyond memory that starts or ends the process, a refusal without required and available memory, and effects on
+/// other units.
 #[test]
 fn a_unit_that_needs_too_much_is_refused_and_the_others_run() {
     let large = "  - id: large
@@ -69,16 +63,16 @@ fn units_wait_for_memory() {
         });
         sums.max().unwrap()
     };
-    // Each is estimated at 64 MiB and some more.
+    // Each unit is estimated at slightly more than 64 MiB.
     assert_eq!(largest(&["--memory", "100MiB"]), 1);
     assert!(largest(&["--memory", "170MiB"]) <= 2);
     assert_eq!(repository.raw("out").len(), 6);
 }
 
-/// Catches a limit of the process that is not seen: without the check, the allocation that fails would end it.
+/// Catches a memory limit of the process that is ignored: a failed allocation would end the process.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_limit_of_a_shell_is_seen() {
+fn the_memory_limit_of_a_shell_is_respected() {
     let large = "  - id: large
     protocol: { kind: singular-values, points: 4096 }
     variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 30000, sigma: 0.1 } }]
@@ -96,7 +90,7 @@ fn the_limit_of_a_shell_is_seen() {
     assert_eq!(repository.raw("out").len(), 2, "{stderr}");
 }
 
-/// What the only record of `out` says that its process held, in MiB.
+/// Peak memory in the only record of `out`, in MiB.
 fn peak(repository: &Repository, out: &str) -> f64 {
     let files = repository.raw(out);
     assert_eq!(files.len(), 1, "{files:?}");
@@ -104,8 +98,8 @@ fn peak(repository: &Repository, out: &str) -> f64 {
     record["body"]["peak_memory"].as_f64().unwrap() / f64::from(1 << 20)
 }
 
-/// Catches estimates that are less than half of what a unit takes, or several times as much, for protocols with large arrays.
-/// Each runs alone in a process; what a process with a small unit takes is no part of it.
+/// Catches estimates below half or above several times the measured memory, for protocols with large arrays. Each unit runs alone
+/// in a process; the peak of a process with a small unit is subtracted.
 #[cfg(target_os = "linux")]
 #[test]
 fn estimates_are_near_measured_peaks() {
@@ -164,7 +158,7 @@ fn estimates_are_near_measured_peaks() {
     let least = peak(&repository, "least");
     let mut wrong = Vec::new();
     for id in cases.iter().map(|(id, ..)| *id).chain(["model"]) {
-        // What is refused says what it would take.
+        // A refusal prints the estimate.
         let refused =
             repository.run(&["reproduce", "--memory", "1MiB", "--out", "refused", &of(id)]);
         let (_, text) = refused.stderr.split_once("needs about ").expect("a refusal");

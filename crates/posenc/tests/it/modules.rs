@@ -1,4 +1,4 @@
-//! Who may know whom: modules of a crate depend on each other without cycles, and only a protocol's folder knows its name.
+//! Dependency rules: modules of a crate have no cyclic dependencies, and the harness names no protocol.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ fn names(text: &str, prefix: &str) -> BTreeSet<String> {
     names
 }
 
-/// Modules at the top of a crate (below `commands` for the command line) with those that they use.
+/// Top-level modules of a crate (for the command line, those below `commands`) with the modules that they use.
 fn uses(name: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (path, text) in code(name) {
@@ -100,7 +100,7 @@ fn uses(name: &str) -> BTreeMap<String, BTreeSet<String>> {
     uses
 }
 
-/// A cycle through a module, if there is one.
+/// A cycle of modules, if there is one.
 fn cycle(uses: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     fn visit<'a>(
         module: &'a str,
@@ -128,7 +128,7 @@ fn cycle(uses: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     found.then(|| path.into_iter().map(str::to_owned).collect())
 }
 
-/// Catches modules that use each other in a circle.
+/// Catches cyclic dependencies between modules.
 #[test]
 fn modules_have_no_cycles() {
     for name in ["posenc-harness", "posenc-protocols", "posenc"] {

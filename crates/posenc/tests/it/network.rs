@@ -6,9 +6,7 @@ use common::Repository;
 
 /// An experiment with one group.
 fn experiment(group: &str) -> String {
-    format!(
-        "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: A test\nshows: A test\ngroups:\n  - id: lines\n{group}"
-    )
+    common::experiment(&format!("  - id: lines\n{group}"))
 }
 
 fn fields(rows: &[String], metric: &str) -> Vec<Vec<String>> {
@@ -21,7 +19,7 @@ fn fields(rows: &[String], metric: &str) -> Vec<Vec<String>> {
 /// Catches a killed training that starts over, that ends with other numbers than an uninterrupted
 /// one, or that leaves its checkpoint behind.
 #[test]
-fn a_killed_training_goes_on_with_the_same_bits() {
+fn a_killed_training_resumes_with_the_same_bits() {
     let repository = Repository::with_experiment(&experiment(
         r#"
     protocol:
@@ -49,8 +47,8 @@ fn a_killed_training_goes_on_with_the_same_bits() {
     assert_eq!(repository.rows("killed"), rows);
 }
 
-/// Catches numbers that depend on which images ran before or next to an image, numbers of the shared
-/// embedding that stand once for each image, and signals whose names tell nothing.
+/// Catches results of an image that depend on other images of the run, results of the shared embedding that are repeated for each
+/// image, and signals without distinct names.
 #[test]
 fn images_added_later_change_nothing() {
     let repository = Repository::with_experiment(&experiment(
@@ -96,7 +94,7 @@ fn images_added_later_change_nothing() {
     assert_eq!(ranks.len(), 2, "{ranks:?}");
     assert!(ranks.iter().all(|f| f[4] == "-"));
     assert_eq!(fields(&rows, "params").len(), 2);
-    // The runs of the smaller profile are some of the larger one's, under its name.
+    // The runs of the smaller profile belong to the larger one, and have its name.
     for row in &smoke {
         assert!(rows.contains(&row.replace(",smoke,", ",quick,")), "{row}");
     }
@@ -106,9 +104,9 @@ fn images_added_later_change_nothing() {
     }
 }
 
-/// Catches a unit that fails because all its runs diverge, and one that fails without a name.
+/// Catches a unit that fails because all its runs diverge, and a failure that is not named.
 #[test]
-fn divergence_is_a_record_and_a_missing_row_has_a_name() {
+fn divergence_is_recorded_and_a_missing_row_is_named() {
     let text = experiment(
         r#"
     protocol:

@@ -1,4 +1,4 @@
-//! `new`: what it writes is read, planned and run; what it refuses leaves nothing behind.
+//! `new`: its files can be read, planned and run; a rejected command leaves no files.
 
 use crate::common;
 
@@ -38,7 +38,8 @@ fn with_code(repository: &Repository) {
     }
 }
 
-/// Catches a template whose claims, plots, tables or pictures name what no protocol records: each shows something of ours.
+/// Catches a template whose claims, plots, tables or pictures name what no protocol records. Each must have content of this
+/// machine.
 #[test]
 fn an_embedder_by_formula_is_in_the_report_of_a_run() {
     let repository = Repository::new();
@@ -59,7 +60,7 @@ fn an_embedder_by_formula_is_in_the_report_of_a_run() {
         assert!(!section.contains(absent), "{absent}: {section}");
     }
     assert_eq!(section.matches("| <a id=\"lorentzian-").count(), 3);
-    // Each claim is judged on this machine; none may be a bare "not run" there.
+    // Each claim must have a verdict on this machine: the only "not run" of the row is the reference's.
     for line in section.lines().filter(|l| l.starts_with("| <a id=\"lorentzian-")) {
         assert_eq!(line.matches("not\u{a0}run").count(), 1, "{line}");
     }
@@ -72,9 +73,9 @@ fn an_embedder_by_formula_is_in_the_report_of_a_run() {
     repository.fails(&LORENTZIAN, &["`lorentzian` is an item of", "choose another name"]);
 }
 
-/// Catches a refusal that says too little, or that leaves half of its files.
+/// Catches a rejection without a clear message, or one that leaves some of its files.
 #[test]
-fn what_is_refused_leaves_nothing() {
+fn refused_commands_leave_no_files() {
     let repository = Repository::new();
     with_code(&repository);
     let before = files(repository.path());
@@ -102,7 +103,7 @@ fn what_is_refused_leaves_nothing() {
     );
     assert_eq!(files(repository.path()), before);
 
-    // A list whose end is not marked any more.
+    // A list without the anchor comment at its end.
     for file in ["experiments/extensions/paper.yaml", "crates/posenc-math/src/embedder/mod.rs"] {
         let text = repository.read(file);
         repository.write(file, &text.replace(": above this line", ""));
@@ -116,9 +117,9 @@ fn what_is_refused_leaves_nothing() {
     repository.fails(&["new", "embedder", "two-sided"], &["no code can be added", "--formula"]);
 }
 
-/// Catches a line of code that is missing, or goes elsewhere than to its list. `extending.rs` compiles them.
+/// Catches a line of code that is missing or in the wrong list. `extending.rs` compiles the code.
 #[test]
-fn an_embedder_by_code_is_entered_everywhere() {
+fn an_embedder_by_code_is_registered_everywhere() {
     let repository = Repository::new();
     with_code(&repository);
     repository.ok(&["new", "embedder", "two_sided"]);
@@ -135,7 +136,7 @@ fn an_embedder_by_code_is_entered_everywhere() {
     assert!(text.contains("{ kind: two-sided, dimension: 64, width: 0.01 }"), "{text}");
 }
 
-/// Catches an item whose copy is refused, plans nothing, or loses its comments; and a group that does not stand alone.
+/// Catches an item whose copy is rejected, plans nothing, or loses its comments; and a group that cannot be copied alone.
 #[test]
 fn every_item_can_be_copied() {
     let repository = Repository::new();
@@ -154,7 +155,7 @@ fn every_item_can_be_copied() {
     let copy = |name: &str, item: &str, group: Option<&str>| {
         let mut arguments = vec!["new", "experiment", name, "--from", item];
         arguments.extend(group.into_iter().flat_map(|g| ["--group", g]));
-        // Refused unless the catalog reads it and plans it at every profile.
+        // Fails unless the catalog reads the copy and plans it at every profile.
         let run = repository.ok(&arguments);
         let file = run
             .stdout
@@ -168,7 +169,7 @@ fn every_item_can_be_copied() {
     for (i, (item, groups)) in items.iter().enumerate() {
         let text = copy(&format!("copy-{i}"), item, None);
         assert!(!text.contains("without the comments"), "{item}");
-        // Groups that share settings are those that may not stand alone.
+        // Only groups that share settings may depend on other groups.
         let shares = groups.len() > 1 && text.contains(": &");
         let last = groups.last().map(String::as_str).filter(|_| shares);
         if let Some(last) = last {
@@ -184,6 +185,6 @@ fn every_item_can_be_copied() {
         repository.ok(&["reproduce", "extensions/copy-*", "--dry-run", "--profile", "smoke"]);
     let copies =
         (0..items.len()).filter(|i| plan.stdout.contains(&format!("extensions/copy-{i}/")));
-    // Without data nothing is planned of what only reads files.
+    // Without data, items that only read files plan nothing.
     assert!(copies.count() + 4 >= items.len(), "{}", plan.stdout);
 }

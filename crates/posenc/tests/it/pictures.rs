@@ -1,12 +1,12 @@
 //! Pictures through the real binary: from raw records to the reference and the report.
 //!
-//! The pictures themselves are put next to the raw records of a run, as a protocol would.
+//! The tests write the pictures next to the raw records of a run, as a protocol would.
 
 use crate::common;
 
 use std::path::{Path, PathBuf};
 
-use common::{EXPERIMENT, Repository};
+use common::{EXPERIMENT, Repository, files_in};
 use posenc_experiments::record::{Gallery, Picture, StoredPicture, UnitRecord};
 
 fn experiment() -> String {
@@ -14,7 +14,7 @@ fn experiment() -> String {
     format!("{EXPERIMENT}{grid}")
 }
 
-/// Gives every unit of `out` that has an image a truth and a reconstruction; returns their files.
+/// Adds a truth and a reconstruction to each unit of `out` that has an image; returns their files.
 fn add_pictures(repository: &Repository, out: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for (shade, file) in (1..).zip(repository.raw(out)) {
@@ -52,8 +52,8 @@ fn gallery(repository: &Repository, directory: &str) -> Gallery {
 
 const SMOKE: [&str; 3] = ["reproduce", "--profile", "smoke"];
 
-/// Catches pictures of generated images that do not reach the reference and its pages, a damaged
-/// one that is not run again, and a check that does not look at them.
+/// Catches pictures of generated images that do not reach the reference and its pages, a damaged picture whose unit does not run
+/// again, and a check that ignores pictures.
 #[test]
 fn pictures_of_generated_images_reach_the_reference() {
     let repository = Repository::with_experiment(&experiment());
@@ -87,7 +87,7 @@ fn pictures_of_generated_images_reach_the_reference() {
     let copy = format!("elsewhere/pictures/extensions/mexican-hat/{}", first.file);
     assert!(repository.path().join(copy).is_file());
 
-    // The reference: a picture that is missing, and one that nothing lists.
+    // The reference: a missing picture, and one that no index lists.
     let folder = repository.path().join("report/record/extensions/mexican-hat");
     std::fs::remove_file(folder.join(&first.file)).unwrap();
     repository.fails(&["report", "--check"], &[&first.file, "is missing", "git checkout"]);
@@ -98,7 +98,7 @@ fn pictures_of_generated_images_reach_the_reference() {
     repository.ok(&["report"]);
     repository.ok(&["report", "--check"]);
 
-    // The raw records: their units run again, and say why.
+    // The raw records: units with damaged pictures run again, with the reason.
     let whole = std::fs::read(&files[0]).unwrap();
     std::fs::write(&files[0], &whole[..20]).unwrap();
     std::fs::remove_file(&files[3]).unwrap();
@@ -108,7 +108,7 @@ fn pictures_of_generated_images_reach_the_reference() {
     assert!(run.stderr.contains("-001-reconstruction.png: is missing; running it again"));
 }
 
-/// Catches a user's pictures in the repository.
+/// Catches a user's pictures that enter the reference.
 #[test]
 fn pictures_of_a_users_images_stay_out_of_the_reference() {
     let repository = Repository::with_experiment(&experiment());
@@ -129,18 +129,18 @@ fn pictures_of_a_users_images_stay_out_of_the_reference() {
     assert!(local.pictures.iter().all(|p| p.data == "user:embedded"));
     let page = repository.read("out/report/extensions/mexican-hat.md");
     assert!(page.contains("Data: user:embedded*"), "{page}");
-    // The numbers are recorded, the pictures are not, neither as files nor on a page.
+    // The numbers enter the reference; the pictures do not, neither as files nor on a page.
     let rows = repository.read("report/record/extensions/mexican-hat.csv");
     assert!(rows.contains("user:embedded"), "{rows}");
     assert_eq!(gallery(&repository, "report/record"), Gallery::default());
-    assert!(pngs(&repository.path().join("report")).is_empty());
+    assert!(files_in(&repository.path().join("report"), "png").is_empty());
     assert!(
         repository.read("report/extensions/mexican-hat.md").contains("*No pictures yet: A grid*")
     );
     repository.ok(&["report", "--check"]);
 }
 
-/// The repository itself shows nobody's pictures but its own.
+/// Catches committed pictures of data other than generated signals.
 #[test]
 fn committed_pictures_are_of_generated_signals() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -158,22 +158,6 @@ fn committed_pictures_are_of_generated_signals() {
             gallery.pictures.iter().map(|p| &p.file).collect();
         listed += files.len();
     }
-    assert_eq!(pngs(&root.join("report")).len(), listed, "pictures that no index lists");
-}
-
-/// All PNG files below a directory.
-fn pngs(directory: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![directory.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "png") {
-                found.push(path);
-            }
-        }
-    }
-    found
+    let files = files_in(&root.join("report"), "png");
+    assert_eq!(files.len(), listed, "pictures that no index lists");
 }

@@ -1,4 +1,4 @@
-//! README and its guides: the commands that they show exist, and those that no other test file runs do what the text promises.
+//! README and its guides: the commands in them exist, and those that no other test file runs work as described.
 
 use crate::common;
 
@@ -54,7 +54,7 @@ fn every_command_and_option_of_the_guides_exists() {
     for code in inline_code(&guides()) {
         if let Some(command) = code.strip_prefix("cargo xtask ") {
             let words = before_options(command);
-            // xtask's own, and the site's binary.
+            // xtask runs these itself.
             if ["test", "check", "book"].contains(&words[0]) {
                 continue;
             }
@@ -65,7 +65,7 @@ fn every_command_and_option_of_the_guides_exists() {
             commands += 1;
         } else if code.starts_with("--") {
             for option in options(&code) {
-                // That of `new embedder`, in the row that names it, and of `cargo xtask book`.
+                // Options of `new embedder` and of `cargo xtask book`.
                 if !["--formula", "--open"].contains(&option) {
                     assert!(has(&all, option), "`{code}`: no command has {option}");
                     loose += 1;
@@ -101,7 +101,7 @@ fn every_item_of_the_guides_can_be_run() {
     assert!(sets.contains("div2k-test") && sets.contains("video-clips"), "{sets}");
 }
 
-/// Catches a kind of embedder that is not listed, or not with its parameters.
+/// Catches a kind of embedder that is not listed, or listed without its parameters.
 #[test]
 fn all_embedders_are_listed_with_their_parameters() {
     let repository = Repository::new();
@@ -119,7 +119,7 @@ fn all_embedders_are_listed_with_their_parameters() {
     }
 }
 
-/// Catches a verb that says nothing of what the machine lacks.
+/// Catches a `doctor` that omits a part of the machine, or does not explain what is missing.
 #[test]
 fn the_doctor_reports_every_part() {
     let repository = Repository::new();
@@ -133,7 +133,7 @@ fn the_doctor_reports_every_part() {
     assert!(run.stdout.contains("pip install torch"), "{}", run.stdout);
 }
 
-/// Catches a measurement that needs Python, or that changes the record although nobody asked for that.
+/// Catches a measurement that requires Python, or that changes the record without `--record`.
 #[test]
 fn speed_is_measured_and_recorded_without_python() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -197,7 +197,7 @@ fn with_small_clips() -> Repository {
     repository
 }
 
-/// A folder of frames of a film.
+/// Writes the frames of a film into a folder.
 fn save_frames(folder: PathBuf, brightness: u8) {
     std::fs::create_dir_all(&folder).unwrap();
     for t in 0..12u8 {
@@ -206,7 +206,7 @@ fn save_frames(folder: PathBuf, brightness: u8) {
     }
 }
 
-/// Names of signals of the record.
+/// Names of the signals in the record.
 fn signals(repository: &Repository) -> BTreeSet<String> {
     let record = repository.read("out/record/extensions/mexican-hat.csv");
     let rows: Vec<Vec<&str>> = record.lines().map(|line| line.split(',').collect()).collect();
@@ -218,7 +218,7 @@ const CLIPS_OPTION: [&str; 3] = ["reproduce", "--images", "video-clips=films"];
 
 /// Catches the user's films that are not used, not labeled, or swapped.
 #[test]
-fn films_of_ones_own_are_used() {
+fn the_users_films_are_used() {
     let repository = with_small_clips();
     save_frames(repository.path().join("films/one"), 10);
     save_frames(repository.path().join("films/two"), 60);
@@ -228,7 +228,7 @@ fn films_of_ones_own_are_used() {
     assert_eq!(signals(&repository), BTreeSet::from(["one", "two"].map(str::to_owned)), "{record}");
     assert!(repository.read("out/report/extensions/mexican-hat.md").contains("user:films"));
 
-    // An array as the program itself writes it.
+    // An npz file that the program itself writes.
     repository.ok(&["fit", "films/one", "--out", "three.npz"]);
     repository.ok(&["reproduce", "--images", "video-clips=three.npz", "--out", "array"]);
     let record = repository.read("array/record/extensions/mexican-hat.csv");
@@ -242,10 +242,10 @@ fn films_of_ones_own_are_used() {
     repository.fails(&CLIPS_OPTION, &["four", "8×8", "at least 16×16"]);
 }
 
-/// Catches an mp4 file that is not decoded on the way from the option to the record, or whose absence of a decoder is not
-/// explained. The film is ours: 24 frames of 48 × 32 pixels.
+/// Catches an mp4 file that is not decoded between option and record, and a missing decoder that is not explained. The film has 24
+/// frames of 48 × 32 pixels.
 #[test]
-fn an_mp4_file_of_ones_own_is_used() {
+fn the_users_mp4_file_is_used() {
     let repository = with_small_clips();
     std::fs::create_dir(repository.path().join("films")).unwrap();
     let film = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/film.mp4");

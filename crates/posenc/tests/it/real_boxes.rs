@@ -1,4 +1,4 @@
-//! Boxes of screens in the formats of RICO Semantics and of UIBert's referring expressions, written by the test, end to end.
+//! Boxes of screens in the formats of RICO Semantics and of UIBert's referring expressions, end to end: files written by the tests.
 
 use crate::common;
 
@@ -16,18 +16,17 @@ const REFERRED: &str = "kind: referred-box, max_boxes: 3, max_len: 4, classes: 2
 
 fn experiment(set: &str, protocol: &str, variants: &str) -> String {
     let data = if set.is_empty() { String::new() } else { format!("    data: {{ set: {set} }}\n") };
-    format!(
-        "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: A test\nshows: A test\ngroups:\n  - id: group\n{data}    \
-         protocol: {{ {protocol} }}\n    variants: [{variants}]\n"
-    )
+    common::experiment(&format!(
+        "  - id: group\n{data}    protocol: {{ {protocol} }}\n    variants: [{variants}]\n"
+    ))
 }
 
-/// A number from 0 to below `n` that looks drawn.
+/// A pseudorandom number from 0 to below `n`.
 fn mixed(i: usize, n: usize) -> usize {
     ((i as u64).wrapping_mul(2_654_435_761) >> 7) as usize % n
 }
 
-/// Forty screens of up to five boxes; what is left is closed, what is right is more, and one label is rare.
+/// Forty screens with up to five boxes. Boxes on the left have one label, those on the right another; a third label is rare.
 fn labelled() -> String {
     let screens = (0..40).map(|i| {
         let boxes = (0..mixed(i, 6)).map(|j| {
@@ -50,7 +49,7 @@ fn labelled() -> String {
     format!("[{}]", screens.collect::<Vec<_>>().join(",\n"))
 }
 
-/// Thirty screens of two to four boxes with a node below the first.
+/// Thirty screens with two to four boxes, and a node with the bounds of the first box.
 fn referring() -> String {
     let mut text = String::new();
     for i in 0..30 {
@@ -76,7 +75,7 @@ fn referring() -> String {
     text
 }
 
-/// A repository with an experiment on the file of a set, which is written there.
+/// A repository with an experiment on a set, and the file of the set.
 fn repository(set: &str, protocol: &str, variants: &str) -> Repository {
     let repository = Repository::with_experiment(&experiment(set, protocol, variants));
     let (file, text) = match set {
@@ -93,23 +92,23 @@ fn value(rows: &[String], method: &str, metric: &str) -> String {
     row.unwrap_or_else(|| panic!("{method} {metric}: {rows:#?}"))[9].to_owned()
 }
 
-/// Catches numbers that depend on the number of threads or not on the seed, methods that do not share split, batches and masks, and
-/// screens that are left out without a word.
+/// Catches results that depend on the number of threads or not on the seed, methods that do not share split, batches and masks, and
+/// screens that are skipped without a remark.
 #[test]
-fn same_seed_same_bits_and_methods_share_their_draws() {
+fn same_seed_gives_same_bits_and_methods_share_samples() {
     let encoding = |text: &str| format!("{{ encoding: {text} }}");
     for (set, protocol, shared, remarks) in [
         (
             "rico-semantics",
             LABELS,
             ["majority", "held_out_boxes"],
-            ["of 40 screens 7 have no boxes", "1 labels of fewer than 20 boxes, 1 boxes together"],
+            ["skipped 7 of 40 screens", "merged 1 labels with fewer than 20 boxes (1 boxes)"],
         ),
         (
             "uibert-refexp",
             REFERRED,
             ["screens_spatial", "chance"],
-            ["of 30 screens 10 are left out", "only the first 4 words"],
+            ["skipped 10 of 30 screens", "expressions to 4 words"],
         ),
     ] {
         let variants = format!(
@@ -143,9 +142,9 @@ fn same_seed_same_bits_and_methods_share_their_draws() {
     }
 }
 
-/// Catches a killed training that starts over or ends with other numbers; of folds, one that forgets those before.
+/// Catches a killed training that starts over, ends with other numbers, or loses the folds before the kill.
 #[test]
-fn a_killed_training_goes_on_with_the_same_bits() {
+fn a_killed_training_resumes_with_the_same_bits() {
     for (set, protocol) in [
         (
             "rico-semantics",
@@ -169,9 +168,9 @@ fn a_killed_training_goes_on_with_the_same_bits() {
     }
 }
 
-/// Catches damage that is passed over or ends the run: the unit fails, the message names file and entry, and others continue.
+/// Catches damage that is ignored or ends the run: the unit must fail with file and entry, and others must continue.
 #[test]
-fn damage_fails_its_unit_and_is_named() {
+fn damaged_files_fail_their_unit_and_are_named() {
     let labels = labelled();
     let said = referring();
     let cut = |text: &str| text[..text.len() / 2].to_owned();
@@ -221,15 +220,15 @@ fn damage_fails_its_unit_and_is_named() {
     let repository =
         repository("rico-semantics", &format!("{LABELS}, encoding: {FOURIER}"), "{ id: one }");
     std::fs::remove_file(repository.path().join("data/rico_semantics/val.json")).unwrap();
-    repository.fails(&["reproduce"], &["val.json", "no such file"]);
+    repository.fails(&["reproduce"], &["val.json", "file not found"]);
     let text = format!("{LABELS}, encoding: {FOURIER}").replace("min_count: 20", "min_count: 500");
     let repository = self::repository("rico-semantics", &text, "{ id: one }");
-    repository.fails(&["reproduce"], &["no label has 500 boxes", "protocol.least"]);
+    repository.fails(&["reproduce"], &["no label has 500 boxes", "protocol.min_count"]);
 }
 
-/// Catches a group that runs on something else where its files are missing.
+/// Catches a group that runs on other data if its files are missing, and a message without their origin.
 #[test]
-fn without_data_groups_do_not_run_and_say_where_it_can_be_had() {
+fn groups_without_data_do_not_run_and_name_its_origin() {
     for (set, protocol, origin) in [
         ("rico-semantics", LABELS, "google-research-datasets/rico_semantics"),
         ("uibert-refexp", REFERRED, "google-research-datasets/uibert"),
@@ -245,7 +244,7 @@ fn without_data_groups_do_not_run_and_say_where_it_can_be_had() {
     }
 }
 
-/// Catches settings that are accepted and have no meaning, and sets of another format.
+/// Catches meaningless settings, and sets of another format, that are accepted.
 #[test]
 fn wrong_settings_are_named() {
     let sine = "encoding: { features: sine }";
@@ -277,7 +276,7 @@ fn wrong_settings_are_named() {
         ("", LABELS, "{}", "needs `data:"),
         ("", REFERRED, "{}", "needs `data:"),
         ("", "kind: box-positions", "{}", "protocol.screens"),
-        ("rico-semantics", "kind: box-positions, screens: 3", "{}", "allowed without `data`"),
+        ("rico-semantics", "kind: box-positions, screens: 3", "{}", "required without `data`"),
     ] {
         let own = if protocol.contains("box-positions") { "" } else { sine };
         let protocol = format!("{protocol}, {own}");

@@ -1,5 +1,5 @@
-//! The committed reference record holds the numbers that theory and the papers give, digit by digit.
-//! Catches a record that was made with a wrong embedder, boundary, seed or cut-off.
+//! Compares the committed reference record with the numbers of theory and of the papers, digit by digit. Catches a record that was
+//! made with a wrong embedder, boundary, seed or cut-off.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -66,7 +66,7 @@ fn gaussian_law() {
     );
 }
 
-/// `rethinking` Proposition 2: rounding where the branches meet, and the dimension that suffices.
+/// `rethinking` Proposition 2: the transition between the branches of the law, and the sufficient dimension.
 #[test]
 fn gaussian_saturation_and_dimension() {
     let table = record("rethinking", "prop2");
@@ -144,7 +144,7 @@ fn rectangle_and_triangle_laws() {
     );
 }
 
-/// `trading` Figure 9 with the parameters of Table 1; RFF depends on its draw.
+/// `trading` Figure 9 with the parameters of Table 1, except RFF, which depends on its random frequencies.
 #[test]
 fn singular_values() {
     let table = record("trading", "fig9");
@@ -180,7 +180,7 @@ fn table_1_closed_form() {
     assert!((psnr("Gau").0 - 26.63).abs() < 0.15);
 }
 
-/// `lff` Figure 2 (a): similarity along an axis and the diagonal, and the ratio of what is lost.
+/// `lff` Figure 2 (a): similarity along an axis and along the diagonal, and the ratio of the decays (1 − similarity).
 #[test]
 fn sine_code_decay() {
     let table = record("lff", "fig2");
@@ -201,7 +201,7 @@ fn sine_code_decay() {
     }
 }
 
-/// Catches an item that `data list` does not name with the data it reads, or names with others.
+/// Catches a data set whose `used_by` lacks an item that reads the set, or names another.
 #[test]
 fn the_manifest_names_the_items_that_read_each_set() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{EXPERIMENT, Repository};
 
-/// Catches a report that is not a function of its records, and a check that passes anything.
+/// Catches a report that is not a function of its records, and a check that accepts a changed page.
 #[test]
 fn check_finds_a_report_that_is_not_fresh() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -22,7 +22,7 @@ fn check_finds_a_report_that_is_not_fresh() {
     repository.ok(&["report", "--check"]);
 }
 
-/// Catches a damaged reference record that is read as something else.
+/// Catches a damaged reference record that is accepted, or reported without its line.
 #[test]
 fn a_damaged_reference_record_is_named_by_line() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -77,8 +77,7 @@ fn a_smaller_profile_never_replaces_a_larger_one() {
     assert_eq!(other, large, "the order of runs does not matter");
 }
 
-/// Catches a run of one method, at a larger profile, that takes the other methods of its group with
-/// it.
+/// Catches a run of one method, at a larger profile, that removes the other methods of its group.
 #[test]
 fn a_run_of_one_method_leaves_the_others_in_the_reference() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -99,9 +98,9 @@ fn a_run_of_one_method_leaves_the_others_in_the_reference() {
     repository.ok(&["report", "--check"]);
 }
 
-/// Catches a local run that changes what the repository stands for.
+/// Catches a local run that changes the reference report.
 #[test]
-fn a_local_run_leaves_the_reference_as_it_is() {
+fn a_local_run_does_not_change_the_reference() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.ok(&["reproduce", "--record"]);
     let before = repository.read("report/extensions/mexican-hat.md");
@@ -112,7 +111,7 @@ fn a_local_run_leaves_the_reference_as_it_is() {
     assert!(local.contains("embedded:dead-leaves"), "{local}");
 }
 
-/// Catches a reader that closes the pipe early, as `head` does, and is answered with a panic.
+/// Catches a panic when the reader closes the pipe early, as `head` does.
 #[test]
 fn a_closed_pipe_ends_quietly() {
     let repository = Repository::new();
@@ -126,9 +125,9 @@ fn a_closed_pipe_ends_quietly() {
     assert_ne!(output.status.code(), Some(0));
 }
 
-/// Catches a table of speed that is not what the record holds, and a check that does not look at it.
+/// Catches a speed table that differs from the record, and a check that ignores it.
 #[test]
-fn the_page_of_speed_has_the_recorded_times() {
+fn the_speed_page_has_the_recorded_times() {
     let repository = Repository::with_experiment(EXPERIMENT);
     let page = "# x\n\n<!-- speed: made -->\n<!-- /speed -->\n\nbelow\n";
     repository.write("docs/SPEED.md", page);

@@ -4,9 +4,9 @@ use crate::common;
 
 use std::time::Duration;
 
-use common::{EXPERIMENT, Repository};
+use common::{EXPERIMENT, Repository, with_a_failing_unit};
 
-/// Catches a run that does not end in a page, or does work again that is done.
+/// Catches a run without a report page, and a run that repeats finished work.
 #[test]
 fn a_second_run_has_nothing_to_do() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -21,7 +21,7 @@ fn a_second_run_has_nothing_to_do() {
     assert!(second.stderr.contains("0 of 6 units to run, 6 on record"), "{}", second.stderr);
 }
 
-/// Catches any dependence of a number on the number of workers or on the run.
+/// Catches results that depend on the number of workers or on the run.
 #[test]
 fn one_and_two_workers_give_the_same_bits() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -45,7 +45,7 @@ fn results_of_different_signals_join_on_record() {
     reproduce("0", "b");
     let joined = repository.read("report/record/extensions/mexican-hat.csv");
     repository.ok(&["reproduce", group, "--out", "whole"]);
-    // Three of all signals are the whole of `quick` and a part of `paper`.
+    // Three signals are all signals of `quick` and a part of those of `paper`.
     let numbers = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| line.contains(",test_psnr,"));
         lines.map(|line| line.replace(",quick,", ",paper,")).collect()
@@ -57,9 +57,9 @@ fn results_of_different_signals_join_on_record() {
     assert!(none.stderr.contains("--signals 3 selects no signal"), "{}", none.stderr);
 }
 
-/// Catches a seed that controls nothing, and one that moves what is not random.
+/// Catches a seed without effect, and a seed that changes deterministic results.
 #[test]
-fn the_seed_moves_what_is_random_and_nothing_else() {
+fn the_seed_changes_only_random_results() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.ok(&["reproduce", "extensions/mexican-hat/rank", "--out", "a"]);
     repository.ok(&["reproduce", "extensions/mexican-hat/rank", "--seed", "1", "--out", "b"]);
@@ -72,8 +72,7 @@ fn the_seed_moves_what_is_random_and_nothing_else() {
     assert_ne!(of(&a, "RFF"), of(&b, "RFF"));
 }
 
-/// Catches a formula that is evaluated otherwise than the built-in embedder, in rank or in
-/// closed form.
+/// Catches a formula that is evaluated differently from the built-in embedder, in rank or in closed form.
 #[test]
 fn a_formula_gives_the_records_of_the_built_in_embedder() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -142,7 +141,7 @@ fn a_damaged_raw_record_is_named_and_run_again() {
     repository.ok(&["reproduce", "--profile", "smoke"]);
     let files = repository.raw("out");
     let whole = std::fs::read_to_string(&files[0]).unwrap();
-    // A digit changed by hand: still JSON, but not what was measured.
+    // A digit was changed manually: still JSON, but not the measured value.
     let position = whole.find("\"value\":\"").unwrap() + "\"value\":\"".len();
     let mut edited = whole.clone().into_bytes();
     edited[position] = if edited[position] == b'7' { b'8' } else { b'7' };
@@ -155,7 +154,7 @@ fn a_damaged_raw_record_is_named_and_run_again() {
     assert!(again.stderr.contains("0 of 6 units to run"), "{}", again.stderr);
 }
 
-/// Catches a plan that cannot say why a unit would run.
+/// Catches a plan without the reason why a unit would run, and a dry run that runs units.
 #[test]
 fn a_dry_run_names_the_reason_and_runs_nothing() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -173,32 +172,27 @@ fn a_dry_run_names_the_reason_and_runs_nothing() {
     assert!(plan.stdout.contains("key changed: specification"), "{}", plan.stdout);
     assert!(plan.stdout.contains("1 of 3 units would run"), "{}", plan.stdout);
 
-    // A comment and other prose run nothing again.
+    // A changed comment or text does not repeat any unit.
     let prose = EXPERIMENT.replace("shows: A test", "shows: Another text # and a comment");
     repository.write(file, &prose);
     let plan = repository.ok(&["reproduce", rank, "--dry-run"]);
     assert!(plan.stdout.contains("0 of 3 units would run"), "{}", plan.stdout);
 }
 
-/// Catches a failing unit that takes the others with it or looks like success: a sweep reaches a
-/// width that the embedder refuses, which only running it shows.
+/// Catches a failing unit that stops the others or looks like success.
 #[test]
-fn a_failing_unit_leaves_the_others_and_the_exit_code() {
-    let text = EXPERIMENT.replace(
-        "{ id: RFF, embedder: { kind: rff, dimension: 128, sigma: 5 } }",
-        "{ id: RFF, embedder: { kind: rff, dimension: 128, sigma: 5 }, settings: { sweep: { parameter: sigma, values: [5, -1] } } }",
-    );
-    let repository = Repository::with_experiment(&text);
+fn a_failing_unit_affects_only_the_exit_code() {
+    let repository = Repository::with_experiment(&with_a_failing_unit());
     let run = repository.run(&["reproduce", "extensions/mexican-hat/rank"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert!(run.stderr.contains("failed: extensions/mexican-hat/rank/RFF"), "{}", run.stderr);
-    assert!(run.stderr.contains("sigma = -1"), "{}", run.stderr);
+    assert!(run.stderr.contains("sigma = 0"), "{}", run.stderr);
     assert_eq!(repository.raw("out").len(), 2);
     let fast = ["reproduce", "extensions/mexican-hat/rank", "--fail-fast", "--out", "fast"];
     assert_eq!(repository.run(&fast).code, 1);
 }
 
-/// Catches sizes that would end in a failed allocation, which no one can catch.
+/// Catches sizes that would abort the process with a failed allocation.
 #[test]
 fn sizes_beyond_memory_are_refused() {
     let huge = "dimension: 10000000, sigma: 0.0025";
@@ -233,8 +227,8 @@ fn a_second_run_in_the_same_directory_is_refused() {
     repository.ok(&["reproduce", "--profile", "smoke"]);
 }
 
-/// Catches output directories that end in a panic or in silence. A file in the way stands for
-/// every directory that cannot be created: permissions do not stop root.
+/// Catches output directories that cause a panic or fail silently. A file in the way represents all directories that cannot be
+/// created, since permissions do not stop root.
 #[test]
 fn an_unwritable_output_directory_is_named() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -260,9 +254,9 @@ fn wrong_options_are_named_with_what_is_allowed() {
     repository.fails(&["--root", root, "list"], &["experiments/"]);
 }
 
-/// Catches pages that are mistaken for fresh although what they are made from, or they themselves, are others.
+/// Catches pages that count as fresh although they or their inputs have changed.
 #[test]
-fn a_run_with_nothing_to_do_sees_what_changed_in_its_report() {
+fn a_run_without_units_detects_changes_of_its_report() {
     let repository = Repository::with_experiment(EXPERIMENT);
     let run = ["reproduce", "--profile", "smoke"];
     repository.ok(&run);
@@ -288,7 +282,7 @@ fn a_run_with_nothing_to_do_sees_what_changed_in_its_report() {
     repository.write("experiments/extensions/01-mexican-hat.yaml", &prose);
     repository.ok(&run);
     assert!(repository.read(page).contains("Other words."));
-    // A record that is gone under another profile's name.
+    // Rows without raw records disappear from the table.
     std::fs::remove_dir_all(repository.path().join("out/raw")).unwrap();
     repository.ok(&["reproduce", "--profile", "smoke", "extensions/mexican-hat/rank/RFF"]);
     assert!(!repository.read("out/record/extensions/mexican-hat.csv").contains("Gaussian formula"));

@@ -16,7 +16,7 @@ use cluster::{Cluster, kill};
 use common::{Repository, Run};
 use serde_json::Value;
 
-/// Metrics that are read off the machine: time, rates, memory. All other numbers must be the same bits anywhere.
+/// Metrics that depend on the machine: times, rates, memory. All other values must be bitwise equal on all machines.
 fn is_of_machine(metric: &str) -> bool {
     metric.starts_with("time") || ["rate", "peak_memory"].contains(&metric)
 }
@@ -31,8 +31,8 @@ fn run(repository: &Repository, cluster: &Cluster, arguments: &[&str]) -> Run {
     command(repository, cluster, arguments).output().unwrap().into()
 }
 
-/// Raw records by name, without what differs between two runs on the same machine: seconds, memory, and the numbers of
-/// `is_of_machine`, whose places are compared. Pictures and captions are compared whole.
+/// Raw records by name, without the parts that differ between two runs on the same machine: seconds, memory, and the values of
+/// metrics for which `is_of_machine` holds. Pictures and captions are compared completely.
 fn records(repository: &Repository, out: &str) -> BTreeMap<PathBuf, String> {
     let raw = repository.path().join(out).join("raw");
     let mut all = BTreeMap::new();
@@ -67,7 +67,7 @@ fn records(repository: &Repository, out: &str) -> BTreeMap<PathBuf, String> {
     all
 }
 
-/// The only run in `out/slurm`, and a file of it.
+/// Path of a file of the only run in `out/slurm`.
 fn of_run(repository: &Repository, out: &str, file: &str) -> PathBuf {
     let folder = repository.path().join(out).join("slurm");
     let entries = std::fs::read_dir(folder).unwrap().flatten();
@@ -81,7 +81,7 @@ fn json(file: &Path) -> Value {
     serde_json::from_slice(&text).unwrap()
 }
 
-/// Units of a node's task that have a record.
+/// Number of units with a record in a node's task.
 fn recorded_on(repository: &Repository, node: &str) -> usize {
     let folder = of_run(repository, "out", "");
     let tasks = [0, 1].map(|n| folder.join(format!("task-1-{n}.json")));
@@ -101,7 +101,7 @@ fn recorded_on(repository: &Repository, node: &str) -> usize {
     units.filter(is_there).count()
 }
 
-/// Waits until a condition holds while a child is at work.
+/// Waits until a condition holds while a child process runs.
 fn wait(what: &str, child: &mut Child, is_so: impl Fn() -> bool) {
     let started = Instant::now();
     while !is_so() {
@@ -115,8 +115,8 @@ fn finish(child: Child) -> Run {
     child.wait_with_output().unwrap().into()
 }
 
-/// `units` units of about half a second each on one core, and `failing` units that fail because their sweep reaches a width that
-/// the embedder rejects.
+/// `units` units of about half a second each on one core, and `failing` units that fail because their features are all zero at the
+/// last value of their sweep.
 fn experiment(units: u32, failing: u32) -> Repository {
     let mut text = String::from(
         r#"
@@ -137,21 +137,20 @@ groups:
             "      - {{ id: width {n}, embedder: {{ kind: gaussian, dimension: 1000, sigma: {sigma} }} }}\n"
         );
     }
-    let sweep = "settings: { sweep: { parameter: sigma, values: [5, -1] } }";
+    let embedder = "{ kind: formula, dimension: 64, psi: sigma*u, sigma: 5 }";
+    let sweep = "settings: { sweep: { parameter: sigma, values: [5, 0] } }";
     if failing > 0 {
         text +=
             "  - id: rank\n    protocol: { kind: stable-rank, samples: [4, 16] }\n    variants:\n";
     }
     for n in 0..failing {
-        text += &format!(
-            "      - {{ id: failing {n}, embedder: {{ kind: rff, dimension: 64, sigma: 5 }}, {sweep} }}\n"
-        );
+        text += &format!("      - {{ id: failing {n}, embedder: {embedder}, {sweep} }}\n");
     }
     Repository::with_experiment(&text)
 }
 
-/// Catches numbers that depend on where a unit runs, units that two tasks run or none, a second submission next to the
-/// first, a run on this machine next to it, and a cluster's run that leaves no report.
+/// Catches results that depend on the node, units that run twice or not at all, a second submission or a local run next to the
+/// first, and a cluster run without a report.
 #[test]
 fn two_nodes_give_the_records_of_one_machine() {
     let Some(cluster) = Cluster::start() else { return };
@@ -168,7 +167,7 @@ fn two_nodes_give_the_records_of_one_machine() {
     ];
     let at =
         |more: &[&'static str]| [&["reproduce", "--profile", "smoke"], more, &items[..]].concat();
-    // A path that a shell and Slurm would read otherwise.
+    // A path with characters that a shell and Slurm would expand.
     let out = "out of $HOME's 100%";
     let slurm = at(&[
         "--out",
@@ -185,11 +184,11 @@ fn two_nodes_give_the_records_of_one_machine() {
     assert_eq!(first.code, 0, "{}", first.stderr);
     assert!(first.stderr.contains("scancel --name=posenc-1-"), "{}", first.stderr);
     let here = run(&repository, &cluster, &at(&["--out", out]));
-    assert!(here.code == 2 && here.stderr.contains("of Slurm is active in"), "{}", here.stderr);
+    assert!(here.code == 2 && here.stderr.contains("Slurm run 1-"), "{}", here.stderr);
     let other =
         ["reproduce", "--profile", "smoke", "--out", out, "--executor", "slurm", "lff/fig2"];
     let other = run(&repository, &cluster, &other);
-    assert!(other.code == 2 && other.stderr.contains("on something else"), "{}", other.stderr);
+    assert!(other.code == 2 && other.stderr.contains("with other arguments"), "{}", other.stderr);
     let mut second = command(&repository, &cluster, &slurm).spawn().unwrap();
     let mut lines = BufReader::new(second.stderr.take().unwrap());
     let mut seen = String::new();
@@ -216,18 +215,18 @@ fn two_nodes_give_the_records_of_one_machine() {
         .map(|task| task["attempts"][0]["node"].to_string())
         .collect();
     assert_eq!(nodes.len(), 2, "{nodes:?}");
-    // What reads the clock had a node for itself.
+    // Units that measure time had a node to themselves.
     assert!(of_run(&repository, out, "task-1-clock.json").exists());
     eprintln!("{} files equal, 6 tasks on 2 nodes, {seconds:.1} s", here.len());
 
-    // Nothing is left to run: the tables are made here, and nothing is submitted.
+    // Nothing is left to run: the tables are written locally, and nothing is submitted.
     let again = run(&repository, &cluster, &slurm);
     assert!(again.code == 0 && again.stderr.contains("0 of "), "{}", again.stderr);
     assert!(!repository.path().join(out).join("slurm/current.json").exists());
 }
 
-/// Catches a dead node that costs more than the unit it had in hand, records that are written again, and a run that
-/// ends without the units of a dead node.
+/// Catches a dead node that loses more than its unit in flight, records that are written again, and a run that ends without the
+/// units of a dead node.
 #[test]
 fn a_dead_node_costs_its_units_in_flight() {
     let Some(mut cluster) = Cluster::start() else { return };
@@ -259,7 +258,7 @@ fn a_dead_node_costs_its_units_in_flight() {
         tasks.iter().find(|t| attempts(t).len() == 2).expect("a task that was started again");
     let [first, second] = &attempts(died)[..] else { panic!("{died}") };
     assert_eq!((first["node"].as_str(), second["node"].as_str()), (Some("n2"), Some("n1")));
-    // What had a record when the node died was not run again: at most the unit in flight was.
+    // Units with a record when the node died did not run again, at most the unit in flight did.
     let runs = first["to_run"].as_u64().unwrap();
     let on_record = second["on_record"].as_u64().unwrap();
     assert_eq!(second["to_run"].as_u64().unwrap(), runs - on_record);
@@ -272,7 +271,7 @@ fn a_dead_node_costs_its_units_in_flight() {
     );
 }
 
-/// Catches tasks that continue although nobody waits for them any more, and a run after it that starts over.
+/// Catches tasks that continue after Ctrl-C, and a later run that starts over.
 #[test]
 fn ctrl_c_cancels_the_array() {
     let Some(cluster) = Cluster::start() else { return };
@@ -296,8 +295,8 @@ fn ctrl_c_cancels_the_array() {
     eprintln!("{kept} of 24 records kept");
 }
 
-/// Catches a task that dies silently and whose units nobody runs, a unit that fails and takes others with it or loses its
-/// reason, and failures that are submitted endlessly.
+/// Catches a dead task whose units never run, a failing unit that affects others or loses its reason, and failures that are
+/// submitted endlessly.
 #[test]
 fn a_failing_unit_is_named_and_a_dead_task_is_submitted_again() {
     let Some(cluster) = Cluster::start() else { return };
@@ -305,7 +304,7 @@ fn a_failing_unit_is_named_and_a_dead_task_is_submitted_again() {
     let slurm = ["reproduce", "--profile", "smoke", "--executor", "slurm", "--array-size", "2"];
     let mut child = command(&repository, &cluster, &slurm).spawn().unwrap();
     wait("records", &mut child, || repository.raw("out").len() >= 3);
-    // The task's own process, as a lack of memory would end it.
+    // Kills the task's own process, as the kernel would if memory runs out.
     let processes = cluster.processes(Some("n1"));
     assert!(!processes.is_empty());
     for (process, _) in processes {
@@ -318,7 +317,7 @@ fn a_failing_unit_is_named_and_a_dead_task_is_submitted_again() {
         .lines()
         .filter(|l| l.starts_with("failed: extensions/mexican-hat/rank/failing"));
     assert_eq!(
-        named.filter(|l| l.contains("sigma = -1") && l.contains(".log")).count(),
+        named.filter(|l| l.contains("sigma = 0") && l.contains(".log")).count(),
         6,
         "{}",
         ended.stderr
@@ -329,9 +328,9 @@ fn a_failing_unit_is_named_and_a_dead_task_is_submitted_again() {
     assert_eq!(ending["rounds"], 2, "{ending}");
 }
 
-/// Catches options that are dropped without a word, and refusals of Slurm that tell a user nothing.
+/// Catches options that are silently ignored, and rejections by Slurm without an explanation.
 #[test]
-fn what_slurm_refuses_is_told() {
+fn slurm_refusals_are_reported() {
     let repository = Repository::with_experiment(common::EXPERIMENT);
     repository
         .fails(&["reproduce", "--partition", "a"], &["--partition requires --executor slurm"]);
@@ -362,7 +361,7 @@ fn what_slurm_refuses_is_told() {
     refused(&["--time", "soon; rm -rf x"], "time");
 }
 
-/// Catches a node whose data or definitions are not the submitter's and that runs its share nonetheless.
+/// Catches a node that runs its share although its data or definitions differ from the submitter's.
 #[test]
 fn a_node_with_other_definitions_refuses_its_share() {
     let Some(cluster) = Cluster::start() else { return };
@@ -387,7 +386,7 @@ fn a_node_with_other_definitions_refuses_its_share() {
     assert_eq!(ended.code, 1, "{}", ended.stderr);
     assert!(ended.stderr.contains("settings differ"), "{}", ended.stderr);
     assert!(repository.raw("out").is_empty());
-    // They are failures of this machine as any other.
+    // The report lists these failures like any other failure of this machine.
     let page = repository.read("out/report/extensions/mexican-hat.md");
     assert!(page.contains("settings differ"), "{page}");
     let again =

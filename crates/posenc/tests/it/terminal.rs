@@ -1,4 +1,4 @@
-//! Text of files and of other programs on its way to the terminal.
+//! Escaping of text of files and of other programs on its way to the terminal.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -13,7 +13,8 @@ fn posenc(root: &Path, arguments: &[&str]) -> Output {
     command.env_remove("POSENC_DATA").output().unwrap()
 }
 
-/// What is printed has no hidden character but the line breaks of the program, and shows the hostile text by its codes.
+/// Checks that the output has no hidden characters except the program's line breaks and, if `shown`, contains the escaped hostile
+/// text.
 #[track_caller]
 fn check(output: &Output, shown: bool) -> String {
     let mut all = String::new();
@@ -50,11 +51,11 @@ fn repository(root: &Path, method: &str) {
 /// Catches text of an experiment, of a record, of a failure or of a file's name that changes the terminal or forges a line.
 #[cfg(unix)]
 #[test]
-fn nothing_of_a_file_reaches_the_terminal_as_it_is() {
+fn text_of_files_is_escaped_on_the_terminal() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     repository(root, "M\u{2067}");
-    // A method's name is refused, since it is part of selectors and tables.
+    // A hostile method name is rejected, since names are part of selectors and tables.
     assert!(check(&posenc(root, &["list"]), false).contains("U+2067"));
     repository(root, "M");
     check(&posenc(root, &["list"]), true);
@@ -77,7 +78,7 @@ fn nothing_of_a_file_reaches_the_terminal_as_it_is() {
     let mine = root.join("out/record");
     let (mine, theirs) = (mine.to_str().unwrap(), other.to_str().unwrap());
     write(",M,", &format!(",\"{name}\","));
-    // Lines are filled with words, so that line breaks in names become spaces.
+    // `diff` wraps lines at words, so line breaks in names become spaces.
     assert!(check(&posenc(root, &["diff", mine, theirs]), false).contains(r"a\u{1b}[2J"));
     write(",paper,cpu", &format!(",\"{name}\",cpu"));
     check(&posenc(root, &["diff", mine, theirs]), true);
@@ -97,7 +98,7 @@ fn nothing_of_a_file_reaches_the_terminal_as_it_is() {
     }
 }
 
-/// Catches output of git or Slurm that reaches the terminal unescaped, or takes several lines of it.
+/// Catches output of git or Slurm that reaches the terminal unescaped, or on several lines.
 #[cfg(unix)]
 #[test]
 fn output_of_other_programs_is_escaped() {
@@ -126,10 +127,10 @@ fn output_of_other_programs_is_escaped() {
     }
 }
 
-/// Catches a program that panics, or continues for long, when the reader of its output has gone.
+/// Catches a program that panics or continues when its output pipe is closed.
 #[cfg(unix)]
 #[test]
-fn a_reader_that_goes_ends_the_program() {
+fn a_closed_output_pipe_ends_the_program() {
     let directory = tempfile::tempdir().unwrap();
     repository(directory.path(), "M");
     let output = Command::new("sh")

@@ -1,8 +1,6 @@
-//! The widget captioner at the paper's scale, end to end: on generated screens, and on files of RICO's form made by the test.
+//! The protocol `widget-captioning` end to end: on generated screens, and on files in RICO's format, written by the tests.
 
 use crate::common;
-
-use std::path::Path;
 
 use common::Repository;
 use posenc_data::generate::ScreenGrammar;
@@ -17,13 +15,12 @@ const PROTOCOL: &str = "kind: widget-captioning, steps: 3, batch: 2, screens: 6,
 const DATA: &str = "    data: { set: rico-widget-captioning, weights: glove-6b-300d }\n";
 
 fn experiment(data: &str, protocol: &str) -> String {
-    format!(
-        "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: A test\nshows: A test\ngroups:\n  - id: group\n{data}    \
-         protocol: {{ {protocol} }}\n    variants: [{{ id: one }}]\n"
-    )
+    common::experiment(&format!(
+        "  - id: group\n{data}    protocol: {{ {protocol} }}\n    variants: [{{ id: one }}]\n"
+    ))
 }
 
-/// Screens in the folder of the set.
+/// Writes generated screens into the folder of the set.
 fn screens(repository: &Repository) -> std::path::PathBuf {
     let folder = repository.path().join("data/rico");
     let grammar = ScreenGrammar::new(1.1);
@@ -35,14 +32,14 @@ fn screens(repository: &Repository) -> std::path::PathBuf {
     folder
 }
 
-/// Value of a metric, of the first row.
+/// Value of a metric, in its first row.
 fn value(rows: &[String], metric: &str) -> f64 {
     let fields = rows.iter().map(|r| r.split(',').collect::<Vec<_>>());
     let row = fields.into_iter().find(|f| f[6] == metric);
     row.unwrap_or_else(|| panic!("{metric}: {rows:#?}"))[9].parse().unwrap()
 }
 
-/// Rows of what was learned, not of how long it took.
+/// Rows of losses and scores, without times.
 fn learned(repository: &Repository, out: &str) -> Vec<String> {
     let mut rows = repository.rows(out);
     let kept = [",training_curve,", ",cider", ",bleu_", ",rouge,", ",meteor,", ",test_widgets,"];
@@ -57,7 +54,8 @@ fn record(repository: &Repository, out: &str) -> String {
     std::fs::read_to_string(&raw[0]).unwrap()
 }
 
-/// Without data screens go through the reader of RICO's files. Catches bits that depend on the number of threads, or not on the seed.
+/// Without data, generated screens go through the reader of RICO's files. Catches results that depend on the number of threads, or
+/// not on the seed.
 #[test]
 fn generated_screens_give_the_same_bits() {
     let repository = Repository::with_experiment(&experiment("", PROTOCOL));
@@ -75,13 +73,14 @@ fn generated_screens_give_the_same_bits() {
         assert_eq!(of("seen") + of("unseen"), test);
     }
     let text = record(&repository, "one");
-    assert!(text.contains("no word vectors were found"), "{text}");
-    assert!(text.contains("train: ") && text.contains("words are known"), "{text}");
+    assert!(text.contains("found no word vectors"), "{text}");
+    assert!(text.contains("train: ") && text.contains("vocabulary: "), "{text}");
 }
 
-/// Catches a killed training that starts over or ends with other numbers: also those that batch norms have kept.
+/// Catches a killed training that starts over or ends with other numbers, for example without the running statistics of batch
+/// normalization.
 #[test]
-fn a_killed_training_goes_on_with_the_same_bits() {
+fn a_killed_training_resumes_with_the_same_bits() {
     let protocol = PROTOCOL.replace("steps: 3", "steps: 1500");
     let repository = Repository::with_experiment(&experiment("", &protocol));
     repository.kill_at_checkpoint("killed");
@@ -93,7 +92,7 @@ fn a_killed_training_goes_on_with_the_same_bits() {
 
 /// Catches widgets of other splits among those of Figure 5, and boxes of all nodes instead of those with captions.
 #[test]
-fn positions_are_those_of_widgets_that_are_trained_on() {
+fn positions_are_those_of_training_widgets() {
     let data = "    data: { set: rico-widget-captioning }\n";
     let protocol = "kind: box-positions, captioned: true";
     let repository = Repository::with_experiment(&experiment(data, protocol));
@@ -109,10 +108,10 @@ fn positions_are_those_of_widgets_that_are_trained_on() {
     assert!(record(&repository, "out").contains("train: "));
 }
 
-/// Catches screens that are not read from where they lie, vectors that change nothing, rows that are left out without a word, and
-/// records that do not say what they were measured on.
+/// Catches screens that are not read from the data directory, word vectors without effect, rows that are skipped without a count,
+/// and records that do not name their data.
 #[test]
-fn files_are_read_and_what_is_left_out_is_counted() {
+fn files_are_read_and_skipped_rows_are_counted() {
     let repository = Repository::with_experiment(&experiment(DATA, PROTOCOL));
     let without = repository.ok(&["reproduce", "--out", "nothing"]);
     for needle in
@@ -132,7 +131,7 @@ fn files_are_read_and_what_is_left_out_is_counted() {
         "1 about screens that were never released",
         "1 about screens in no split",
         "1 whose node is missing",
-        "no word vectors were found",
+        "found no word vectors",
     ] {
         assert!(drawn.contains(needle), "{needle}: {drawn}");
     }
@@ -145,9 +144,9 @@ fn files_are_read_and_what_is_left_out_is_counted() {
     std::fs::write(vectors.join("glove.6B.6d.txt"), &lines).unwrap();
     repository.ok(&["reproduce", "--out", "vectors"]);
     let read = record(&repository, "vectors");
-    assert!(read.contains("vectors of words were read"), "{read}");
+    assert!(read.contains("read word vectors"), "{read}");
     assert_ne!(learned(&repository, "drawn"), learned(&repository, "vectors"));
-    // Damage names file and place.
+    // Errors name the file and the line.
     let arguments = ["reproduce", "--out", "damaged"];
     std::fs::write(vectors.join("glove.6B.6d.txt"), &lines[..lines.len() - 9]).unwrap();
     repository.fails(&arguments, &["glove.6B.6d.txt:3", "numbers after the word"]);
@@ -155,7 +154,7 @@ fn files_are_read_and_what_is_left_out_is_counted() {
     repository.fails(&arguments, &["glove.6B.6d.txt", "none of the"]);
 }
 
-/// Catches damaged or missing files that end a run without their name, panic, or pass for others.
+/// Catches damaged or missing files that are not named, cause a panic, or are accepted.
 #[test]
 fn damaged_files_are_named() {
     let repository = Repository::with_experiment(&experiment(DATA, PROTOCOL));
@@ -176,7 +175,7 @@ fn damaged_files_are_named() {
             Some(String::from_utf8(bytes).unwrap().replace(key, "\"other\"").into_bytes())
         }
     };
-    spoil("combined/2.jpg", &half, &["combined/2.jpg", "breaks off"]);
+    spoil("combined/2.jpg", &half, &["combined/2.jpg", "truncated"]);
     spoil(
         "combined/8.jpg",
         &|_| Some(b"no picture".to_vec()),
@@ -202,11 +201,10 @@ fn damaged_files_are_named() {
         &|_| Some(b"7\n1\n".to_vec()),
         &["split/dev.txt:2", "screen 1 is also in"],
     );
-    assert!(Path::new(&folder).is_dir());
     repository.ok(&["reproduce"]);
 }
 
-/// Catches settings that are accepted and have no meaning, and a set that another protocol reads.
+/// Catches meaningless settings, and sets of another protocol, that are accepted.
 #[test]
 fn wrong_settings_are_named() {
     for (old, new, needle) in [

@@ -3,10 +3,10 @@
 use super::captions::{Caption, ordinal_or_last};
 use super::{CANVAS, Draft, NodeKind};
 
-/// Most height of the sheet at the bottom.
+/// Maximum height of the sheet at the bottom.
 const MOST_SHEET_HEIGHT: f64 = 900.0;
 
-/// A bar with a title, perhaps an icon at its left, and up to three from its right edge on. Gives its lower edge.
+/// A bar with a title, an optional icon at its left, and up to three icons from its right edge on. Returns its lower edge.
 pub(super) fn app_bar(draft: &mut Draft) -> f64 {
     let depth = draft.count(1, 4);
     let top = draft.length(40.0, 110.0);
@@ -33,7 +33,7 @@ pub(super) fn app_bar(draft: &mut Draft) -> f64 {
     top + height
 }
 
-/// Nothing, tabs, the buttons of a player, or a sheet of choices. Gives its upper edge.
+/// Nothing, tabs, the buttons of a player, or a sheet of choices. Returns its upper edge.
 pub(super) fn bottom(draft: &mut Draft) -> f64 {
     match draft.count(0, 5) {
         0 => CANVAS[1],
@@ -58,7 +58,7 @@ fn tabs(draft: &mut Draft) -> f64 {
     bottom - height
 }
 
-/// Three or five icons, and over them the name of what plays.
+/// Three or five icons, and above them the title of the track.
 fn player(draft: &mut Draft) -> f64 {
     let all = [Caption::Shuffle, Caption::Previous, Caption::Play, Caption::Next, Caption::Repeat];
     let depth = draft.count(1, 4);

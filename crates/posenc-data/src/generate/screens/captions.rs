@@ -1,14 +1,13 @@
-//! What is said of widgets: the vocabulary, the paraphrases of each kind of caption, and the tuples that a caption
-//! states.
+//! Captions of widgets: the vocabulary, the paraphrases of each kind of caption, and the tuples that a caption states.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// Token of a word that is not in the vocabulary.
 const UNKNOWN: usize = 2;
-/// Words that texts on a screen have.
+/// Number of context words, which texts on a screen show.
 pub const CONTEXT_WORDS: usize = 16;
-/// Most tokens of a generated caption, without the end.
+/// Maximum number of tokens of a generated caption, without the end token.
 pub const MOST_CAPTION_TOKENS: usize = 7;
 
 const SPECIAL: [&str; 4] = ["<pad>", "<end>", "<unknown>", "<start>"];
@@ -16,7 +15,7 @@ const CONTEXT: [&str; CONTEXT_WORDS] = [
     "music", "email", "phone", "address", "city", "name", "weather", "news", "travel", "location",
     "profile", "calendar", "password", "payment", "birthday", "backup",
 ];
-/// No layout has use for the fifth and the sixth; they are words that a model can get wrong.
+/// No layout uses "fifth" and "sixth"; a model can predict them wrongly.
 const ORDINALS: [&str; 6] = ["first", "second", "third", "fourth", "fifth", "sixth"];
 const LAST: [&str; 1] = ["last"];
 const COLUMNS: [&str; 5] = ["leftmost", "left", "middle", "right", "rightmost"];
@@ -34,11 +33,11 @@ const ATTRIBUTES: &str = "earlier here later more next previous random up";
 const RELATIONS: &str = "about from in of to with";
 const FILLERS: &str = "a and me off on or the this your";
 
-/// What a word adds to the tuples of a caption.
+/// Role of a word in the tuples of a caption.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Object,
-    /// Of the next object; what is done with an object counts as one of its attributes.
+    /// Attribute of the next object. Verbs count as attributes of their object.
     Attribute,
     /// Between two objects.
     Relation,
@@ -81,7 +80,7 @@ pub fn screen_vocabulary() -> &'static [&'static str] {
     &VOCABULARY.words
 }
 
-/// Token of a context word, 1, …, [`CONTEXT_WORDS`], as nodes have it.
+/// Token of a node's context word, 1, …, [`CONTEXT_WORDS`].
 #[must_use]
 pub fn context_token(word: usize) -> usize {
     match word {
@@ -122,11 +121,11 @@ pub(super) fn key(index: usize) -> usize {
 /// A kind of caption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CaptionKind {
-    /// For tables.
+    /// Name for tables.
     pub name: &'static str,
-    /// Whether the caption has the word of a text elsewhere on the screen.
+    /// Whether the caption contains the word of a text elsewhere on the screen.
     pub copies: bool,
-    /// The paraphrases; `*` stands for a slot.
+    /// The paraphrases; `*` marks a slot.
     pub(super) phrases: &'static [&'static str],
 }
 
@@ -238,19 +237,18 @@ pub(super) fn captions(kind: Caption, slots: &[usize]) -> Vec<Vec<usize>> {
     KINDS[kind as usize].phrases.iter().map(fill).collect()
 }
 
-/// The words of a caption; tokens that are none show as `<unknown>`.
+/// The words of a caption; invalid tokens appear as `<unknown>`.
 #[must_use]
 pub fn caption_text(caption: &[usize]) -> String {
     let word = |&token: &usize| *VOCABULARY.words.get(token).unwrap_or(&SPECIAL[UNKNOWN]);
     caption.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// What a caption states, as (object), (object, attribute) and (object, relation, object), sorted, each once.
+/// The tuples (object), (object, attribute) and (object, relation, object) that a caption states, sorted, each once.
 ///
-/// Of nouns in a row the last is the head and the others are also its attributes. An attribute or verb is one of the
-/// next head, at the caption's end one of the last; if there is no noun at all the last of them is the object.
-/// A caption outside of the grammar gives what these rules find in it. Special tokens and ids that are no words are
-/// passed over.
+/// In a sequence of nouns, the last one is the head, and the others are also its attributes. An attribute or verb belongs to the next head,
+/// or at the end of the caption to the last one. Without any noun, the last attribute or verb is the object. The same rules apply to
+/// captions outside of the grammar. Special tokens and invalid ids are skipped.
 #[must_use]
 pub fn caption_tuples(caption: &[usize]) -> Vec<Vec<String>> {
     let mut parse = Parse::default();
@@ -289,9 +287,9 @@ pub fn caption_tuples(caption: &[usize]) -> Vec<Vec<String>> {
 #[derive(Default)]
 struct Parse {
     tuples: BTreeSet<Vec<String>>,
-    /// Nouns in a row, up to here.
+    /// The current sequence of nouns.
     nouns: Vec<&'static str>,
-    /// Those that wait for an object.
+    /// Attributes that wait for an object.
     attributes: Vec<&'static str>,
     relation: Option<&'static str>,
     /// The last head.

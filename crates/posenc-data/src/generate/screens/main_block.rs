@@ -3,10 +3,10 @@
 use super::captions::{Caption, column, key, ordinal};
 use super::{CANVAS, Draft, NodeKind};
 
-/// Lists of no more rows have their rows as nodes, too.
+/// Maximum number of rows of lists whose rows are nodes, too.
 const MOST_ROWS_WITH_BOXES: usize = 4;
 
-/// Where the block may be: left, top, right, bottom.
+/// Area of the block.
 struct Region {
     left: f64,
     top: f64,
@@ -34,17 +34,17 @@ pub(super) fn main_block(draft: &mut Draft, [top, bottom]: [f64; 2]) {
     }
 }
 
-/// What lengths that fill so much must be multiplied by to fit.
+/// Factor, at most 1, that scales lengths of total `filled` to fit into `room`.
 fn fit(filled: f64, room: f64) -> f64 {
     if filled > room { room / filled } else { 1.0 }
 }
 
-/// A box around a middle.
+/// A box with its vertical center at `middle`.
 fn around(left: f64, right: f64, middle: f64, height: f64) -> [f64; 4] {
     [left, middle - 0.5 * height, right, middle + 0.5 * height]
 }
 
-/// Rows of a text and an icon that deletes it, as high as the text.
+/// Rows, each with a text and a delete icon of the same height.
 fn list(draft: &mut Draft, depth: usize, region: &Region) {
     let count = draft.count(3, 6);
     let (height, gap) = (draft.length(110.0, 260.0), draft.length(5.0, 50.0));
@@ -68,7 +68,7 @@ fn list(draft: &mut Draft, depth: usize, region: &Region) {
     }
 }
 
-/// Rows of different heights, each a text and, as high, a check box or a switch next to it.
+/// Rows of different heights, each with a text and a check box or switch of the same height.
 fn settings(draft: &mut Draft, depth: usize, region: &Region) {
     let count = draft.count(3, 6);
     let heights: Vec<f64> = (0..count).map(|_| draft.length(110.0, 260.0)).collect();
@@ -102,7 +102,7 @@ fn settings(draft: &mut Draft, depth: usize, region: &Region) {
     }
 }
 
-/// Fields with a label at the left of each, as high, or above it, and a button that sends them.
+/// Fields, each with a label of the same height at its left or a label above it, and a submit button.
 fn form(draft: &mut Draft, depth: usize, region: &Region) {
     let count = draft.count(3, 5);
     let is_above = draft.chance(0.5);
@@ -138,7 +138,7 @@ fn form(draft: &mut Draft, depth: usize, region: &Region) {
     draft.widget(NodeKind::Button, depth, pixels, Caption::Submit, &[]);
 }
 
-/// Rows and columns that fill the width.
+/// A grid of boxes that fills the width.
 fn cells(draft: &mut Draft, rows: usize, columns: usize, region: &Region) -> Vec<[f64; 4]> {
     let (gap, row_gap) = (draft.length(10.0, 80.0), draft.length(10.0, 80.0));
     let height = if rows == 4 { draft.length(110.0, 260.0) } else { draft.length(180.0, 420.0) };
@@ -168,7 +168,7 @@ fn keypad(draft: &mut Draft, depth: usize, region: &Region) {
     }
 }
 
-/// A panel with a title and two or three buttons, perhaps an icon in its corner, and texts above and below it.
+/// A panel with a title, two or three buttons and an optional icon in its corner, and texts above and below it.
 fn dialog(draft: &mut Draft, depth: usize, region: &Region) {
     let room = region.bottom - region.top;
     let height = draft.length(350.0, 700.0).min(0.6 * room);

@@ -10,7 +10,7 @@ fn screens(label: &str, jitter: f64, count: usize) -> Vec<Screen> {
     (0..count).map(|_| grammar.draw(&mut rng)).collect()
 }
 
-/// What a person would say of a screen from its boxes, types and words alone.
+/// Derives captions from the boxes, types and words of a screen alone, as a person would.
 struct Reader<'a>(&'a [ScreenNode]);
 
 impl Reader<'_> {
@@ -38,7 +38,7 @@ impl Reader<'_> {
         among.iter().filter(|&&i| self.middle(i, axis) < own - 1e-6).count()
     }
 
-    /// Rows or columns that nodes take up.
+    /// Distinct rows or columns of nodes.
     fn levels(&self, among: &[usize], axis: usize) -> Vec<f64> {
         let mut middles: Vec<f64> = among.iter().map(|&i| self.middle(i, axis)).collect();
         middles.sort_by(f64::total_cmp);
@@ -163,8 +163,7 @@ impl Reader<'_> {
     }
 }
 
-/// Would catch a kind or slot that does not follow from boxes, types and words, off by one or of another row, at the
-/// usual widths of intervals and at the widest.
+/// Catches a kind or slot that does not follow from boxes, types and words, at usual and extreme jitters.
 #[test]
 fn layouts_determine_captions() {
     for jitter in [0.0, 0.5, 1.1, 2.0] {
@@ -184,8 +183,8 @@ fn layouts_determine_captions() {
     }
 }
 
-/// Would catch boxes that leave the canvas, have no inside or wrong numbers of nodes; words on labelled nodes, the same
-/// word twice, widgets labelled twice, and kinds, depths or words out of range.
+/// Catches boxes that leave the canvas or are empty, wrong numbers of nodes, words on labelled nodes, repeated words, widgets that are
+/// labelled twice, and kinds, depths or words out of range.
 #[test]
 fn screens_are_well_formed() {
     for jitter in [-1.0, 0.0, 1.0, 1.1, 2.0, f64::INFINITY, f64::NAN] {
@@ -211,8 +210,7 @@ fn screens_are_well_formed() {
     }
 }
 
-/// Would catch counts of nodes that drift from the layout measured in trials, nodes in the order of the tree, and
-/// widgets that are chosen by anything but chance.
+/// Catches a changed mean number of nodes, nodes in tree order, and labelled widgets that are not chosen uniformly.
 #[test]
 fn counts_and_order_are_as_described() {
     let all = screens("counts", 1.1, 4000);
@@ -223,7 +221,7 @@ fn counts_and_order_are_as_described() {
     let labelled = all.iter().map(|screen| screen.widgets.len()).sum::<usize>() as f64 / 4000.0;
     // Five standard errors of a mean with variance ¼.
     assert!((labelled - 3.5).abs() < 5.0 * (0.25f64 / 4000.0).sqrt(), "{labelled}");
-    // Whether one of two nodes that follow each other in the list is above the other tells nothing.
+    // The order of two consecutive nodes is independent of which one is higher on the screen.
     let (mut above, mut pairs) = (0, 0);
     for screen in &all {
         for pair in screen.nodes.windows(2).filter(|pair| pair[0].bounds[1] != pair[1].bounds[1]) {
@@ -233,7 +231,7 @@ fn counts_and_order_are_as_described() {
     }
     let share = above as f64 / pairs as f64;
     assert!((share - 0.5).abs() < 0.01, "{share}");
-    // Of a keypad's keys each is labelled as often as another.
+    // All keys of a keypad are labelled equally often.
     let mut keys = BTreeMap::new();
     for widget in all.iter().flat_map(|screen| &screen.widgets) {
         if widget.kind == Caption::Key as usize {
@@ -247,8 +245,7 @@ fn counts_and_order_are_as_described() {
     assert!(keys.len() == 12 && chi_square < 42.9, "{chi_square} {keys:?}");
 }
 
-/// Would catch captions that are too long, have words out of the vocabulary, references that are not among the right
-/// ones or come twice, and paraphrases that are never drawn.
+/// Catches captions that are too long or have unknown words, references that are wrong or repeated, and paraphrases that never occur.
 #[test]
 fn captions_are_words_and_references_are_right() {
     let vocabulary = screen_vocabulary();
@@ -325,10 +322,10 @@ fn all_captions() -> Vec<(usize, Vec<usize>, Vec<usize>)> {
     all
 }
 
-/// Would catch a caption that is right for two kinds or two fills of the slots, a slot's word in a fixed phrase, a kind
-/// with other than three or four paraphrases, and a caption of a screen that the list of all lacks.
+/// Catches a caption that is correct for two kinds or two slot fillings, a slot word in a fixed phrase, a kind without three or four
+/// paraphrases, and a caption that [`all_captions`] lacks.
 #[test]
-fn captions_say_one_thing() {
+fn captions_are_unambiguous() {
     let mut meanings = BTreeMap::new();
     for (kind, slots, caption) in all_captions() {
         let text = caption_text(&caption);
@@ -349,7 +346,7 @@ fn captions_say_one_thing() {
     }
 }
 
-/// Would catch draws that depend on anything but the seed and the jitter.
+/// Catches screens that depend on anything but the seed and the jitter.
 #[test]
 fn screens_follow_from_their_seed() {
     let all = screens("a", 1.1, 50);
@@ -358,7 +355,7 @@ fn screens_follow_from_their_seed() {
     assert_ne!(all, screens("a", 1.0, 50));
 }
 
-/// Would catch the wrong rounding, and bounds that leave the range of the type.
+/// Catches wrong rounding, and bounds that leave the range of the type.
 #[test]
 fn quantized_boxes_are_truncated() {
     assert_eq!(quantized([0.0, 0.999, 98.999, 99.0]), [0, 0, 98, 99]);
@@ -374,8 +371,7 @@ fn tuples(text: &str) -> BTreeSet<String> {
     caption_tuples(&tokens(text)).into_iter().map(|tuple| tuple.join(" ")).collect()
 }
 
-/// Would catch attributes that go to the wrong object, lost relations, and captions outside of the grammar that give
-/// nothing or end the program.
+/// Catches attributes of the wrong object, lost relations, and captions outside of the grammar that yield nothing or cause a panic.
 #[test]
 fn tuples_are_objects_attributes_and_relations() {
     let set = |tuples: &[&str]| tuples.iter().map(|&t| t.to_owned()).collect::<BTreeSet<_>>();
@@ -401,8 +397,7 @@ fn tuples_are_objects_attributes_and_relations() {
     assert_eq!(caption_tuples(&noisy), Vec::<Vec<String>>::from(expected));
 }
 
-/// Would catch a caption without tuples, and tuples that lose a slot: two captions with one phrase and other words in
-/// the slots must not state the same.
+/// Catches a caption without tuples, and tuples that lose a slot: captions with different slot words must have different tuples.
 #[test]
 fn tuples_keep_the_slots() {
     let mut stated = BTreeMap::new();
@@ -435,8 +430,8 @@ fn unseen_share(jitter: f64) -> f64 {
     test.iter().filter(|bounds| !known.contains(*bounds)).count() as f64 / test.len() as f64
 }
 
-/// Would catch intervals that are so narrow or wide that the share of test widgets with a box that no training widget
-/// has leaves 55–65 %, the share of the paper's data being 59 %, and a jitter that does not widen them.
+/// Catches intervals for which the share of test widgets with an unseen box leaves 55–65 % (59 % in the paper's data), and a jitter that
+/// does not increase this share.
 #[test]
 fn three_fifths_of_test_boxes_are_unseen() {
     let shares = [0.25, 0.6, 1.0, 1.1].map(unseen_share);
@@ -444,8 +439,8 @@ fn three_fifths_of_test_boxes_are_unseen() {
     assert!(shares.is_sorted() && shares[0] < 0.25, "{shares:?}");
 }
 
-/// Would catch boxes that leave a part of the screen bare or crowd on few places: per axis hardly a bin of the 100 has
-/// fewer than ten training widgets, but most boxes occur once.
+/// Catches coordinates that leave parts of the screen empty, and boxes that repeat too often: few of the 100 bins per axis have fewer than
+/// ten training widgets, but most boxes occur once.
 #[test]
 fn coordinates_are_dense_and_boxes_are_sparse() {
     let train = labelled_boxes(&screens("train", 1.1, 4000));

@@ -10,7 +10,7 @@ use rand_chacha::rand_core::SeedableRng;
 use super::write;
 use crate::support::assert_says;
 
-/// Would catch another tokenizer: NLTK 3.10 and the public pattern give these.
+/// Catches a tokenizer that differs from NLTK 3.10 and from the pattern of the public code.
 #[test]
 fn words_are_those_of_the_public_code() {
     for (text, words) in [
@@ -41,9 +41,9 @@ fn words_are_those_of_the_public_code() {
     }
 }
 
-/// Would catch counts that differ from the public code's, ties that are broken randomly, and targets that hold UNKNOWN.
+/// Catches counts that differ from the public code's, ties that are broken randomly, and targets that contain UNKNOWN.
 #[test]
-fn a_vocabulary_goes_by_frequency() {
+fn a_vocabulary_is_sorted_by_frequency() {
     let words = "go to the the to menu to go".split(' ');
     let vocabulary = CaptionVocabulary::new(words.clone(), 7);
     assert_eq!((PADDING, END, UNKNOWN, START, vocabulary.size()), (0, 1, 2, 3, 7));
@@ -58,7 +58,7 @@ fn a_vocabulary_goes_by_frequency() {
     }
 }
 
-/// Would catch vectors of another word, padding that is not zero, absent words that are zero or differ from run to run.
+/// Catches vectors of another word, padding that is not zero, and absent words that are zero or differ from run to run.
 #[test]
 fn vectors_are_those_of_the_vocabulary() {
     let folder = tempfile::tempdir().unwrap();
@@ -86,8 +86,8 @@ fn vectors_are_those_of_the_vocabulary() {
         ("the 1 nan 3\n", [":1", "`nan`"]),
         ("the 1 2 1e99\n", [":1", "`1e99`"]),
         ("the  1 2\n", [":1", "`` of the word `the`"]),
-        ("a 1 2 3\n", [": none of the 3 words", "English"]),
-        ("", [": none of the 3 words", "English"]),
+        ("a 1 2 3\n", ["none of the 3 vocabulary words", "English"]),
+        ("", ["none of the 3 vocabulary words", "English"]),
     ] {
         let error = WordVectors::read(&write(&path, text), &vocabulary, 3).unwrap_err();
         assert_says(&error, &[&["v.txt"], &parts[..]].concat());
@@ -100,7 +100,7 @@ fn vectors_are_those_of_the_vocabulary() {
 }
 
 proptest! {
-    /// Would catch a letter that is cut in two, and words that the public code throws away.
+    /// Catches a character that is split, and words that the public code drops.
     #[test]
     fn any_text_becomes_words(text in "(.|[a-cA-C'.,: …é_/-]|n't){0,30}") {
         for word in text_words(&text) {

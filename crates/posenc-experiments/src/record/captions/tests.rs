@@ -47,9 +47,9 @@ fn method(id: &str, captions: UnitCaptions) -> CaptionedMethod {
     }
 }
 
-/// Catches a unit's file that loses or mixes up something, and bytes that depend on more than its content.
+/// Catches a unit's file that loses or mixes up data, and bytes that depend on more than its content.
 #[test]
-fn what_a_unit_said_is_read_back() {
+fn the_captions_of_a_unit_read_back() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("a-captions.json");
     let bytes = captions().bytes().unwrap();
@@ -57,15 +57,15 @@ fn what_a_unit_said_is_read_back() {
     std::fs::write(&file, &bytes).unwrap();
     assert_eq!(UnitCaptions::read(&file).unwrap(), captions());
     assert_eq!(captions().of_layouts().widgets, captions().widgets[..4]);
-    // Other units keep no screens.
+    // Some units store no screens.
     let plain = UnitCaptions { layouts: Vec::new(), ..captions() };
     std::fs::write(&file, plain.bytes().unwrap()).unwrap();
     assert_eq!(UnitCaptions::read(&file).unwrap(), plain);
 }
 
-/// Catches damage that is shown as if it were whole: the message names the file and the entry.
+/// Catches a damaged file that is accepted, or reported without file or entry.
 #[test]
-fn damage_of_a_units_file_is_named() {
+fn damage_of_a_units_file_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("a-captions.json");
     let text = String::from_utf8(captions().bytes().unwrap()).unwrap();
@@ -101,7 +101,7 @@ fn damage_of_a_units_file_is_named() {
 /// Catches small files that fill the memory: a long phrase that many widgets name, screens that many methods share, and many sets
 /// that are each below the limit.
 #[test]
-fn small_files_cannot_grow() {
+fn small_files_cannot_fill_the_memory() {
     let phrase = "x".repeat(100_000);
     let zeros = vec!["0"; 20_000].join(",");
     let empty = vec!["[]"; 20_000].join(",");
@@ -132,10 +132,9 @@ fn small_files_cannot_grow() {
     assert_eq!(CaptionRecord::parse(file, &item(3, 2), "p", "i").unwrap().methods.len(), 2);
 }
 
-/// Catches screens that are stored once per method, methods that are put to other screens, and a second writing that changes
-/// bytes.
+/// Catches screens that are stored once per method, methods that are assigned to other screens, and a second write that changes bytes.
 #[test]
-fn an_items_file_keeps_screens_once() {
+fn an_items_file_stores_screens_once() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     let mut other = captions();
@@ -164,9 +163,9 @@ fn an_items_file_keeps_screens_once() {
     assert_eq!(CaptionRecord::read(root, "p", "i").unwrap(), CaptionRecord::default());
 }
 
-/// Catches a damaged file of the reference that is shown: the message names the file and the entry.
+/// Catches a damaged file of an item that is accepted, or reported without file or entry.
 #[test]
-fn damage_of_an_items_file_is_named() {
+fn damage_of_an_items_file_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     let record = CaptionRecord { methods: vec![method("A", captions()), method("B", captions())] };

@@ -31,10 +31,9 @@ fn files(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Catches an index that loses something, the same pixels stored twice, files that nothing lists,
-/// and a second writing that changes bytes.
+/// Catches an index that loses data, equal pictures stored twice, files that no index lists, and a second write that changes bytes.
 #[test]
-fn what_is_written_is_read_and_equal_pictures_share_a_file() {
+fn galleries_read_back_and_equal_pictures_share_a_file() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     let all = vec![
@@ -70,7 +69,7 @@ fn what_is_written_is_read_and_equal_pictures_share_a_file() {
 
 /// Catches names that leave the folder, are too long for a file system, or overwrite each other.
 #[test]
-fn odd_names_make_safe_and_different_files() {
+fn odd_names_become_safe_and_distinct_file_names() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     let long = "very ".repeat(80);
@@ -105,15 +104,15 @@ fn odd_names_make_safe_and_different_files() {
         assert!(names.insert(picture.file.to_lowercase()), "{} appears twice", picture.file);
     }
     assert_eq!(files(&root.join("p/i")).len(), signals.len() + 1);
-    // The order of the names decides, and nothing else.
+    // The file names depend only on the pictures and their order.
     let again = tempfile::tempdir().unwrap();
     Gallery::write(again.path(), "p", "i", all).unwrap();
     assert_eq!(files(&again.path().join("p/i")), files(&root.join("p/i")));
 }
 
-/// Catches pictures that are shown although they are damaged, gone, or somewhere else.
+/// Catches pictures that are shown although they are damaged, missing or outside the folder.
 #[test]
-fn damage_is_named() {
+fn damage_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     let write = || {
@@ -143,14 +142,14 @@ fn damage_is_named() {
     let text = std::fs::read_to_string(&index).unwrap();
     std::fs::write(&index, text.replace("closed-form--Gau_=0.1--b--truth.png", "../x.png"))
         .unwrap();
-    assert!(message().contains("is not one of our file names"), "{}", message());
+    assert!(message().contains("is not a file name written by posenc"), "{}", message());
     std::fs::write(&index, text.replace("\"item\": \"i\"", "\"item\": \"j\"")).unwrap();
     assert!(message().contains("`p/j` in the record of p/i"), "{}", message());
     std::fs::write(&index, &text[..text.len() / 2]).unwrap();
     assert!(message().contains("pictures.json:") && message().contains("damaged"), "{}", message());
 }
 
-/// Only what our own generators drew may be published.
+/// Catches data other than generated signals that counts as publishable.
 #[test]
 fn the_label_of_the_data_decides_what_is_publishable() {
     for (data, expected) in [

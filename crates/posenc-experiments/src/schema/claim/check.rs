@@ -1,4 +1,4 @@
-//! What decides a claim.
+//! Checks: the rules that decide claims.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::yaml::{FileError, Place, hint};
 /// Defines the kinds of checks, each with its name in files.
 macro_rules! checks {
     ($($(#[$doc:meta])* $name:literal $kind:ident($check:ty),)*) => {
-        /// What decides a claim.
+        /// A check that decides a claim.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Check {
             $($(#[$doc])* $kind($check),)*
@@ -33,7 +33,7 @@ macro_rules! checks {
                 }
             }
 
-            /// The check of a kind; none if there is no such kind.
+            /// Deserializes a check of this kind; `None` if there is no such kind.
             fn typed(place: &Place<'_>, kind: &str, value: Value) -> Result<Option<Self>, FileError> {
                 match kind {
                     $($name => place.typed(value).map(|check| Some(Check::$kind(check))),)*
@@ -63,7 +63,7 @@ checks! {
     "ratio" Ratio(RatioCheck),
     /// Values increase, decrease or stay constant along the abscissa.
     "trend" Trend(TrendCheck),
-    /// The selected values keep limits.
+    /// The selected values stay within limits.
     "bound" Bound(BoundCheck),
     /// Two series agree point by point.
     "equality" Equality(EqualityCheck),
@@ -114,23 +114,23 @@ pub enum PublishedWord {
 pub struct ValueCheck {
     /// Rows whose mean is taken.
     pub of: Select,
-    /// What it should be.
+    /// Expected mean.
     pub expect: Expected,
-    /// Largest difference; the rule of the metric if absent.
+    /// Largest difference; the tolerance of the metric if absent.
     pub tolerance: Option<Tolerance>,
-    /// Which repetitions state the uncertainty.
+    /// Which repetitions determine the uncertainty.
     #[serde(default)]
     pub sample: Sample,
 }
 
-/// Which repetitions state the uncertainty of a value that is compared with a published one.
+/// Which repetitions determine the uncertainty of a value that is compared with a published one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sample {
     /// Both numbers come from the same signals: only seeds differ.
     #[default]
     Seeds,
-    /// The signals are another sample than the paper's, such as random lines.
+    /// The signals are a different sample than the paper's, such as random lines.
     Signals,
 }
 
@@ -143,7 +143,7 @@ pub struct OrderingCheck {
     /// Whether the first is the highest (default) or the lowest.
     #[serde(default)]
     pub first: First,
-    /// Smallest difference that matters, in the unit of the metric; the rule of the metric if absent.
+    /// Smallest difference that matters, in the unit of the metric; the smallest effect of the metric if absent.
     pub smallest_effect: Option<f64>,
     /// By how much the higher one may be lower, in the unit of the metric. With a margin above 0, the check is one of
     /// non-inferiority ("at least comparable"), without a smallest effect.
@@ -176,13 +176,13 @@ pub struct RatioCheck {
     pub at_most: Option<f64>,
 }
 
-/// The means per abscissa increase, decrease or stay constant, for each method by itself.
+/// The means per abscissa increase, decrease or stay constant, for each method separately.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrendCheck {
     /// Rows.
     pub of: Select,
-    /// What happens as x grows.
+    /// Claimed direction as x grows.
     pub direction: Direction,
     /// Steps against the direction up to this share of the range of values are allowed, by default 0. For `constant`, the largest
     /// range of the means in the unit of the metric; the tolerance of the metric if absent.
@@ -201,11 +201,11 @@ pub enum Direction {
     Constant,
 }
 
-/// The selected values keep limits.
+/// The selected values stay within limits.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BoundCheck {
-    /// Rows whose values must keep the limits.
+    /// Rows whose values must be within the limits.
     pub of: Select,
     /// Upper limit.
     pub at_most: Option<Limit>,
@@ -214,7 +214,7 @@ pub struct BoundCheck {
     /// Share of the limit by which a value may exceed it (rounding).
     #[serde(default)]
     pub slack: f64,
-    /// Whether each single value must keep the limits, instead of the mean at each point.
+    /// Whether each single value must be within the limits, instead of the mean at each point.
     #[serde(default)]
     pub each: bool,
 }
@@ -237,7 +237,7 @@ pub struct EqualityCheck {
     pub left: Select,
     /// The other, which relative tolerances refer to.
     pub right: Select,
-    /// Largest difference; the rule of the metric if absent.
+    /// Largest difference; the tolerance of the metric if absent.
     pub tolerance: Option<Tolerance>,
     /// Whether each single pair must agree, instead of the mean difference at each point.
     #[serde(default)]
@@ -253,12 +253,12 @@ pub struct AgreementCheck {
     /// The other curve; the published values of the same selection if absent. Methods are matched if neither selection names one.
     /// A published value without abscissa is compared with the mean of the whole curve.
     pub with: Option<Select>,
-    /// Largest difference; the rule of the metric if absent.
+    /// Largest difference; the tolerance of the metric if absent.
     pub tolerance: Option<Tolerance>,
     /// Share of the points that must agree.
     #[serde(default = "whole")]
     pub share: f64,
-    /// Which repetitions state the uncertainty.
+    /// Which repetitions determine the uncertainty.
     #[serde(default)]
     pub sample: Sample,
 }
@@ -267,7 +267,7 @@ fn whole() -> f64 {
     1.0
 }
 
-/// A feature of a curve of means per abscissa is at a given place, for each method by itself.
+/// A feature of a curve of means per abscissa is at a given place, for each method separately.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PositionCheck {
@@ -275,18 +275,18 @@ pub struct PositionCheck {
     pub of: Select,
     /// Feature of the curve.
     pub feature: Feature,
-    /// With `last-above` and `first-above`: the level; or give `below_highest`.
+    /// With `last-above` and `first-above`: the level; use either `level` or `below_highest`.
     pub level: Option<f64>,
     /// With `last-above` and `first-above`: how far the level is below the highest value of the curve, in the unit of the metric.
     pub below_highest: Option<f64>,
-    /// Where it should be; or give `with`.
+    /// Expected abscissa; use either `at` or `with`.
     pub at: Option<f64>,
-    /// The curve whose feature is at the expected place; or give `at`.
+    /// Curve whose feature is at the expected abscissa; use either `at` or `with`.
     pub with: Option<Select>,
-    /// By how many steps of the curve's grid the two places may differ. A place between two points of the grid matches both.
+    /// Number of steps of the curve's grid by which the two places may differ. A place between two points of the grid matches both.
     #[serde(default)]
     pub steps: usize,
-    /// With a published curve: which repetitions state the uncertainty.
+    /// With a published curve: which repetitions determine the uncertainty.
     #[serde(default)]
     pub sample: Sample,
 }
@@ -327,11 +327,11 @@ impl Check {
         }
     }
 
-    /// Fills in what the check leaves to the rules of metrics.
+    /// Fills in tolerance, slack or smallest effect from the rules of metrics.
     ///
     /// # Errors
     ///
-    /// A message for a tolerance that neither the check nor its metric has.
+    /// A message if neither the check nor its metric has the tolerance or slack that the check needs.
     pub(super) fn complete(&mut self, metrics: &Metrics) -> Result<(), String> {
         let missing = |key: &str, metric: &str| {
             format!(
@@ -373,7 +373,7 @@ impl Check {
         };
         let Some(check) = Check::typed(place, &kind, Value::Mapping(mapping))? else {
             let hint = hint(&kind, KINDS.iter().copied());
-            let message = format!("unknown kind `{kind}`{hint} Allowed: {allowed}");
+            let message = format!("unknown kind `{kind}`; allowed: {allowed}{hint}");
             return Err(place.error("kind", message));
         };
         if let Some((key, message)) = check.problem() {
@@ -426,7 +426,7 @@ impl Check {
     }
 }
 
-/// What is wrong with a number that must be finite and not negative.
+/// An error message if a number is negative or not finite.
 fn not_negative(value: f64) -> Option<String> {
     let is_wrong = !value.is_finite() || value < 0.0;
     is_wrong.then(|| format!("{value} is not allowed; allowed: 0 or more"))
@@ -465,7 +465,7 @@ impl Tolerance {
         let set: Vec<f64> = all.into_iter().flatten().collect();
         let message: String = match set[..] {
             [_] if self.standard_errors.is_some() != self.published_runs.is_some_and(|m| m >= 2) => {
-                "`standard_errors` and `published_runs` (at least 2) need each other".into()
+                "set `standard_errors` together with `published_runs` (at least 2)".into()
             }
             [one] => not_negative(one)?,
             _ => "set exactly one of `absolute`, `relative`, `published_deviations`, `standard_errors`"

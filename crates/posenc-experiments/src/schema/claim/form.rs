@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use super::{Check, Limit};
 
-/// What of a check must be the same on both sides of an erratum, by name.
+/// The properties of a check, by name, in which a printed statement and its correction must agree.
 fn form(check: &Check) -> Vec<(&'static str, String)> {
     let text = |value: &dyn Debug| format!("{value:?}");
     let mut form = vec![("kind", check.kind().to_owned())];
@@ -44,7 +44,7 @@ fn form(check: &Check) -> Vec<(&'static str, String)> {
     form
 }
 
-/// What differs between the check of a printed statement and that of its correction; `None` if both are tested alike.
+/// The first difference in form between the checks of a printed statement and of its correction; `None` if there is none.
 pub fn difference(printed: &Check, corrected: &Check) -> Option<String> {
     let (own, other) = (form(printed), form(corrected));
     if own.len() != other.len() {

@@ -1,4 +1,4 @@
-//! Claims: what a paper says, as something that can be judged.
+//! Claims: statements of a paper, each with a check that decides it.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -40,13 +40,14 @@ pub struct Claim {
     pub repeats: Option<ClaimName>,
     /// Lints that are switched off for this claim.
     pub allowed: Vec<LintName>,
-    /// Whether all its metrics are counted or computed from settings and so have no uncertainty; known once the rules of metrics are.
+    /// Whether all its metrics are counted or computed from settings and so have no uncertainty. Set when the rules of metrics are
+    /// applied.
     pub is_exact: bool,
-    /// What decides it.
+    /// The check that decides it.
     pub check: Check,
-    /// Set where the statement is wrong as printed.
+    /// Set if the statement is wrong as printed.
     pub erratum: Option<ErratumLink>,
-    /// Line of the claim in its file, where known.
+    /// Line of the claim in its file, if known.
     pub line: Option<usize>,
 }
 
@@ -87,7 +88,7 @@ impl std::fmt::Display for ClaimName {
 pub enum LintName {
     /// The claim begins with a conjunction or a pronoun and cannot be read alone.
     Conjunction,
-    /// The claim speaks of all methods or places, and its check selects one.
+    /// The claim is about all methods or abscissas, but its check selects one.
     Every,
     /// The claim has no source.
     Source,
@@ -114,11 +115,11 @@ impl LintName {
 }
 
 impl Claim {
-    /// Fills in what the claim leaves to the rules of metrics.
+    /// Fills in tolerances, smallest effects and exactness from the rules of metrics.
     ///
     /// # Errors
     ///
-    /// A key of the claim and a message: a tolerance that nothing states, an erratum whose two checks have different forms.
+    /// A key of the claim and a message: a missing tolerance, or an erratum whose two checks have different forms.
     pub(crate) fn complete(&mut self, metrics: &Metrics) -> Result<(), (&'static str, String)> {
         let is_exact = |metric: &String| metrics.rule(metric).is_some_and(|rule| rule.exact);
         let are_exact = |check: &Check| {
@@ -142,24 +143,24 @@ impl Claim {
     }
 }
 
-/// The corrected statement behind a wrong one.
+/// The correction of a statement that is wrong as printed.
 #[derive(Debug, Clone)]
 pub struct ErratumLink {
     /// Id on the errata page.
     pub id: String,
     /// The corrected statement, in words.
     pub corrected: String,
-    /// What decides the corrected statement.
+    /// The check of the corrected statement.
     pub check: Check,
-    /// As [`Claim::is_exact`], of this check.
+    /// Like [`Claim::is_exact`], for this check.
     pub is_exact: bool,
 }
 
-/// A statement of the paper, and what decides it.
+/// A statement of the paper, and the check that decides it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WireClaim {
-    /// Unique in the file.
+    /// Unique in the file; part of links. Allowed: a key.
     pub id: String,
     /// The statement, in our words. Allowed: one sentence.
     says: String,
@@ -171,7 +172,7 @@ pub(super) struct WireClaim {
     /// `true` for a statement of this project, not of the paper. It is counted in a class of its own and never shown as reproduced.
     #[serde(default)]
     ours: bool,
-    /// The same statement is counted there. Allowed: `PAPER/ITEM#CLAIM`.
+    /// Claim of another paper that makes the same statement and is counted instead. Allowed: `PAPER/ITEM#CLAIM`.
     repeats: Option<String>,
     /// [Lints](#lints) that are switched off for this claim.
     #[serde(default)]
@@ -185,7 +186,7 @@ pub(super) struct WireClaim {
     erratum: Option<WireErratum>,
 }
 
-/// The corrected statement behind a wrong one.
+/// The correction of a statement that is wrong as printed.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct WireErratum {
@@ -193,7 +194,7 @@ struct WireErratum {
     id: String,
     /// The corrected statement, in words.
     corrected: String,
-    /// What decides it.
+    /// The check of the corrected statement.
     #[schemars(with = "Check")]
     check: Mapping,
 }
@@ -217,7 +218,7 @@ impl WireClaim {
         let named = |text: String| {
             ClaimName::parse(&text, None).ok_or_else(|| {
                 let message =
-                    format!("`{text}` is no name of a claim; write PAPER/ITEM#CLAIM, such as trading/table1#tri-closed-form");
+                    format!("`{text}` is not a claim name; write PAPER/ITEM#CLAIM, such as trading/table1#tri-closed-form");
                 place.error("repeats", message)
             })
         };

@@ -1,4 +1,4 @@
-//! Which numbers a claim is about.
+//! Selections: the numbers that a claim is about.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::super::experiment::{Group, find_group};
 use crate::yaml::{FileError, Place};
 
-/// Which rows of the record.
+/// Selects rows of the record, or published values.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Select {
@@ -59,7 +59,7 @@ pub enum Source {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Abscissa {
-    /// One place, to a relative 1e-9.
+    /// One value, within a relative tolerance of 1e-9.
     At(f64),
     /// An interval, ends included.
     Between(Interval),
@@ -75,7 +75,7 @@ pub struct Interval {
     pub to: f64,
 }
 
-/// Whether two abscissas are the same: those of files are rounded.
+/// Whether two abscissas are equal within a relative tolerance of 1e-9, since files round them.
 pub(crate) fn same_place(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * b.abs().max(1e-12)
 }
@@ -94,8 +94,7 @@ impl Abscissa {
 impl Select {
     pub(super) fn check(&self, place: &Place<'_>, groups: &[Group]) -> Result<(), FileError> {
         if self.from == Source::Published {
-            let message =
-                "belongs to measured values; published ones have no units that could be paired";
+            let message = "only allowed for measured values; published values cannot be paired";
             return match self.minus {
                 None => Ok(()),
                 Some(_) => Err(place.error("minus", message)),

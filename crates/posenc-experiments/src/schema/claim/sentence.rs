@@ -34,7 +34,7 @@ pub struct Number {
     pub digits: Option<usize>,
 }
 
-/// A number that follows from selections of a check, which count from 0.
+/// A number computed from selections of a check, which are indexed from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     /// Mean of a selection.
@@ -57,11 +57,11 @@ impl Quantity {
     }
 }
 
-/// Most decimals of a number.
+/// Maximum number of decimals.
 const MOST_DIGITS: usize = 9;
 
 impl Sentence {
-    /// Reads a sentence; `check` gives the check of a claim, or that of the sentence's own claim for `None`.
+    /// Parses a sentence. `check` returns the check of a named claim or, for `None`, of the claim that the sentence belongs to.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl Sentence {
     }
 }
 
-/// What is between braces.
+/// Parses the text between the braces of a placeholder.
 fn number(text: &str) -> Result<Number, String> {
     let wrong = || {
         format!(
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// Catches LaTeX that is taken for a placeholder, and a placeholder of a claim that does not exist.
+    /// Catches LaTeX that is mistaken for a placeholder, and a placeholder of a claim that does not exist.
     #[test]
     fn braces_in_formulas_are_text() {
         let sentence = Sentence::parse("With $\\frac{1}{2}$ it holds.", |_| None).unwrap();

@@ -9,15 +9,15 @@ use serde::Deserialize;
 pub struct Comparison {
     /// Names the files of its figure.
     pub id: String,
-    /// Above the table.
+    /// Title above the table.
     pub title: String,
     /// The item of the same paper whose record is compared.
     pub item: String,
-    /// What the others are compared with.
+    /// Group that the others are compared with.
     pub baseline: Compared,
-    /// What is compared.
+    /// Groups that are compared.
     pub others: Vec<Compared>,
-    /// The metric; more is better.
+    /// Metric; higher is better.
     pub metric: String,
     /// Its unit.
     pub unit: String,
@@ -32,9 +32,9 @@ pub struct Comparison {
 pub struct Compared {
     /// The group.
     pub group: String,
-    /// What it is, in the text.
+    /// Its name in sentences, after *the*.
     pub label: String,
-    /// What it is, in the legend.
+    /// Its name in the legend.
     pub short: String,
 }
 
@@ -42,18 +42,18 @@ pub struct Compared {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
-    /// Title above the table: what is known of which signals.
+    /// Title above the table: which signals, and at which positions they are known.
     pub title: String,
     /// Item whose record is read, as `paper/item`.
     pub item: String,
     /// Groups whose methods are compared. Each method of a group is one row at most.
     pub groups: Vec<Chosen>,
-    /// Number of axes of the signals, by which `fit --advise` selects tables. Allowed: 1 to 3.
+    /// Number of axes of the signals. `fit --advise` selects tables by it. Allowed: 1 to 3.
     pub axes: usize,
-    /// Which positions are known, by which `fit --advise` selects tables.
+    /// Which positions are known. `fit --advise` selects tables by it.
     pub positions: Positions,
-    /// What predicts the metric of a signal before a method runs: `group`, `method` and `metric` of the same item. Default: none.
-    /// Allowed: mapping.
+    /// Recorded values that predict the metric of a signal before a method runs: `group`, `method` and `metric` of the same item.
+    /// Default: none. Allowed: mapping.
     pub predictor: Option<Predictor>,
     /// Metric; higher is better.
     pub metric: String,
@@ -70,11 +70,11 @@ pub struct Choice {
 pub struct Chosen {
     /// The group.
     pub group: String,
-    /// What it is, in the table.
+    /// What it is, after the name of the method in the table.
     pub label: String,
 }
 
-/// A record of each signal that predicts the metric of a choice.
+/// Recorded values, one per signal, that predict the metric of a choice.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Predictor {

@@ -1,4 +1,4 @@
-//! How records are drawn, tabulated and shown as pictures.
+//! Plots, tables and pictures of records.
 
 mod comparison;
 mod pictures;
@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::experiment::Group;
-use crate::yaml::{FileError, Place, nearest};
+use crate::yaml::{FileError, Place, unknown_name};
 
 pub use comparison::{Choice, Chosen, Compared, Comparison, Positions, Predictor};
 pub use pictures::{Caption, Layout, PictureGrid, Signals};
@@ -19,7 +19,7 @@ pub use plot::{
 };
 pub use table::{Aggregate, Best, Column, PublishedSignal, Table};
 
-/// What tells rows or curves apart.
+/// What distinguishes rows or curves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
@@ -59,20 +59,15 @@ fn yes() -> bool {
     true
 }
 
-/// Refuses names of the list at `place` that are none of those allowed, with the nearest of them.
+/// Rejects names of the list at `place` that are not allowed, and suggests the nearest allowed name.
 fn check_names(
     place: &Place<'_>,
     what: &str,
     names: &[String],
     allowed: &[&str],
 ) -> Result<(), FileError> {
-    let mut all = names.iter().enumerate();
-    let Some((i, wrong)) = all.find(|(_, name)| !allowed.contains(&name.as_str())) else {
-        return Ok(());
-    };
-    let nearest = nearest(wrong, allowed.iter().copied());
-    let hint = nearest.map(|n| format!(" Did you mean `{n}`?")).unwrap_or_default();
-    let list = allowed.join(", ");
-    let message = format!("no {what} `{wrong}`; allowed: {list}.{hint}");
-    Err(place.entry("", i).error("", message))
+    match unknown_name(what, names, allowed) {
+        Some((i, message)) => Err(place.entry("", i).error("", message)),
+        None => Ok(()),
+    }
 }

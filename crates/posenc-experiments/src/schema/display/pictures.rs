@@ -1,4 +1,4 @@
-//! How pictures of a record are laid out.
+//! Grids of recorded pictures.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use crate::record::picture::NAMES;
 use crate::schema::experiment::Group;
 use crate::yaml::{FileError, Place};
 
-/// Pictures side by side: the signal and what the methods make of it.
+/// Pictures side by side: the signal and the methods' reconstructions of it.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PictureGrid {
@@ -45,16 +45,16 @@ fn truth_and_reconstruction() -> Vec<String> {
     vec!["truth".into(), "reconstruction".into()]
 }
 
-/// Signals of a record.
+/// Which signals of a record are shown.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(try_from = "Value")]
 pub enum Signals {
-    /// The first that the record has pictures of.
+    /// The first signal with pictures.
     #[default]
     First,
-    /// As many from the first on.
+    /// The first ones with pictures, up to this number.
     Count(usize),
-    /// Those of these names.
+    /// Signals with these names.
     Names(Vec<String>),
     /// All.
     All,
@@ -64,7 +64,7 @@ pub enum Signals {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Caption {
-    /// A metric of the unit, or `psnr` for the picture's own.
+    /// A metric of the unit, or `psnr` for the PSNR of the picture itself.
     pub metric: String,
     /// Digits after the point.
     #[serde(default = "two")]
@@ -129,7 +129,7 @@ impl TryFrom<Value> for Signals {
 }
 
 impl PictureGrid {
-    /// Places of the pictures that the grid shows.
+    /// Indices of the pictures that the grid shows.
     pub fn select(&self, pictures: &[&GalleryPicture]) -> Vec<usize> {
         let names = |list: &'_ [String]| list.iter().cloned().collect::<HashSet<String>>();
         let (groups, methods) = (names(&self.groups), self.methods.as_deref().map(names));

@@ -1,4 +1,4 @@
-//! How records are drawn.
+//! Plots of records.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{By, yes};
 use crate::schema::experiment::{Group, find_group};
 use crate::yaml::{FileError, Place};
 
-/// One picture: one or more panels side by side.
+/// A figure with one or more panels side by side.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plot {
@@ -42,13 +42,13 @@ pub enum Labels {
     Auto,
     /// At the ends of the curves, in at most two columns of panels.
     End,
-    /// Next to the curves, inside the axes: for curves that end in one place.
+    /// Next to the curves, inside the axes: for curves that end close together.
     Inside,
     /// In a legend below the panels.
     Legend,
 }
 
-/// Names of colors, in the order in which unnamed curves get them.
+/// Names of colors, in the order of automatic assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Color {
@@ -108,7 +108,7 @@ pub struct Panel {
     pub methods: Option<Vec<String>>,
     /// Signals. Default: all. Allowed: list of names.
     pub signals: Option<Vec<String>>,
-    /// What makes a curve. Allowed: `method`, `signal`, `metric`.
+    /// One curve per method, signal or metric. Allowed: `method`, `signal`, `metric`.
     #[serde(default)]
     pub series: By,
     /// With `series: metric`: further metrics, each a `metric` with its `label` in the legend.
@@ -161,7 +161,7 @@ fn theory() -> String {
 pub struct Named {
     /// Metric.
     pub metric: String,
-    /// In the legend.
+    /// Name in the legend.
     pub label: String,
 }
 
@@ -171,14 +171,14 @@ pub struct Named {
 pub struct Reference {
     /// Metric.
     pub metric: String,
-    /// In the legend.
+    /// Name in the legend.
     pub label: String,
     /// Whether the line is dashed.
     #[serde(default)]
     pub dashed: bool,
 }
 
-/// The abscissa of a method's values in the picture, from that of the record.
+/// Maps the recorded abscissa of a method's values to the abscissa in the plot.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct XOf {
@@ -191,7 +191,7 @@ pub struct XOf {
 }
 
 impl XOf {
-    /// The abscissa in the picture.
+    /// The abscissa in the plot.
     pub fn at(self, x: f64) -> f64 {
         self.times * x.powf(self.power)
     }
@@ -214,13 +214,13 @@ pub enum Band {
     None,
 }
 
-/// One kind of marked points: one for each method that is named.
+/// One kind of marked points, one point per named method.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Marks {
-    /// In the legend.
+    /// Name in the legend.
     pub label: String,
-    /// Its shape.
+    /// Shape of the points.
     pub shape: Shape,
     /// Abscissa by method; the point lies on the method's curve.
     pub at: BTreeMap<String, f64>,
@@ -252,14 +252,14 @@ pub struct PublishedAs {
     pub shown: String,
 }
 
-/// How values are drawn.
+/// How values are plotted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PanelKind {
     /// Mean with a band over signals and seeds.
     #[default]
     Lines,
-    /// Every row by itself.
+    /// Every row as a single point.
     Points,
     /// One method's values over x and y, with a color bar.
     Heatmap,
@@ -337,14 +337,14 @@ impl Panel {
         self.x_of.keys().try_for_each(|method| check_method("x_of", method))?;
         let is_row = matches!(self.series, By::X | By::SignalX);
         if is_row || (self.series != By::Metric && !self.more.is_empty()) {
-            let message = "allowed: method, signal or metric; `more` belongs to `metric`";
+            let message = "allowed: method, signal or metric; `more` is only allowed with `metric`";
             return Err(place.error("series", message));
         }
         for (axis, key) in [(&self.x, "x"), (&self.y, "y")] {
-            if let (Some(from), Some(to)) = (axis.from, axis.to)
-                && (from >= to || (axis.scale == Scale::Log && from <= 0.0))
-            {
-                let message = "`from` must be below `to`, and above 0 on a log scale";
+            let is_empty = axis.from.zip(axis.to).is_some_and(|(from, to)| from >= to);
+            let is_negative = [axis.from, axis.to].into_iter().flatten().any(|end| end <= 0.0);
+            if is_empty || (axis.scale == Scale::Log && is_negative) {
+                let message = "`from` must be below `to`, and both above 0 on a log scale";
                 return Err(place.error(key, message));
             }
         }

@@ -1,4 +1,4 @@
-//! How records are tabulated.
+//! Tables of records.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ pub struct Table {
     pub id: String,
     /// Title above the table.
     pub title: String,
-    /// What makes a row. Allowed: `method`, `signal`, `x`, `signal-x`.
+    /// One row per method, signal, abscissa, or pair of signal and abscissa. Allowed: `method`, `signal`, `x`, `signal-x`.
     #[serde(default)]
     pub rows: By,
     /// Heading of the row names. Default: after `rows`.
@@ -29,7 +29,7 @@ pub struct Table {
     pub published_as: Vec<PublishedSignal>,
     /// Heading of published values. Default: `paper`.
     pub published_label: Option<String>,
-    /// Heading of measured values, such as other data than the paper's. Default: `measured`.
+    /// Heading of measured values, for example to name data other than the paper's. Default: `measured`.
     pub measured_label: Option<String>,
     /// Columns, see below. Allowed: at least one.
     pub columns: Vec<Column>,
@@ -86,7 +86,7 @@ pub struct Column {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Best {
-    /// No value is better than another.
+    /// No value is bold.
     #[default]
     None,
     /// The highest.
@@ -99,7 +99,7 @@ fn two() -> usize {
     2
 }
 
-/// How several values become one cell.
+/// How several values are combined into one cell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aggregate {
@@ -125,8 +125,7 @@ impl Table {
             return Err(place.error("rows", "allowed: method, signal, x or signal-x"));
         }
         if self.per_signal && self.rows != By::Method {
-            let what = "only a table whose `rows` are methods has other values behind its own";
-            return Err(place.error("per_signal", what));
+            return Err(place.error("per_signal", "allowed only with `rows: method`"));
         }
         for (j, column) in self.columns.iter().enumerate() {
             if column.digits > 12 {

@@ -6,7 +6,7 @@ use crate::tolerance::{Tolerance, assert_all_close};
 use faer::Mat;
 use proptest::prelude::*;
 
-/// Least squares of LAPACK's xGELSY (SciPy 1.17.1), with pivoting and with all columns kept in front: rank and solution for the
+/// Reference results of LAPACK's xGELSY (SciPy 1.17.1), with pivoting and with a fixed column order: rank and solution for the
 /// right-hand side `b_i = i² mod 7 − 3`.
 struct Gelsy {
     psi: Mat<f64>,
@@ -151,8 +151,8 @@ fn solvers_by_qr_agree_with_gelsy() {
     }
 }
 
-/// Ranks that sgelsy and dgelsy find for LinF and LogF of trading's Table 1 (SciPy 1.17.1). Catches lengths of columns that are
-/// updated in single precision until nothing is left of them.
+/// Ranks of LinF and LogF of trading's Table 1 by sgelsy and dgelsy (SciPy 1.17.1). Catches column lengths that lose all digits
+/// to repeated updates in single precision.
 #[test]
 fn ranks_of_published_encoders_are_those_of_gelsy() {
     let linear = fourier(256, 256, |t| 1.0 + 63.0 * t);
@@ -167,7 +167,7 @@ fn ranks_of_published_encoders_are_those_of_gelsy() {
     }
 }
 
-/// On a matrix of full rank all solvers yield the inverse, and a zero matrix has rank 0.
+/// Catches a solver that differs from the definition for matrices of clear rank, and a zero matrix whose rank is not 0.
 #[test]
 fn solvers_agree_where_the_rank_is_clear() {
     for solver in [Solver::TruncatedSvd, Solver::PivotedQr, Solver::FixedOrderQr] {
@@ -190,7 +190,7 @@ fn solvers_agree_where_the_rank_is_clear() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // For tall matrices, the estimate of the condition number never exceeds the truth, and is close to it.
+    // Catches a condition estimate of a tall matrix that exceeds the true value, or that is too low by a factor above 20.
     #[test]
     fn condition_estimates_are_close(extra in 0..6usize, k in 2..12usize, seed in 0..10_000u64) {
         let psi = random(k + extra, k, seed);

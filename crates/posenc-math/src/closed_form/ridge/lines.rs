@@ -1,28 +1,28 @@
-//! How well a width and a ridge suit lines of training samples (ours).
+//! Scores of a width and a ridge on lines of training samples (a method of this repository, not of the papers).
 //!
-//! No test sample is known, but some things about good values between the samples are. The score of a width is the sum of the
-//! logarithms of four mean squared errors, and a cost of being far from the rule for natural images:
+//! The score needs no test samples. It is the sum of the logarithms of four mean squared errors, plus a cost for the distance from
+//! the rule for natural images:
 //!
-//! - *linear*, *cubic*: the distance to linear and to cubic interpolation midway between neighbors. Interpolation is hard to exceed,
-//!   so an encoding that is far from it is usually wrong.
+//! - *linear*, *cubic*: the deviation from linear and from cubic interpolation midway between neighbors. Interpolation is hard to
+//!   beat, so a fit that deviates far from it is usually wrong.
 //! - *hold-out*: the error at every second sample, predicted from the others with doubled width and half the features.
 //! - *leave-one-out*: the error at each sample, predicted from all others.
 //!
-//! Each alone fails somewhere: interpolation on smooth lines, the hold-out for random frequencies, whose sample it does not have, and
-//! leave-one-out for narrow local features. The weights were determined on `div2k-train`.
+//! Each error alone fails in some case: interpolation on smooth lines, the hold-out for random frequencies, because it uses a
+//! different sample of them, and leave-one-out for narrow local features. All weights and costs were tuned on `div2k-train`.
 
 use faer::Mat;
 
 use super::{RidgeAxis, times};
 use crate::{Error, closed_form::check_entries, closed_form::check_length};
 
-/// Fewest samples on a line.
+/// Minimum number of samples on a line.
 pub const SHORTEST_LINE: usize = 8;
-/// Cost in dB of one octave between a width and that of the rule; grows with the square.
+/// Cost in dB of a width one octave from that of the rule; proportional to the square of the distance in octaves.
 const COST_OF_OCTAVE: f64 = 1.0;
-/// Cost in dB of a factor of 100 between a ridge and that of the rule.
+/// Cost in dB of a ridge that differs from that of the rule by a factor of 100; proportional to the distance in such factors.
 const COST_OF_RIDGE: f64 = 0.5;
-/// The smallest error that counts, as a share of the mean square: below it is rounding.
+/// Lower bound of each error, relative to the mean square of the samples; smaller errors are rounding.
 const ROUNDING: f64 = 1e-16;
 
 /// Lines of training samples, one per column, and their interpolation midway between neighbors.
@@ -34,7 +34,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// From N × K samples.
+    /// K lines of N samples each, from an N × K matrix.
     ///
     /// # Errors
     ///
@@ -42,7 +42,9 @@ impl Lines {
     pub fn new(values: Mat<f64>) -> Result<Self, Error> {
         let (n, k) = values.shape();
         if n < SHORTEST_LINE {
-            check_length("samples of a line", n, SHORTEST_LINE)?;
+            return Err(Error(format!(
+                "a line must have at least {SHORTEST_LINE} samples, got {n}"
+            )));
         }
         check_entries(|| "a line".into(), values.as_ref())?;
         let linear = Mat::from_fn(n - 1, k, |i, j| 0.5 * (values[(i, j)] + values[(i + 1, j)]));
@@ -58,7 +60,7 @@ impl Lines {
     }
 }
 
-/// One width on lines.
+/// Fit of lines with one width.
 #[derive(Clone, Debug)]
 pub struct LineFit<'a> {
     lines: &'a Lines,
@@ -73,7 +75,7 @@ impl<'a> LineFit<'a> {
     ///
     /// # Errors
     ///
-    /// Axes of other sizes.
+    /// Axes of the wrong size.
     pub fn new(
         lines: &'a Lines,
         axis: &'a RidgeAxis,
@@ -96,7 +98,7 @@ impl<'a> LineFit<'a> {
         Ok(Self { lines, axis, coarse, coefficients, coarse_coefficients })
     }
 
-    /// The four errors with a ridge, a share of the largest eigenvalue.
+    /// The four errors with a ridge of `share` times the largest eigenvalue.
     pub fn evidence(&self, share: f64) -> Evidence {
         let solve = |axis: &RidgeAxis, coefficients: &Mat<f64>| {
             let largest = axis.eigenvalues.iter().copied().fold(0.0, f64::max);
@@ -117,33 +119,33 @@ impl<'a> LineFit<'a> {
         let (_, solved) = solve(self.coarse, &self.coarse_coefficients);
         let held_out = times(self.coarse.positions.as_ref(), solved.as_ref());
         let values = &self.lines.values;
-        let mean = |rows: usize, error: &dyn Fn(usize, usize) -> f64| {
+        let total = |rows: usize, error: &dyn Fn(usize, usize) -> f64| {
             let columns = 0..values.ncols();
             columns.map(|j| (0..rows).map(|i| error(i, j).powi(2)).sum::<f64>()).sum::<f64>()
         };
         let n = values.nrows();
         let sums = [
-            mean(n - 1, &|i, j| middle[(i, j)] - self.lines.linear[(i, j)]),
-            mean(n - 1, &|i, j| middle[(i, j)] - self.lines.cubic[(i, j)]),
-            mean(n / 2, &|i, j| held_out[(i, j)] - values[(2 * i + 1, j)]),
-            mean(n, &|i, j| residuals[(i, j)] / diagonal[(i, 0)]),
+            total(n - 1, &|i, j| middle[(i, j)] - self.lines.linear[(i, j)]),
+            total(n - 1, &|i, j| middle[(i, j)] - self.lines.cubic[(i, j)]),
+            total(n / 2, &|i, j| held_out[(i, j)] - values[(2 * i + 1, j)]),
+            total(n, &|i, j| residuals[(i, j)] / diagonal[(i, 0)]),
         ];
         let counts = [n - 1, n - 1, n / 2, n].map(|rows| (rows * values.ncols()) as f64);
-        Evidence { sums, counts, square: mean(n, &|i, j| values[(i, j)]) / counts[3] }
+        Evidence { sums, counts, square: total(n, &|i, j| values[(i, j)]) / counts[3] }
     }
 }
 
-/// Errors of a width and a ridge; those of several axes add up.
+/// Sums of squared errors of one width and ridge, over one or more sets of lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Evidence {
     sums: [f64; 4],
     counts: [f64; 4],
-    /// Mean square of the samples.
+    /// Mean square of the samples; the largest one for several sets of lines.
     square: f64,
 }
 
 impl Evidence {
-    /// Adds that of other lines.
+    /// Adds the errors on other lines.
     pub fn add(&mut self, other: &Evidence) {
         for k in 0..4 {
             self.sums[k] += other.sums[k];
@@ -152,8 +154,8 @@ impl Evidence {
         self.square = self.square.max(other.square);
     }
 
-    /// What is smallest for the best width and ridge, in dB: `octaves` is the logarithm of the width relative to the rule, and `ridges`
-    /// that of the ridge in factors of 100.
+    /// Score in dB; smaller is better. `octaves` is the base-2 logarithm of the width relative to that of the rule, and `ridges` the
+    /// base-100 logarithm of the ridge relative to that of the rule.
     pub fn score(&self, octaves: f64, ridges: f64) -> f64 {
         let smallest = (ROUNDING * self.square).max(f64::MIN_POSITIVE);
         let errors = self.sums.iter().zip(&self.counts);
@@ -186,8 +188,8 @@ mod tests {
         LineFit::new(&lines, &fine, &coarse).unwrap().evidence(1e-4)
     }
 
-    /// Catches a score that prefers a width which cannot follow the samples, or one that is zero between them, and lines of odd length
-    /// that are read past their end.
+    /// Catches a score that prefers a width too wide to follow the samples or too narrow to connect them, and reads past the end of
+    /// lines of odd length.
     #[test]
     fn a_useful_width_has_the_smallest_score() {
         for n in [32, 33] {
@@ -200,7 +202,7 @@ mod tests {
         }
     }
 
-    /// Catches evidence of two axes that is not that of their lines together, and costs with the wrong sign.
+    /// Catches a sum of evidence that differs from the evidence of all lines together, and costs with the wrong sign.
     #[test]
     fn evidence_adds_up() {
         let value = |i: usize, j: usize| ((i * (j + 3)) % 7) as f64;
@@ -217,7 +219,7 @@ mod tests {
         assert!((both.score(2.0, -1.0) - b - 4.5).abs() < 1e-9);
     }
 
-    /// Catches constant lines, whose errors are zero, that score as not a number.
+    /// Catches a NaN or infinite score of constant lines, whose errors are zero.
     #[test]
     fn constant_lines_have_a_score() {
         for value in [0.0, 0.5] {

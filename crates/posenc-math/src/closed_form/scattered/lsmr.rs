@@ -7,8 +7,8 @@
 use super::{LeastSquares, LeastSquaresOptions, ScatteredSystem, Stop};
 use crate::{Error, closed_form::Real};
 
-/// `observe` is shown the weights after every iteration, and the norms of residual and gradient by the recurrences. It returns whether to
-/// go on.
+/// Solves for one channel. After every iteration, `observe` gets the weights and the norms of residual and gradient from the
+/// recurrences. It returns whether to continue.
 pub(super) fn solve<T: Real, const D: usize>(
     system: &ScatteredSystem<'_, T, D>,
     target: &[T],
@@ -33,7 +33,7 @@ pub(super) fn solve<T: Real, const D: usize>(
     system.apply_transposed_into(&u, &mut v, &mut workspace);
     let alpha = norm(&v);
     if alpha == 0.0 {
-        // The targets are orthogonal to all that the system can give.
+        // The targets are orthogonal to the range of A.
         return trivial(weights, Stop::SmallGradient);
     }
     check_finite(alpha * target_norm, 0)?;
@@ -74,7 +74,7 @@ pub(super) fn solve<T: Real, const D: usize>(
             break Stop::IterationLimit;
         }
     };
-    // What is reported does not rest on the recurrences.
+    // Recompute the reported norms from the weights, independently of the recurrences.
     system.apply_into(&weights, &mut image, &mut workspace);
     for (residual, s) in image.iter_mut().zip(target) {
         *residual = *s - *residual;
@@ -102,7 +102,7 @@ pub(super) fn solve<T: Real, const D: usize>(
     Ok(LeastSquares { weights, iterations, residual_norm, gradient_norm, stop })
 }
 
-/// What the stopping rules look at.
+/// Norms that the stopping rules compare.
 struct Norms {
     operator: f64,
     target: f64,
@@ -111,7 +111,7 @@ struct Norms {
     gradient: f64,
 }
 
-/// The rule that is met, if one is.
+/// The stopping rule that is met, if any.
 fn accepted(tolerance: f64, norms: Norms) -> Option<Stop> {
     let Norms { operator, target, weights, residual, gradient } = norms;
     if residual <= tolerance * (target + operator * weights) {
@@ -272,7 +272,7 @@ fn check_finite(value: f64, iteration: usize) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error(format!(
-        "the numbers grew beyond the precision's range in iteration {iteration}; scale the targets and the embedding \
-         to about 1, or use double precision"
+        "values overflowed in iteration {iteration}; scale the targets and the embedding to about 1, or use double \
+         precision"
     )))
 }

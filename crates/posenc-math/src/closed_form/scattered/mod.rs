@@ -1,22 +1,22 @@
 //! Least squares for scattered points: an iterative solver on the Kronecker and blending operator.
 //!
-//! At points that are no grid the system does not decouple, and its matrix (65,536 × 65,536 for a
-//! quarter of an image) is too large to factor. It is cheap to apply, though,
+//! For scattered points the system does not decouple by axis, and its matrix (65,536 × 65,536 for a
+//! quarter of an image) is too large to factor. Applying it is cheap:
 //!
 //! ```text
 //! A = B (Ψ0 ⊗ Ψ1 [⊗ Ψ2]),        A vec(W) = B vec(W ×₀ Ψ0 ×₁ Ψ1 [×₂ Ψ2]),
 //! ```
 //!
-//! with `B` a blending matrix. [`ScatteredSystem`] is that operator, [`ScatteredSystem::solve`] minimizes `‖A w − s‖² + λ‖w‖²` with LSMR (Fong and
-//! Saunders, SIAM J. Sci. Comput. 33, 2011), which started from zero tends to the solution of least
-//! norm. The papers have no such solver.
+//! with `B` a blending matrix. [`ScatteredSystem`] is this operator. [`ScatteredSystem::solve`]
+//! minimizes `‖A w − s‖² + λ‖w‖²` with LSMR (Fong and Saunders, SIAM J. Sci. Comput. 33, 2011). Started
+//! from zero, LSMR converges to the solution of least norm. The papers have no such solver.
 //!
-//! Stopping early regularizes: directions of small singular values come last. The number of iterations
-//! is therefore a setting as much as a limit.
+//! Early stopping regularizes, since directions of small singular values converge last. The number of
+//! iterations is therefore a hyperparameter and not only a limit.
 //!
-//! faer's own LSMR does not serve: it advances all right-hand sides as one block, so that a channel's
-//! bits would depend on the others and equal channels (a grey picture) make the block singular, and it
-//! knows no λ and no residual.
+//! faer's own LSMR is unsuitable: it advances all right-hand sides as one block. The bits of a channel
+//! would depend on the other channels, and equal channels (a gray image) would make the block singular.
+//! It also has no λ and reports no residual.
 
 mod lsmr;
 mod operator;
@@ -32,7 +32,7 @@ use operator::Tiled;
 
 /// The linear map from weights (K0 × K1 [× K2], last index fastest) to the values at scattered points.
 ///
-/// It is shared by all channels, and by threads.
+/// All channels and threads can share it.
 #[derive(Clone, Debug)]
 pub struct ScatteredSystem<'a, T, const D: usize> {
     forward: [Tiled<T>; D],
@@ -40,21 +40,21 @@ pub struct ScatteredSystem<'a, T, const D: usize> {
     points: &'a Blending<T, D>,
 }
 
-/// Memory for one application at a time.
+/// Scratch memory for applying the operator.
 #[derive(Clone, Debug)]
 struct Workspace<T> {
     nodes: Vec<T>,
     scratch: Vec<T>,
 }
 
-/// When the iteration stops, and λ.
+/// Stopping rules, and the weight λ of the Tikhonov term.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LeastSquaresOptions {
     /// τ, from the machine epsilon of the precision to below 1: the solution is accepted when
-    /// `‖r‖ ≤ τ (‖s‖ + ‖A‖‖w‖)` or `‖Aᵀr − λw‖ ≤ τ ‖A‖‖r‖`, with r = s − A w and the Frobenius norm of
-    /// A as far as the iteration has seen it.
+    /// `‖r‖ ≤ τ (‖s‖ + ‖A‖‖w‖)` or `‖Aᵀr − λw‖ ≤ τ ‖A‖‖r‖`, with r = s − A w. ‖A‖ is the estimate of the
+    /// Frobenius norm by the iterations so far.
     pub tolerance: f64,
-    /// Largest number of iterations, at least 1. One applies A once and its transpose once.
+    /// Largest number of iterations, at least 1. Each applies A and its transpose once.
     pub max_iterations: usize,
     /// λ ≥ 0 of the Tikhonov term λ‖w‖².
     pub lambda: f64,
@@ -74,14 +74,14 @@ pub enum Stop {
     SmallResidual,
     /// The gradient is small: least squares is reached.
     SmallGradient,
-    /// The largest number of iterations came first.
+    /// The largest number of iterations was reached, or an observer ended the iteration.
     IterationLimit,
-    /// The recurrences report convergence, but residual and gradient computed again miss ten times
-    /// the tolerance: it asks for more than the precision gives.
+    /// The recurrences report convergence, but the recomputed residual and gradient miss ten times the
+    /// tolerance: the tolerance is too small for the precision.
     Rounding,
 }
 
-/// Weights of one channel, and how they were reached.
+/// Solution for one channel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeastSquares<T> {
     /// w, K0·K1[·K2] numbers, last index fastest.
@@ -106,18 +106,18 @@ impl<T> LeastSquares<T> {
 impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     /// The system of embedding matrices `psi` (nodes × features, one for each axis) and `points`.
     ///
-    /// Products leave out what lies below ε² of a matrix' largest entry, in blocks of rows: the
-    /// matrices of triangles and narrow Gaussians are bands.
+    /// The matrices of triangles and narrow Gaussians are banded. In each block of rows, products
+    /// therefore skip the outer columns whose entries are below ε² times the largest entry of the matrix.
     ///
     /// # Errors
     ///
-    /// Matrices that are empty, not finite or encode another number of nodes; no points.
+    /// Matrices that are empty, not finite or do not have one row per node; no points.
     pub fn new(psi: [MatRef<'_, T>; D], points: &'a Blending<T, D>) -> Result<Self, Error> {
         for (axis, matrix) in psi.iter().enumerate() {
             check_entries(|| format!("embedding matrix {axis}"), *matrix)?;
         }
         for (axis, needed) in points.shape().into_iter().enumerate() {
-            let what = format!("nodes that embedding matrix {axis} encodes");
+            let what = format!("rows of embedding matrix {axis} (one for each node)");
             check_length(&what, psi[axis].nrows(), needed)?;
         }
         if points.n_points() == 0 {
@@ -143,11 +143,11 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
         self.forward.iter().map(|axis| axis.shape().1).product()
     }
 
-    /// `A w`: the values (P) that weights give at the points.
+    /// `A w`: the P values at the points for the given weights.
     ///
     /// # Errors
     ///
-    /// Another number of weights.
+    /// A wrong number of weights.
     pub fn apply(&self, weights: &[T]) -> Result<Vec<T>, Error> {
         check_length("weights", weights.len(), self.n_weights())?;
         let mut values = vec![T::zero_impl(); self.n_points()];
@@ -157,8 +157,8 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
 
     /// Weights that minimize `‖A w − s‖² + λ‖w‖²` for every channel `s` of `targets` (P numbers each).
     ///
-    /// Channels are independent: any number of threads may each solve some of them, and the bits do not depend on the
-    /// number. The result reports whether the tolerance was met; running out of iterations is not an error.
+    /// Channels are independent: callers may distribute them over threads, and the number of threads changes no bit. The
+    /// result reports whether the tolerance was met; running out of iterations is not an error.
     ///
     /// ```
     /// use posenc_math::blending::{AxisBlending, Blending, GridConvention, VirtualGrid, WeightVariant};
@@ -199,8 +199,8 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
         channels.map(solve).collect()
     }
 
-    /// As [`Self::solve`] for one channel. `observe` gets the number of each iteration, from 1, and the weights after it, and returns
-    /// whether to go on.
+    /// Solves for one channel, like [`Self::solve`]. After each iteration, `observe` gets its number, from 1, and the weights, and
+    /// returns whether to continue.
     ///
     /// # Errors
     ///
@@ -221,7 +221,7 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
         options: &LeastSquaresOptions,
         observe: &mut dyn FnMut(usize, &[T]) -> bool,
     ) -> Result<LeastSquares<T>, Error> {
-        check_length(what, target.len(), self.n_points())?;
+        check_length(&format!("values of {what}"), target.len(), self.n_points())?;
         if let Some(at) = target.iter().position(|value| !value.to_f64().is_finite()) {
             return Err(not_finite(what, target[at], &format!("point {at}")));
         }
@@ -237,20 +237,20 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
 impl LeastSquaresOptions {
     fn check<T: Real>(&self) -> Result<(), Error> {
         let setting = |name: &str, value: f64, allowed: &str| {
-            Err(Error(format!("{name} is {value}; allowed is {allowed}")))
+            Err(Error(format!("{name} must be {allowed}, got {value}")))
         };
         if !(T::EPSILON..1.0).contains(&self.tolerance) {
             return setting(
                 "tolerance",
                 self.tolerance,
-                &format!("{:e} (the precision) to below 1", T::EPSILON),
+                &format!("at least {:e} (the machine epsilon) and below 1", T::EPSILON),
             );
         }
         if self.max_iterations == 0 {
-            return setting("max_iterations", 0.0, "1 or more");
+            return setting("max_iterations", 0.0, "at least 1");
         }
         if !(self.lambda >= 0.0 && self.lambda.is_finite()) {
-            return setting("lambda", self.lambda, "0 or a positive number");
+            return setting("lambda", self.lambda, "at least 0 and finite");
         }
         Ok(())
     }

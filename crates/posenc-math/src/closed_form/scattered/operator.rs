@@ -1,11 +1,11 @@
-//! Mode products with banded embedding matrices, and the points at their end.
+//! Mode products with banded embedding matrices, followed by blending at the points.
 
 use super::{ScatteredSystem, Workspace};
 use crate::closed_form::Real;
 use crate::kronecker::multiply;
 use faer::{Mat, MatMut, MatRef};
 
-/// A matrix cut into blocks of rows, each without the columns in which it vanishes.
+/// A matrix cut into blocks of rows, each without its leading and trailing negligible columns.
 #[derive(Clone, Debug)]
 pub(super) struct Tiled<T> {
     shape: (usize, usize),
@@ -23,7 +23,7 @@ struct Tile<T> {
 /// Rows of a tile: few, so that it is narrow, but enough for a fast product.
 const TILE_ROWS: usize = 32;
 
-/// Tiles that keep more than this share of the entries are not worth their smaller products.
+/// A matrix whose tiles keep more than this share of the entries is not tiled.
 const WORTHWHILE: f64 = 0.6;
 
 impl<T: Real> Tiled<T> {
@@ -76,12 +76,12 @@ impl<T: Real> Tiled<T> {
 }
 
 impl<T: Real, const D: usize> ScatteredSystem<'_, T, D> {
-    /// For a largest grid between the mode products.
+    /// Scratch memory for the largest grid between mode products.
     pub(super) fn workspace(&self) -> Workspace<T> {
         let nodes = |axes: &[Tiled<T>]| axes.iter().map(|axis| axis.shape().0).product::<usize>();
         let features =
             |axes: &[Tiled<T>]| axes.iter().map(|axis| axis.shape().1).product::<usize>();
-        // The last axes have been mapped, the first not yet: or the other way round.
+        // The last axes are mapped first, from features to nodes or from nodes to features.
         let largest = (0..=D)
             .map(|axis| {
                 let (first, last) = self.forward.split_at(axis);
@@ -119,10 +119,10 @@ impl<T: Real, const D: usize> ScatteredSystem<'_, T, D> {
 }
 
 /// Replaces the first `length` values, a grid with the last axis fastest, by their mode products with
-/// the matrices of all axes, and returns how many there are then.
+/// the matrices of all axes. Returns the new length.
 ///
-/// Last axis first: its lines lie next to each other, and each product leaves the result transposed,
-/// which moves the next axis there.
+/// Starts with the last axis, whose lines are contiguous. Each product leaves its result transposed,
+/// which makes the lines of the next axis contiguous.
 fn mode_products<T: Real>(
     axes: &[Tiled<T>],
     length: usize,

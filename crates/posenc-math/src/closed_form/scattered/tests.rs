@@ -22,7 +22,7 @@ fn norm(v: &[f64]) -> f64 {
     v.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// Least squares of least norm, by the singular values of the matrix written out.
+/// Minimum-norm least squares from the singular value decomposition of the dense matrix.
 fn reference(a: &Mat<f64>, target: &[f64]) -> Vec<f64> {
     let svd = a.thin_svd().unwrap();
     let values: Vec<f64> = svd.S().column_vector().iter().copied().collect();
@@ -38,7 +38,7 @@ fn reference(a: &Mat<f64>, target: &[f64]) -> Vec<f64> {
 const EXACT: LeastSquaresOptions =
     LeastSquaresOptions { tolerance: 1e-13, max_iterations: 5000, lambda: 0.0 };
 
-/// Blending at `n_points` random places of a grid of the given nodes, with its matrix written out.
+/// Blending at `n_points` random positions on a grid with the given numbers of nodes, and its dense matrix.
 fn blended<const D: usize>(
     nodes: [usize; D],
     n_points: usize,
@@ -61,7 +61,7 @@ fn blended<const D: usize>(
     (blending, dense)
 }
 
-/// The nodes of a grid themselves, by index, the first axis slowest.
+/// Blending whose points are nodes of the grid, given by index with the first axis slowest.
 fn at_nodes<T: Real, const D: usize>(
     sides: [usize; D],
     nodes: impl IntoIterator<Item = usize>,
@@ -113,12 +113,12 @@ fn check_operator<const D: usize>(psi: [Mat<f64>; D]) {
 
 #[test]
 fn the_operator_equals_the_matrix_written_out() {
-    // All sizes differ; matrices that grow and that shrink along an axis. Catches swapped axes, and a
-    // workspace that is too small for the grid between two products.
+    // Catches swapped axes, and a workspace that is too small for the grid between two products. All
+    // sizes differ, and some matrices have more rows than columns, others fewer.
     check_operator([random(9, 4, 1)]);
     check_operator([random(5, 4, 1), random(3, 7, 2)]);
     check_operator([random(4, 6, 1), random(7, 2, 2), random(3, 5, 3)]);
-    // Bands, cut into several tiles, next to a dense axis, a zero one and one with zero rows.
+    // Banded matrices with several tiles, a zero matrix, and a matrix with zero rows, each with a dense one.
     check_operator([gaussian(70, 90, 0.005), random(3, 2, 4)]);
     check_operator([random(3, 2, 4), gaussian(90, 70, 0.004)]);
     check_operator([Mat::zeros(4, 3), random(3, 2, 4)]);
@@ -127,7 +127,7 @@ fn the_operator_equals_the_matrix_written_out() {
 }
 
 #[test]
-fn tiles_follow_the_band_and_keep_what_counts() {
+fn banded_matrices_are_tiled_and_dense_ones_are_not() {
     let narrow = Tiled::new(gaussian(256, 256, 0.005).as_ref());
     assert_eq!(narrow.n_tiles(), 8);
     assert_eq!(Tiled::new(random(256, 256, 1).as_ref()).n_tiles(), 1);
@@ -136,7 +136,7 @@ fn tiles_follow_the_band_and_keep_what_counts() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // More points than weights and fewer, full and deficient rank: least squares of least norm.
+    // Catches a solution that is not the minimum-norm one, for more and fewer points than weights and for deficient rank.
     #[test]
     fn the_solution_equals_dense_least_squares(
         nodes in prop::array::uniform2(3..6usize), k in prop::array::uniform2(1..5usize),
@@ -150,13 +150,13 @@ proptest! {
         }
         let (blending, b) = blended(nodes, n_points, seed + 2);
         let a = b * kronecker(&psi);
-        // Singular values near the cutoff have no one answer.
+        // Skips matrices with singular values near the cutoff, since their rank is ambiguous.
         let values = a.singular_values().unwrap();
         prop_assume!(values.iter().all(|v| *v > 1e-3 * values[0] || *v < 1e-11 * values[0]));
         let target = vector(n_points, seed + 3);
         let system = ScatteredSystem::new(psi.each_ref().map(Mat::as_ref), &blending).unwrap();
         let solution = system.solve(&[&target], &EXACT).unwrap().remove(0);
-        // A residual near zero leaves a gradient that rounding keeps from falling further.
+        // If the residual is near zero, rounding keeps the gradient from falling further.
         prop_assert!(solution.converged() || solution.stop == Stop::Rounding, "{:?}", solution);
         let expected = reference(&a, &target);
         assert_all_close(&solution.weights, &expected, Tolerance::absolute(1e-5 * norm(&expected).max(1e-6)));
@@ -173,7 +173,7 @@ fn three_axes_equal_dense_least_squares() {
     let solution = system.solve(&[&target], &EXACT).unwrap().remove(0);
     assert_eq!(solution.stop, Stop::SmallGradient);
     assert_all_close(&solution.weights, &reference(&a, &target), Tolerance::absolute(1e-8));
-    // What is reported is what the weights give.
+    // The reported norms are those of the weights.
     let residual: Vec<f64> =
         times(&a, &solution.weights).iter().zip(&target).map(|(x, s)| s - x).collect();
     assert_close(solution.residual_norm, norm(&residual), Tolerance::relative(1e-10));
@@ -204,7 +204,7 @@ fn the_tikhonov_term_is_ridge_regression() {
         let options = LeastSquaresOptions { lambda, ..EXACT };
         let solution = system.solve(&[&target], &options).unwrap().remove(0);
         assert!(solution.converged());
-        // The same as least squares with √λ I below A.
+        // The reference is least squares with √λ I below A.
         let stacked = Mat::from_fn(9 + 12, 12, |i, j| match i.checked_sub(9) {
             None => a[(i, j)],
             Some(row) => lambda.sqrt() * f64::from(u8::from(row == j)),
@@ -218,7 +218,7 @@ fn the_tikhonov_term_is_ridge_regression() {
 
 #[test]
 fn recurrences_agree_with_norms_computed_from_the_iterates() {
-    // A slip in them would let the iteration stop too early or never.
+    // Catches errors in the recurrences, with which the iteration would stop too early or never.
     let psi = gaussian(12, 10, 0.08);
     let (blending, b) = blended([12, 12], 50, 3);
     let a = b * kronecker(&[psi.clone(), psi.clone()]);
@@ -258,7 +258,7 @@ fn running_out_of_iterations_is_reported() {
     assert!(solution.gradient_norm > 1e-3 && solution.residual_norm > 1e-3);
 }
 
-/// Catches weights of another iteration than the one that an observer sees, and an observer that cannot end the iteration.
+/// Catches an observer that gets the weights of another iteration, or that cannot end the solve.
 #[test]
 fn an_observer_sees_each_iteration_and_may_end_it() {
     let psi = gaussian(16, 16, 0.1);
@@ -280,9 +280,9 @@ fn an_observer_sees_each_iteration_and_may_end_it() {
 }
 
 #[test]
-fn what_the_precision_cannot_give_is_not_called_converged() {
-    // Condition number beyond single precision, and a tolerance at its very end: the recurrences run
-    // ahead of the rounding.
+fn a_tolerance_below_rounding_is_not_reported_as_converged() {
+    // The condition number exceeds single precision and the tolerance is at its limit: the recurrences
+    // report convergence, but rounding limits the true residual.
     let psi = narrow(&gaussian(48, 48, 0.1));
     let points = all_nodes(48);
     let system = ScatteredSystem::new([psi.as_ref(); 2], &points).unwrap();
@@ -300,7 +300,7 @@ fn channels_have_the_same_bits_together_and_alone() {
     let channel = |seed| -> Vec<f32> {
         vector(points.n_points(), seed).into_iter().map(|x| x as f32).collect()
     };
-    // Two equal channels among them: a block method would break down.
+    // Two channels are equal, with which a block method would break down.
     let channels = [channel(1), channel(2), channel(1)];
     let options = LeastSquaresOptions { max_iterations: 40, ..LeastSquaresOptions::default() };
     let views: Vec<&[f32]> = channels.iter().map(Vec::as_slice).collect();
@@ -343,7 +343,7 @@ fn zero_targets_and_zero_operators_have_zero_weights() {
         assert_eq!(solution.iterations, 0);
         assert_close(solution.residual_norm, residual, Tolerance::relative(1e-15));
     }
-    // One equation, met in one step.
+    // One equation is solved in one step.
     let one = Mat::from_fn(2, 1, |_, _| 2.0);
     let points = at_nodes([2; 2], [0]);
     let system = ScatteredSystem::new([one.as_ref(); 2], &points).unwrap();
@@ -353,7 +353,7 @@ fn zero_targets_and_zero_operators_have_zero_weights() {
 }
 
 #[test]
-fn unusable_input_is_named() {
+fn errors_name_the_invalid_input() {
     let psi = random(3, 2, 1);
     let views = [psi.as_ref(); 2];
     let points = all_nodes(3);
@@ -363,11 +363,11 @@ fn unusable_input_is_named() {
     let message = system.solve(&[&[1.0; 9], &target], &EXACT).unwrap_err().to_string();
     assert!(message.contains("channel 1") && message.contains("NaN at point 7"), "{message}");
     let message = system.solve(&[&[1.0; 8]], &EXACT).unwrap_err().to_string();
-    assert!(message.contains("8 are given and 9 needed"), "{message}");
+    assert!(message.contains("values of channel 0: expected 9, got 8"), "{message}");
     let mut broken = psi.clone();
     broken[(1, 1)] = f64::INFINITY;
     let refused = ScatteredSystem::new([psi.as_ref(), broken.as_ref()], &points).unwrap_err();
-    assert!(refused.to_string().contains("holds inf at row 1, column 1"), "{refused}");
+    assert!(refused.to_string().contains("contains inf at row 1, column 1"), "{refused}");
     assert!(ScatteredSystem::new(views, &at_nodes([3; 2], [])).is_err());
     let (blending, _) = blended([3, 4], 5, 1);
     let refused = ScatteredSystem::new(views, &blending).unwrap_err();
@@ -380,9 +380,9 @@ fn unusable_input_is_named() {
         LeastSquaresOptions { lambda: f64::INFINITY, ..EXACT },
     ] {
         let refused = system.solve(&[&[1.0; 9]], &options).unwrap_err();
-        assert!(refused.to_string().contains("allowed is"), "{options:?}");
+        assert!(refused.to_string().contains(" must be at least "), "{options:?}");
     }
     let huge = [f64::MAX; 9];
     let refused = system.solve(&[&huge], &EXACT).unwrap_err();
-    assert!(refused.to_string().contains("beyond the precision's range"), "{refused}");
+    assert!(refused.to_string().contains("values overflowed in iteration"), "{refused}");
 }

@@ -1,7 +1,7 @@
 //! Embedder by formula: a shift-invariant profile written as text.
 //!
 //! `psi` is an expression in `u = t_j - x` and in any further numeric parameters of the
-//! specification, such as `sigma`. The writing rules are those of [`syntax`]. A parameter that the
+//! specification, such as `sigma`. The module [`syntax`] defines the notation. A parameter that the
 //! formula does not mention, a name that no parameter defines, and a value that is not finite
 //! somewhere on the range of `u` are errors.
 
@@ -45,7 +45,7 @@ pub(super) const KIND: Kind = Kind {
     ..Kind::built_by(|values, _| Shifted::build(compile(values)?, values))
 };
 
-/// Longest formula; the parser nests as deep as its parentheses.
+/// Maximum length of a formula in characters; it bounds the recursion depth of the parser.
 const LONGEST: usize = 500;
 
 /// The variable of the profile.
@@ -53,9 +53,9 @@ const DISPLACEMENT: &str = "u";
 
 struct Formula {
     expression: FlatEx<f64>,
-    /// The values of the variables in the order the expression wants them; that of `u` is replaced.
+    /// Values of the variables in the order that the expression expects; that of `u` is a placeholder.
     variables: Vec<f64>,
-    /// Where `u` stands among them; `None` for a constant.
+    /// Index of `u` among the variables; `None` if the formula does not contain `u`.
     displacement: Option<usize>,
 }
 
@@ -66,7 +66,7 @@ impl Profile for Formula {
             if let Some(index) = self.displacement {
                 variables[index] = *value;
             }
-            // The number of variables is right by construction: an error cannot occur.
+            // An error cannot occur, because the number of variables is right by construction.
             *value = self.expression.eval(&variables).unwrap_or(f64::NAN);
         }
     }
@@ -121,7 +121,7 @@ fn range(values: &Values) -> Result<f64, EmbedderError> {
     Ok(if Boundary::from_values(values)? == Boundary::Periodic { 0.5 } else { 1.0 })
 }
 
-/// Formulas that [`compile`] has accepted: experiment files name the same ones thousands of times.
+/// Keys of the formulas that [`compile`] has accepted; experiment files repeat formulas thousands of times.
 static ACCEPTED: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
 
 fn accepted() -> MutexGuard<'static, HashSet<String>> {
@@ -132,7 +132,7 @@ fn is_accepted(key: &str) -> bool {
     accepted().contains(key)
 }
 
-/// All that decides whether a formula is accepted.
+/// Everything that determines whether a formula is accepted, as text.
 fn key(values: &Values) -> Result<String, EmbedderError> {
     Ok(format!("{:?} {:?} {}", values.text("psi")?, values.extra_numbers(), range(values)?))
 }

@@ -1,14 +1,13 @@
-//! How formulas are written, and their translation into what the expression parser understands.
+//! Syntax of formulas, and their translation for the expression parser.
 //!
-//! The parser binds a leading minus tighter than a power, so that it takes `-u^2` for `(-u)^2`, reads
-//! `2^3^2` from the left, and knows no exponents in numbers. All three are silent traps for a person
-//! who writes mathematics. Here `-u^2` means `-(u^2)`, `1e-3` is a number, and what mathematics leaves
-//! to convention must be written with parentheses: `a^b^c`, `a * -b` and `sin u` are refused with a
-//! proposal.
+//! The parser binds a leading minus tighter than a power and reads `-u^2` as `(-u)^2`. It evaluates
+//! `2^3^2` from the left and has no exponents in numbers. All three silently differ from mathematical
+//! notation. In formulas, `-u^2` means `-(u^2)` and `1e-3` is a number. Ambiguous notation requires
+//! parentheses: `a^b^c`, `a * -b` and `sin u` are errors that suggest what to write instead.
 
 use exmex::{FloatOpsFactory, MakeOperators};
 
-/// Translates a formula, or says what to write instead.
+/// Translates a formula, or returns an error that suggests what to write instead.
 pub(super) fn rewrite(text: &str) -> Result<String, String> {
     let operators = FloatOpsFactory::<f64>::make();
     let is_function = |name: &str| {
@@ -18,7 +17,7 @@ pub(super) fn rewrite(text: &str) -> Result<String, String> {
     };
     let chars: Vec<char> = text.chars().collect();
     let mut out = String::with_capacity(text.len() + 16);
-    // Per open parenthesis: whether the current term already holds a power.
+    // Per open parenthesis: whether the current term already contains a power.
     let mut powers = vec![false];
     let mut previous = Token::Start;
     let mut i = 0;
@@ -64,7 +63,7 @@ pub(super) fn rewrite(text: &str) -> Result<String, String> {
     }
 }
 
-/// What stood before the current place.
+/// The token before the current position.
 enum Token {
     /// The beginning, an opening parenthesis or a comma.
     Start,
@@ -76,7 +75,7 @@ enum Token {
     Operator(char),
 }
 
-/// Two operands in a row: a forgotten multiplication sign.
+/// Returns an error for two operands in a row, which lack a multiplication sign.
 fn require_operator(previous: &Token, operand: &str) -> Result<(), String> {
     match previous {
         Token::Operand => Err(format!(
@@ -158,7 +157,7 @@ fn number(chars: &[char]) -> Result<(String, usize), String> {
     }
     let text: String = chars[..length].iter().collect();
     match text.parse::<f64>() {
-        // `{}` prints a number without exponent and so that it reads back to the same double.
+        // `{}` prints a number without an exponent, with enough digits to parse back to the same double.
         Ok(value) if value.is_finite() => Ok((format!("{value}"), length)),
         _ => Err(format!("has the number '{text}', which is not a finite number")),
     }
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn ambiguous_text_is_refused_with_a_proposal() {
+    fn ambiguous_text_is_rejected_with_a_suggestion() {
         check_refused("2^3^2", "power of a power");
         check_refused("u * -2", "*(-...)");
         check_refused("sin u", "sin(u)");

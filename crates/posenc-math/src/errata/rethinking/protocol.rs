@@ -126,7 +126,7 @@ fn fig9_test(inputs: &Inputs<'_>) -> Result<Finding, Error> {
 }
 
 fn divisor_256(_: &Inputs<'_>) -> Result<Finding, Error> {
-    // PSNR of a fixed error of two grey levels under either divisor.
+    // PSNR of a fixed error of two gray levels, for either divisor.
     let psnr = |divisor: f64| -20.0 * (2.0 / divisor).log10();
     let shift = psnr(256.0) - psnr(255.0);
     let quantity = Quantity::new("shift of PSNR by the divisor")

@@ -225,7 +225,7 @@ fn eq15_normalization(_: &Inputs<'_>) -> Result<Finding, Error> {
 
 fn blending_spacing(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let k = inputs.value("trading", "table2", "complex-gd", "all", "dim")?;
-    // Where a point of [0, 1) ends up: blended between nodes i/(K-1), encoded at i/K.
+    // The image of a point of [0, 1) that is blended between the nodes i/(K-1), which are encoded at i/K.
     let place = |x: f64| {
         let position = (k - 1.0) * x;
         let cell = position.floor();

@@ -14,9 +14,9 @@ pub enum DetrConvention {
     Trained,
     /// All weights, without batch norm.
     Weights,
-    /// All weights and the scale and bias of batch norm. The only one that fits every row.
+    /// All weights, and the scale and bias of batch norm. The only convention that fits every row of Table 4.
     WithScaleAndBias,
-    /// The former and the running statistics.
+    /// All weights, and the scale, bias and running statistics of batch norm.
     WithStatistics,
 }
 
@@ -39,7 +39,7 @@ fn convolutions() -> Vec<Module> {
     modules
 }
 
-/// `per_channel` numbers for every channel that is normalized.
+/// `per_channel` parameters for every normalized channel.
 fn batch_norm(name: &'static str, per_channel: u64) -> Module {
     let mut channels = vec![vec![per_channel, 64]];
     for (blocks, inner) in STAGES {

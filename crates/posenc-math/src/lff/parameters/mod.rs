@@ -18,7 +18,7 @@ pub use widget::{
 /// A part of a model: `repeat` × the sum of products of its tensors' dimensions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Module {
-    /// What the part is.
+    /// Name of the part.
     pub name: &'static str,
     /// How often the part occurs.
     pub repeat: u64,
@@ -84,7 +84,7 @@ pub fn learned_frequencies(feature_width: u64, coordinates: u64) -> Module {
     Module::new("frequencies", &[&[feature_width / 2, coordinates]])
 }
 
-/// One row of a parameter table: the model, its size, and whether it rounds to what is printed.
+/// One row of a parameter table: the model, its size, and whether it rounds to the printed size.
 #[derive(Debug, Clone)]
 pub struct ParameterCount {
     /// The method, as printed.
@@ -97,9 +97,9 @@ pub struct ParameterCount {
     pub printed: f64,
     /// The total in millions, rounded to the decimals of the table.
     pub rounded: f64,
-    /// Whether the two agree.
+    /// Whether `rounded` equals `printed`.
     pub matches: bool,
-    /// What the arithmetic settles, or why it cannot match; empty if there is nothing to say.
+    /// What the count implies, or why it cannot match; may be empty.
     pub remark: &'static str,
 }
 
@@ -113,7 +113,7 @@ impl ParameterCount {
     ) -> Self {
         let total = modules.iter().map(Module::count).sum();
         let rounded = round_millions(total, decimals);
-        // Both sides are a few digits in millions; a thousandth of the last digit tells them apart.
+        // Both numbers have few decimals; the tolerance of a thousandth of the last decimal absorbs rounding errors.
         let matches = (rounded - printed).abs() < 10f64.powi(-decimals - 3);
         Self { method, modules, total, printed, rounded, matches, remark }
     }
@@ -129,7 +129,7 @@ pub fn round_millions(count: u64, decimals: i32) -> f64 {
 mod tests {
     use super::*;
 
-    /// Would catch a formula that does not say what is counted.
+    /// Catches a formula that differs from the count.
     #[test]
     fn formula_is_the_count() {
         let rows =
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    /// Would catch a modulator that forgets biases, or counts the frequencies per group.
+    /// Catches a modulator without biases, and frequencies that are counted per group.
     #[test]
     fn encoder_sizes_of_algorithm_1() {
         assert_eq!(modulator(768, 32, 768).count(), 49_952);

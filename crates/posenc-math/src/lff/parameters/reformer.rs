@@ -3,7 +3,7 @@
 use super::{Module, ParameterCount, dense, layer_norm, learned_frequencies, modulator};
 
 const WIDTH: u64 = 1024;
-/// Width of a pixel's code; the other 256 numbers of an input tell red, green and blue apart.
+/// Width of a pixel's position encoding; the other 256 features of an input encode the color (red, green or blue).
 const PIXEL: u64 = 768;
 /// $|H|$ of every modulator.
 const HIDDEN: u64 = 32;
@@ -70,7 +70,7 @@ pub fn table3() -> Vec<ParameterCount> {
             vec![color_table(), Module::new("row and column tables", &[&[2, 64, 384]])],
             "",
         ),
-        row("Sine-1D", 60.6, vec![], "No color table: the index already tells the colors apart."),
+        row("Sine-1D", 60.6, vec![], "No color table: the index already encodes the color."),
         row("Sine-2D", 60.6, colors(), ""),
         row("Transformer MD-Sine", 60.6, colors(), ""),
         row("Transformer MD-Sine + MLP", 60.7, with_modulator(colors(), PIXEL), ""),
@@ -84,13 +84,13 @@ pub fn table3() -> Vec<ParameterCount> {
             "MLP + MLP",
             60.7,
             with_modulator(plain_network(), PIXEL),
-            "The inner widths are our reading.",
+            "The paper does not print the inner widths; these are assumed.",
         ),
         row(
             "Fourier",
             60.6,
             colors(),
-            "Without modulator the features are the code, so |F| is 768 here.",
+            "Without a modulator, the features are the encoding, so |F| = 768.",
         ),
         row("Fourier + MLP", 60.7, with_modulator(colors(), PIXEL), ""),
         row("Learnable-Fourier", 60.6, learned(), ""),
@@ -103,7 +103,7 @@ pub fn table3() -> Vec<ParameterCount> {
     ]
 }
 
-/// Readings of the model that Table 3 decides for or against.
+/// Alternative readings of the model, which the printed sizes of Table 3 confirm or rule out.
 pub fn table3_alternatives() -> [ParameterCount; 4] {
     let narrow = vec![color_table(), learned_frequencies(384, 2)];
     let per_pixel = vec![color_table(), Module::new("position table", &[&[64 * 64, PIXEL]])];
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// Would catch a table that cannot tell the readings apart, and a match that is always true.
+    /// Catches a table that does not distinguish the readings, and a match that is always true.
     #[test]
     fn alternatives_are_decided() {
         let totals = table3_alternatives().map(|row| (row.total, row.matches));

@@ -1,12 +1,12 @@
 //! LFF Table 5: the widget captioner with ten position encodings.
 //!
-//! The absolute size cannot be rebuilt: the public captioner has 5.44 M trainable parameters where
-//! the table prints 5.11 M. The differences between rows can, all but one.
+//! The absolute size cannot be reproduced: the public captioner has 5.44 M trainable parameters, but
+//! the table prints 5.11 M. All differences between rows except one can be reproduced.
 
 use super::{Module, ParameterCount, dense, layer_norm, learned_frequencies, modulator};
 
 const WIDTH: u64 = 128;
-/// Size of the captioner with Sine-4D, inferred: the rows fit for 5,071,720 up to 5,071,975.
+/// Inferred size of the captioner with Sine-4D; the rows fit from 5,071,720 to 5,071,975.
 const SINE_4D: u64 = 5_071_800;
 /// The projection of an embedded feature, 128 → 128 with bias.
 const PROJECTION: u64 = 16_512;
@@ -22,7 +22,7 @@ fn projection() -> Module {
     dense("projection", WIDTH, WIDTH)
 }
 
-/// The modulator of a grouping with $|H| = |F|$: code width $128/G$ equals $|F|$.
+/// The modulator of a grouping with $|H| = |F|$; the encoding width per group $128/G$ also equals $|F|$.
 fn group_modulator((feature_width, _): (u64, u64)) -> Module {
     modulator(feature_width, feature_width, feature_width)
 }
@@ -51,7 +51,7 @@ pub fn table5() -> Vec<ParameterCount> {
     vec![
         row("SOTA", 5.11, tables(), "Quoted by the paper; the same model as Embed-4D."),
         row("Embed-4D", 5.11, tables(), "Four tables of 100 rows without projections fit."),
-        row("Sine-4D", 5.07, vec![projection()], "Fixes the inferred part."),
+        row("Sine-4D", 5.07, vec![projection()], "Determines the inferred part."),
         row("Learnable-Fourier-2/2", 5.07, bare, ""),
         row("Fixed-Fourier+MLP-1/4", 5.10, fixed(0), "The pair 5.10 and 5.11 needs |H| = 128."),
         row(
@@ -77,7 +77,7 @@ pub fn table5() -> Vec<ParameterCount> {
     ]
 }
 
-/// Module of the public captioner that the code of positions replaces.
+/// Module of the public captioner that the position encoding replaces.
 const PUBLIC_POSITION: &str = "coordinates";
 
 /// The trainable part of the public captioner with a vocabulary of 10,000 words: 5,437,072.
@@ -87,8 +87,8 @@ pub fn table5_public_code() -> ParameterCount {
     ParameterCount::new("Embed-4D", public_modules(), 5.11, 2, remark)
 }
 
-/// The rows of Table 5 on the public captioner instead of a fitted base: its tables of coordinates with a projection each, or
-/// one projection of another code. None has the printed size.
+/// The rows of Table 5 with the public captioner instead of the inferred base. The embedding rows keep its coordinate tables with a
+/// projection each; the other rows have one projection and their encoding instead. No row has the printed size.
 pub fn table5_on_public_code() -> Vec<ParameterCount> {
     let on_public_code = |fitted: ParameterCount| {
         let ParameterCount { method, modules: fitted, printed, .. } = fitted;
@@ -206,7 +206,7 @@ pub fn hidden_width_search() -> HiddenWidthSearch {
 }
 
 fn intersect(rows: &[(u64, u64)]) -> bool {
-    // Whole numbers: 5.07 M stands for 5,065,000 up to 5,074,999.
+    // In integers, a printed 5.07 M means 5,065,000 to 5,074,999.
     let low = rows.iter().map(|(p, m)| (p - 5_000).saturating_sub(*m)).max();
     let high = rows.iter().map(|(p, m)| (p + 4_999).saturating_sub(*m)).min();
     low <= high
@@ -252,14 +252,14 @@ mod tests {
         assert_eq!(count.total, 5_437_072);
         assert_eq!(count.rounded, 5.44);
         assert!(!count.matches);
-        // The remark: each word less saves a row of the output layer.
+        // The vocabulary in the remark: each word less saves one row of the output layer.
         let excess = count.total as f64 - 5.11e6;
         assert_eq!((10_000.0 - excess / (WIDTH as f64 + 1.0)).round(), 7_465.0);
     }
 
-    /// Would catch a code of positions that is added to the public captioner's own instead of replacing it.
+    /// Catches a position encoding that is added to the public captioner's own instead of replacing it.
     #[test]
-    fn rows_on_the_public_code_differ_as_the_encodings_do() {
+    fn rows_on_the_public_code_differ_by_their_encodings() {
         let rows = table5_on_public_code();
         let sizes: Vec<u64> = rows.iter().map(|row| row.total).collect();
         let base = 5_437_072 - 117_248 + PROJECTION;

@@ -1,15 +1,15 @@
-//! Products with matrices that vanish away from a band.
+//! Products with matrices that vanish outside a band.
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// Rows that are multiplied together: they share what is loaded of the other factor.
+/// Rows that are multiplied together; they share the loads of the other factor.
 pub const ROWS: usize = 4;
 
-/// Bands by groups of [`ROWS`] rows, for products with rows of another matrix.
+/// A banded matrix A in groups of [`ROWS`] rows, for products A X.
 #[derive(Debug)]
 pub struct RowBand {
     groups: Vec<Group>,
-    /// Per group and column of its band the entries of its rows.
+    /// For each group and each column of its band, the entries of its [`ROWS`] rows.
     entries: Vec<f32>,
 }
 
@@ -18,12 +18,12 @@ pub struct RowBand {
 struct Group {
     first: usize,
     count: usize,
-    /// Start in the entries.
+    /// Start of the group in `entries`.
     at: usize,
 }
 
 impl RowBand {
-    /// The bands of a matrix of `rows` × `columns`; zeros count for nothing.
+    /// The bands of the nonzero entries of a `rows` × `columns` matrix.
     pub fn new(rows: usize, columns: usize, at: impl Fn(usize, usize) -> f32) -> Self {
         let mut band = RowBand { groups: Vec::new(), entries: Vec::new() };
         for top in (0..rows).step_by(ROWS) {
@@ -40,13 +40,13 @@ impl RowBand {
         band
     }
 
-    /// Entries that are multiplied, zeros of the groups among them.
+    /// Number of entries that are multiplied, including zeros within groups.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// out ← A[rows, :] X with X of columns × width. `top` is the first row, a multiple of [`ROWS`]. Writes the first `width`
-    /// of the `stride` numbers in each row of `out`. `packed` is scratch.
+    /// out ← A[top .. top + rows, :] X, where X is columns × width and `top` is a multiple of [`ROWS`]. Writes the first
+    /// `width` of the `stride` numbers in each row of `out`. `packed` is scratch.
     pub fn multiply(
         &self,
         top: usize,
@@ -62,7 +62,7 @@ impl RowBand {
             let by_rows = ByRows { band: self, groups, rows, x, first: 0, width, out, stride };
             return Arch::new().dispatch(by_rows);
         }
-        // Rows this far apart share few places of the caches: a piece of each is brought together.
+        // Rows with such a large stride map to few cache sets, so panels are packed contiguously.
         let used = groups.iter().filter(|group| group.count > 0);
         let first = used.clone().map(|group| group.first).min().unwrap_or(0);
         let end = used.map(|group| group.first + group.count).max().unwrap_or(0);
@@ -119,7 +119,7 @@ impl WithSimd for ByRows<'_> {
                 column += lanes;
             }
             if column < width && width >= lanes {
-                // Once more up to the end; what overlaps is computed again as it was.
+                // A last vector that ends with the row; the overlap is recomputed with the same result.
                 panel::<S, 1>(simd, entries, x, width, width - lanes, out, stride, height);
             } else {
                 for column in column..width {
@@ -136,7 +136,7 @@ impl WithSimd for ByRows<'_> {
     }
 }
 
-/// `P` vectors of columns of one group of rows.
+/// Computes `P` vectors of columns for one group of rows.
 #[inline(always)]
 fn panel<S: Simd, const P: usize>(
     simd: S,
@@ -168,19 +168,19 @@ fn panel<S: Simd, const P: usize>(
     }
 }
 
-/// Diagonals A[j, j + d] for d from `first` on, for products along rows.
+/// A banded matrix A as its diagonals A[j, j + d] for d from `first` on, for products X Aᵀ.
 #[derive(Debug)]
 pub struct Diagonals {
     rows: usize,
     columns: usize,
     first: isize,
     count: usize,
-    /// Per diagonal one entry for each row, 0 where the diagonal has left the matrix.
+    /// For each diagonal, one entry per row; 0 where the diagonal is outside the matrix.
     entries: Vec<f32>,
 }
 
 impl Diagonals {
-    /// The diagonals of a matrix of `rows` × `columns` from the first to the last that holds anything.
+    /// The diagonals of a `rows` × `columns` matrix, from the first to the last nonzero one.
     pub fn new(rows: usize, columns: usize, at: impl Fn(usize, usize) -> f32) -> Self {
         let (mut low, mut high) = (isize::MAX, isize::MIN);
         for j in 0..rows {
@@ -205,18 +205,18 @@ impl Diagonals {
         self.count
     }
 
-    /// Numbers that must precede a row: zeros, or at least finite ones.
+    /// Number of padding entries before a row; they must be finite.
     pub fn before(&self) -> usize {
         self.first.min(0).unsigned_abs()
     }
 
-    /// Numbers from the start of one row to that of the next.
+    /// Distance between the starts of consecutive padded rows.
     pub fn stride(&self) -> usize {
         let last = self.rows as isize + self.first + self.count as isize - 1;
         self.before() + self.columns.max(last.max(0) as usize)
     }
 
-    /// out ← X Aᵀ for `n` rows of X, each `columns` numbers with zeros around them.
+    /// out ← X Aᵀ for `n` rows of X, each with `columns` numbers and zero padding around them.
     pub fn multiply(&self, n: usize, x: &[f32], out: &mut [f32]) {
         Arch::new().dispatch(Along { band: self, n, x, out });
     }
@@ -236,7 +236,7 @@ impl WithSimd for Along<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Along { band, n, x, out } = self;
         let (stride, rows) = (band.stride(), band.rows);
-        // Where entry (row 0, diagonal 0) finds its factor.
+        // Position of the factor of row 0 on the first diagonal.
         let start = (band.before() as isize + band.first) as usize;
         let mut i = 0;
         while i + ROWS <= n {
@@ -252,7 +252,7 @@ impl WithSimd for Along<'_> {
     }
 }
 
-/// `K` rows at once, so that a diagonal is loaded once for all of them.
+/// Multiplies `K` rows together, so that they share the loads of a diagonal.
 #[inline(always)]
 fn along<S: Simd, const K: usize>(
     simd: S,

@@ -8,13 +8,13 @@ use super::band::{Diagonals, ROWS, RowBand};
 use crate::cpu::bands::threshold;
 use crate::cpu::kernels;
 
-/// Bands are multiplied where at most this share of the products is left.
+/// Bands are used if they need at most this share of the multiplications.
 const WORTH: f64 = 0.4;
 
-/// Numbers of an intermediate result that stay in the second-level cache.
+/// Numbers of an intermediate result that fit into the L2 cache.
 const NUMBERS_PER_BLOCK: usize = 65_536;
 
-/// Most rows of a block: more blocks are more to share among threads.
+/// Maximum number of rows of a block. Smaller blocks distribute better over threads.
 const MOST_ROWS: usize = 64;
 
 /// A matrix that is applied along one axis.
@@ -22,7 +22,7 @@ const MOST_ROWS: usize = 64;
 pub struct Operator {
     pub rows: usize,
     pub columns: usize,
-    /// Row after row, for products with the leading axis, and column after column, for the last.
+    /// Row-major copy for products along the leading and the middle axis, column-major copy for the last axis.
     by_row: Vec<f32>,
     by_column: Vec<f32>,
     band: Option<RowBand>,
@@ -47,7 +47,7 @@ impl Operator {
         Operator { rows, columns, by_row, by_column, band, diagonals }
     }
 
-    /// What an axis that is not there is multiplied with.
+    /// The 1 × 1 identity, for a missing axis.
     fn one() -> Self {
         Operator::new(&Mat::from_fn(1, 1, |_, _| 1.0))
     }
@@ -56,7 +56,7 @@ impl Operator {
         self.rows == 1 && self.columns == 1 && self.by_row[0] == 1.0
     }
 
-    /// Multiplications per number of the other factor.
+    /// Number of multiplications per column of the other factor.
     fn cost(&self) -> f64 {
         match &self.diagonals {
             Some(diagonals) => (self.rows * diagonals.count()) as f64,
@@ -64,7 +64,7 @@ impl Operator {
         }
     }
 
-    /// out ← A[rows, :] X with X of columns × width; see [`RowBand::multiply`].
+    /// out ← A[rows, :] X, where X is columns × width; see [`RowBand::multiply`].
     fn leading(
         &self,
         rows: Range<usize>,
@@ -83,13 +83,13 @@ impl Operator {
             let own = &self.by_row[rows.start * columns..rows.end * columns];
             let own = MatRef::from_row_major_slice(own, n, columns);
             let x = MatRef::from_row_major_slice(&x[..columns * width], columns, width);
-            // The row-major form of this takes the stride for that of columns (faer 0.24.4).
+            // The row-major constructor applies the stride to columns (faer 0.24.4).
             let out = MatMut::from_column_major_slice_with_stride_mut(out, width, n, stride);
             kernels::multiply(out.transpose_mut(), Accum::Replace, own, x);
         }
     }
 
-    /// Numbers before and from row to row that [`Operator::last`] wants.
+    /// Padding that [`Operator::last`] needs: numbers before the first row, and the stride of rows.
     fn padding(&self) -> (usize, usize) {
         match &self.diagonals {
             Some(diagonals) => (diagonals.before(), diagonals.stride()),
@@ -97,7 +97,7 @@ impl Operator {
         }
     }
 
-    /// out ← X Aᵀ for `n` rows of X that are padded as [`Operator::padding`] says.
+    /// out ← X Aᵀ for `n` rows of X, padded according to [`Operator::padding`].
     fn last(&self, n: usize, x: &mut [f32], out: &mut [f32]) {
         let Some(diagonals) = &self.diagonals else {
             return self.last_dense(n, x, out);
@@ -119,7 +119,7 @@ impl Operator {
     }
 }
 
-/// Intermediate results of one thread.
+/// Buffers for the intermediate results of one thread.
 #[derive(Debug, Default)]
 pub struct Scratch {
     leading: Vec<f32>,
@@ -127,7 +127,7 @@ pub struct Scratch {
     packed: Vec<f32>,
 }
 
-/// At least `len` numbers of a buffer that only grows.
+/// The first `len` numbers of a buffer, which grows if needed.
 pub fn at_least(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
     if buffer.len() < len {
         buffer.resize(len, 0.0);
@@ -135,7 +135,7 @@ pub fn at_least(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
     &mut buffer[..len]
 }
 
-/// A matrix for each of three axes; the missing ones of fewer axes are 1 × 1.
+/// One matrix for each of three axes; missing axes have the 1 × 1 identity.
 #[derive(Debug)]
 pub struct Chain {
     pub leading: Operator,
@@ -144,7 +144,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// One to three matrices, from the slowest axis to the fastest.
+    /// A chain of one to three matrices, from the slowest axis to the fastest.
     pub fn new(matrices: &[Mat<f32>]) -> Self {
         let (one, operator) = (Operator::one, Operator::new);
         let (leading, middle, last) = match matrices {
@@ -156,13 +156,13 @@ impl Chain {
         Chain { leading, middle, last }
     }
 
-    /// Numbers of one slice of the leading axis, before and after the product.
+    /// Size of one slice of the leading axis, before and after the product.
     pub fn slice(&self) -> [usize; 2] {
         let Chain { middle, last, .. } = self;
         [middle.columns * last.columns, middle.rows * last.rows]
     }
 
-    /// Multiplications that the whole product takes.
+    /// Number of multiplications of the whole product.
     pub fn cost(&self) -> f64 {
         let Chain { leading, middle, last } = self;
         let lead = leading.cost() * self.slice()[0] as f64;
@@ -170,19 +170,19 @@ impl Chain {
         lead + leading.rows as f64 * (mid + last.cost() * middle.rows as f64)
     }
 
-    /// Blocks of rows of the leading axis; the same on every machine and for any number of threads.
+    /// Blocks of rows of the leading axis; independent of the machine and of the number of threads.
     pub fn blocks(rows: usize, slice: usize) -> Vec<Range<usize>> {
         let fit = (NUMBERS_PER_BLOCK / slice.max(1)).clamp(ROWS, MOST_ROWS) / ROWS * ROWS;
         (0..rows).step_by(fit).map(|top| top..(top + fit).min(rows)).collect()
     }
 
-    /// Blocks of this product's rows.
+    /// Blocks of rows of this product.
     pub fn row_blocks(&self) -> Vec<Range<usize>> {
         let [before, after] = self.slice();
         Chain::blocks(self.leading.rows, before.max(after))
     }
 
-    /// Slices `rows` of the product with a whole tensor.
+    /// Computes the slices `rows` of the product with the whole tensor `x`.
     pub fn block(&self, rows: Range<usize>, x: &[f32], scratch: &mut Scratch, out: &mut [f32]) {
         let n = rows.len();
         let [width, _] = self.slice();
@@ -199,7 +199,7 @@ impl Chain {
         }
     }
 
-    /// The product along all axes but the leading one, of `n` slices.
+    /// Computes the product of `n` slices along all axes except the leading one.
     pub fn tail(&self, n: usize, x: &[f32], scratch: &mut Scratch, out: &mut [f32]) {
         self.tail_of(n, x, &mut scratch.padded, &mut scratch.packed, out);
     }
@@ -234,7 +234,7 @@ impl Chain {
         self.last.last(n * middle.rows, padded, out);
     }
 
-    /// Slices `rows` of the product along the leading axis alone.
+    /// Computes the slices `rows` of the product along the leading axis alone.
     pub fn lead(
         &self,
         rows: Range<usize>,

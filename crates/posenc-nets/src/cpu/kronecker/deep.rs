@@ -1,7 +1,8 @@
-//! One hidden layer: a tensor per hidden channel, ReLU, and an affine layer.
+//! Networks with one hidden layer: one tensor per hidden channel, ReLU, and an affine layer.
 //!
-//! Three passes per epoch: channels (products, points, ReLU), points (outputs, residuals, the last
-//! layer's gradient), channels again (back through the ReLU to the tensor, with its Adam step).
+//! An epoch has three passes. The first goes over the channels and computes products, values at the points, and ReLU.
+//! The second goes over the points and computes outputs, residuals, and the gradient of the last layer. The third goes
+//! over the channels again, backward through the ReLU to the tensor, and takes its Adam step.
 
 use faer::{Accum, MatMut, MatRef};
 
@@ -22,10 +23,10 @@ pub struct Deep {
     pub activation: OutputActivation,
 }
 
-/// Lists of channels whose outputs are summed by themselves where activations are not kept.
-const LISTS: usize = 8;
+/// Number of channel groups with separate output sums, if activations are not stored.
+pub const LISTS: usize = 8;
 
-/// The contribution of one block of points to the last layer.
+/// Contribution of one block of points to the gradient of the last layer.
 struct Share {
     /// dV, outputs × hidden, then db.
     gradient: Vec<f32>,
@@ -33,17 +34,17 @@ struct Share {
 }
 
 impl Deep {
-    /// Start of the last layer's weights in θ; outputs × hidden, then the biases.
+    /// Start of the last layer in θ: weights (outputs × hidden), then biases.
     fn last(&self) -> usize {
         self.hidden * self.features
     }
 
-    /// V and b.
+    /// Weights V and biases b of the last layer.
     fn last_layer<'a>(&self, theta: &'a [f32]) -> (&'a [f32], &'a [f32]) {
         theta[self.last()..].split_at(self.outputs * self.hidden)
     }
 
-    /// Activations of one hidden channel on all points.
+    /// Computes the activations of one hidden channel at all points.
     fn channel(&self, side: &Side, theta: &[f32], worker: &mut Worker, out: &mut [f32]) {
         let Worker { scratch, first, .. } = worker;
         let chain = &side.forward;
@@ -65,7 +66,7 @@ impl Deep {
         kernels::rectify(out);
     }
 
-    /// Activations of all hidden channels on all points: points after points for each channel.
+    /// Computes the activations of all hidden channels at all points, channel by channel.
     pub fn activations(&self, side: &Side, theta: &[f32], workers: &mut [Worker], out: &mut [f32]) {
         let mut items: Vec<_> = out
             .chunks_exact_mut(side.count())
@@ -76,7 +77,7 @@ impl Deep {
         });
     }
 
-    /// Outputs before the activation on all points, without keeping the hidden layer.
+    /// Outputs before the output activation at all points; does not store the hidden layer.
     fn raw_outputs(&self, side: &Side, theta: &[f32], workers: &mut [Worker]) -> Vec<f32> {
         let (weights, bias) = self.last_layer(theta);
         let (n, o) = (side.count(), self.outputs);
@@ -111,14 +112,14 @@ impl Deep {
         compare(self.activation, &mut outputs, &side.targets[run])
     }
 
-    /// Outputs on all points, side by side for each point.
+    /// Outputs at all points, point by point with adjacent outputs.
     pub fn outputs(&self, side: &Side, theta: &[f32], group: &mut Group) -> Vec<f32> {
         let mut outputs = self.raw_outputs(side, theta, &mut group.workers);
         activate(self.activation, &mut outputs);
         outputs
     }
 
-    /// One epoch of a run; gives its sum of squared errors before it.
+    /// Trains a run for one epoch; returns the sum of squared errors before it.
     pub fn step(
         &self,
         side: &Side,
@@ -165,7 +166,7 @@ impl Deep {
         squares
     }
 
-    /// Outputs and residuals from the activations, and the last layer's gradient.
+    /// Computes residuals from the activations; returns the shares of the last layer's gradient.
     fn shares(
         &self,
         side: &Side,
@@ -208,8 +209,8 @@ impl Deep {
     }
 }
 
-/// Gradient with respect to one channel before its ReLU: Σ_o V_o r_o where it let something pass. Takes
-/// the buffer it is written to.
+/// Gradient with respect to one channel before its ReLU: Σ_o V_o r_o where the ReLU is active, else 0. It takes
+/// `buffer` and returns it with the gradient.
 fn back_to_points(
     column: &[f32],
     residuals: &[f32],
@@ -229,7 +230,7 @@ fn back_to_points(
     gradient
 }
 
-/// From the gradient on the points to that of one tensor, and its Adam step.
+/// Computes the gradient of one tensor from the gradient at the points, and takes its Adam step.
 fn step_tensor(
     backward: &Backward,
     gradient: &[f32],

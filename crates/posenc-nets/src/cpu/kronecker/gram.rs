@@ -1,10 +1,10 @@
 //! One layer on a full grid through the Gram matrices of the axes.
 //!
 //! With G_a = Ψ_a Ψ_aᵀ and C = Ψ₀ S Ψ₁ᵀ, the gradient of Σ (Ψ₀ᵀ W Ψ₁ − S)² is 2 (G₀ W G₁ − C): half the
-//! products of a way forward and back, and C is formed once, in double precision. A block of rows of
-//! it, (G₀[rows, :] W) G₁ − C[rows, :], needs no other block, so gradient and Adam step of a block
-//! follow each other while it is in cache; new weights go to a second buffer. The sum of squares is
-//! ⟨W, G₀WG₁ − 2C⟩ + ‖S‖², a difference of large numbers once the fit is close.
+//! products of a forward and backward pass. C is computed once, in double precision. A block of rows of the gradient,
+//! (G₀[rows, :] W) G₁ − C[rows, :], needs no other block. The Adam step of a block therefore follows its gradient
+//! while both are in cache; new weights go to a second buffer. The sum of squares is ⟨W, G₀WG₁ − 2C⟩ + ‖S‖², a
+//! difference of large numbers once the fit is close.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
@@ -15,11 +15,11 @@ use crate::cpu::kernels;
 use crate::cpu::parallel::for_each;
 use crate::optimizer::StepConstants;
 
-/// What the steps of all runs share.
+/// Precomputed data that the steps of all runs share.
 #[derive(Debug)]
 pub struct Gram {
     chain: Chain,
-    /// C of each run, output after output.
+    /// C of each run, output by output.
     products: Vec<Vec<f32>>,
     /// ‖S‖² of each run.
     squares: Vec<f64>,
@@ -29,25 +29,25 @@ pub struct Gram {
 struct Item<'a> {
     /// Weights of the whole output.
     theta: &'a [f32],
-    /// C on the block.
+    /// C in the block.
     product: &'a [f32],
     rows: std::ops::Range<usize>,
     next: &'a mut [f32],
     first_moment: &'a mut [f32],
     second_moment: &'a mut [f32],
-    /// ⟨W, G₀WG₁ − 2C⟩ on the block.
+    /// ⟨W, G₀WG₁ − 2C⟩ in the block.
     sum: f64,
 }
 
 impl Gram {
-    /// The products of the axes alone, to be weighed against the way forward and back.
+    /// The product with the Gram matrices of the axes; its cost decides between the Gram and the residual form.
     pub fn chain(axes: &[Mat<f32>]) -> Chain {
         let grams: Vec<Mat<f32>> = axes
             .iter()
             .map(|axis| {
                 let wide = Mat::from_fn(axis.nrows(), axis.ncols(), |k, n| f64::from(axis[(k, n)]));
                 let gram = &wide * wide.transpose();
-                // Both triangles from one: the rounding of a product need not be symmetric.
+                // Mirror one triangle, because a product need not be rounded symmetrically.
                 Mat::from_fn(axis.nrows(), axis.nrows(), |i, j| gram[(i.max(j), i.min(j))] as f32)
             })
             .collect();
@@ -71,7 +71,7 @@ impl Gram {
         }
     }
 
-    /// One epoch of all runs; gives each run's sum of squared errors before it.
+    /// Trains all runs for one epoch; returns the sums of squared errors before it.
     pub fn step(
         &self,
         runs: &mut [RunState],
@@ -113,7 +113,7 @@ impl Gram {
             .zip(&self.squares)
             .map(|(items, square)| {
                 let sum: f64 = items.iter().map(|item| item.sum).sum::<f64>() + square;
-                // Rounding may leave less than nothing; NaN stays.
+                // Rounding may make the sum slightly negative. NaN stays NaN.
                 if sum < 0.0 { 0.0 } else { sum }
             })
             .collect();
@@ -151,10 +151,10 @@ impl Gram {
     }
 }
 
-/// Numbers that pass through the first-level cache together.
+/// Numbers per piece, so that all arrays of a piece fit into the L1 cache.
 const PIECE: usize = 1024;
 
-/// Cuts `count` numbers off the front.
+/// Splits the first `count` numbers off `slice`.
 fn take<'a>(slice: &mut &'a mut [f32], count: usize) -> &'a mut [f32] {
     let (head, tail) = std::mem::take(slice).split_at_mut(count);
     *slice = tail;
@@ -167,7 +167,7 @@ fn project(axes: &[Mat<f32>], mut tensor: Vec<f64>) -> Vec<f64> {
         let (k, n) = axis.shape();
         let rest = tensor.len() / n;
         let wide = Mat::from_fn(k, n, |i, j| f64::from(axis[(i, j)]));
-        // The axis goes from the front to the back: after all of them the order is the old one.
+        // Each product moves the front axis to the back, so the order is restored after all axes.
         let mut product = vec![0.0; rest * k];
         matmul(
             MatMut::from_row_major_slice_mut(&mut product, rest, k),

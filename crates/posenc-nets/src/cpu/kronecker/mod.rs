@@ -1,12 +1,12 @@
 //! Networks that begin with a Kronecker layer.
 //!
-//! The features ψ₀ ⊗ ψ₁ ⊗ ψ₂ are never formed: weights are tensors K₀ × K₁ × K₂ that are multiplied
-//! axis by axis (`chain.rs`), as bands where a matrix vanishes away from one (`band.rs`). Without a
-//! hidden layer and on a full grid the Gram matrices of the axes take half the products (`gram.rs`);
-//! otherwise outputs go to the points and residuals back (`shallow.rs`, `deep.rs`), through a
-//! sparse matrix where the points are not the nodes of the grid (`sparse.rs`).
+//! The features ψ₀ ⊗ ψ₁ ⊗ ψ₂ are never formed. Weights are K₀ × K₁ × K₂ tensors that are multiplied axis by axis
+//! (`chain.rs`); a matrix that vanishes outside a band is multiplied as a band (`band.rs`). On a full grid without a
+//! hidden layer, the Gram matrices of the axes halve the number of products (`gram.rs`). Otherwise, the forward pass
+//! computes the outputs and the backward pass starts from the residuals (`shallow.rs`, `deep.rs`). If the points are
+//! not the nodes of the grid, both passes use a sparse matrix (`sparse.rs`).
 //!
-//! Items of work are cut by sizes alone, so that the number of threads changes no bit.
+//! Work items depend only on sizes, so that the number of threads does not change the bits of a result.
 
 mod band;
 mod chain;
@@ -19,7 +19,7 @@ mod sparse;
 use faer::Mat;
 
 use self::chain::Scratch;
-use self::deep::Deep;
+use self::deep::{Deep, LISTS};
 use self::gram::Gram;
 use self::shallow::{Buffers, Shallow};
 use self::side::{Backward, Side};
@@ -30,24 +30,24 @@ use super::parallel::for_each;
 use crate::layout::Layout;
 use crate::{
     Adam, Input, Kronecker, NetError, Network, OutputActivation, Parameters, Points, Progress,
-    SampleSet, Session, State, Task, spectral,
+    SampleSet, Samples, Session, State, Task, spectral,
 };
 
-/// GiB that a session may take.
+/// Memory limit of a session, in GiB.
 const ALLOWED_GIB: f64 = 4.0;
 
-/// Parameters and moments of one run. θ: output after output (or hidden channel after hidden channel)
-/// of the Kronecker layer, then the weights (outputs × hidden) and biases of the last layer.
+/// Parameters and moments of one run. θ contains the tensors of the Kronecker layer, one per output or hidden
+/// channel, then the weights (outputs × hidden) and the biases of the last layer, if there is a hidden layer.
 #[derive(Debug)]
 struct RunState {
     theta: Vec<f32>,
-    /// Where the Gram form writes the new θ.
+    /// The Gram form writes the new θ here; empty for other forms.
     next: Vec<f32>,
     first_moment: Vec<f32>,
     second_moment: Vec<f32>,
 }
 
-/// A thread's buffers.
+/// Buffers of one thread.
 #[derive(Debug, Default)]
 struct Worker {
     scratch: Scratch,
@@ -56,14 +56,14 @@ struct Worker {
     third: Vec<f32>,
 }
 
-/// Threads that work on one run together.
+/// Threads that share the work on one run.
 #[derive(Debug, Default)]
 struct Group {
     workers: Vec<Worker>,
     buffers: Buffers,
 }
 
-/// How the gradient is found.
+/// Method for the gradient, with its precomputed data.
 #[derive(Debug)]
 enum Form {
     Gram(Gram),
@@ -74,32 +74,39 @@ enum Form {
 /// A task in training.
 pub struct KroneckerSession {
     network: Network,
-    /// Of one run.
+    /// Layout of one run.
     layout: Layout,
     optimizer: Adam,
     train: Side,
     test: Option<Side>,
     form: Form,
     runs: Vec<RunState>,
-    /// One where the threads share each run, one per thread if there are runs enough.
+    /// One group per thread if there are at least as many runs as threads; otherwise one group of all threads.
     groups: Vec<Group>,
     progress: Progress,
 }
 
 impl KroneckerSession {
-    /// Stands before the first epoch of a task that has been checked.
+    /// Starts a session of a task that has passed [`Task::check`].
     ///
     /// # Errors
     ///
-    /// A task that takes too much memory, or for which the Gram form was asked for and does not exist.
+    /// Returns an error if the task needs too much memory, or if [`Products::Gram`] is requested but impossible.
     pub fn new(task: Task, threads: usize, products: Products) -> Result<Self, NetError> {
         let Task { network, optimizer, train, test, initial } = task;
         let Input::Kronecker(input) = &train.input else {
             network.check_input(&train.input)?;
-            return Err(NetError::Combination("a Kronecker input is needed".to_owned()));
+            let why = "a Kronecker layer requires a Kronecker input (Input::kronecker)";
+            return Err(NetError::Combination(why.to_owned()));
         };
         let together = if initial.len() >= threads { threads } else { 1 };
-        check_memory(&network, input, initial.len(), together)?;
+        let evaluated = match &test {
+            Some(Samples { input: Input::Kronecker(input), .. }) => input,
+            _ => input,
+        };
+        let what = "training a network with a Kronecker layer";
+        let counts = (initial.len(), together, threads / together);
+        check_memory(what, &network, [input, evaluated], counts)?;
         let outputs = network.output;
         let side = Side::with_targets(input, &train, outputs);
         let form = Form::new(&network, &side, products)?;
@@ -136,7 +143,7 @@ impl KroneckerSession {
         })
     }
 
-    /// Works on every run, whole runs at a time if there are enough of them.
+    /// Calls `work` for every run; the groups process runs in parallel.
     fn each_run<T: Send>(
         runs: &mut [RunState],
         groups: &mut [Group],
@@ -164,7 +171,7 @@ impl Form {
         }
         if may_be_gram && products != Products::Residual {
             let chain = Gram::chain(&side.input.axes);
-            // With far fewer points than features the way forward and back is shorter.
+            // With far fewer points than features, the forward and backward pass is cheaper.
             let residual = side.forward.cost() + side.backward().chain.cost();
             if products == Products::Gram || chain.cost() <= residual {
                 return Ok(Form::Gram(Gram::new(chain, side, outputs)));
@@ -181,20 +188,26 @@ impl Form {
     }
 }
 
-/// Weights, both moments and a fourth copy of them; activations for every run that is trained at once.
+/// Estimates the memory for training on one input and evaluating on another: weights, both moments and a fourth array of
+/// this size for every run, and the buffers of every group. Evaluation does not store the hidden layer, but it has up to
+/// [`LISTS`] lists of output sums, and up to as many workers with the values of one channel.
 fn check_memory(
+    what: &'static str,
     network: &Network,
-    input: &Kronecker,
-    runs: usize,
-    together: usize,
+    [train, evaluated]: [&Kronecker; 2],
+    (runs, groups, workers): (usize, usize, usize),
 ) -> Result<(), NetError> {
-    let wide: usize = network.hidden.iter().sum();
-    let numbers = 4.0 * (runs * network.parameter_count()) as f64
-        + (together * wide) as f64 * input.points() as f64
-        + (2 * together * network.output) as f64 * (input.points() + input.nodes()) as f64;
+    let hidden: usize = network.hidden.iter().sum();
+    let points = train.points().max(evaluated.points()) as f64;
+    let nodes = train.nodes().max(evaluated.nodes()) as f64;
+    let (outputs, lists) = (network.output as f64, LISTS.min(hidden));
+    let per_group = hidden as f64 * train.points() as f64
+        + 2.0 * outputs * (points + nodes)
+        + lists as f64 * outputs * points
+        + lists.min(workers) as f64 * (points + nodes);
+    let numbers = 4.0 * (runs * network.parameter_count()) as f64 + groups as f64 * per_group;
     let needed = numbers * 4.0 / (1_u64 << 30) as f64;
     if needed > ALLOWED_GIB {
-        let what = "training a network with a Kronecker layer";
         return Err(NetError::Memory { what, needed, allowed: ALLOWED_GIB });
     }
     Ok(())
@@ -256,6 +269,10 @@ impl Session for KroneckerSession {
             return Ok(Mat::zeros(input.points(), 0));
         };
         self.train.input.check_axes(kronecker)?;
+        let workers = self.groups.first().map_or(1, |group| group.workers.len());
+        let counts = (self.runs.len(), self.groups.len(), workers);
+        let what = "predicting with a Kronecker layer";
+        check_memory(what, &self.network, [&self.train.input, kronecker], counts)?;
         let side = Side::new(kronecker);
         let (outputs, activation) = (self.network.output, self.network.output_activation);
         let form = &self.form;

@@ -1,48 +1,48 @@
-//! One layer by residuals: forward to the nodes, to the points, back to the nodes, to the features.
+//! Networks without hidden layers, trained through the residuals.
 //!
-//! Four passes, each over items that need nothing of each other: rows of the grid, points, rows of
-//! the grid, rows of features.
+//! An epoch has four passes over independent items: features to nodes (by rows of the grid), nodes to points (by
+//! points), and back to nodes (by rows of the grid) and features (by rows of features).
 
 use super::chain::{Chain, at_least};
 use super::sparse::Sparse;
 use super::{Backward, Group, RunState, Side, Worker};
 use crate::OutputActivation;
-use crate::cpu::kernels;
+use crate::cpu::kernels::{self, interleave};
 use crate::cpu::parallel::for_each;
 use crate::optimizer::StepConstants;
 
-/// Points that are one item.
+/// Points per work item.
 pub const POINTS: usize = 4096;
 
-/// One layer of a network.
+/// A network without hidden layers.
 #[derive(Debug, Clone, Copy)]
 pub struct Shallow {
     pub outputs: usize,
     pub activation: OutputActivation,
 }
 
-/// Buffers of one run at a time.
+/// Buffers for one run at a time.
 #[derive(Debug, Default)]
 pub struct Buffers {
-    /// Outputs on the nodes, side by side for each node.
+    /// Outputs at the nodes, node by node with adjacent outputs.
     nodes: Vec<f32>,
-    /// Residuals on the points, side by side for each point.
+    /// Residuals at the points, point by point with adjacent outputs.
     residuals: Vec<f32>,
-    /// Residuals brought back along all axes but the leading one, output after output.
+    /// Residuals multiplied along all axes except the leading one, output by output.
     back: Vec<f32>,
     /// Activations of a hidden layer.
     hidden: Vec<f32>,
 }
 
 impl Buffers {
-    /// Numbers for a hidden layer's activations and for residuals.
+    /// Buffers for the activations of a hidden layer and for residuals, with these sizes.
     pub fn hidden(&mut self, activations: usize, residuals: usize) -> (&mut [f32], &mut [f32]) {
         (at_least(&mut self.hidden, activations), at_least(&mut self.residuals, residuals))
     }
 }
 
-/// Gives a block of points' errors, times the slope of the activation, in place of outputs before it;
-/// and the sum of their squares.
+/// Replaces outputs before the activation by residuals times the slope of the activation; returns the sum of squared
+/// residuals.
 pub fn compare(activation: OutputActivation, outputs: &mut [f32], targets: &[f32]) -> f64 {
     if activation == OutputActivation::Identity {
         return kernels::residual_in_place(outputs, targets);
@@ -57,23 +57,14 @@ pub fn compare(activation: OutputActivation, outputs: &mut [f32], targets: &[f32
     sum
 }
 
-/// y ← σ(z).
+/// Applies the output activation in place.
 pub fn activate(activation: OutputActivation, outputs: &mut [f32]) {
     if activation == OutputActivation::Sigmoid {
         kernels::sigmoid(outputs);
     }
 }
 
-/// Numbers of `C` channels side by side from planes, or the other way round with [`separate`].
-fn interleave(plane: &[f32], channel: usize, channels: usize, out: &mut [f32]) {
-    if channels == 1 {
-        return out.copy_from_slice(plane);
-    }
-    for (out, value) in out.chunks_exact_mut(channels).zip(plane) {
-        out[channel] = *value;
-    }
-}
-
+/// Reads the plane of one channel from interleaved numbers; the inverse of [`interleave`].
 fn separate(numbers: &[f32], channel: usize, channels: usize, plane: &mut [f32]) {
     if channels == 1 {
         return plane.copy_from_slice(numbers);
@@ -84,7 +75,7 @@ fn separate(numbers: &[f32], channel: usize, channels: usize, plane: &mut [f32])
 }
 
 impl Shallow {
-    /// Outputs before the activation on all nodes of a grid.
+    /// Computes the outputs before the activation at all nodes of a grid.
     fn forward(&self, chain: &Chain, theta: &[f32], workers: &mut [Worker], nodes: &mut [f32]) {
         let c = self.outputs;
         let [_, slice] = chain.slice();
@@ -101,8 +92,8 @@ impl Shallow {
         });
     }
 
-    /// Outputs before the activation on all points, for which `then` is called block by block with the
-    /// number of the first point.
+    /// Computes the outputs before the activation at all points, and calls `then` for every block of points with the
+    /// index of its first point.
     fn on_points<T: Send>(
         &self,
         side: &Side,
@@ -143,13 +134,13 @@ impl Shallow {
         sums.into_iter().sum()
     }
 
-    /// Outputs on all points, side by side for each point.
+    /// Outputs at all points, point by point with adjacent outputs.
     pub fn outputs(&self, side: &Side, theta: &[f32], group: &mut Group) -> Vec<f32> {
         self.on_points(side, theta, group, |_, values| activate(self.activation, values));
         group.buffers.residuals[..side.count() * self.outputs].to_vec()
     }
 
-    /// One epoch of a run; gives its sum of squared errors before it.
+    /// Trains a run for one epoch; returns the sum of squared errors before it.
     pub fn step(
         &self,
         side: &Side,
@@ -168,7 +159,7 @@ impl Shallow {
         let Buffers { residuals, back, .. } = buffers;
         let residuals = &residuals[..side.count() * c];
 
-        // Along all axes but the leading one, by rows of the grid.
+        // Multiply along all axes except the leading one, by rows of the grid.
         let plane = nodes * back_slice;
         let back = at_least(back, c * plane);
         let blocks = Chain::blocks(nodes, slice.max(back_slice));
@@ -200,7 +191,7 @@ impl Shallow {
             }
         });
 
-        // Along the leading axis, by rows of features, with the Adam step.
+        // Multiply along the leading axis, by rows of features, and take the Adam step.
         let back = &*back;
         let features = run.theta.len() / c;
         let blocks = Chain::blocks(chain.leading.rows, back_slice);

@@ -1,4 +1,4 @@
-//! Points with their targets, ready for products.
+//! Points and targets in the form that the products need.
 
 use std::sync::Arc;
 
@@ -6,26 +6,27 @@ use faer::Mat;
 
 use super::chain::Chain;
 use super::sparse::Sparse;
+use crate::cpu::kernels::interleave;
 use crate::{Kronecker, Samples};
 
 /// Training or test samples.
 #[derive(Debug)]
 pub struct Side {
     pub input: Arc<Kronecker>,
-    /// Ψ_aᵀ: from features to nodes.
+    /// Ψ_aᵀ of all axes: from features to nodes.
     pub forward: Chain,
-    /// From nodes to points; none where they are the same.
+    /// From nodes to points; `None` if the points are the nodes.
     pub points: Option<Sparse>,
-    /// Targets of each run, its outputs side by side for each point.
+    /// Targets of each run, point by point with adjacent outputs.
     pub targets: Vec<Vec<f32>>,
 }
 
-/// What training needs besides.
+/// Transposed products, which only training needs.
 #[derive(Debug)]
 pub struct Backward {
-    /// Ψ_a: from nodes to features.
+    /// Ψ_a of all axes: from nodes to features.
     pub chain: Chain,
-    /// From points to nodes.
+    /// From points to nodes; `None` if the points are the nodes.
     pub points: Option<Sparse>,
 }
 
@@ -41,16 +42,14 @@ impl Side {
         }
     }
 
-    /// With the targets of `runs` runs of `outputs` outputs.
+    /// Includes the targets of all runs, with `outputs` outputs each.
     pub fn with_targets(input: &Arc<Kronecker>, samples: &Samples, outputs: usize) -> Self {
         let columns = &samples.targets;
         let of_run = |run: usize| {
             let mut targets = vec![0.0; columns.nrows() * outputs];
             for o in 0..outputs {
                 let column = columns.col_as_slice(run * outputs + o);
-                for (targets, target) in targets.chunks_exact_mut(outputs).zip(column) {
-                    targets[o] = *target;
-                }
+                interleave(column, o, outputs, &mut targets);
             }
             targets
         };

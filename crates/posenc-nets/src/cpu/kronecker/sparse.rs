@@ -1,4 +1,4 @@
-//! Points as weighted sums of the nodes of a grid, and back.
+//! Sparse matrices that express points as weighted sums of grid nodes, and their transposes.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use nalgebra_sparse::CsrMatrix;
 use crate::Points;
 use posenc_math::vectorized::vectorized;
 
-/// A sparse matrix by rows, with the narrow indices that the products are bound by.
+/// A sparse matrix in CSR format. Its products are limited by reading indices, so these have 32 bits.
 ///
-/// The products of nalgebra-sparse yield the same bits and take 2.5 to 4.8 times as long (three channels; a quarter of
-/// 512² pixels and an eighth of 128³ voxels, forward and transposed).
+/// The products of nalgebra-sparse yield the same bits but take 2.5 to 4.8 times as long. This was measured with three
+/// channels on a quarter of 512² pixels and an eighth of 128³ voxels, forward and transposed.
 #[derive(Debug)]
 pub struct Sparse {
     pub offsets: Vec<usize>,
@@ -19,7 +19,7 @@ pub struct Sparse {
 }
 
 impl Sparse {
-    /// Points × nodes; none for the whole grid.
+    /// The points × nodes matrix; `None` for the whole grid.
     pub fn of(points: &Points) -> Option<Self> {
         match points {
             Points::Grid => None,
@@ -32,7 +32,7 @@ impl Sparse {
         }
     }
 
-    /// The columns fit: an input has fewer than 2³² nodes.
+    /// Column indices fit into 32 bits, because an input has fewer than 2³² nodes.
     fn of_matrix(matrix: &CsrMatrix<f32>) -> Self {
         Sparse {
             offsets: matrix.row_offsets().to_vec(),
@@ -41,7 +41,7 @@ impl Sparse {
         }
     }
 
-    /// The transpose, with as many rows as there are nodes; a row's entries in the order of the points.
+    /// The transpose, with one row per node; the entries of a row are in the order of the points.
     pub fn transpose(&self, nodes: usize) -> Self {
         let mut offsets = vec![0; nodes + 1];
         for &node in &self.indices {
@@ -67,7 +67,7 @@ impl Sparse {
         self.offsets.len() - 1
     }
 
-    /// out ← the rows `rows` of A X, where X and `out` hold `channels` numbers for each row.
+    /// out ← (A X)[rows, :], where X and `out` have `channels` columns.
     pub fn multiply(&self, rows: Range<usize>, channels: usize, x: &[f32], out: &mut [f32]) {
         match channels {
             1 => self.multiply_channels::<1>(rows, x, out),

@@ -1,4 +1,4 @@
-//! The input of a tile, and the first layer on it.
+//! Inputs in tiles of points, and the first layer on a tile.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use crate::cpu::bands::{compact_order, feature_ranges, threshold};
 use crate::cpu::kernels;
 use crate::{Factored, Input, Waves};
 
-/// Bands are used where they leave at most this share of the matrix.
+/// Bands are used if they cover at most this share of the matrix.
 const WORTH: f64 = 0.7;
 
-/// Ranges of features closer than this are one product.
+/// Feature ranges with a smaller gap are merged into one product.
 const GAP: usize = 16;
 
-/// Points in tiles, in the form that the first layer multiplies.
+/// Embedded points in tiles, in the form that the first layer multiplies.
 #[derive(Debug)]
 pub struct Tiles {
     form: Form,
-    /// Point of the task at each place; `None` is the identity.
+    /// Task index of the point at each place; `None` for the identity.
     order: Option<Vec<u32>>,
     points: usize,
     tile: usize,
@@ -28,16 +28,16 @@ pub struct Tiles {
 
 #[derive(Debug)]
 enum Form {
-    /// d × N.
+    /// The d × N matrix.
     Dense(Arc<Mat<f32>>),
-    /// Per tile the ranges of features that count, with their values.
+    /// For each tile, the nonzero feature ranges with their values.
     Banded(Vec<Vec<Panel>>),
     Factored(Arc<Factored>),
-    /// Expanded tile by tile.
+    /// Waves, expanded tile by tile.
     Waves(Arc<Waves>),
 }
 
-/// Features × points of a tile.
+/// A feature range of a tile, features × points.
 #[derive(Debug)]
 struct Panel {
     features: Range<usize>,
@@ -45,7 +45,7 @@ struct Panel {
 }
 
 impl Tiles {
-    /// Cuts `input` in tiles of `tile` points.
+    /// Splits `input` into tiles of `tile` points.
     pub fn new(input: &Input, tile: usize) -> Self {
         let points = input.points();
         let plain = |form| Tiles { form, order: None, points, tile };
@@ -58,7 +58,7 @@ impl Tiles {
                 }
                 None => plain(Form::Dense(matrix.clone())),
             },
-            // Never asked for: networks of this session take no Kronecker input.
+            // Unreachable: `Task::check` refuses Kronecker inputs for an affine first layer.
             Input::Kronecker(_) => plain(Form::Dense(Arc::new(input.to_dense()))),
         }
     }
@@ -68,17 +68,17 @@ impl Tiles {
         self.points.div_ceil(self.tile)
     }
 
-    /// Places of a tile's points.
+    /// Places of the points of a tile.
     pub fn places(&self, tile: usize) -> Range<usize> {
         tile * self.tile..((tile + 1) * self.tile).min(self.points)
     }
 
-    /// The task's number of the point at a place.
+    /// Task index of the point at a place.
     pub fn point(&self, place: usize) -> usize {
         self.order.as_ref().map_or(place, |order| order[place] as usize)
     }
 
-    /// Length of the first layer's gradient as [`Tiles::add_gradient`] sums it.
+    /// Length of the sum of [`Tiles::add_gradient`].
     pub fn gradient_len(&self, first: &Slot) -> usize {
         match &self.form {
             Form::Factored(f) => {
@@ -88,8 +88,8 @@ impl Tiles {
         }
     }
 
-    /// What the first layer needs once per set of weights: the products W_b T_b of a factored input,
-    /// fan out × n_b one after the other.
+    /// Computes the products W_b T_b (fan out × n_b) of a factored input, which all tiles share. Must be called again
+    /// when the weights change; does nothing for other inputs.
     pub fn prepare(&self, first: &Slot, theta: &[f32], products: &mut Vec<f32>) {
         let Form::Factored(f) = &self.form else {
             return;
@@ -109,8 +109,7 @@ impl Tiles {
         }
     }
 
-    /// Z ← W Ψ on a tile, fan out × points, without bias. What has to be expanded for it stays in
-    /// `expanded`.
+    /// Z ← W Ψ on a tile, fan out × points, without bias. The features of waves are expanded into `expanded`.
     pub fn forward(
         &self,
         tile: usize,
@@ -164,7 +163,7 @@ impl Tiles {
         }
     }
 
-    /// Ψ on a tile: the stored features, or those that [`Tiles::forward`] has expanded.
+    /// Ψ on a tile: the stored features, or those that [`Tiles::forward`] expanded.
     fn features<'a>(
         &'a self,
         places: &Range<usize>,
@@ -177,9 +176,9 @@ impl Tiles {
         }
     }
 
-    /// Adds a tile's share G Ψᵀ of the first layer's gradient; of a factored input, the columns of
-    /// G to the columns of its tables. G is fan out × points. A `fresh` sum is restarted.
-    /// `expanded` is that of [`Tiles::forward`] on the same tile.
+    /// Adds a tile's share G Ψᵀ of the first layer's gradient to `sum`, where G = `gradient` is fan out × points. For a
+    /// factored input, it adds the columns of G to the columns of the tables instead. If `fresh`, the sum is overwritten.
+    /// `expanded` must come from [`Tiles::forward`] on the same tile.
     pub fn add_gradient(
         &self,
         tile: usize,
@@ -222,8 +221,8 @@ impl Tiles {
         }
     }
 
-    /// From the sum of [`Tiles::add_gradient`] over all tiles to the gradient of the weights; it is
-    /// the sum itself, or written to `weights`.
+    /// Converts the sum of [`Tiles::add_gradient`] over all tiles to the gradient of the weights. Returns the sum itself,
+    /// or for a factored input the gradient written to `weights`.
     pub fn finish_gradient<'a>(
         &self,
         first: &Slot,
@@ -250,8 +249,8 @@ impl Tiles {
     }
 }
 
-/// Points in an order in which tiles need few features, and the tiles' panels; `None` if that
-/// saves too little.
+/// An order of the points in which tiles need few features, and the panels of the tiles. `None` if this saves too
+/// little.
 fn banded(matrix: &Mat<f32>, tile: usize) -> Option<(Vec<u32>, Vec<Vec<Panel>>)> {
     let threshold = threshold(matrix);
     let order = compact_order(matrix, threshold, tile);

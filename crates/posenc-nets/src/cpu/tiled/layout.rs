@@ -1,4 +1,4 @@
-//! Where the parameters of a run lie in its vector θ.
+//! Layout of the parameters of a run in its vector θ.
 
 use faer::{Mat, MatMut, MatRef};
 
@@ -11,8 +11,8 @@ pub struct Slot {
     pub fan_out: usize,
     /// Start of the weights; the biases follow them.
     pub start: usize,
-    /// Whether the weights lie as fan in × fan out. The last layer has few outputs, and products
-    /// with a long contiguous side are several times faster.
+    /// Whether the weights are stored as fan in × fan out. The last layer has few outputs, and products with a long
+    /// contiguous side are several times faster.
     pub transposed: bool,
 }
 
@@ -25,13 +25,13 @@ impl Slot {
         self.bias_start() + self.fan_out
     }
 
-    /// Weights as they lie: fan out × fan in, or its transpose.
+    /// Weights as stored: fan out × fan in, or transposed.
     pub fn weights<'a>(&self, theta: &'a [f32]) -> MatRef<'a, f32> {
         let (rows, columns) = self.shape();
         MatRef::from_column_major_slice(&theta[self.start..self.bias_start()], rows, columns)
     }
 
-    /// As [`Slot::weights`].
+    /// Mutable version of [`Slot::weights`].
     pub fn weights_mut<'a>(&self, theta: &'a mut [f32]) -> MatMut<'a, f32> {
         let (rows, columns) = self.shape();
         MatMut::from_column_major_slice_mut(
@@ -86,7 +86,7 @@ impl Layout {
         &self.slots[0]
     }
 
-    /// Layers after the first.
+    /// All layers except the first.
     pub fn later(&self) -> &[Slot] {
         &self.slots[1..]
     }

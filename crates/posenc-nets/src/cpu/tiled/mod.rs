@@ -1,8 +1,8 @@
-//! Networks, tile by tile.
+//! Training of networks, tile by tile.
 //!
-//! A tile of points goes forward and back through the whole network while its activations are in
-//! cache. Tiles are dealt to a fixed number of lanes, each with a gradient sum of its own; the lanes
-//! are added in their order. Tiles, lanes and order do not depend on the number of threads.
+//! A tile of points passes forward and backward through the whole network while its activations are in cache. Tiles are
+//! divided among a fixed number of lanes, each with its own gradient sum, and the lanes are added in order. Tiles,
+//! lanes and their order do not depend on the number of threads.
 
 mod input;
 mod layout;
@@ -19,13 +19,13 @@ use crate::error::same;
 use crate::optimizer::StepConstants;
 use crate::{Input, NetError, Parameters, Progress, SampleSet, Session, State, Task, spectral};
 
-/// Points per tile: four hidden layers of 256 then take half a MiB.
+/// Points per tile. The activations of four hidden layers of width 256 then take 0.5 MiB.
 const TILE: usize = 128;
 
-/// Fewer tiles than this are not worth a gradient sum of their own.
+/// Minimum number of tiles per lane; fewer tiles are not worth a separate gradient sum.
 const TILES_PER_LANE: usize = 4;
 
-/// Most lanes: more would cost memory and adding, fewer would leave cores without work.
+/// Maximum number of lanes. More lanes cost memory and additions, fewer would leave cores idle.
 const LANES: usize = 16;
 
 /// θ and the moments of one run.
@@ -34,19 +34,19 @@ struct RunState {
     theta: Vec<f32>,
     first_moment: Vec<f32>,
     second_moment: Vec<f32>,
-    /// What [`Tiles::prepare`] made of θ for the training and the test points.
+    /// Products of [`Tiles::prepare`] for the training and the test points.
     products: [Vec<f32>; 2],
-    /// Gradient of the first layer's weights, where the lanes sum something else.
+    /// Buffer of [`Tiles::finish_gradient`] for the gradient of the first layer's weights.
     gradient: Vec<f32>,
 }
 
-/// A run of neighboring tiles with its gradient sum.
+/// A range of consecutive tiles with its gradient sum.
 #[derive(Debug)]
 struct Lane {
     tiles: std::ops::Range<usize>,
     /// Sum of [`Tiles::add_gradient`].
     first: Vec<f32>,
-    /// θ's gradient without the first layer's weights.
+    /// Gradient of θ without the first layer's weights.
     rest: Vec<f32>,
     squares: f64,
 }
@@ -65,7 +65,7 @@ impl Lane {
     }
 }
 
-/// A thread's scratch and, where it works on whole runs, its lanes.
+/// Scratch and lanes of a thread; see [`TiledSession::workers`] for which threads have lanes.
 struct Worker {
     scratch: Scratch,
     lanes: Vec<Lane>,
@@ -79,15 +79,16 @@ pub struct TiledSession {
     train: Tiles,
     test: Option<Tiles>,
     runs: Vec<RunState>,
-    /// One per thread. With few tiles every worker has lanes and takes whole runs; with many only
-    /// the first has, and the workers share its lanes.
+    /// One worker per thread. If `whole_runs`, every worker that gets a run has its own lanes. Otherwise only the first
+    /// worker has lanes, and all workers share them.
     workers: Vec<Worker>,
+    /// Whether each run is trained by a single thread: with at least as many runs as threads, or with one tile.
     whole_runs: bool,
     progress: Progress,
 }
 
 impl TiledSession {
-    /// Stands before the first epoch of a task that has been checked.
+    /// Starts a session of a task that has passed [`Task::check`].
     pub fn new(task: Task, threads: usize) -> Self {
         let layout = Layout::new(&task.network);
         let train = Tiles::new(&task.train.input, TILE);
@@ -125,7 +126,7 @@ impl TiledSession {
     }
 }
 
-/// What every step of an epoch shares.
+/// Data that all runs share in one epoch.
 struct Epoch<'a> {
     task: &'a Task,
     layout: &'a Layout,
@@ -141,7 +142,7 @@ impl Epoch<'_> {
         Pass::new(self.layout, activation, self.tiles, &run.theta, products)
     }
 
-    /// Gradient sum and squared errors of one lane.
+    /// Computes the gradient sum and the squared errors of one lane.
     fn lane(&self, pass: &Pass<'_>, run: usize, scratch: &mut Scratch, lane: &mut Lane) {
         lane.squares = 0.0;
         for tile in lane.tiles.clone() {
@@ -157,7 +158,7 @@ impl Epoch<'_> {
         }
     }
 
-    /// Adds the lanes in their order and takes the Adam step; gives the sum of squared errors.
+    /// Adds the lanes in order and takes the Adam step; returns the sum of squared errors.
     fn update(&self, threads: usize, lanes: &mut [Lane], run: &mut RunState) -> f64 {
         let squares = lanes.iter().map(|lane| lane.squares).sum();
         let Some((sum, others)) = lanes.split_first_mut() else {
@@ -176,7 +177,7 @@ impl Epoch<'_> {
         };
         add(&mut sum.first, |lane| &lane.first);
         add(&mut sum.rest, |lane| &lane.rest);
-        // First layer's weights, then everything after them.
+        // First the weights of the first layer, then all other parameters.
         let first = self.layout.first();
         let weights = first.bias_start();
         let gradient = self.tiles.finish_gradient(first, &sum.first, &mut run.gradient);
@@ -199,7 +200,7 @@ impl Epoch<'_> {
     }
 }
 
-/// Parameters that a thread adds or steps at a time.
+/// Parameters per work item of additions and Adam steps.
 const CHUNK: usize = 8192;
 
 impl Session for TiledSession {

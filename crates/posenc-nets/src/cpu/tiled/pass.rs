@@ -1,4 +1,4 @@
-//! One tile of points through the network and back.
+//! Forward and backward pass of one tile of points through the network.
 
 use faer::{Accum, Mat, MatMut, MatRef};
 
@@ -10,13 +10,13 @@ use crate::cpu::kernels;
 /// Buffers of one thread.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    /// Per hidden layer the activations, width × points.
+    /// Activations of every hidden layer, width × points.
     hidden: Vec<Vec<f32>>,
-    /// Outputs; see [`Scratch::output_place`].
+    /// Outputs in the order of [`output_place`].
     output: Vec<f32>,
-    /// What the first layer had to expand of its input on the current tile.
+    /// Features that the first layer expanded on the current tile.
     expanded: Vec<f32>,
-    /// Gradients with respect to a layer's input and output.
+    /// Gradients with respect to the output and the input of a layer.
     gradient: [Vec<f32>; 2],
 }
 
@@ -38,17 +38,17 @@ impl Scratch {
     }
 }
 
-/// Where a lane's gradient is summed.
+/// Gradient sums of a lane.
 pub struct Sums<'a> {
-    /// The sum of [`Tiles::add_gradient`].
+    /// Sum of [`Tiles::add_gradient`].
     pub first: &'a mut [f32],
-    /// The gradient of θ without the first layer's weights.
+    /// Gradient of θ without the first layer's weights.
     pub rest: &'a mut [f32],
-    /// Whether the sums start with this tile, whatever they hold.
+    /// Whether this tile overwrites the sums.
     pub fresh: bool,
 }
 
-/// What does not change along an epoch.
+/// Forward and backward passes of a run with fixed parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct Pass<'a> {
     layout: &'a Layout,
@@ -56,12 +56,12 @@ pub struct Pass<'a> {
     tiles: &'a Tiles,
     /// θ of the run.
     theta: &'a [f32],
-    /// What [`Tiles::prepare`] made of it.
+    /// Products of [`Tiles::prepare`] for θ.
     products: &'a [f32],
 }
 
-/// Where in the outputs' buffer output `o` of point `p` stands: points are contiguous where the last
-/// layer lies transposed, outputs where it is the only layer.
+/// Index of output `o` of point `p` in the output buffer. Points are contiguous if the last layer is stored
+/// transposed; outputs are contiguous if there is only one layer.
 fn output_place(layout: &Layout, points: usize) -> impl Fn(usize, usize) -> usize {
     let outputs = layout.slots[layout.slots.len() - 1].fan_out;
     let transposed = layout.slots.len() > 1;
@@ -69,7 +69,7 @@ fn output_place(layout: &Layout, points: usize) -> impl Fn(usize, usize) -> usiz
 }
 
 impl<'a> Pass<'a> {
-    /// With parameters θ; `products` are brought up to date.
+    /// Creates a pass with the parameters `theta` and updates `products` for them.
     pub fn new(
         layout: &'a Layout,
         activation: OutputActivation,
@@ -85,7 +85,7 @@ impl<'a> Pass<'a> {
         self.layout.slots[self.layout.slots.len() - 1].fan_out
     }
 
-    /// Activations and outputs of a tile.
+    /// Computes the activations and outputs of a tile.
     pub fn forward(&self, tile: usize, scratch: &mut Scratch) {
         let n = self.tiles.places(tile).len();
         let first = self.layout.first();
@@ -126,8 +126,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Sum of squared errors of a tile after [`Pass::forward`]; `targets` are N × outputs from column
-    /// `column` on.
+    /// Sum of squared errors of a tile after [`Pass::forward`]. The targets of the run start at column `column`.
     pub fn squares(
         &self,
         tile: usize,
@@ -149,7 +148,7 @@ impl<'a> Pass<'a> {
         sum
     }
 
-    /// Copies the outputs of a tile to where they belong.
+    /// Copies the outputs of a tile to the rows of its points in `out`, from column `column` on.
     pub fn write(&self, tile: usize, scratch: &Scratch, out: &mut Mat<f32>, column: usize) {
         let places = self.tiles.places(tile);
         let place = output_place(self.layout, places.len());
@@ -161,9 +160,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Adds a tile's share of the gradient of `scale`/2 · Σ error² after [`Pass::forward`].
-    ///
-    /// Gives the tile's sum of squared errors.
+    /// Adds a tile's share of the gradient of `scale`/2 · Σ error² after [`Pass::forward`]. Returns the tile's sum of
+    /// squared errors.
     pub fn backward(
         &self,
         tile: usize,
@@ -196,7 +194,7 @@ impl<'a> Pass<'a> {
             let theta = slot.weights(self.theta);
             let view = MatMut::from_column_major_slice_mut(&mut *below, slot.fan_in, n);
             if slot.transposed {
-                // dS += H G with G n × o, and the gradient of H is S Gᵀ.
+                // dS += H G, where G is n × o; the gradient of H is S Gᵀ.
                 let g = &g[..slot.fan_out * n];
                 for (b, column) in bias.iter_mut().zip(g.chunks_exact(n)) {
                     *b += kernels::sum(column);
@@ -211,7 +209,7 @@ impl<'a> Pass<'a> {
                 kernels::multiply(sum, accum, g, h.transpose());
                 kernels::multiply(view, Accum::Replace, theta.transpose(), g);
             }
-            // Through the ReLU of the layer below, and to its bias.
+            // Backward through the ReLU of the layer below, and sum for its bias.
             let lower = &slots[l - 1];
             let bias = lower.bias_start() - skipped..lower.end() - skipped;
             kernels::mask_and_sum(below, input, &mut rest[bias]);
@@ -228,7 +226,8 @@ impl<'a> Pass<'a> {
         squares
     }
 
-    /// Gradient with respect to the outputs before their activation, into `gradient[0]`.
+    /// Writes the gradient with respect to the outputs before their activation to `gradient[0]`; returns the sum of
+    /// squared errors.
     fn output_gradient(
         &self,
         tile: usize,

@@ -1,8 +1,5 @@
 //! Problems and comparisons that several tests share.
 
-// Every test file uses another part of it.
-#![allow(dead_code)]
-
 use std::fmt::{Display, Formatter};
 
 use faer::Mat;
@@ -12,13 +9,13 @@ use posenc_nets::{
     Adam, Engine, Input, Network, OutputActivation, Parameters, Samples, Task, WaveTable, reference,
 };
 
-/// Uniform on ±1.
+/// Uniform random numbers in ±1.
 pub fn noise(rows: usize, columns: usize, label: &str) -> Mat<f32> {
     let draws = uniform_vector(&mut stream(1, label), rows * columns, -1.0, 1.0);
     Mat::from_fn(rows, columns, |i, j| draws[j * rows + i] as f32)
 }
 
-/// Features ψ_j(x_i) = shape((x_i − t_j)/width) with d centres and N points spread over [0, 1], d × N.
+/// Features ψ_j(x_i) = shape((x_i − t_j)/width) with d centers t_j and N points x_i spread over [0, 1], d × N.
 pub fn bumps(d: usize, n: usize, width: f64, shape: fn(f64) -> f64) -> Mat<f32> {
     let centre = |j: usize| (j as f64 + 0.5) / d as f64;
     let point = |i: usize| (i as f64 + 0.25) / n as f64;
@@ -30,7 +27,7 @@ pub fn triangle(u: f64) -> f64 {
     (1.0 - u.abs()).max(0.0)
 }
 
-/// e^(−u²/2), with its tails down to where single precision ends.
+/// e^(−u²/2).
 pub fn gaussian(u: f64) -> f64 {
     (-0.5 * u * u).exp()
 }
@@ -40,7 +37,7 @@ pub fn impulse(u: f64) -> f64 {
     if (-0.5..0.5).contains(&u) { 1.0 } else { 0.0 }
 }
 
-/// Cosines and sines of rising frequency, d × N: an embedding without zeros.
+/// Cosines and sines of increasing frequency, d × N: an embedding without bands.
 pub fn waves(d: usize, n: usize) -> Mat<f32> {
     let point = |i: usize| (i as f64 + 0.25) / n as f64;
     Mat::from_fn(d, n, |j, i| {
@@ -63,13 +60,13 @@ pub fn scattered(n: usize) -> Vec<usize> {
     order
 }
 
-/// A 2-D embedding of n scattered points: the bumps of one coordinate above those of the other.
+/// A 2-D embedding of n scattered points, 2d × N: the bumps of one coordinate stacked on those of the other.
 pub fn stacked_bumps(d: usize, n: usize, width: f64) -> Mat<f32> {
     let (x, y) = (shuffled(&bumps(d, n, width, triangle)), bumps(d, n, width, gaussian));
     Mat::from_fn(2 * d, n, |j, i| if j < d { x[(j, i)] } else { y[(j - d, i)] })
 }
 
-/// Targets between 0 and 1, N × columns: a wave per column, and noise, so that no error vanishes.
+/// Targets between 0 and 1, N × columns: a wave per column plus noise, so that no error vanishes.
 pub fn targets(n: usize, columns: usize) -> Mat<f32> {
     let noise = noise(n, columns, "targets");
     Mat::from_fn(n, columns, |i, c| {
@@ -78,13 +75,14 @@ pub fn targets(n: usize, columns: usize) -> Mat<f32> {
     })
 }
 
-/// `depth` hidden layers of `width` and an output activation.
+/// A network with `depth` hidden layers of `width` units and an identity or sigmoid output.
 pub fn network(d: usize, depth: usize, width: usize, output: usize, sigmoid: bool) -> Network {
     let activation = if sigmoid { OutputActivation::Sigmoid } else { OutputActivation::Identity };
     Network::new(d, depth, width, output).unwrap().with_output_activation(activation)
 }
 
-/// A Kronecker layer on an input's features, at most one hidden layer, and an output activation.
+/// A network with a Kronecker layer on the features of `input`, at most one hidden layer, and an identity or sigmoid
+/// output.
 pub fn kronecker_network(
     input: &Input,
     hidden: Option<usize>,
@@ -97,7 +95,7 @@ pub fn kronecker_network(
         .with_output_activation(activation)
 }
 
-/// Points between the nodes of a grid: up to four nodes each, rows of no nodes among them.
+/// A random blending matrix with up to four nodes per point; some points have no node.
 pub fn blending(points: usize, nodes: usize) -> CsrMatrix<f32> {
     let draws = uniform_vector(&mut stream(3, "blending"), 8 * points, 0.0, 1.0);
     let mut weights = CooMatrix::new(points, nodes);
@@ -110,8 +108,8 @@ pub fn blending(points: usize, nodes: usize) -> CsrMatrix<f32> {
     CsrMatrix::from(&weights)
 }
 
-/// Kronecker inputs of every kind, with names: one to three axes of unequal numbers of features and
-/// points, with bands and without, whole grids, some of their nodes, and points between them.
+/// Named Kronecker inputs of every kind: one to three axes with different numbers of features and points, with and
+/// without bands, on whole grids, on some nodes, and on points between nodes.
 pub fn kronecker_inputs() -> Vec<(String, Input)> {
     let band = |k: usize, n| bumps(k, n, 1.6 / k as f64, triangle);
     let mut all = Vec::new();
@@ -140,8 +138,8 @@ pub fn kronecker_inputs() -> Vec<(String, Input)> {
     all
 }
 
-/// Joint Fourier features of points in a scattered order on a grid with `axes` coordinates per axis, and their phases in
-/// turns: waves × points.
+/// Joint Fourier features of points in a scattered order on a grid with `axes` coordinates per axis, and their phases
+/// (waves × points) in turns.
 pub fn joint_waves(waves: usize, points: usize, axes: &[usize]) -> (Input, Mat<f64>) {
     let frequencies: Vec<Vec<f64>> = (0..axes.len())
         .map(|a| uniform_vector(&mut stream(a as u64, "frequencies"), waves, -9.0, 9.0))
@@ -172,7 +170,7 @@ pub fn initial(network: &Network, runs: usize) -> Vec<Parameters> {
     (0..runs).map(|r| network.initialize(&mut stream(r as u64, "initial"))).collect()
 }
 
-/// A task with targets of its own for every run, and a test set of other targets on the same input.
+/// A task with separate targets for every run, and a test set with other targets on the same input.
 pub fn task(network: Network, input: Input, optimizer: Adam, runs: usize) -> Task {
     let n = input.points();
     let columns = runs * network.output;
@@ -182,13 +180,13 @@ pub fn task(network: Network, input: Input, optimizer: Adam, runs: usize) -> Tas
     Task { network, optimizer, train, test: Some(test), initial }
 }
 
-/// How far two sides are apart.
+/// Deviation between two training runs of the same task.
 #[derive(Debug, Clone)]
 pub struct Deviation {
-    /// Largest |E − E'|/E' of all runs, with its step.
+    /// Largest |E − E'|/E' over all runs, with its step.
     pub error: (f64, usize),
-    /// Per layer the largest ‖θ − θ'‖/‖θ' − θ₀‖ of all runs, with its step: the difference as a
-    /// share of the way that training has gone so far.
+    /// For each layer, the largest ‖θ − θ'‖/‖θ' − θ₀‖ over all runs, with its step: the difference relative to the
+    /// distance from the initial parameters.
     pub layers: Vec<(f64, usize)>,
 }
 
@@ -197,7 +195,7 @@ impl Deviation {
         Deviation { error: (0.0, 0), layers: vec![(0.0, 0); layers] }
     }
 
-    /// The largest of all layers.
+    /// The largest deviation over all layers.
     pub fn parameters(&self) -> f64 {
         self.layers.iter().fold(0.0, |largest, layer| layer.0.max(largest))
     }
@@ -211,34 +209,34 @@ impl Display for Deviation {
     }
 }
 
-/// Two sides that train the same task, and how far they are apart.
+/// Tracks the deviation between two engines that train the same task.
 ///
-/// Where a unit's z is as near to 0 as rounding reaches, the two sides may see the ReLU's kink from
-/// different sides. That point then is in the gradient of one and not of the other, and where a
-/// unit has few points, Adam makes whole steps of it: they part by 1e-2 where they were 1e-6 apart.
-/// So the deviation up to the first step near a kink is kept by itself.
-pub struct Way {
+/// If a unit's pre-activation z is as close to 0 as the rounding error, the two engines may be on different sides of the
+/// ReLU's kink. The point then contributes to the gradient of one engine only. If the unit is active on few points,
+/// Adam turns this into whole steps, and the deviation grows from 1e-6 to 1e-2. The deviation before the first step
+/// near a kink is therefore recorded separately.
+pub struct Comparison {
     network: Network,
     /// d × N.
     input: Mat<f64>,
     initial: Vec<reference::Parameters>,
-    /// Over all steps.
+    /// Deviation over all steps.
     pub deviation: Deviation,
-    /// Over the steps before the first one near a kink.
+    /// Deviation over the steps before the first one near a kink.
     pub smooth: Deviation,
-    /// How many steps these were.
+    /// Number of steps before the first one near a kink.
     pub smooth_steps: usize,
     is_smooth: bool,
 }
 
-impl Way {
-    /// A z nearer to 0 than this may round to either side: sums of some tens of terms below 1.
+impl Comparison {
+    /// A z closer to 0 than this may round to either sign. It is a sum of some tens of terms below 1.
     const NEAR: f64 = 2e-7;
 
-    /// Before the first step.
+    /// Starts tracking before the first step.
     pub fn new(task: &Task) -> Self {
         let layers = task.network.layers().len();
-        Way {
+        Comparison {
             network: task.network.clone(),
             input: wide_matrix(&task.train.input.to_dense()),
             initial: widened(&task.initial),
@@ -249,9 +247,9 @@ impl Way {
         }
     }
 
-    /// Takes, for one step and all runs, the errors of both sides, the parameters that they belong
-    /// to, and the parameters of both sides after the step.
-    pub fn take(
+    /// Records one step of all runs: the errors of both engines, the parameters before the step, and the parameters of
+    /// both engines after it.
+    pub fn record(
         &mut self,
         step: usize,
         errors: [&[f64]; 2],
@@ -264,7 +262,7 @@ impl Way {
         assert_eq!((ours.len(), theirs.len()), (self.initial.len(), self.initial.len()));
         for (a, b) in ours.iter().zip(theirs) {
             assert!(a.is_finite() && *b > 0.0, "step {step}: {a} and {b}");
-            self.note(step, |deviation| &mut deviation.error, (a - b).abs() / b);
+            self.update(step, |deviation| &mut deviation.error, (a - b).abs() / b);
         }
         let [ours, theirs] = after;
         assert_eq!((ours.len(), theirs.len()), (self.initial.len(), self.initial.len()));
@@ -276,12 +274,12 @@ impl Way {
             for (l, (a, b)) in a.layers.iter().zip(&b.layers).enumerate() {
                 let share = distance(a, b) / distance(b, &self.initial[r].layers[l]);
                 assert!(share.is_finite(), "step {step}, run {r}, layer {l}: {share}");
-                self.note(step, |deviation| &mut deviation.layers[l], share);
+                self.update(step, |deviation| &mut deviation.layers[l], share);
             }
         }
     }
 
-    fn note(
+    fn update(
         &mut self,
         step: usize,
         place: impl Fn(&mut Deviation) -> &mut (f64, usize),
@@ -295,11 +293,11 @@ impl Way {
         }
     }
 
-    /// The smallest |z| of all units of hidden layers on all points.
+    /// The smallest |z| of all hidden units at all points.
     fn nearest_kink(&self, runs: &[reference::Parameters]) -> f64 {
         let mut nearest = f64::INFINITY;
         for depth in 0..self.network.depth() {
-            // The network that ends at this layer gives its z.
+            // The outputs of the network that ends at this layer are its z.
             let head = Network {
                 hidden: self.network.hidden[..depth].to_vec(),
                 output: self.network.hidden[depth],
@@ -319,7 +317,7 @@ impl Way {
         nearest
     }
 
-    /// One or two lines.
+    /// Prints the deviation in one or two lines.
     pub fn print(&self, name: &str) {
         println!("{name}: {}", self.deviation);
         if !self.is_smooth {
@@ -328,34 +326,34 @@ impl Way {
     }
 }
 
-/// Trains one task with two engines, step by step, and prints how far they are apart.
+/// Trains one task with two engines, step by step, and prints their deviation.
 pub fn compare(
     name: &str,
     engine: &dyn Engine,
     reference: &dyn Engine,
     task: &Task,
     steps: usize,
-) -> Way {
+) -> Comparison {
     let mut ours = engine.start(task.clone()).unwrap();
     let mut theirs = reference.start(task.clone()).unwrap();
-    let mut way = Way::new(task);
+    let mut comparison = Comparison::new(task);
     let mut before = widened(&theirs.parameters().unwrap());
     for step in 1..=steps {
         let errors = [ours.step().unwrap(), theirs.step().unwrap()];
         let after = [widened(&ours.parameters().unwrap()), widened(&theirs.parameters().unwrap())];
-        way.take(step, [&errors[0], &errors[1]], &before, [&after[0], &after[1]]);
+        comparison.record(step, [&errors[0], &errors[1]], &before, [&after[0], &after[1]]);
         [_, before] = after;
     }
-    way.print(name);
-    way
+    comparison.print(name);
+    comparison
 }
 
-/// The same parameters in double precision.
+/// Converts parameters to double precision.
 pub fn widened(runs: &[Parameters]) -> Vec<reference::Parameters> {
     runs.iter().map(reference::Parameters::from_single).collect()
 }
 
-/// The same matrix in double precision.
+/// Converts a matrix to double precision.
 pub fn wide_matrix(matrix: &Mat<f32>) -> Mat<f64> {
     Mat::from_fn(matrix.nrows(), matrix.ncols(), |i, j| f64::from(matrix[(i, j)]))
 }
@@ -368,7 +366,7 @@ pub fn distance(a: &reference::Layer, b: &reference::Layer) -> f64 {
     (weights + biases).sqrt()
 }
 
-/// Bits of numbers, for comparisons in which 0 is not −0 and NaN is itself.
+/// Bits of numbers, for comparisons in which 0 differs from −0 and NaN equals itself.
 pub fn bits(numbers: impl IntoIterator<Item = f32>) -> Vec<u32> {
     numbers.into_iter().map(f32::to_bits).collect()
 }

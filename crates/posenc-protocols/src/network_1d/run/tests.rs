@@ -20,18 +20,18 @@ use posenc_harness::plan::expand;
 const GAUSSIAN: &str = "{ kind: gaussian, dimension: 24, sigma: 0.05 }";
 const RFF: &str = "{ kind: rff, dimension: 24, sigma: 4 }";
 
-/// What a training gave and said.
+/// The outcome of a training.
 struct Trained {
     values: Vec<Value>,
     remarks: Vec<String>,
     notes: Vec<String>,
 }
 
-/// A job on noise, with a place for its checkpoints.
+/// A job on noise, with a directory for its checkpoints.
 struct Bench {
     experiment: Experiment,
     directory: tempfile::TempDir,
-    /// Whether every epoch ends with a checkpoint.
+    /// Whether a checkpoint is written after every epoch.
     always: bool,
 }
 
@@ -89,7 +89,7 @@ impl Bench {
     }
 }
 
-/// Short lines of their own shapes.
+/// Short lines with different values.
 fn lines(count: usize, n: usize) -> Vec<Line> {
     let value = |k: usize, i: usize| 0.5 + 0.4 * ((k * k + 1) as f64 * i as f64 * 0.7).sin();
     (0..count)
@@ -102,7 +102,7 @@ fn lines(count: usize, n: usize) -> Vec<Line> {
         .collect()
 }
 
-/// Trains on short lines; those of the settings have 512 samples.
+/// Trains on the given short lines instead of those of the settings, which have 512 samples.
 fn trained(settings: &str, embedder: &str, lines: &[Line]) -> Trained {
     Bench::new(settings, embedder).train(lines, &CpuEngine::new(1), LARGEST_TASK)
 }
@@ -117,9 +117,9 @@ fn of<'a>(values: &'a [Value], metric: &'a str) -> impl Iterator<Item = &'a Valu
 
 const SETTINGS: &str = "lines: { rows: [0] }, learning_rate: 0.01, epochs: 6, mean_of_last: 3";
 
-/// Catches results that depend on how runs are cut into tasks.
+/// Catches results that depend on how runs are divided into tasks.
 #[test]
-fn tasks_of_one_run_give_the_bits_of_one_task_of_all() {
+fn results_do_not_depend_on_the_size_of_tasks() {
     let sweep = "repeats: 3, sweep: { parameter: sigma, values: [0.05, 0.2] }";
     for more in [sweep.to_owned(), format!("{sweep}, depth: 2, width: 8")] {
         let settings = format!("{SETTINGS}, {more}");
@@ -132,9 +132,9 @@ fn tasks_of_one_run_give_the_bits_of_one_task_of_all() {
     }
 }
 
-/// Catches a reduced profile whose runs are not those of the full one, bit for bit.
+/// Catches a reduced profile whose runs differ from those of the full profile.
 #[test]
-fn fewer_lines_and_repeats_are_some_of_the_same_runs() {
+fn runs_do_not_depend_on_other_lines_and_repeats() {
     for embedder in [GAUSSIAN, RFF] {
         for more in ["", "redraw: true"] {
             let many = trained(&format!("{SETTINGS}, repeats: 3, {more}"), embedder, &lines(3, 40));
@@ -152,7 +152,7 @@ fn fewer_lines_and_repeats_are_some_of_the_same_runs() {
     }
 }
 
-/// Counts steps over all its sessions and is gone in the middle of one.
+/// An engine that counts the steps of all its sessions and panics in one of them.
 struct Mortal {
     steps: AtomicUsize,
     last: usize,
@@ -180,7 +180,7 @@ impl Session for MortalSession<'_> {
     }
     fn step(&mut self) -> Result<Vec<f64>, NetError> {
         if self.engine.steps.fetch_add(1, Ordering::Relaxed) == self.engine.last {
-            // Without the hook that would print it.
+            // Unwinds without calling the panic hook, which would print a message.
             resume_unwind(Box::new("killed"));
         }
         self.inner.step()
@@ -205,18 +205,17 @@ impl Session for MortalSession<'_> {
     }
 }
 
-/// Catches a run killed at any step, resumed and killed again, that does not end with the numbers
-/// of an uninterrupted one, or does steps again.
+/// Catches a job that is interrupted at every step and ends with other values than an uninterrupted one, or repeats steps.
 #[test]
-fn killed_at_every_step_it_ends_with_the_same_numbers() {
+fn interruptions_at_every_step_do_not_change_results() {
     let sweep = "repeats: 2, sweep: { parameter: sigma, values: [2, 5] }";
     let curves =
         "curve_every: 2, mean_of_first: 4, layers: true, depth: 1, width: 5, reconstruction: {}";
-    // With the number of tasks, of six steps each.
+    // Settings and the number of tasks, each with six steps.
     for (more, tasks) in [
         (sweep.to_owned(), 2),
         (format!("{sweep}, redraw: true"), 4),
-        // Eight runs and one, at each value.
+        // Tasks of eight runs and of one run at each value.
         (sweep.replace("repeats: 2", "repeats: 9"), 4),
         (format!("{curves}, repeats: 2"), 2),
     ] {
@@ -226,7 +225,7 @@ fn killed_at_every_step_it_ends_with_the_same_numbers() {
         bench.always = true;
         let mut killed = 0;
         let resumed = loop {
-            // The second step of every life is its last.
+            // The second step of each attempt panics.
             let engine: &'static Mortal =
                 Box::leak(Box::new(Mortal { steps: AtomicUsize::new(0), last: 1 }));
             let life = catch_unwind(AssertUnwindSafe(|| bench.train(&lines, &engine, 1)));
@@ -236,22 +235,22 @@ fn killed_at_every_step_it_ends_with_the_same_numbers() {
             }
             assert!(killed < 200, "it does not go on");
         };
-        // Each life but the last does one step.
+        // Each attempt but the last does one step.
         assert_eq!(killed, 6 * tasks - 1, "{more}");
         assert_eq!(text(&resumed.values), text(&expected.values), "{more}");
         assert!(resumed.remarks.is_empty() && resumed.notes.len() == 1, "{:?}", resumed.notes);
     }
 }
 
-/// Catches a damaged checkpoint that is trusted, that ends the unit, or that no remark reports.
+/// Catches a damaged checkpoint that is used, that fails the unit, or that no remark reports.
 #[test]
-fn a_damaged_checkpoint_is_remarked_and_training_begins_anew() {
+fn a_damaged_checkpoint_is_reported_and_training_restarts() {
     let bench = Bench::new(&format!("{SETTINGS}, repeats: 2"), GAUSSIAN);
     let lines = lines(2, 20);
     let expected = bench.train(&lines, &CpuEngine::new(1), LARGEST_TASK);
     let bodies: [Vec<u8>; 3] = [
         b"too short".to_vec(),
-        // What is finished belongs to more units, and a fit that is none.
+        // Finished runs of another number of units, and an invalid state of a fit.
         encode(&Done::nothing(7)),
         [encode(&Done::nothing(1)), b"no fit".to_vec()].concat(),
     ];
@@ -269,7 +268,7 @@ fn a_damaged_checkpoint_is_remarked_and_training_begins_anew() {
     assert_eq!(trained.remarks.len(), 1, "{:?}", trained.remarks);
 }
 
-/// Catches rates that are not base·(σ/sigma)^exponent, with σ swept or given.
+/// Catches learning rates that are not base·(σ/sigma)^exponent, with and without a sweep over σ.
 #[test]
 fn the_learning_rate_follows_its_rule() {
     let rule = "learning_rate: { base: 0.008, sigma: 0.1, exponent: -1 }";
@@ -287,9 +286,9 @@ fn the_learning_rate_follows_its_rule() {
     assert_ne!(swept[0], with("learning_rate: 0.016", sweep)[0]);
 }
 
-/// Catches records under another abscissa than asked for.
+/// Catches values with another abscissa than configured.
 #[test]
-fn records_stand_at_the_abscissa_asked_for() {
+fn values_have_the_configured_abscissa() {
     let x = |values: &[Value], metric: &str| {
         of(values, metric).map(|v| v.x).collect::<Vec<Option<f64>>>()
     };
@@ -319,9 +318,9 @@ fn records_stand_at_the_abscissa_asked_for() {
     assert_eq!(x(&none, "train_psnr"), [None, None]);
 }
 
-/// Catches an embedder that runs share although each should draw its own, or the other way round.
+/// Catches an embedder that runs share with `redraw`, or that is sampled again without it or along a sweep.
 #[test]
-fn redrawn_embedders_differ_from_run_to_run_and_not_along_a_sweep() {
+fn redrawn_embedders_differ_between_runs_but_not_along_a_sweep() {
     let ranks = |more: &str| {
         let settings = format!("{SETTINGS}, repeats: 2, {more}");
         let trained = trained(&settings, RFF, &lines(2, 40));
@@ -341,7 +340,7 @@ fn redrawn_embedders_differ_from_run_to_run_and_not_along_a_sweep() {
     assert_eq!(at_four, redrawn.iter().map(|v| v.value).collect::<Vec<_>>());
 }
 
-/// Catches curves at other epochs, of other layers, or that are no means over the repeats.
+/// Catches curves at wrong epochs, of wrong layers, or that are not means over the repeats.
 #[test]
 fn curves_are_means_over_the_repeats() {
     let more = "repeats: 3, curve_every: 2, mean_of_first: 3, layers: true, depth: 2, width: 6";
@@ -372,23 +371,23 @@ fn curves_are_means_over_the_repeats() {
     // Epochs 0 and 2 come before 3.
     let means: Vec<&Value> = of(&averaged, "test_psnr_run_mean").collect();
     assert_eq!(means.len(), 6);
-    let by_hand: Vec<f64> = of(&values, "test_curve")
+    let early_points: Vec<f64> = of(&values, "test_curve")
         .filter(|v| v.signal == means[4].signal && v.seed == means[4].seed && v.x < Some(3.0))
         .map(|v| v.value)
         .collect();
-    assert_eq!(by_hand.len(), 2);
-    assert_eq!(means[4].value, (by_hand[0] + by_hand[1]) / 2.0);
-    // Everything else stays as it was.
+    assert_eq!(early_points.len(), 2);
+    assert_eq!(means[4].value, (early_points[0] + early_points[1]) / 2.0);
+    // Other values do not change.
     let rest = |values: &[Value]| of(values, "train_psnr").cloned().collect::<Vec<_>>();
     assert_eq!(rest(&values), rest(&averaged));
 }
 
 /// Catches predictions of another run or at other positions than recorded.
 #[test]
-fn a_reconstruction_passes_through_what_was_memorized() {
+fn a_reconstruction_passes_through_memorized_samples() {
     let settings = "lines: { rows: [0] }, learning_rate: 0.02, epochs: 1500, repeats: 2, scale: unit, \
                     test: all, reconstruction: { outside: 0.3 }";
-    // One feature per sample: every training value can be met.
+    // With one feature per sample, the model can fit every training value.
     let embedder = "{ kind: gaussian, dimension: 20, sigma: 0.02 }";
     let lines = lines(2, 20);
     let values = trained(settings, embedder, &lines).values;
@@ -410,9 +409,9 @@ fn a_reconstruction_passes_through_what_was_memorized() {
     }
 }
 
-/// Catches a unit that fails because its runs diverge: that is a result.
+/// Catches a unit that fails because its runs diverge; divergence is a result.
 #[test]
-fn divergence_is_recorded_and_no_failure() {
+fn divergence_is_recorded_and_not_an_error() {
     let settings = "lines: { rows: [0] }, learning_rate: 1000, epochs: 60, repeats: 2, depth: 8, \
                     width: 16, curve_every: 20, layers: true, mean_of_first: 60, reconstruction: {}";
     let trained = trained(settings, RFF, &lines(2, 20));
@@ -429,9 +428,9 @@ fn divergence_is_recorded_and_no_failure() {
     assert_eq!(divergence(&[]), None);
 }
 
-/// Catches panics and silent nonsense at the smallest sizes.
+/// Catches panics and NaN without an error at extreme sizes.
 #[test]
-fn extreme_sizes_train_or_say_why_not() {
+fn extreme_sizes_train_or_return_an_error() {
     let count = |settings: &str, embedder: &str, lines: &[Line], metric: &str| {
         let trained = trained(settings, embedder, lines);
         let all_finite = of(&trained.values, metric).all(|v| !v.value.is_nan());
@@ -457,9 +456,9 @@ fn extreme_sizes_train_or_say_why_not() {
         let error = bench.try_train(lines, &CpuEngine::new(1), LARGEST_TASK).err().unwrap();
         assert!(format!("{error:#}").contains(needle), "{error:#}");
     };
-    // Of the coordinate itself only 0 trains.
+    // The only training position is 0, whose coordinate is zero.
     fails(SETTINGS, "{ kind: identity }", &lines(1, 2), "all features are zero");
-    // In double precision the features are there, in single precision they are not.
+    // The features underflow in single precision, but not in double precision.
     let narrow = "{ kind: formula, dimension: 4, psi: \"1e-60\" }";
     fails(&format!("{SETTINGS}, scale: none"), narrow, &lines(1, 20), "underflows");
     let sweep = "sweep: { parameter: c, values: [1, 1e-60] }, scale: none";
@@ -467,7 +466,7 @@ fn extreme_sizes_train_or_say_why_not() {
     fails(&format!("{SETTINGS}, {sweep}"), swept, &lines(1, 20), "c = 0.0000");
 }
 
-/// Catches sizes that would end in a failed allocation.
+/// Catches sizes for which an allocation would fail.
 #[test]
 fn sizes_beyond_memory_are_refused() {
     let wide = Bench::new(SETTINGS, "{ kind: gaussian, dimension: 10000000, sigma: 0.05 }");
@@ -476,5 +475,5 @@ fn sizes_beyond_memory_are_refused() {
     let deep = format!("{SETTINGS}, depth: 16, width: 8192");
     let deep = Bench::new(&deep, GAUSSIAN);
     let error = deep.try_train(&lines(1, 512), &CpuEngine::new(1), LARGEST_TASK).err().unwrap();
-    assert!(format!("{error:#}").contains("one run would take"), "{error:#}");
+    assert!(format!("{error:#}").contains("one run needs"), "{error:#}");
 }

@@ -1,4 +1,4 @@
-//! What `auto` stands for with ridge regression on a grid: the width and the cutoff that suit the training samples.
+//! `auto` with ridge regression on a grid: chooses the width and the cutoff from the training samples.
 
 mod random;
 
@@ -12,30 +12,30 @@ use super::signal::Signal;
 
 pub use random::{COUNTS, RandomChoice, Search};
 
-/// Widths reach from this many octaves below the rule to as many above.
+/// Widths range from this number of octaves below the rule to the same number above.
 pub const OCTAVES: f64 = 2.5;
 /// Widths per octave.
 pub const PER_OCTAVE: usize = 8;
-/// Ridges that are tried, as shares of the largest squared singular value: each 100 times the one before.
+/// Candidate ridges as shares of the largest squared singular value, each 100 times the previous one.
 pub const RIDGES: [f64; 4] = [1e-8, 1e-6, RIDGE_CUTOFF * RIDGE_CUTOFF, 1e-2];
-/// The one of the rule.
+/// Index of the ridge of the rule.
 pub const RULE: usize = 2;
-/// Most lines of each length that are looked at.
+/// Maximum number of lines of each length that are used.
 pub const MOST_LINES: usize = 256;
 
-/// What was chosen.
+/// A chosen width and cutoff.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
-    /// The embedder with its width.
+    /// The embedder with the chosen width.
     pub spec: EmbedderSpec,
     /// The soft cutoff of ridge regression.
     pub cutoff: f64,
-    /// How far the width is from that of the rule.
+    /// log₂ of the width relative to the rule.
     pub octaves: f64,
 }
 
-/// Chooses the parameter that is `auto`, and the cutoff if none is given, from every `step`-th position along each axis. `None`
-/// if nothing is `auto`, or if a line of samples is too short to tell.
+/// Chooses the parameter that is `auto`, and the cutoff if it is not given, from every `step`-th position along each axis. Returns `None`
+/// if no parameter is `auto`, or if a line has too few samples.
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ pub fn choose(
     Ok(best.map(|(_, choice)| choice))
 }
 
-/// The axis of a side that predicts midpoints, and the coarse one that predicts every second sample.
+/// An axis that predicts the midpoints between samples, and a coarse axis that predicts every second sample from the others.
 fn axes(
     [fine, coarse]: &[Box<dyn Embedder>; 2],
     side: usize,
@@ -112,7 +112,7 @@ fn axes(
     Ok([axis(&**fine, &xs, &middle)?, axis(&**coarse, &even, &odd)?])
 }
 
-/// Training samples on lines along the axes of a side, evenly spread over axes, lines and channels.
+/// Training samples on lines along the axes of length `side`, evenly spaced over axes, lines and channels.
 fn lines(signal: &Signal, step: usize, side: usize) -> Mat<f64> {
     // Axis, first position and channel of each line.
     let mut starts = Vec::new();
@@ -165,7 +165,7 @@ mod tests {
         choose(signal, 2, spec, None, &build).unwrap()
     }
 
-    /// Catches a choice that does not depend on the samples, lines that leave the signal, and signals of any shape that are refused.
+    /// Catches a choice that does not depend on the samples, lines that leave the signal, and shapes of signals that are refused.
     #[test]
     fn smooth_samples_get_wider_embedders() {
         let spec =
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(chosen(&wave(&[64, 64], 1.0), &fixed), None);
     }
 
-    /// Catches a sample of random frequencies that misses the low ones at the width of the rule and is taken all the same.
+    /// Catches a choice that keeps the width of the rule although the random frequencies at that width lack low ones.
     #[test]
     fn a_choice_is_better_than_a_bad_sample_of_frequencies() {
         let spec = EmbedderSpec::new("rff").number("dimension", 32.0).with("sigma", "auto");

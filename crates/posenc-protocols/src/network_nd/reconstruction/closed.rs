@@ -1,5 +1,4 @@
-//! Weights of the linear complex encoding in closed form: on a grid by factorization, at scattered
-//! positions by iteration.
+//! Closed-form weights of a linear layer on the complex encoding: by factorization on a grid, by LSMR at scattered positions.
 
 use anyhow::{Result, bail, ensure};
 use faer::{Mat, MatRef};
@@ -18,18 +17,18 @@ use super::points::Split;
 use super::signal::Signal;
 use crate::memory::{check_memory, embedding_matrix};
 
-/// What a closed form gives.
+/// A least-squares solution.
 pub struct Solved {
     /// Number of weights.
     pub parameters: usize,
     /// Values at all positions, channel by channel.
     pub predictions: Vec<Vec<f64>>,
-    /// From the targets to the weights, in seconds; without the factorization on a grid.
+    /// Seconds from the targets to the weights, without the factorization on a grid.
     pub seconds: f64,
 }
 
 impl Solved {
-    /// In the layout of [`Signal::values`].
+    /// The predictions in the layout of [`Signal::values`].
     pub fn interleaved(&self) -> Vec<f64> {
         let points = self.predictions.first().map_or(0, Vec::len);
         (0..points)
@@ -37,7 +36,7 @@ impl Solved {
             .collect()
     }
 
-    /// PSNR in dB of the positions that train, and of all others.
+    /// PSNR in dB at the training positions, and at all others.
     pub fn psnrs(&self, signal: &Signal, trains: impl Fn(usize) -> bool) -> [f64; 2] {
         let (mut error, mut count) = ([0.0; 2], [0usize; 2]);
         let is_test: Vec<bool> = (0..signal.points()).map(|point| !trains(point)).collect();
@@ -56,11 +55,11 @@ impl Solved {
 /// Embedding matrices of one side length.
 pub struct Axis<T> {
     side: usize,
-    /// All positions.
+    /// Embedding of all positions.
     full: Mat<T>,
-    /// Pseudo-inverse of the training positions.
+    /// Pseudoinverse of the embedding of the training positions.
     factorization: Factorization<T>,
-    /// Time of encoding the training positions and factoring, in seconds.
+    /// Seconds to encode the training positions and factor their matrix.
     pub seconds: f64,
 }
 
@@ -88,13 +87,13 @@ impl<T: Real> Axis<T> {
     }
 }
 
-/// Embeddings are computed in double precision and then handed over.
+/// Converts an embedding, which is computed in double precision.
 pub(super) fn typed_matrix<T: Real>(matrix: &Mat<f64>) -> Mat<T> {
     Mat::from_fn(matrix.nrows(), matrix.ncols(), |i, j| T::from_f64(matrix[(i, j)]))
 }
 
-/// The axes of a signal, in order; a side that is not among the `known` is factored with the given cutoff (that of the authors'
-/// library where absent) and solver.
+/// The axes of a signal, in order. A side that is not in `known` is factored with the given solver and cutoff; the default cutoff is that
+/// of the authors' library.
 pub fn axes<'a, T: Real>(
     known: &'a mut Vec<Axis<T>>,
     embedder: &dyn Embedder,
@@ -102,10 +101,10 @@ pub fn axes<'a, T: Real>(
     step: usize,
     solver: (Option<f64>, Solver),
 ) -> Result<Vec<&'a Axis<T>>> {
-    // Weights and half of the products of all channels are the largest things to come.
+    // The weights and half of the products of all channels are the largest arrays.
     let d = embedder.dimension() as f64;
     let values: f64 = signal.sides.iter().map(|&n| (n as f64).max(d)).product();
-    check_memory("weights and products", 4.0 * signal.channels as f64 * values)?;
+    check_memory("the solver", 4.0 * signal.channels as f64 * values)?;
     for &side in &signal.sides {
         ensure!(side >= step, "a side of {side} positions is shorter than the step");
         if !known.iter().any(|axis| axis.side == side) {
@@ -116,7 +115,7 @@ pub fn axes<'a, T: Real>(
     Ok(signal.sides.iter().filter_map(find).collect())
 }
 
-/// Every `step`-th position along each axis trains (`trading` Eq. 12).
+/// Solves for the weights with every `step`-th position along each axis as training position (`trading` Eq. 12).
 pub fn separable<T: Real>(signal: &Signal, axes: &[&Axis<T>], step: usize) -> Result<Solved> {
     let channel = |c: usize| move |point: usize| T::from_f64(signal.at(point, c));
     let (parameters, seconds, predictions): (usize, f64, Vec<Vec<f64>>) = match *axes {
@@ -166,8 +165,7 @@ pub fn separable<T: Real>(signal: &Signal, axes: &[&Axis<T>], step: usize) -> Re
     Ok(Solved { parameters, predictions, seconds })
 }
 
-/// Least squares at random positions: LSMR on the product of blending and Kronecker matrices. Also
-/// gives the solutions of the channels.
+/// Least squares at random positions: LSMR on the product of blending and Kronecker matrices. Also returns the solution of each channel.
 pub fn scattered<T: Real>(
     signal: &Signal,
     grid: &Scattered,
@@ -188,7 +186,7 @@ fn in_dimensions<T: Real, const D: usize>(
     options: &LeastSquaresOptions,
 ) -> Result<(Solved, Vec<LeastSquares<T>>)> {
     let weights = (grid.nodes.ncols() as f64).powi(D as i32);
-    check_memory("weights and products", 8.0 * signal.channels as f64 * weights)?;
+    check_memory("the solver", 8.0 * signal.channels as f64 * weights)?;
     let stopwatch = Stopwatch::start(CPU);
     let targets: Vec<Vec<T>> = (0..signal.channels)
         .map(|c| split.train.iter().map(|&p| T::from_f64(signal.at(p as usize, c))).collect())

@@ -1,30 +1,28 @@
-//! Complex encodings: the axes' matrices, and blending to scattered positions.
+//! Complex encodings: the matrices of the axes, and blending at scattered positions.
 
 use anyhow::{Result, bail};
 use faer::Mat;
 use nalgebra_sparse::CsrMatrix;
 use posenc_math::blending::{
-    AxisBlending, Blending, DistanceSource, GridConvention, VirtualGrid, WeightVariant,
-    distance_function,
+    AxisBlending, Blending, GridConvention, VirtualGrid, distance_function,
 };
 use posenc_math::closed_form::Real;
 use posenc_math::embedder::{Embedder, EmbedderSpec, line, scale_by_largest_row_norm};
 use posenc_nets::Input;
 
 use super::points::Split;
-use crate::blending_weights::{InnerProducts, Weights};
 use crate::memory::{check_memory, divide, embedding_matrix};
 use crate::network_1d::Scale;
 use crate::network_nd as settings;
 use crate::network_nd::{NetworkNd, Nodes};
 
-/// Positions of a grid, as factors of a Kronecker product.
+/// Encodings of the positions of a grid, as factors of a Kronecker product.
 pub struct Lattice {
-    /// Per axis n × K in double precision, scaled.
+    /// Scaled n × K matrix of the training positions of each axis, in double precision.
     pub train: Vec<Mat<f64>>,
-    /// Per axis all positions, scaled as a test batch.
+    /// Matrix of all positions of each axis, scaled as a test batch.
     pub test: Vec<Mat<f64>>,
-    /// Per axis all positions, scaled as the training positions are.
+    /// Matrix of all positions of each axis, scaled as the training positions.
     pub full: Vec<Mat<f64>>,
 }
 
@@ -64,14 +62,14 @@ impl Lattice {
 /// A virtual grid of K or K + 1 nodes along every axis, and the weights that blend them.
 pub struct Scattered {
     sides: Vec<usize>,
-    /// Nodes × K, scaled, shared by all axes.
+    /// Scaled nodes × K matrix, which all axes share.
     pub nodes: Mat<f64>,
-    /// One per axis, for all positions i/n.
+    /// Blending weights of each axis at all positions i/n.
     axes: Vec<AxisBlending>,
 }
 
 impl Scattered {
-    /// Weights for all positions of a grid of these sides.
+    /// Computes the weights for all positions of a grid with these sides.
     pub fn new(
         embedder: &dyn Embedder,
         spec: &EmbedderSpec,
@@ -85,29 +83,20 @@ impl Scattered {
             Nodes::Consistent => (k, GridConvention::Consistent),
             Nodes::Closed => (k + 1, GridConvention::Consistent),
         };
-        let source = match blending.distance {
-            InnerProducts::Code => DistanceSource::Code,
-            InnerProducts::Law => DistanceSource::Law,
-            InnerProducts::Sampled => DistanceSource::Sampled,
-        };
-        let variant = match blending.weights {
-            Weights::Normalized => WeightVariant::Normalized,
-            Weights::Printed => WeightVariant::Printed,
-        };
         let grid = VirtualGrid::new(nodes, convention)?;
-        let distance = distance_function(source, spec, embedder)?;
+        let distance = distance_function(blending.distance.into(), spec, embedder)?;
         let mut nodes = embedding_matrix(embedder, &grid.encoded_positions())?;
         if scale != Scale::None {
             scale_by_largest_row_norm(&mut nodes);
         }
         let axes = sides
             .iter()
-            .map(|&n| AxisBlending::new(&grid, &line(n), &*distance, variant))
+            .map(|&n| AxisBlending::new(&grid, &line(n), &*distance, blending.weights.into()))
             .collect::<Result<_, _>>()?;
         Ok(Scattered { sides: sides.to_vec(), nodes, axes })
     }
 
-    /// Blending at some positions.
+    /// Blending weights at some positions.
     pub fn blending<T: Real, const D: usize>(&self, points: &[u32]) -> Result<Blending<T, D>> {
         let Ok(axes) = <[&AxisBlending; D]>::try_from(self.axes.iter().collect::<Vec<_>>()) else {
             bail!("internal error ({D} axes asked of {}); please report it", self.axes.len());
@@ -124,16 +113,16 @@ impl Scattered {
         Ok(Blending::new(axes, points.iter().map(place).collect())?)
     }
 
-    /// Some positions for the engine.
+    /// Encodings of some positions as input of the engine.
     fn input(&self, points: &[u32]) -> Result<Input> {
         let nodes = vec![self.nodes.clone(); self.sides.len()];
         Ok(Input::kronecker_blended(columns(&nodes), self.matrix(points)?)?)
     }
 
-    /// B of some positions, points × nodes.
+    /// Blending matrix of some positions, points × nodes.
     fn matrix(&self, points: &[u32]) -> Result<CsrMatrix<f32>> {
         let corners = (points.len() << self.sides.len()) as f64;
-        // A column index of eight bytes and a weight of four.
+        // Each entry has a column index of eight bytes and a weight of four.
         check_memory("the blending matrix", 1.5 * corners)?;
         Ok(match self.sides.len() {
             1 => self.blending::<f32, 1>(points)?.matrix(),
@@ -144,16 +133,16 @@ impl Scattered {
     }
 }
 
-/// What a complex encoding needs for a split.
+/// Complex encodings of the positions of a split.
 pub enum Complex {
-    /// A grid.
+    /// The training positions are a grid.
     Lattice(Lattice),
-    /// Anything else.
+    /// The training positions are random.
     Scattered(Scattered),
 }
 
 impl Complex {
-    /// As the settings say.
+    /// Computes the encodings for the given settings.
     pub fn new(
         embedder: &dyn Embedder,
         spec: &EmbedderSpec,
@@ -172,8 +161,7 @@ impl Complex {
         })
     }
 
-    /// Training and test positions for the engine.
-    /// The latter are absent where none test.
+    /// Training and test positions as inputs of the engine; `None` without test positions.
     pub fn inputs(&self, split: &Split) -> Result<(Input, Option<Input>)> {
         let tests = !split.test.is_empty();
         Ok(match self {
@@ -190,7 +178,7 @@ impl Complex {
         })
     }
 
-    /// All positions, scaled as the training positions are.
+    /// All positions, scaled as the training positions.
     pub fn everywhere(&self) -> Result<Input> {
         Ok(match self {
             Complex::Lattice(lattice) => Input::kronecker(columns(&lattice.full))?,
@@ -202,7 +190,7 @@ impl Complex {
     }
 }
 
-/// n × K in double precision as K × n in single.
+/// Transposes n × K matrices in double precision to K × n matrices in single precision.
 fn columns(axes: &[Mat<f64>]) -> Vec<Mat<f32>> {
     axes.iter().map(|m| Mat::from_fn(m.ncols(), m.nrows(), |k, i| m[(i, k)] as f32)).collect()
 }

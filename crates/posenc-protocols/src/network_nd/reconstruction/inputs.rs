@@ -1,4 +1,4 @@
-//! Embedded positions of a split in the engine's precision.
+//! Simple encodings of the positions of a split, in the precision of the engine.
 
 use anyhow::{Result, ensure};
 use faer::Mat;
@@ -8,16 +8,16 @@ use posenc_nets::{Input, WaveTable};
 use crate::memory::{check_memory, embedding_matrix};
 use crate::network_nd::{Directions, NetworkNd};
 
-/// The features of a simple encoding of a grid's positions, before scaling.
+/// Simple encoding of the positions of a grid, before scaling.
 pub struct Features {
     /// Length of every axis.
     sides: Vec<usize>,
     directions: Directions,
-    /// One for all axes; with joint directions one for each.
+    /// One embedder for all axes; with joint directions one for each axis.
     embedders: Vec<Box<dyn Embedder>>,
 }
 
-/// Positions that share a divisor: their number, and the divisor.
+/// Number of positions that share a divisor, and the divisor.
 pub type Batch = (usize, f64);
 
 /// A direction of a simple encoding.
@@ -41,7 +41,7 @@ struct Distinct {
 }
 
 impl Features {
-    /// `embedders`: one, or with joint directions one for each axis.
+    /// `embedders` contains one embedder, or with joint directions one for each axis.
     pub fn new(
         sides: &[usize],
         settings: &NetworkNd,
@@ -90,7 +90,7 @@ impl Features {
     fn distinct(&self, points: &[u32], direction: Direction) -> Result<Distinct> {
         let (axis, denominator) = match direction {
             Direction::Axis(axis) => (axis, self.sides[axis]),
-            // In 1/(2hw), so that the coordinates of images that are not square are whole, too.
+            // In units of 1/(2hw), so that the coordinates are integers also if images are not square.
             _ => (0, 2 * self.sides[0] * self.sides[1]),
         };
         let number = |point: u32| match direction {
@@ -124,7 +124,7 @@ impl Features {
         let norm = |i: usize| {
             let squares = parts.iter().map(|part| part.squares[part.index[i] as usize]);
             match self.directions {
-                // sin² + cos² of every frequency, whatever the direction.
+                // sin² + cos² = 1 for each of the d/2 frequencies.
                 Directions::Joint => 0.5 * self.dimension() as f64,
                 Directions::Grid => squares.product(),
                 _ => squares.sum::<f64>(),
@@ -142,7 +142,7 @@ impl Features {
         self.directions().into_iter().map(|direction| self.distinct(points, direction)).collect()
     }
 
-    /// A simple encoding of points, batch after batch each divided by its divisor.
+    /// The simple encoding of points; the points of each batch are divided by its divisor.
     pub fn simple(&self, points: &[u32], batches: &[Batch]) -> Result<Input> {
         let parts = self.parts(points)?;
         match self.directions {
@@ -154,7 +154,7 @@ impl Features {
         }
     }
 
-    /// d × N, a column at a time.
+    /// A dense d × N matrix, computed column by column.
     fn dense(
         &self,
         points: &[u32],
@@ -162,7 +162,7 @@ impl Features {
         column: impl Fn(usize, &mut [f64]),
     ) -> Result<Input> {
         let (d, n) = (self.dimension(), points.len());
-        check_memory(&format!("{n} × {d} embedded positions"), 0.5 * n as f64 * d as f64)?;
+        check_memory(&format!("a {n} × {d} embedding matrix"), 0.5 * n as f64 * d as f64)?;
         let mut matrix = Mat::zeros(d, n);
         let mut buffer = vec![0.0; d];
         let mut point = 0;
@@ -179,7 +179,7 @@ impl Features {
     }
 }
 
-/// Tables over distinct coordinates, one for each distinct divisor.
+/// Lookup tables over distinct coordinates, for each distinct divisor.
 fn factored(parts: &[Distinct], batches: &[Batch]) -> Result<Input> {
     let mut divisors: Vec<f64> = batches.iter().map(|batch| batch.1).collect();
     divisors.sort_by(f64::total_cmp);
@@ -201,7 +201,7 @@ fn factored(parts: &[Distinct], batches: &[Batch]) -> Result<Input> {
     Ok(Input::factored(tables, indices)?)
 }
 
-/// Waves of the sum of the axes' phases. Their rows have one norm, so batches share a divisor.
+/// Waves of the sum of the axes' phases. All rows have the same norm, so all batches share a divisor.
 fn waves(parts: Vec<Distinct>, divisor: f64) -> Result<Input> {
     let half = |part: &Distinct, first: usize| {
         let (n, d) = part.rows.shape();
@@ -213,7 +213,7 @@ fn waves(parts: Vec<Distinct>, divisor: f64) -> Result<Input> {
     Ok(Input::waves(tables, indices, (1.0 / divisor) as f32)?)
 }
 
-/// Products of the axes' features, those of the last axis fastest.
+/// Products of the axes' features; the last axis varies fastest.
 fn products(parts: &[Distinct], point: usize, out: &mut [f64]) {
     out.fill(1.0);
     let mut inner = out.len();
@@ -255,8 +255,7 @@ mod tests {
         }
     }
 
-    /// Catches directions in another place or of another formula than the paper's code has, also
-    /// where height and width differ.
+    /// Catches directions in another order or with another formula than in the paper's code, also if height and width differ.
     #[test]
     fn diagonals_embed_means_of_the_coordinates() {
         let (h, w) = (4, 6);
@@ -283,7 +282,7 @@ mod tests {
         let settings = settings(r#", "directions": "joint""#);
         let features = Features::new(&[5, 5], &settings, axes()).unwrap();
         let points = [7u32, 18];
-        // Half of the squares of 8 features.
+        // The squared norm of 8 features is 4.
         assert!((features.largest_norm(&points).unwrap() - 2.0).abs() < 1e-12);
         let input = features.simple(&points, &[(2, 2.0)]).unwrap();
         let axes = axes();
@@ -296,7 +295,7 @@ mod tests {
         }
     }
 
-    /// Catches products in another order, and a norm that is not theirs.
+    /// Catches products in another order, and a wrong norm.
     #[test]
     fn the_grid_multiplies_the_axes() {
         let settings = settings(r#", "directions": "grid""#);
@@ -310,7 +309,7 @@ mod tests {
         assert!((features.largest_norm(&[6]).unwrap() - norm).abs() < 1e-12);
     }
 
-    /// Catches batches that share a divisor, and points that take another batch's.
+    /// Catches batches that share a divisor, and points with the divisor of another batch.
     #[test]
     fn batches_are_divided_by_their_own_norms() {
         let features =
@@ -325,9 +324,9 @@ mod tests {
         }
     }
 
-    /// Catches diagonals of a clip, and an embedding that underflows without a word.
+    /// Catches diagonals of a clip, and an embedding that underflows without an error.
     #[test]
-    fn what_cannot_be_embedded_is_refused() {
+    fn diagonals_of_clips_and_zero_features_are_refused() {
         let diagonals = settings(r#", "directions": "diagonals""#);
         let error = Features::new(&[4, 4, 4], &diagonals, vec![embedder(&gaussian(), "")]).err();
         assert!(error.unwrap().to_string().contains("needs images"));

@@ -1,5 +1,5 @@
-//! Signals on grids, what of them is fitted, and how: shared by the protocols on images and clips
-//! and by `posenc fit`.
+//! Signals on grids, their training positions, and models that fit them. The protocols on images and clips and `posenc fit` use this
+//! module.
 
 pub mod auto_width;
 pub mod closed;
@@ -22,11 +22,11 @@ pub use points::{Rule, Split, mean_squared_error, positions_per_axis, split};
 pub use problem::{Problem, interleaved};
 pub use signal::Signal;
 
-/// Iterations of the closed form at scattered positions where none are asked for.
+/// Default number of iterations of the closed form at scattered positions.
 pub const ITERATIONS: usize = 100;
 
-/// The stream that a unit's random positions are drawn from, named by item and signal alone: all
-/// methods of an item see the same positions.
+/// The random stream of a unit's training positions. Its name contains item, signal and seed only, so all methods of an item use the same
+/// positions.
 pub fn mask(context: &Context<'_>, unit: &Unit) -> ChaCha8Rng {
     let (item, repeat) = (context.job.experiment.id(), context.job.seed_index);
     stream(context.seed, &format!("{item} mask {} seed {repeat}", unit.signal))

@@ -1,20 +1,20 @@
-//! What a reconstruction looks like: images whole, clips as frames and as one row over time.
+//! Pictures of reconstructions: whole images, and frames and an x–t slice of clips.
 
 use posenc_experiments::record::Picture;
 
 use super::signal::Signal;
 
-/// Error maps show |difference| times this, so that 0.2 is white.
+/// Factor on |difference| in error maps, so that 0.2 is white.
 const ERROR_GAIN: f64 = 5.0;
 
-/// Frames of a clip that are shown side by side.
+/// Number of frames of a clip that are shown side by side.
 const FRAMES: usize = 4;
 
-/// Pictures of a signal, of its reconstruction and of their difference. `reconstruction` has the
-/// layout of [`Signal::values`]; `psnr`, in dB, goes into its caption.
+/// Pictures of a signal, of its reconstruction and of their difference. `reconstruction` has the layout of [`Signal::values`]; its
+/// caption shows `psnr` in dB.
 ///
-/// Images are shown whole. Of clips, frames in equal distances side by side, and the middle row of
-/// all frames below each other: the x–t slice, in which motion is a slope.
+/// Images are shown whole. Clips are shown as equally spaced frames side by side, and as an x–t slice, which stacks the middle rows of
+/// all frames, so that motion is a slope.
 pub fn pictures(signal: &Signal, reconstruction: &[f64], psnr: f64) -> Vec<Picture> {
     let channels = signal.channels;
     let shown = |values: &[f64]| -> Vec<u8> { values.iter().map(|&v| byte(v)).collect() };
@@ -65,12 +65,12 @@ pub fn pictures(signal: &Signal, reconstruction: &[f64], psnr: f64) -> Vec<Pictu
     }
 }
 
-/// A value in [0, 1] as one of 256 steps; what lies outside is clipped, NaN is black.
+/// Converts a value in [0, 1] to 0 … 255. Values outside are clipped, and NaN is 0.
 fn byte(value: f64) -> u8 {
     (value.clamp(0.0, 1.0) * 255.0).round() as u8
 }
 
-/// Frames in equal distances side by side.
+/// Equally spaced frames side by side.
 fn frame_strip(values: &[f64], [frames, height, width]: [usize; 3], channels: usize) -> Vec<f64> {
     let count = FRAMES.min(frames);
     let row = width * channels;
@@ -126,7 +126,7 @@ mod tests {
     fn clips_are_shown_as_frames_and_as_a_slice() {
         let (frames, height, width) = (8, 2, 2);
         let mut signal = signal(&[frames, height, width], 1);
-        // The value tells frame and row.
+        // Values encode frame and row.
         for (i, value) in signal.values.iter_mut().enumerate() {
             *value = (i / 4) as f64 / 10.0 + (i / 2 % 2) as f64 / 100.0;
         }

@@ -1,4 +1,4 @@
-//! Which positions of a grid train, and which test.
+//! Training and test positions of a grid.
 
 use crate::network_nd::TestPositions;
 use anyhow::{Result, ensure};
@@ -8,32 +8,32 @@ use rand_chacha::ChaCha8Rng;
 
 use super::signal::Signal;
 
-/// Positions by their numbers on the grid, the last axis fastest.
+/// Training and test positions, as indices on the grid. The last axis varies fastest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Split {
-    /// Those that train, ascending.
+    /// Training positions, ascending.
     pub train: Vec<u32>,
-    /// Those that test, batch after batch.
+    /// Test positions, batch after batch.
     pub test: Vec<u32>,
-    /// Lengths of the batches that the authors' code embeds, and so scales, one by one: on a grid
-    /// the cosets of the training grid.
+    /// Lengths of the test batches, which the authors' code embeds and therefore scales separately. On a grid, they are the cosets of the
+    /// training grid.
     pub batches: Vec<usize>,
 }
 
 impl Split {
-    /// PSNR in dB of values at all positions (channels fastest) at those that test; NaN if there are none.
+    /// PSNR in dB at the test positions; NaN if there are none. `values` are those at all positions (channels fastest).
     pub fn psnr(&self, signal: &Signal, values: &[f64]) -> f64 {
         mean_squared_error(signal, values, self.test.iter().map(|&point| point as usize))
             .map_or(f64::NAN, psnr_of)
     }
 }
 
-/// Training positions along an axis, by their number; rounded where they are random.
+/// Number of training positions per axis, rounded, from their total number.
 pub fn positions_per_axis(positions: usize, axes: usize) -> f64 {
     (positions as f64).powf(1.0 / axes as f64).round().max(2.0)
 }
 
-/// Mean squared error of values at all positions (channels fastest), at some of the positions; `None` without positions.
+/// Mean squared error at some positions; `None` without positions. `values` are those at all positions (channels fastest).
 pub fn mean_squared_error(
     signal: &Signal,
     values: &[f64],
@@ -47,22 +47,22 @@ pub fn mean_squared_error(
     error.mean().ok()
 }
 
-/// Which positions train.
+/// Rule for the training positions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rule {
     /// Every `step`-th position along each axis.
     Grid {
-        /// The distance.
+        /// Distance between training positions.
         step: usize,
     },
-    /// A random share of all.
+    /// A random share of all positions.
     Random {
         /// The share, between 0 and 1.
         fraction: f64,
     },
 }
 
-/// Splits a grid; `rng` draws random training positions.
+/// Splits a grid into training and test positions; `rng` samples random training positions.
 pub fn split(
     sides: &[usize],
     rule: Rule,
@@ -119,7 +119,7 @@ pub fn split(
     Ok(Split { train, test: batches.concat(), batches: lengths })
 }
 
-/// Indices modulo the step as one number, the last axis fastest; 0 for the training grid.
+/// Number of the coset of a point: its indices modulo the step, with the last axis fastest. The training grid is coset 0.
 fn coset(sides: &[usize], step: usize, point: usize) -> usize {
     let (mut rest, mut stride, mut number) = (point, 1, 0);
     for &n in sides.iter().rev() {
@@ -142,7 +142,7 @@ mod tests {
         split(sides, rule, tests, &mut stream(0, "mask")).unwrap()
     }
 
-    /// Catches a training grid that begins elsewhere, and a test position that trains.
+    /// Catches a training grid with a wrong origin, and a test position that trains.
     #[test]
     fn a_grid_trains_on_multiples_of_the_step() {
         let split = of(&[4, 4], GRID, TestPositions::Rest);
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(of(&[3, 5], GRID, TestPositions::Rest).train, [0, 2, 4, 10, 12, 14]);
     }
 
-    /// Catches a mask of another size, one that repeats positions, and one that the seed does not fix.
+    /// Catches a mask of the wrong size, with repeated positions, or that the seed does not determine.
     #[test]
     fn random_positions_are_a_share_of_all() {
         let quarter = Rule::Random { fraction: 0.25 };
@@ -171,9 +171,9 @@ mod tests {
         assert!(one.train.windows(2).all(|w| w[0] < w[1]));
     }
 
-    /// Catches an empty side of the split.
+    /// Catches a split without training or without test positions.
     #[test]
-    fn masks_of_nothing_and_of_all_are_refused() {
+    fn empty_and_full_masks_are_refused() {
         for fraction in [1e-9, 0.999999] {
             let (rule, rest) = (Rule::Random { fraction }, TestPositions::Rest);
             let error = split(&[16, 16], rule, rest, &mut stream(0, "")).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! A signal, its split and an encoding, as a task of the engine.
+//! Converts a signal, its split and an encoding to a task of the engine.
 
 use anyhow::Result;
 use faer::Mat;
@@ -14,13 +14,13 @@ use crate::memory::check_memory;
 use crate::network_1d::Scale;
 use crate::network_nd::{Directions, Encoding, NetworkNd, Output, Products};
 
-/// What is fitted, and how.
+/// A signal to fit, and the settings of the fit.
 pub struct Problem<'a> {
     /// The signal.
     pub signal: &'a Signal,
-    /// Its positions.
+    /// Its training and test positions.
     pub split: &'a Split,
-    /// Encoding, network, optimizer.
+    /// Settings of encoding, network and optimizer.
     pub settings: &'a NetworkNd,
     /// The embedder.
     pub spec: EmbedderSpec,
@@ -28,9 +28,9 @@ pub struct Problem<'a> {
     pub stream: &'a dyn Fn(&str) -> ChaCha8Rng,
 }
 
-/// A problem ready for the engine.
+/// A problem in the form that the engine needs.
 pub struct Prepared {
-    /// For the engine.
+    /// The task of the engine.
     pub task: Task,
     encoder: Encoder,
     sides: Vec<usize>,
@@ -42,7 +42,7 @@ enum Encoder {
 }
 
 impl Prepared {
-    /// All positions of the signal, as the network was trained to see them.
+    /// Encodings of all positions of the signal, scaled as in training.
     pub fn everywhere(&self) -> Result<Input> {
         match &self.encoder {
             Encoder::Complex(complex) => complex.everywhere(),
@@ -56,7 +56,7 @@ impl Prepared {
 }
 
 impl Problem<'_> {
-    /// The engine that the settings ask for.
+    /// A CPU engine with the products of the settings.
     pub fn engine(&self, threads: usize) -> CpuEngine {
         let engine = CpuEngine::new(threads);
         match self.settings.products {
@@ -79,7 +79,7 @@ impl Problem<'_> {
         }
     }
 
-    /// Embeds the positions and draws the weights from the stream `weights`.
+    /// Embeds the positions and samples the initial weights from the stream `weights`.
     pub fn prepare(&self, weights: &str) -> Result<Prepared> {
         let Problem { settings, signal, split, .. } = self;
         let embedders = self.embedders()?;
@@ -120,8 +120,8 @@ impl Problem<'_> {
             Output::Identity => network,
             Output::Sigmoid => network.with_output_activation(OutputActivation::Sigmoid),
         };
-        // Weights, two moments and a gradient in single precision. Drawing the weights comes first of
-        // all that is as large, so the estimate does, too.
+        // Weights, two moments and a gradient in single precision. The check precedes the sampling of weights, the first large
+        // allocation.
         let weight_count = |(i, o): (usize, usize)| (i as f64 + 1.0) * o as f64;
         let count: f64 = network.layers().into_iter().map(weight_count).sum();
         check_memory(&format!("a network of {count:.0} parameters"), 2.0 * count)?;

@@ -8,8 +8,8 @@ use posenc_harness::unit::Unit;
 
 /// An image or a clip: `channels` values at every node of a grid.
 ///
-/// The axes are rows and columns, with frames before them for a clip; the position of index i on an
-/// axis of n is i/n. The last axis varies fastest, but for the channels.
+/// The axes are rows and columns, preceded by frames for a clip. Index i on an axis of length n has position i/n. In memory, channels
+/// vary fastest, then the last axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Signal {
     /// Name in records.
@@ -43,7 +43,7 @@ impl Signal {
         }
     }
 
-    /// The signal of a unit, brought to `side` if there is one.
+    /// The signal of a unit, reduced to `side` if given.
     pub fn of_unit(context: &Context<'_>, unit: &Unit, side: Option<usize>) -> Result<Self> {
         let data = context.job.group.data.as_ref().context("this protocol needs `data`")?;
         let missing = || format!("data set `{}` has no signal {}", data.set, unit.signal);
@@ -65,12 +65,12 @@ impl Signal {
         self.sides.iter().product()
     }
 
-    /// Value of a channel at a position, by its number on the grid.
+    /// Value of a channel at a position, given by its index on the grid.
     pub fn at(&self, point: usize, channel: usize) -> f64 {
         self.values[point * self.channels + channel]
     }
 
-    /// Every value times `scale`.
+    /// Multiplies all values by `scale`.
     pub fn scaled(mut self, scale: f64) -> Self {
         if scale != 1.0 {
             self.values.iter_mut().for_each(|v| *v *= scale);
@@ -78,8 +78,8 @@ impl Signal {
         self
     }
 
-    /// Means over boxes of equal sides, so that every axis has `side` positions. The sum over a whole box is divided once, which
-    /// rounds differently from `Image::reduced` and `Clip::reduced`: records were made with it.
+    /// Averages over boxes, so that every axis has `side` positions. The sum over a box is divided once, which rounds differently from
+    /// `Image::reduced` and `Clip::reduced`. Existing records depend on this rounding.
     pub fn reduced(self, side: usize) -> Result<Self> {
         if self.sides.iter().all(|&n| n == side) {
             return Ok(self);
@@ -122,7 +122,7 @@ mod tests {
         Signal { name: "ramp".into(), sides: sides.to_vec(), channels, values }
     }
 
-    /// Catches boxes taken across rows or channels.
+    /// Catches boxes that mix rows or channels.
     #[test]
     fn boxes_are_averaged_along_every_axis() {
         let half = ramp(&[4, 4], 1).reduced(2).unwrap();

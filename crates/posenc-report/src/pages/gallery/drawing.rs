@@ -74,7 +74,7 @@ fn features(embedder: &dyn Embedder) -> Panel {
     }
 }
 
-/// Whether all curves end at about one height, so that names at their ends would not tell them apart.
+/// Whether all curves end at about the same height, so that names at their ends would be ambiguous.
 fn end_together(panel: &Panel) -> bool {
     let Content::Series(curves) = &panel.content else { return false };
     let range = |values: &mut dyn Iterator<Item = f64>| {
@@ -130,7 +130,7 @@ fn spectrum(embedder: &dyn Embedder, color: Rgb) -> Result<Panel> {
         ROWS => format!("singular values, N = {ROWS}"),
         n => format!("singular values, N = {ROWS}, rank {n}"),
     };
-    // The two values of a sine would be lost among sixty places.
+    // On an axis of sixty places, the two values of a sine would be hard to see.
     let last = if points.len() < 10 { 10 } else { ROWS };
     Ok(Panel {
         title,

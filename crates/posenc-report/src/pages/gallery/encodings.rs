@@ -129,7 +129,7 @@ mod tests {
 
     /// Catches a printed count that differs from the code, and a setting that the schema would reject.
     #[test]
-    fn formulas_give_the_counts() {
+    fn printed_formulas_match_the_parameter_counts() {
         let (m, d, f, h, n) = (2, WIDTH, WIDTH, 32, SIDES[0] + SIDES[1]);
         let expected = [
             0,

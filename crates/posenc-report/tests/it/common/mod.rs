@@ -1,7 +1,5 @@
 //! A small repository in a temporary directory, and records for it.
 
-#![allow(dead_code)]
-
 use std::fs;
 use std::path::Path;
 
@@ -221,7 +219,7 @@ pub fn catalog(root: &Path) -> Catalog {
     changed_catalog(root, str::to_owned).expect("a catalog")
 }
 
-/// The same with changed files; the schema may refuse the change.
+/// Like [`catalog`], with changed files. Fails if the schema rejects the change.
 pub fn changed_catalog(root: &Path, change: impl Fn(&str) -> String) -> Result<Catalog, String> {
     let folder = root.join("experiments/demo");
     fs::create_dir_all(&folder).expect("a folder");
@@ -239,12 +237,12 @@ pub fn changed_catalog(root: &Path, change: impl Fn(&str) -> String) -> Result<C
     Catalog::read(root, posenc_protocols::KINDS).map_err(|error| error.to_string())
 }
 
-/// Which run to make up.
+/// Parameters of a synthetic run.
 #[derive(Clone, Copy)]
 pub struct Made {
     /// Profile of all rows.
     pub profile: Profile,
-    /// Data of rows that have some.
+    /// Data label of the rows that use data.
     pub data: &'static str,
     /// Factor of all values.
     pub factor: f64,
@@ -337,8 +335,8 @@ fn fig4(made: Made) -> Vec<Row> {
     vec![Row { signal: "image-00".into(), data: made.data.into(), ..one }]
 }
 
-/// Writes pictures of Figure 4 below a directory of records: two images and a clip. Those of one
-/// group are of a reduced run.
+/// Writes pictures of Figure 4 below a directory of records: two images and a clip. The pictures of the group `simple`
+/// come from a reduced run.
 pub fn write_pictures(directory: &Path, data: &str) {
     let mut all = Vec::new();
     let mut add = |group: &str, method: &str, signal: &str, name: &str, size: (usize, usize)| {

@@ -19,9 +19,9 @@ const CHANNELS: usize = 3;
 const IMAGES: usize = 16;
 
 pub struct Workload {
-    /// Name on the command line and of one image's time.
+    /// Name on the command line, and of the time of one image.
     pub name: &'static str,
-    /// Name of the time per image of 16.
+    /// Name of the time per image with 16 images.
     name_of_16: &'static str,
     title: &'static str,
     encoder: &'static str,
@@ -42,7 +42,7 @@ pub const WORKLOADS: &[Workload] = &[
     },
 ];
 
-/// Measures and prints one encoder: one image, and each of 16.
+/// Measures and prints one encoder: the time of one image, and the time per image of 16.
 pub fn measure(
     workload: &Workload,
     threads: usize,
@@ -76,7 +76,7 @@ pub fn measure(
     let torch_one = peer_median(|p| p.one_image_s);
     let torch_each = peer_median(|p| p.per_image_of_16_s);
     let torch_shared = peer_median(|p| p.shared_per_image_of_16_s);
-    // Two products per channel; encoding and factoring come on top and are not counted.
+    // Two products per channel; encoding and factoring are not counted.
     let operations = (4 * SIDE * SIDE * SIDE * CHANNELS) as f64;
 
     let title = workload.title;
@@ -116,8 +116,8 @@ pub fn measure(
     ])
 }
 
-/// Encode, factor, solve. Each thread takes a fixed run of channels; a channel's weights do not
-/// depend on how many there are.
+/// Encodes, factors and solves. Each thread solves a contiguous block of channels. A channel's weights do not depend on the number
+/// of channels.
 fn solve(
     embedder: &dyn Embedder,
     positions: &[f64],
@@ -127,7 +127,7 @@ fn solve(
     let exact = matrix(embedder, positions);
     let psi = Mat::from_fn(exact.nrows(), exact.ncols(), |i, j| exact[(i, j)] as f32);
     let factorization = &Factorization::new(psi.as_ref())?;
-    // Like the peer, it lets go of an image's weights before it turns to the next.
+    // Like the peer, keeps the weights of only one image at a time.
     let one = |part: &[MatRef<'_, f32>]| -> Result<()> {
         let mut solver = Separable2d::solver(factorization, factorization);
         let mut weights: [Mat<f32>; CHANNELS] = std::array::from_fn(|_| Mat::new());
@@ -146,7 +146,7 @@ fn solve(
     on_threads(parts.len(), |part| one(parts[part])).map(drop)
 }
 
-/// Smooth, with a share of fine detail; the time does not depend on the values.
+/// A smooth channel with some fine detail; the time does not depend on the values.
 fn channel(index: usize) -> Mat<f32> {
     Mat::from_fn(SIDE, SIDE, |i, j| {
         0.5 + 0.4 * (0.02 * (i + 3 * index) as f32).sin() * (0.03 * j as f32).cos()

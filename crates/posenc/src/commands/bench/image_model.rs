@@ -1,4 +1,4 @@
-//! The image model of `lff` Figure 3: on every core a run of one thread, as experiments run.
+//! The image model of `lff` Figure 3: one single-threaded run per core, as in experiments.
 
 use std::time::Instant;
 
@@ -27,7 +27,7 @@ const SIZES: Sizes = Sizes {
     transformer: TransformerSizes { width: 64, heads: 4, feed_forward: 128, layers: 2 },
 };
 const BATCH: usize = 16;
-/// Steps of a run; the drawing of the model is in the time.
+/// Steps of a run; the measured time includes the initialization of the model.
 const STEPS: usize = 20;
 
 pub fn measure(threads: usize, repeats: usize, torch: Option<&Peer>) -> Result<Measured> {
@@ -68,13 +68,13 @@ pub fn measure(threads: usize, repeats: usize, torch: Option<&Peer>) -> Result<M
     })
 }
 
-/// Seconds of a step where every core trains a model of its own, over their number.
+/// Seconds per step when each core trains its own model, divided by the number of cores.
 fn step(threads: usize) -> Result<f64> {
     let rates = on_threads(threads, |run| Ok(1.0 / train_one(run as u64)?))?;
     Ok(1.0 / rates.iter().sum::<f64>())
 }
 
-/// Seconds of one of [`STEPS`] steps.
+/// Mean seconds per step over [`STEPS`] steps.
 fn train_one(seed: u64) -> Result<f64> {
     let encoding = Encoding {
         features: Features::Fourier,

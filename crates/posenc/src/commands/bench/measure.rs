@@ -1,4 +1,4 @@
-//! Clocks: medians, this machine's matrix-product rate, and threads that train when told.
+//! Time measurements: medians, this machine's matrix-product rate, and threads that train on command.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub fn matrix_product_rate(threads: usize, repeats: usize) -> Result<f64> {
     Ok(threads as f64 * 2.0 * (N as f64).powi(3) / seconds / 1e9)
 }
 
-/// Median wall time in seconds, after one run that is not counted.
+/// Median wall time in seconds, after one warm-up run.
 pub fn timed(repeats: usize, mut run: impl FnMut() -> Result<()>) -> Result<f64> {
     run()?;
     let mut seconds = Vec::with_capacity(repeats);
@@ -47,7 +47,7 @@ pub fn median_of(times: impl Iterator<Item = f64>) -> Option<f64> {
     (!times.is_empty()).then(|| median(&times))
 }
 
-/// Runs `run(0)` to `run(count - 1)`, each on a thread of its own; their results in this order. A panic of one continues here.
+/// Runs `run(0)` to `run(count - 1)`, each on its own thread, and returns the results in this order. Propagates panics.
 pub fn on_threads<T: Send>(
     count: usize,
     run: impl Fn(usize) -> Result<T> + Sync,
@@ -62,8 +62,7 @@ pub fn on_threads<T: Send>(
     })
 }
 
-/// Threads with one training session each. They sleep until they are told to step, and all step
-/// together.
+/// Threads with one training session each. They sleep until they are told to step, and all step at the same time.
 pub struct Crew {
     workers: Vec<Worker>,
     /// Steps per measurement; 0 before the first.
@@ -109,7 +108,7 @@ impl Crew {
         Ok(median(&seconds))
     }
 
-    /// Lets every session take `steps` steps; the wall time in seconds.
+    /// Runs `steps` steps in every session; returns the wall time in seconds.
     fn step(&self, steps: usize) -> Result<f64> {
         let started = Instant::now();
         for worker in &self.workers {
@@ -132,7 +131,7 @@ fn work(task: Task, engine: &dyn Engine, orders: &Receiver<usize>, reports: &Sen
     let mut session = match engine.start(task) {
         Ok(session) => session,
         Err(error) => {
-            // Nobody listens only if the crew is gone.
+            // Sending fails only if the crew was dropped.
             let _ = reports.send(Err(error.into()));
             return;
         }
@@ -142,7 +141,7 @@ fn work(task: Task, engine: &dyn Engine, orders: &Receiver<usize>, reports: &Sen
     }
     for steps in orders {
         let mut report = Ok(());
-        // As training does it: a device is given as many epochs at once as it takes well.
+        // As in training, submits as many epochs at once as suit the device.
         let at_once = session.epochs_at_once();
         for first in (0..steps).step_by(at_once) {
             let epochs = vec![false; at_once.min(steps - first)];
@@ -188,10 +187,9 @@ mod tests {
         assert!(crew.steps >= 1);
     }
 
-    /// Catches a crew that waits forever for a session that never began, or that times one that no
-    /// longer trains.
+    /// Catches a crew that hangs if a session does not start, or that times a session that has diverged.
     #[test]
-    fn what_cannot_be_timed_is_an_error() {
+    fn sessions_that_cannot_be_timed_are_errors() {
         let zero = Crew::start(vec![task(1.0, 1e-3), task(0.0, 1e-3)], &engine()).err().unwrap();
         assert!(zero.to_string().contains("underflows"), "{zero}");
         let mut crew = Crew::start(vec![task(1.0, 1e30)], &engine()).unwrap();

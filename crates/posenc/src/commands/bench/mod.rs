@@ -1,5 +1,4 @@
-//! `bench`: our time, the peers' times on the same cores in the same run, and this machine's own
-//! matrix-product rate measured between them.
+//! `bench`: measures our times, the peers' times on the same cores, and in between this machine's own matrix-product rate.
 
 mod closed_form;
 #[cfg(feature = "attention")]
@@ -22,8 +21,8 @@ use posenc_harness::lock::Lock;
 use posenc_harness::machine;
 use posenc_harness::repository::Repository;
 
-/// Number of rounds. Each round measures ours, the peers and the machine's own rate in turn, so that a drift of the machine
-/// affects all of them.
+/// Number of rounds. Each round measures ours, the peers and the machine's own rate in turn, so that a drift of the machine affects
+/// all of them.
 const ROUNDS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -34,13 +33,13 @@ struct Measured {
     ours_s: f64,
     torch_s: Option<f64>,
     jax_s: Option<f64>,
-    /// Matrix products of this machine, single precision, all threads, in GFLOP/s.
+    /// Matrix-product rate of this machine in GFLOP/s: single precision, all threads.
     gemm_gflops: f64,
-    /// Arithmetic that the workload needs over our time, as a share of that rate.
+    /// Operations of the workload divided by our time, as a fraction of that rate.
     share_of_gemm: f64,
     threads: usize,
     peers: Vec<String>,
-    /// Further times, where a workload has them.
+    /// Times that only some workloads have.
     #[serde(flatten)]
     more: networks::More,
 }
@@ -61,10 +60,10 @@ const IMAGE_MODEL: Option<&str> = None;
 fn check(asked: &[String]) -> Result<()> {
     for name in asked {
         if !names().any(|n| n == name) {
-            let hint =
-                nearest(name, names()).map(|n| format!("; did you mean {n}?")).unwrap_or_default();
+            let hint = nearest(name, names()).map(|n| format!("; did you mean `{n}`?"));
             let allowed: Vec<&str> = names().collect();
-            bail!("no workload `{name}`{hint} Allowed: {}", allowed.join(", "));
+            let hint = hint.unwrap_or_default();
+            bail!("no workload `{name}`; allowed: {}{hint}", allowed.join(", "));
         }
     }
     Ok(())
@@ -119,7 +118,7 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Puts the numbers into the reference record, in place of earlier ones of the same workloads.
+/// Stores the results in the reference record, in place of earlier ones of the same workloads. Returns the file.
 fn record(repository: &Repository, measured: &[Measured]) -> Result<std::path::PathBuf> {
     let directory = repository.record();
     let _lock = Lock::of_reference(repository)?;
@@ -145,14 +144,14 @@ fn record(repository: &Repository, measured: &[Measured]) -> Result<std::path::P
     Ok(directory.join(posenc_experiments::record::benchmark::FILE))
 }
 
-/// A peer's time next to ours, in seconds, as the end of a line; nothing without a peer.
+/// End of a line with the peer's time and its ratio to ours; empty without a peer.
 fn against_torch(torch_s: Option<f64>, ours_s: f64) -> String {
     torch_s.map_or_else(String::new, |torch_s| {
         format!(", PyTorch {:8.3} ms, ratio {:5.2}", 1e3 * torch_s, torch_s / ours_s)
     })
 }
 
-/// The peers that are here; a note on those that are not.
+/// Finds the available peers; prints a note for each of the others.
 fn find_peers(repository: &Repository, frameworks: &[Framework]) -> Vec<Peer> {
     let (mut peers, mut reasons) = (Vec::new(), Vec::new());
     for framework in frameworks {
@@ -161,7 +160,7 @@ fn find_peers(repository: &Repository, frameworks: &[Framework]) -> Vec<Peer> {
             Err(why) => reasons.push(why),
         }
     }
-    // A Python that does not start is one reason, not two.
+    // A Python that does not start is the same reason for all frameworks.
     reasons.dedup();
     for why in reasons {
         eprintln!("note: {why}; its times are left out. Set POSENC_PYTHON to the Python to use");
@@ -188,7 +187,10 @@ mod tests {
         assert_eq!(sorted.len(), count);
         assert!(check(&names().map(str::to_owned).collect::<Vec<_>>()).is_ok());
         let message = check(&["simple-2b".to_owned()]).unwrap_err().to_string();
-        assert!(message.contains("did you mean simple-2d?"), "{message}");
-        assert!(message.contains("closed-form-tri"), "{message}");
+        assert!(
+            message.starts_with("no workload `simple-2b`; allowed: closed-form, "),
+            "{message}"
+        );
+        assert!(message.ends_with("; did you mean `simple-2d`?"), "{message}");
     }
 }

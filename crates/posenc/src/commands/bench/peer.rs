@@ -1,4 +1,4 @@
-//! Peers: the same work in another framework, run by a Python of the user's.
+//! Peers: the same work in another framework, run by the user's Python.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::measure::on_threads;
 use posenc_harness::repository::Repository;
 
-/// A framework that peers are written in.
+/// A framework to compare with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framework {
     Torch,
@@ -36,7 +36,7 @@ impl Framework {
         }
     }
 
-    /// What a Python must have.
+    /// Packages that the Python must have.
     fn needed(self) -> &'static str {
         match self {
             Framework::Torch => "PyTorch",
@@ -45,7 +45,7 @@ impl Framework {
         }
     }
 
-    /// Prints its version where it is installed.
+    /// Python code that prints the framework's version, or fails if it is not installed.
     fn probe(self) -> &'static str {
         match self {
             Framework::Torch => "import torch; print(torch.__version__)",
@@ -57,7 +57,7 @@ impl Framework {
     }
 }
 
-/// A Python that has a framework.
+/// A Python with a framework.
 pub struct Peer {
     pub python: String,
     pub framework: Framework,
@@ -65,31 +65,31 @@ pub struct Peer {
     scripts: PathBuf,
 }
 
-/// What `benches/peers/closed_form.py` prints.
+/// Output of `benches/peers/closed_form.py`.
 #[derive(Debug, Deserialize)]
 pub struct ClosedFormTimes {
     pub implementation: String,
     pub one_image_s: f64,
-    /// One of 16 images, factored for each.
+    /// Time per image of 16, with one factorization per image.
     pub per_image_of_16_s: f64,
-    /// One of 16 images, factored once.
+    /// Time per image of 16, with one factorization for all.
     pub shared_per_image_of_16_s: f64,
 }
 
-/// What `benches/peers/networks.py` prints.
+/// Output of `benches/peers/networks.py`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct NetworkTimes {
     pub implementation: String,
     pub step_s: f64,
-    /// One of 20 columns that share a step; linear workloads only.
+    /// Time per column of 20 that share a step; linear workloads only.
     pub per_column_of_20_s: Option<f64>,
-    /// Matrix products of a CUDA device, in GFLOP/s.
+    /// Matrix-product rate of a CUDA device in GFLOP/s.
     #[serde(default)]
     pub gemm_gflops: Option<f64>,
 }
 
 impl NetworkTimes {
-    /// Time by time the smaller.
+    /// Keeps the smaller of each pair of times.
     fn better(self, other: NetworkTimes) -> NetworkTimes {
         let columns = [self.per_column_of_20_s, other.per_column_of_20_s];
         NetworkTimes {
@@ -102,7 +102,7 @@ impl NetworkTimes {
 }
 
 impl Peer {
-    /// Finds the Python of `POSENC_PYTHON`, else `python3`, and asks it for the framework.
+    /// Uses the Python of `POSENC_PYTHON`, else `python3`, and checks that it has the framework.
     pub fn find(repository: &Repository, framework: Framework) -> Result<Peer, String> {
         let python = std::env::var("POSENC_PYTHON").unwrap_or_else(|_| "python3".into());
         let output = Command::new(&python)
@@ -128,9 +128,8 @@ impl Peer {
         self.run("closed_form.py", &[("--encoder", encoder)], threads, repeats, &[])
     }
 
-    /// Times of a network workload. With `small_steps` PyTorch is asked twice, with threads that spin
-    /// while they wait and with threads that sleep, and the better counts: spinning is faster on an
-    /// idle machine, and slower by far on any other.
+    /// Times of a network workload. With `small_steps`, PyTorch is measured twice, with waiting threads that spin and with waiting
+    /// threads that sleep, and the better time counts. Spinning is faster on an idle machine and much slower on a busy one.
     pub fn network(
         &self,
         workload: &str,
@@ -145,12 +144,12 @@ impl Peer {
         Ok(spinning.better(self.network_once(workload, 0, threads, repeats, true)?))
     }
 
-    /// Time of a step where each of `threads` cores has a process of one thread, over their number.
+    /// Time per step when each of `threads` cores runs a single-threaded process, divided by the number of processes.
     pub fn network_processes(&self, workload: &str, threads: usize, repeats: usize) -> Result<f64> {
         let rates = on_threads(threads, |core| {
             Ok(1.0 / self.network_once(workload, core, 1, repeats, false)?.step_s)
         })?;
-        // What adds up is the rates.
+        // Rates add up; times do not.
         Ok(1.0 / rates.iter().sum::<f64>())
     }
 
@@ -208,7 +207,7 @@ mod tests {
 
     /// Catches a key renamed on one side only, and a peer without the optional time.
     #[test]
-    fn what_the_peer_prints_is_read() {
+    fn peer_output_is_parsed() {
         let linear = r#"{"implementation": "torch 2", "workload": "linear-1d", "threads": 2,
             "repeats": 3, "step_s": 0.5, "per_column_of_20_s": 0.25}"#;
         let times: NetworkTimes = serde_json::from_str(linear).unwrap();
@@ -219,9 +218,9 @@ mod tests {
         assert!(serde_json::from_str::<NetworkTimes>(r#"{"implementation": "torch 2"}"#).is_err());
     }
 
-    /// Catches a peer that is given the slower of two times, or a time out of nothing.
+    /// Catches the slower of two times, and a time that neither measurement has.
     #[test]
-    fn the_better_times_count() {
+    fn the_better_times_are_kept() {
         let times = |step_s, per_column_of_20_s| NetworkTimes {
             implementation: "torch".to_owned(),
             step_s,

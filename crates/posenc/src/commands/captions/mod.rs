@@ -1,6 +1,6 @@
-//! `captions`: hand what was said of widgets to SPICE's own scorer, and read its scores.
+//! `captions`: exports generated captions of widgets for SPICE's own scorer, and reads its scores.
 //!
-//! What this prints is of the user's machine; records and the report know nothing of it.
+//! The scores are only printed; neither records nor the report contain them.
 
 mod spice;
 
@@ -47,7 +47,7 @@ pub fn captions(repository: &Repository, options: &Captions) -> Result<ExitCode>
     match (&options.export, &options.scores) {
         (Some(directory), _) => export(&collected, directory, &experiment.id()),
         (None, Some(directory)) => print_scores(&collected, directory),
-        (None, None) => bail!("allowed are --export DIR and --scores DIR"),
+        (None, None) => bail!("an option is missing; add --export DIR or --scores DIR"),
     }
 }
 
@@ -68,7 +68,7 @@ fn experiment<'a>(catalog: &'a Catalog, id: &str) -> Result<&'a Experiment> {
     }
 }
 
-/// Says which repetitions are missing.
+/// Prints notes about missing repetitions.
 fn announce(collected: &Collected) {
     for (group, method) in &collected.incomplete {
         eprintln!("note: {group}/{method}: units are missing; `cargo xtask reproduce` runs them");
@@ -83,7 +83,7 @@ fn announce(collected: &Collected) {
     }
 }
 
-/// Our own score of a unit, if the row has it.
+/// The value of a row if it is our own score of the unit.
 fn ours(row: &Row, kept: &KeptCaptions) -> Option<f64> {
     let fits = row.metric == OURS
         && (row.group.as_str(), row.method.as_str(), row.seed)
@@ -91,7 +91,7 @@ fn ours(row: &Row, kept: &KeptCaptions) -> Option<f64> {
     fits.then_some(row.value)
 }
 
-/// Files of a unit are named as its raw record, whose name holds its key.
+/// File name for a unit: that of its raw record, which contains its key.
 fn file_name(kept: &KeptCaptions) -> String {
     let name = kept.file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     name.replace("-captions.json", ".json")
@@ -121,7 +121,7 @@ fn export(collected: &Collected, directory: &Path, item: &str) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// Scores of the repetitions of a method: the scorer's, and ours.
+/// Scores of the repetitions of a method: the scorer's and ours.
 type Scores = Vec<(f64, Option<f64>)>;
 
 fn print_scores(collected: &Collected, directory: &Path) -> Result<ExitCode> {
@@ -150,7 +150,7 @@ fn print_scores(collected: &Collected, directory: &Path) -> Result<ExitCode> {
         let name = format!("{}/{}", kept.group, kept.method);
         let own = collected.table.rows.iter().find_map(|row| ours(row, kept));
         let both = (spice::corpus(&scores), own);
-        // Units of a method follow each other.
+        // Units of a method are consecutive.
         match methods.last_mut().filter(|(last, _)| *last == name) {
             Some((_, of_method)) => of_method.push(both),
             None => methods.push((name, vec![both])),
@@ -169,7 +169,7 @@ fn print_scores(collected: &Collected, directory: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A line per method: mean and population deviation over repetitions.
+/// One line per method: mean and population standard deviation over repetitions.
 fn table(methods: &[(String, Scores)]) -> String {
     let width = methods.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(6);
     let mut text = format!(
@@ -196,7 +196,7 @@ fn shown(sample: &[f64]) -> String {
 mod tests {
     use super::*;
 
-    /// Catches columns that are exchanged, deviations of another kind, and a mean over what is no number.
+    /// Catches swapped columns, another kind of standard deviation, and a mean over NaN.
     #[test]
     fn a_line_per_method() {
         let methods = vec![

@@ -1,10 +1,10 @@
 //! The files of SPICE's own scorer (Anderson et al., *SPICE: Semantic Propositional Image Caption Evaluation*, 2016), a Java
 //! program that is no part of this repository.
 //!
-//! It parses a candidate and its references into tuples (object), (object, attribute) and (object, relation, object) and scores
-//! the F1 of those that they share. Its input is a list of captions with their references, its output a list of
-//! precision, recall and F1 for all tuples and for subsets of them. COCO-caption's score of a corpus is the mean of the F1 of all
-//! tuples over images; an F1 that is no number (`null`) makes the mean none, there as here.
+//! It parses a candidate and its references into tuples (object), (object, attribute) and (object, relation, object) and computes
+//! the F1 of the shared tuples. Its input is a list of captions with their references, its output a list of precision, recall and
+//! F1 for all tuples and for subsets of them. COCO-caption's score of a corpus is the mean over images of the F1 of all tuples. An
+//! undefined F1 (`null`) makes the mean NaN, there and here.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,10 +15,11 @@ use posenc_experiments::yaml::FileError;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What runs the scorer: it writes its output with the JavaScript that later ones lack, and leaves an empty file there.
+/// Java versions that run the scorer. It writes its output with Java's JavaScript engine; later versions lack the engine and leave
+/// an empty file.
 pub const JAVA: &str = "Java 8 to 14";
 
-/// Scores that lie between 0 and 1.
+/// Scores between 0 and 1.
 const SHARES: [&str; 3] = ["pr", "re", "f"];
 /// Counts of tuples and images.
 const COUNTS: [&str; 4] = ["fn", "numImages", "fp", "tp"];
@@ -42,8 +43,8 @@ pub fn input(captions: &UnitCaptions) -> serde_json::Result<String> {
     serde_json::to_string(&candidates.collect::<Vec<_>>())
 }
 
-/// F1 of all tuples for each of `widgets` widgets, from the scorer's output; NaN for widgets without a score. An error names file
-/// and entry: another format, widgets that are unknown, missing or repeated, numbers out of range.
+/// F1 of all tuples for each of `widgets` widgets, from the scorer's output; NaN for widgets without a score. Fails, naming file
+/// and entry, on another format, on unknown, missing or repeated widgets, and on numbers out of range.
 pub fn read(file: &Path, widgets: usize) -> Result<Vec<f64>, FileError> {
     let problem = |line: Option<usize>, key: String, message: String| FileError {
         line,
@@ -84,7 +85,7 @@ pub fn corpus(scores: &[f64]) -> f64 {
     100.0 * scores.iter().sum::<f64>() / scores.len() as f64
 }
 
-/// Number and F1 of an entry; else the place of the fault in it, and what it is.
+/// Widget number and F1 of an entry, or the key of the fault and a message.
 fn score(entry: &Value) -> Result<(usize, f64), (String, String)> {
     let id = entry.get("image_id").and_then(Value::as_u64).and_then(|id| usize::try_from(id).ok());
     let id = id.ok_or_else(|| {
@@ -100,7 +101,7 @@ fn score(entry: &Value) -> Result<(usize, f64), (String, String)> {
         for name in known {
             let key = || format!(".scores.{category}.{name}");
             let number = match tuple.get(name) {
-                // What divides by no tuples.
+                // A ratio of zero tuples.
                 Some(Value::Null) => f64::NAN,
                 Some(Value::Number(number)) => number.as_f64().unwrap_or(f64::NAN),
                 Some(other) => return Err((key(), format!("{other} is not a number"))),
@@ -125,9 +126,9 @@ mod tests {
     use super::*;
     use posenc_experiments::record::captions::Described;
 
-    /// Output of the scorer for three captions, made by hand in the form that its classes `SpiceStats` and `Evaluation` write and
-    /// COCO-caption's `spice.py` reads: a list of `image_id` and `scores`; of all tuples and, with `-subset`, of each
-    /// category precision, recall, F1 and counts; `null` for a category without tuples in the references.
+    /// Output of the scorer for three captions, written manually in the form that its classes `SpiceStats` and `Evaluation` write
+    /// and COCO-caption's `spice.py` reads: a list of `image_id` and `scores`. `scores` has precision, recall, F1 and counts of all
+    /// tuples and, with `-subset`, of each category; `null` marks a category without tuples in the references.
     const OUTPUT: &str = r#"[
   {"scores": {"Relation": {"pr": 0, "re": 0, "f": 0, "fn": 1, "numImages": 1, "fp": 0, "tp": 0},
               "All": {"pr": 1, "re": 0.5, "f": 0.6666666666666666, "fn": 2, "numImages": 1, "fp": 0, "tp": 2},
@@ -144,7 +145,7 @@ mod tests {
         file
     }
 
-    /// Catches scores that come to another widget, and a corpus score that is not COCO-caption's.
+    /// Catches scores that are assigned to another widget, and a corpus score that differs from COCO-caption's.
     #[test]
     fn scores_are_joined_by_number() {
         let scores = read(file(OUTPUT).path(), 3).unwrap();
@@ -156,7 +157,7 @@ mod tests {
         assert!(corpus(&scores).is_nan(), "numpy's mean of a NaN is none");
     }
 
-    /// Catches output that is read although it is damaged; the message names the file and the entry.
+    /// Catches damaged output that is accepted; the message names the file and the entry.
     #[test]
     fn damaged_output_is_refused() {
         for (from, to, needles) in [

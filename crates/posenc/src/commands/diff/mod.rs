@@ -1,4 +1,4 @@
-//! `diff`: what two records differ in, what matters most first.
+//! `diff`: differences between two records, the most important first.
 
 mod numbers;
 mod parameters;
@@ -24,7 +24,7 @@ use posenc_protocols::KINDS;
 
 const WIDTH: usize = 100;
 
-/// What was found, section by section; each entry is a line before it is wrapped.
+/// Differences by section; each entry is one line before wrapping.
 #[derive(Default)]
 struct Found {
     claims: Vec<Vec<String>>,
@@ -76,7 +76,7 @@ pub fn diff(repository: &Repository, options: &Diff) -> Result<ExitCode> {
     }
     for side in sides.into_iter().filter(|side| side.is_of_other_definitions) {
         let note = format!(
-            "note: the experiments of {} differ from the working tree's, whose claims judge both records",
+            "note: the experiments of {} differ from the working tree's; both records are judged by the working tree's claims",
             side.name
         );
         print_lines(&wrapped(&note, 0));
@@ -85,7 +85,7 @@ pub fn diff(repository: &Repository, options: &Diff) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!found.claims.is_empty())))
 }
 
-/// Selected items that a side has: those of the catalog in its order, then others by name.
+/// Selected items with a record on either side: those of the catalog in its order, then others by name.
 fn items(
     catalog: &Catalog,
     selectors: &Selectors,
@@ -112,7 +112,7 @@ fn items(
     Ok(known.chain(others).filter(is_selected).collect())
 }
 
-/// Claims that look at something selected and whose verdicts differ.
+/// Claims that read a selected method and whose verdicts differ.
 fn changed_claims(
     catalog: &Catalog,
     experiment: &Experiment,
@@ -169,9 +169,9 @@ impl Found {
             }
         }
         for (title, lines) in [
-            ("numbers beyond noise", &self.numbers),
+            ("numbers that differ significantly", &self.numbers),
             ("parameters that differ", &parameters),
-            ("only in one", &self.only),
+            ("only in one record", &self.only),
         ] {
             if !lines.is_empty() {
                 text += &format!("{title}: {}\n", lines.len());
@@ -182,7 +182,7 @@ impl Found {
     }
 }
 
-/// A line broken at spaces to [`WIDTH`] columns, indented; what follows the first line is indented further.
+/// Wraps a line at spaces to [`WIDTH`] columns, with an indent. Continuation lines are indented by 4 more columns.
 fn wrapped(line: &str, indent: usize) -> String {
     let mut text = String::new();
     let mut current = " ".repeat(indent);
@@ -207,7 +207,7 @@ fn wrapped(line: &str, indent: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Catches lines beyond the width, words that are lost, and a line that a long word leaves empty.
+    /// Catches lines beyond the width, lost words, and an empty line before a long word.
     #[test]
     fn lines_are_broken_at_spaces() {
         let long = "word ".repeat(60) + &"x".repeat(120);

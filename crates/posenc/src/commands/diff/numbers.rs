@@ -1,8 +1,8 @@
-//! Numbers of two records that differ by more than their noise.
+//! Numbers of two records that differ significantly.
 //!
-//! All values of a metric at one abscissa are two samples over signals and repetitions. Where both have the same
-//! signals and repetitions the differences are tested (paired t), else the means (Welch's t); a difference counts if the
-//! 95 % interval leaves out zero. Where nothing varies, any difference beyond rounding counts.
+//! At each abscissa, the values of a metric form two samples over signals and repetitions, one per record. If both have the same
+//! signals and repetitions, the differences are tested (paired t), else the means (Welch's t). A difference counts if its 95 %
+//! confidence interval excludes zero. If no value varies, any difference beyond rounding counts.
 
 use std::collections::HashMap;
 
@@ -10,19 +10,19 @@ use anyhow::Result;
 use posenc_experiments::record::{Keys, Row, is_of_machine};
 use posenc_experiments::verdict::{Interval, difference_interval, mean_interval, show};
 
-/// Numbers whose relative difference is below this are the same: sums in another order, another processor.
+/// Numbers with a smaller relative difference are equal: the order of summation or the processor may differ.
 const ROUNDING: f64 = 1e-9;
 
-/// What two records of an item differ in.
+/// Differences between two records of an item.
 pub struct Comparison {
-    /// `group/method metric` of numbers that differ beyond noise, and how: means, difference, interval.
+    /// Numbers that differ significantly: `group/method metric` with means, difference and interval.
     pub changes: Vec<String>,
-    /// Only in the first, only in the second: `group/method metric`, with the number of places where that is not all, or
-    /// `group/method` or `group` for all of its metrics.
+    /// Entries that only the first or only the second record has: `group/method metric` (with the number of additional points if
+    /// both have the metric), or `group/method` or `group` if all of its metrics are missing in the other.
     pub surplus: [Vec<String>; 2],
 }
 
-/// A row of one of the records, with its abscissas rounded.
+/// A row with its record (`side` 0 or 1) and its rounded abscissas.
 struct Single<'a> {
     side: usize,
     row: &'a Row,
@@ -30,24 +30,24 @@ struct Single<'a> {
     y: String,
 }
 
-/// The values of two records at an abscissa: at least one.
+/// Values of both records at one abscissa; at least one value.
 type Place<'a> = Vec<&'a Single<'a>>;
 
-/// The places of a metric of a method: at least one.
+/// All points of a metric of a method; at least one point.
 type Curve<'p, 'a> = Vec<&'p Place<'a>>;
 
-/// A difference at a place.
+/// A significant difference at one abscissa.
 struct Finding<'a> {
     at: &'a Row,
     means: [f64; 2],
     difference: f64,
-    /// In words: how it was tested.
+    /// How the difference was tested, in words.
     test: String,
 }
 
-/// Compares the rows of an item; those of the machine only `with_times`.
+/// Compares the rows of an item. Machine-dependent metrics (times, rates, memory) are compared only `with_times`.
 pub fn compare(sides: [&[Row]; 2], with_times: bool) -> Result<Comparison> {
-    // Abscissas may be measured, too: those that agree up to rounding are one.
+    // Abscissas may be measured values, so those that agree up to rounding are equal.
     let rounded = |x: Option<f64>| x.map(|x| format!("{:.8e}", x + 0.0)).unwrap_or_default();
     let mut singles = Vec::new();
     for (side, rows) in sides.into_iter().enumerate() {
@@ -73,7 +73,7 @@ fn first<'a>(curve: &Curve<'_, 'a>) -> &'a Row {
     curve[0][0].row
 }
 
-/// What only one side has: whole groups and methods in one entry, else metrics, else places.
+/// Entries that only one side has: whole groups and methods as one entry, else metrics, else numbers of points.
 fn surplus(curves: &[Curve<'_, '_>], side: usize) -> Vec<String> {
     let only_here = |place: &&&Place<'_>| !is_on(place, 1 - side);
     let only: Vec<usize> = curves.iter().map(|c| c.iter().filter(only_here).count()).collect();
@@ -111,7 +111,7 @@ fn change(curve: &Curve<'_, '_>) -> Option<String> {
     let compared = places.len();
     let findings: Vec<Finding<'_>> =
         places.into_iter().filter_map(|place| finding(place)).collect();
-    // What is no number on one side comes first.
+    // A value that is not finite counts as the largest difference.
     let size =
         |f: &Finding<'_>| if f.difference.is_nan() { f64::INFINITY } else { f.difference.abs() };
     let largest = findings.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
@@ -133,7 +133,7 @@ fn change(curve: &Curve<'_, '_>) -> Option<String> {
     Some(text + &format!("{before} → {after}{unit}, {sign}{difference}{}", largest.test))
 }
 
-/// What differs at a place by more than its noise.
+/// The significant difference at an abscissa, if any.
 fn finding<'a>(place: &Place<'a>) -> Option<Finding<'a>> {
     let pairing = |row: &&'a Row| (row.signal.as_str(), row.seed);
     let [a, b] = [0, 1].map(|side| {
@@ -143,7 +143,14 @@ fn finding<'a>(place: &Place<'a>) -> Option<Finding<'a>> {
     });
     let is_paired = a.iter().map(pairing).eq(b.iter().map(pairing));
     let at = place.first()?.row;
-    let [a, b] = [a, b].map(|rows| rows.iter().map(|row| row.value).collect::<Vec<f64>>());
+    let [mut a, mut b] = [a, b].map(|rows| rows.iter().map(|row| row.value).collect::<Vec<f64>>());
+    let not_finite = [&a, &b].map(|side| side.iter().filter(|v| !v.is_finite()).count());
+    let sizes = [a.len(), b.len()];
+    if is_paired {
+        // Two equal values that are not finite, such as NaN, do not differ, but the means would be NaN.
+        let pairs = a.into_iter().zip(b);
+        (a, b) = pairs.filter(|(a, b)| a.is_finite() || !is_same(*a, *b)).unzip();
+    }
     let means = [mean_interval(&a).mean, mean_interval(&b).mean];
     if is_paired && a.iter().zip(&b).all(|(a, b)| is_same(*a, *b)) {
         return None;
@@ -151,10 +158,9 @@ fn finding<'a>(place: &Place<'a>) -> Option<Finding<'a>> {
     let of =
         |interval: Interval, test: String| Finding { at, means, difference: interval.mean, test };
     if a.iter().chain(&b).any(|v| !v.is_finite()) {
-        let count = |side: &[f64]| side.iter().filter(|v| !v.is_finite()).count();
-        let is_other = is_paired || count(&a) != count(&b);
-        let test =
-            format!(" (not finite: {} of {}, {} of {})", count(&a), a.len(), count(&b), b.len());
+        let is_other = is_paired || not_finite[0] != not_finite[1];
+        let [own, other] = [0, 1].map(|i| format!("{} of {}", not_finite[i], sizes[i]));
+        let test = format!(" (not finite: {own}, {other})");
         let difference = Interval { n: 0, mean: f64::NAN, half_width: None, p: None };
         return is_other.then(|| of(difference, test));
     }
@@ -172,13 +178,16 @@ fn finding<'a>(place: &Place<'a>) -> Option<Finding<'a>> {
         }
         None if is_same(means[0], means[1]) => None,
         None if a.len() == 1 && b.len() == 1 => Some(of(interval, " (one value each)".to_owned())),
-        None => Some(of(interval, format!(" (nothing varies, {kind})"))),
+        None => Some(of(interval, format!(" (no variation, {kind})"))),
     }
 }
 
-/// Whether two numbers are one up to rounding.
+/// Whether two numbers are equal up to rounding.
 fn is_same(a: f64, b: f64) -> bool {
-    a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= ROUNDING * a.abs().max(b.abs())
+    let difference = (a - b).abs();
+    // An infinite number equals only itself.
+    let is_close = difference.is_finite() && difference <= ROUNDING * a.abs().max(b.abs());
+    a == b || a.is_nan() && b.is_nan() || is_close
 }
 
 #[cfg(test)]
@@ -204,11 +213,11 @@ mod tests {
     /// Catches noise that is listed, a shift that is not, a pairing that is lost with the order of rows, and a difference
     /// with the wrong sign.
     #[test]
-    fn only_what_leaves_its_interval_is_listed() {
+    fn only_significant_differences_are_listed() {
         let before = rows("psnr", &[("a", 20.0), ("b", 30.0), ("c", 40.0)]);
         let noise = rows("psnr", &[("a", 20.5), ("b", 29.4), ("c", 40.2)]);
         assert_eq!(texts(&before, &noise), [] as [String; 0]);
-        // Far below the spread over signals, but the same way in each.
+        // Far below the spread over signals, but with the same sign for each.
         let shift = rows("psnr", &[("c", 39.0), ("a", 18.9), ("b", 29.1)]);
         let found = texts(&before, &shift);
         assert_eq!(found, ["g/m psnr: 30 → 29 dB, −1 ± 0.2484 (3 pairs)"]);
@@ -217,7 +226,7 @@ mod tests {
         assert_eq!(texts(&before, &others), [] as [String; 0]);
     }
 
-    /// Catches rounding mistaken for a difference, a single number whose change is passed over, and a number that became none.
+    /// Catches rounding mistaken for a difference, a single number whose change is ignored, and a number that became NaN.
     #[test]
     fn single_numbers_differ_beyond_rounding() {
         let one = |value: f64| rows("rank", &[("-", value)]);
@@ -227,7 +236,27 @@ mod tests {
         assert!(texts(&one(1.0), &one(f64::NAN))[0].contains("not finite: 0 of 1, 1 of 1"));
     }
 
-    /// Catches clocks that are compared without being asked for, and metrics of one side that vanish.
+    /// Catches NaN in both records that hides a difference of the other signals or lists their noise, and an infinite number that
+    /// equals a finite one.
+    #[test]
+    fn numbers_that_are_not_finite_in_both_records_are_left_out() {
+        let with_nan = |values: [f64; 3]| {
+            let [a, b, c] = values;
+            rows("psnr", &[("a", a), ("b", b), ("c", c), ("d", f64::NAN), ("e", f64::INFINITY)])
+        };
+        let before = with_nan([20.0, 30.0, 40.0]);
+        assert_eq!(texts(&before, &with_nan([20.5, 29.4, 40.2])), [] as [String; 0]);
+        let found = texts(&before, &with_nan([18.9, 29.1, 39.0]));
+        assert_eq!(found, ["g/m psnr: 30 → 29 dB, −1 ± 0.2484 (3 pairs)"]);
+        let found = texts(&before, &with_nan([20.0, 30.0, f64::NAN]));
+        assert!(found[0].contains("not finite: 2 of 5, 3 of 5"), "{found:?}");
+        let one = |value: f64| rows("psnr", &[("-", value)]);
+        for other in [1.0, f64::NEG_INFINITY] {
+            assert!(!texts(&one(f64::INFINITY), &one(other)).is_empty(), "{other}");
+        }
+    }
+
+    /// Catches times that are compared without `--times`, and metrics of one side that are not listed.
     #[test]
     fn clocks_are_left_out_and_surplus_is_named() {
         let (fast, slow) = (rows("time", &[("-", 1.0)]), rows("time", &[("-", 2.0)]));

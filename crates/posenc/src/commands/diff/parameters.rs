@@ -1,4 +1,4 @@
-//! Parameters in which two records differ, each once with the places that it holds for.
+//! Parameters that differ between two records, each listed once with the items or methods that it affects.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,7 +8,7 @@ use posenc_experiments::record::{Provenance, Row};
 #[derive(Default)]
 pub struct Differences {
     found: Vec<(String, Vec<String>)>,
-    /// Places in `found`.
+    /// Index into `found`, by text.
     known: HashMap<String, usize>,
 }
 
@@ -70,7 +70,7 @@ impl Differences {
         }
     }
 
-    /// A line per parameter, before it is wrapped: the parameter, and where it differs.
+    /// One line per parameter before wrapping: the parameter, and where it differs.
     pub fn lines(&self) -> Vec<String> {
         const MOST: usize = 4;
         let line = |(text, places): &(String, Vec<String>)| {
@@ -87,7 +87,7 @@ impl Differences {
 /// Values of a parameter by its name.
 type Conditions = BTreeMap<&'static str, BTreeSet<String>>;
 
-/// What rows say of how they were measured, by `group/method`.
+/// Parameters of the rows (profile, data, device, number of seeds), by `group/method`.
 fn conditions(rows: &[Row]) -> BTreeMap<String, Conditions> {
     let mut all: BTreeMap<String, (Conditions, BTreeSet<u64>)> = BTreeMap::new();
     for row in rows {

@@ -15,7 +15,7 @@ use posenc_protocols::network_nd::reconstruction::{
 use super::settings::{self, Chosen};
 use crate::arguments::{Fit, FitEncoding, FitSolver, FitWithEncoding};
 
-/// A reconstruction, and what to print about it.
+/// A reconstruction and its printed description.
 pub struct Fitted {
     /// Values at all positions, channels fastest.
     pub values: Vec<f64>,
@@ -44,12 +44,12 @@ pub fn encode(
     Ok(Fitted { values, description })
 }
 
-/// The stream that the embedder draws from.
+/// Random streams of `fit` for a seed, by purpose.
 pub fn streams(seed: u64) -> impl Fn(&str) -> rand_chacha::ChaCha8Rng {
     move |purpose| stream(seed, &format!("fit {purpose}"))
 }
 
-/// Refuses models that a solver has no solution for.
+/// Rejects models that the solver does not support.
 fn check(options: &FitWithEncoding, solver: FitSolver) -> Result<()> {
     let name = match solver {
         FitSolver::GradientDescent => return Ok(()),

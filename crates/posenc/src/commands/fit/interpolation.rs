@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
+use posenc_math::interpolation::selection::Prediction;
 use posenc_math::quality::psnr_of;
 use posenc_protocols::interpolation::methods::{Interpolated, interpolate as by_method};
 use posenc_protocols::interpolation::{Method, Threads};
@@ -25,7 +26,7 @@ fn threads() -> Threads {
     Threads(std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Name of the method, and values at all positions. Prints what was chosen, and why.
+/// Returns the method's name and the values at all positions. Prints the chosen settings and the reason for the choice.
 pub fn interpolate(
     option: FitMethod,
     signal: &Signal,
@@ -45,16 +46,21 @@ pub fn interpolate(
             }
             let predicted = &selection.predicted;
             if !split.test.is_empty() && predicted.mean.is_finite() {
-                println!(
-                    "expected PSNR of the others: {:.1} dB (95 % interval {:.1} to {:.1})",
-                    psnr_of(predicted.mean),
-                    psnr_of(predicted.high),
-                    psnr_of(predicted.low)
-                );
+                println!("expected PSNR at the other positions: {}", expectation(predicted));
             }
         }
     }
     Ok((method.name(), values))
+}
+
+/// A predicted PSNR with its interval, as text.
+fn expectation(predicted: &Prediction) -> String {
+    if predicted.mean == 0.0 {
+        // For example a black image.
+        return "infinite (no error in cross-validation)".to_owned();
+    }
+    let [mean, low, high] = [predicted.mean, predicted.high, predicted.low].map(psnr_of);
+    format!("{mean:.1} dB (95 % interval {low:.1} to {high:.1})")
 }
 
 /// The PSNR in dB that cross-validation on the training positions predicts for automatic kriging; `None` with too few of them.
@@ -64,7 +70,7 @@ pub fn predicted_psnr(signal: &Signal, split: &Split, rule: Rule) -> Result<Opti
     Ok(psnr.filter(|psnr| psnr.is_finite()))
 }
 
-/// Prints PSNR and time of all methods, next to those of the one that ran.
+/// Prints PSNR and time of all methods, including the method `name`, which already ran.
 pub fn compare(
     name: &str,
     values: &[f64],

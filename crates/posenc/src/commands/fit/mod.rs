@@ -1,4 +1,4 @@
-//! `fit`: one picture or clip of the user's, interpolated or fitted by a position encoding, and how well it does.
+//! `fit`: interpolates a picture or clip of the user, or fits it with a position encoding, and prints the PSNR.
 
 mod encoding;
 mod interpolation;
@@ -25,7 +25,7 @@ use posenc_report::Records;
 use crate::arguments::Fit;
 use target::OutputPath;
 
-/// Reads, fits, writes, and prints the result.
+/// Runs the command: reads, fits, prints and writes.
 pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     settings::check(options)?;
     let target = options.out.as_ref().map(|out| OutputPath::new(&options.file, out)).transpose()?;
@@ -45,12 +45,14 @@ pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     let mut mask = stream(options.seed, "fit mask");
     let split = split(&signal.sides, rule, TestPositions::Rest, &mut mask)?;
     let shape: Vec<String> = signal.sides.iter().map(usize::to_string).collect();
-    let Some(target) = target.filter(|_| !options.advise) else {
+    if options.advise {
         return advise(repository, options, &signal, &split, rule);
-    };
-    target.check(&signal)?;
+    }
+    if let Some(target) = &target {
+        target.check(&signal)?;
+    }
     println!(
-        "{}: {} × {} channel{}, {} of {} positions train",
+        "{}: {} × {} channel{}, {} of {} positions are used for training",
         signal.name,
         shape.join(" × "),
         signal.channels,
@@ -77,13 +79,15 @@ pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     if options.compare {
         interpolation::compare(&name, &values, seconds, &signal, &split, rule)?;
     }
-    target.write(&signal, values)?;
-    println!("{}", target.path().display());
+    if let Some(target) = target {
+        target.write(&signal, values)?;
+        println!("{}", target.path().display());
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints which methods were best for their time on the recorded signals that are sampled like the file, and the PSNR that
-/// cross-validation on the file predicts for them.
+/// Prints the best methods for their time on recorded signals that are sampled like the file, and the PSNR that cross-validation on
+/// the file predicts for them.
 fn advise(
     repository: &Repository,
     options: &Fit,
@@ -109,7 +113,7 @@ fn advise(
     Ok(ExitCode::SUCCESS)
 }
 
-/// PSNRs in dB of the positions that train, of the others, and of all.
+/// PSNR in dB at the training positions, at the other positions and at all positions.
 fn psnrs(signal: &Signal, split: &Split, values: &[f64]) -> Vec<(&'static str, f64)> {
     let of = |points: &mut dyn Iterator<Item = usize>| {
         mean_squared_error(signal, values, points).map_or(f64::NAN, psnr_of)

@@ -1,4 +1,4 @@
-//! What the options of `fit` leave open, filled in from the papers' choices.
+//! Settings that the options of `fit` leave open: the papers' values, or choices from the training positions.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,23 @@ use posenc_math::closed_form::RIDGE_CUTOFF;
 use posenc_protocols::network_nd::reconstruction::auto_width::{self, Search};
 use posenc_protocols::network_nd::reconstruction::{self, Signal, Split, positions_per_axis};
 
-/// The solver of the options.
+/// The solver of `--solver`, or the default.
 pub fn solver(fit: &Fit, options: &FitWithEncoding) -> FitSolver {
     let default = if fit.mask.is_some() { FitSolver::ClosedForm } else { FitSolver::Ridge };
     options.solver.unwrap_or(default)
 }
 
-/// The embedder, and what else its solver chooses from the training positions.
+/// The embedder and solver settings that are chosen from the training positions.
 pub struct Chosen {
-    /// With all parameters.
+    /// The embedder with all parameters.
     pub spec: EmbedderSpec,
     /// The soft cutoff of ridge regression.
     pub cutoff: f64,
-    /// The limit of LSMR's iterations.
+    /// Maximum number of LSMR iterations.
     pub iterations: usize,
 }
 
-/// Fills in what the options leave open: the kind comes from its option, parameters from `--set`, and the rest is `auto`.
+/// Chooses the settings that the options leave open. `--embedder` gives the kind, `--set` gives parameters, and the rest is `auto`.
 pub fn choose(
     fit: &Fit,
     options: &FitWithEncoding,
@@ -88,9 +88,13 @@ pub fn choose(
         }
         _ => return Ok(chosen),
     };
-    let width = value(&chosen.spec).map(|(name, value)| format!("{name} = {value:.6}"));
+    let written = |(name, value): (&str, f64)| match value.fract() == 0.0 {
+        true => format!("{name} = {value}"),
+        false => format!("{name} = {value:.6}"),
+    };
+    let width = value(&chosen.spec).map(written);
     let all: Vec<String> = width.into_iter().chain(Some(also).filter(|s| !s.is_empty())).collect();
-    let rule = rule.map(|(name, value)| format!("; the rule for photographs: {name} = {value:.6}"));
+    let rule = rule.map(|rule| format!("; the rule for photographs: {}", written(rule)));
     println!(
         "chose {} from the training positions in {:.1} s{}",
         all.join(" and "),
@@ -100,12 +104,12 @@ pub fn choose(
     Ok(chosen)
 }
 
-/// The embedder for `n` training positions per axis, with what is not set as `auto`.
+/// The embedder for `n` training positions per axis. Its fitted parameter is `auto` unless `--set` gives a value.
 fn embedder(options: &FitWithEncoding, n: f64) -> Result<EmbedderSpec> {
     let complex = options.encoding == FitEncoding::Complex;
     let name = options.embedder.as_str();
     let mut parameters: BTreeMap<String, ParameterValue> = BTreeMap::new();
-    // `validate` refuses an unknown kind.
+    // `embedder::validate` rejects an unknown kind later.
     if let Some(kind) = embedder::find(name) {
         if kind.needs_dimension() {
             let dimension = match (complex, kind.family) {
@@ -122,7 +126,7 @@ fn embedder(options: &FitWithEncoding, n: f64) -> Result<EmbedderSpec> {
     for text in &options.set {
         let (name, value) = text
             .split_once('=')
-            .with_context(|| format!("--set {text}: allowed is NAME=VALUE, such as sigma=0.003"))?;
+            .with_context(|| format!("--set {text}: expected NAME=VALUE, such as sigma=0.003"))?;
         let value = match value.parse::<f64>() {
             Ok(number) => ParameterValue::Number(number),
             Err(_) => ParameterValue::Text(value.to_owned()),
@@ -154,7 +158,7 @@ pub fn network(
     }
 }
 
-/// Refuses what no solver does.
+/// Rejects values and combinations of options that no solver supports.
 pub fn check(fit: &Fit) -> Result<()> {
     if let Some(mask) = fit.mask {
         ensure!(mask > 0.0 && mask < 1.0, "--mask {mask}: allowed: above 0 and below 1");

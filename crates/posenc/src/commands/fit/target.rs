@@ -1,4 +1,4 @@
-//! Where the reconstruction goes.
+//! The output path of the reconstruction.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use anyhow::{Result, bail, ensure};
 use posenc_data::{Clip, Image};
 use posenc_protocols::network_nd::reconstruction::Signal;
 
-/// A file or a folder, by its ending.
+/// A PNG file, an npz file or a folder, depending on the extension.
 pub enum OutputPath<'a> {
     Png(&'a Path),
     Npz(&'a Path),
@@ -49,7 +49,7 @@ impl<'a> OutputPath<'a> {
         }
     }
 
-    /// Before the fit: a picture is written as PNG, a clip as npz or frames.
+    /// Checks before the fit that the format suits the signal: PNG for a picture, npz or frames for a clip.
     pub fn check(&self, signal: &Signal) -> Result<()> {
         match (self, signal.sides.len()) {
             (OutputPath::Png(_), 2) | (OutputPath::Npz(_) | OutputPath::Folder(_), 3) => Ok(()),
@@ -58,7 +58,7 @@ impl<'a> OutputPath<'a> {
         }
     }
 
-    /// Writes values, channels fastest.
+    /// Writes the values, in which channels vary fastest.
     pub fn write(&self, signal: &Signal, values: Vec<f64>) -> Result<()> {
         let (name, channels) = (signal.name.clone(), signal.channels);
         match (self, &signal.sides[..]) {

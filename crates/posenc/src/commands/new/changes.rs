@@ -1,4 +1,4 @@
-//! New files and lines in files that there are, written all together or not at all.
+//! New files and new lines in existing files, written all together or not at all.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -8,14 +8,14 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
 
-/// What a verb is about to write, by path below the repository's root.
+/// Planned changes, with paths relative to the repository's root.
 pub struct Changes<'a> {
     root: &'a Path,
     created: Vec<(PathBuf, String)>,
     inserted: Vec<Insertion>,
 }
 
-/// A line in a file that there is, above a marked place.
+/// A new line in an existing file, above an anchor comment.
 struct Insertion {
     file: PathBuf,
     anchor: &'static str,
@@ -25,7 +25,7 @@ struct Insertion {
 }
 
 impl<'a> Changes<'a> {
-    /// None yet, in the repository at `root`.
+    /// No changes yet, for the repository at `root`.
     pub fn new(root: &'a Path) -> Self {
         Changes { root, created: Vec::new(), inserted: Vec::new() }
     }
@@ -38,7 +38,7 @@ impl<'a> Changes<'a> {
         Ok(())
     }
 
-    /// Plans a line above `anchor`, a comment that stands once in the file.
+    /// Plans a line above `anchor`, a comment that must occur exactly once in the file.
     pub fn insert(&mut self, file: &str, anchor: &'static str, line: String) -> Result<()> {
         let by_hand = || format!("add this line yourself: {}", line.trim());
         let before = read_text(&self.root.join(file), MAX_RECORD_BYTES)
@@ -63,7 +63,7 @@ impl<'a> Changes<'a> {
         Ok(())
     }
 
-    /// Writes everything; after an error, and where `check` refuses the result, nothing of it is left.
+    /// Writes everything. After an error, or if `check` rejects the result, undoes all changes.
     pub fn write(&self, check: impl FnOnce() -> Result<()>) -> Result<()> {
         let (mut created, mut changed) = (0, 0);
         let written = self.apply(&mut created, &mut changed).and_then(|()| check());
@@ -73,11 +73,11 @@ impl<'a> Changes<'a> {
         })
     }
 
-    /// Writes everything; counts the files that were created and changed.
+    /// Writes everything and counts the files that were created and changed.
     fn apply(&self, created: &mut usize, changed: &mut usize) -> Result<()> {
         let unwritable = |file: &Path| format!("{} cannot be written", file.display());
         for (file, text) in &self.created {
-            // Never over a file that came in the meantime.
+            // Fails if the file was created in the meantime.
             let mut handle = posenc_files::create_new(&self.root.join(file))
                 .with_context(|| unwritable(file))?;
             *created += 1;
@@ -91,7 +91,7 @@ impl<'a> Changes<'a> {
         Ok(())
     }
 
-    /// Takes back the first files that were created and changed.
+    /// Removes the first `created` new files and restores the first `changed` files.
     fn undo(&self, created: usize, changed: usize) -> Result<()> {
         let mut errors = Vec::new();
         for (file, _) in self.created.iter().take(created) {
@@ -107,7 +107,7 @@ impl<'a> Changes<'a> {
         if errors.is_empty() { Ok(()) } else { bail!("{}", errors.join("; ")) }
     }
 
-    /// What is written, a line each.
+    /// Lists the changes, one per line.
     pub fn summary(&self) -> String {
         let mut text = String::new();
         for (file, _) in &self.created {
@@ -119,7 +119,7 @@ impl<'a> Changes<'a> {
         text
     }
 
-    /// What would be written, in full.
+    /// Shows the full text of the changes.
     pub fn preview(&self) -> String {
         let mut text = String::new();
         for (file, content) in &self.created {
@@ -149,7 +149,7 @@ mod tests {
         std::fs::read_to_string(root.join("list")).unwrap()
     }
 
-    /// Catches a line that goes elsewhere than above its anchor.
+    /// Catches a line that is not inserted directly above its anchor.
     #[test]
     fn lines_go_above_the_anchor() {
         let folder = folder();
@@ -159,9 +159,9 @@ mod tests {
         assert_eq!(list(folder.path()), "mod a;\nmod c;\nmod b;\n// end\n");
     }
 
-    /// Catches files that stay behind when a later one cannot be written, or the result is refused.
+    /// Catches files that remain when a later file cannot be written or the result is rejected.
     #[test]
-    fn nothing_is_left_of_what_fails() {
+    fn a_failed_write_leaves_nothing() {
         let folder = folder();
         let root = folder.path();
         let mut changes = Changes::new(root);
@@ -172,7 +172,7 @@ mod tests {
         assert!(!root.join("new").exists());
         assert_eq!(list(root), LIST);
 
-        // Another one came first.
+        // Another process creates the file first.
         changes.create("other".into(), "text".into()).unwrap();
         std::fs::write(root.join("other"), "mine").unwrap();
         assert!(changes.write(|| Ok(())).is_err());
@@ -181,9 +181,9 @@ mod tests {
         assert_eq!(list(root), LIST);
     }
 
-    /// Catches a line that is put anywhere when its place is not marked, and errors that do not say what to do.
+    /// Catches a line that is inserted although its anchor is missing or the line exists, and errors without a remedy.
     #[test]
-    fn a_place_that_is_not_marked_is_refused() {
+    fn a_missing_anchor_is_refused() {
         let folder = folder();
         let mut changes = Changes::new(folder.path());
         let yourself = "add this line yourself: mod b;";

@@ -1,4 +1,5 @@
-//! `new embedder`: an experiment that compares it with a Gaussian and random Fourier features, and without a formula the code.
+//! `new embedder`: writes an experiment that compares the new embedder with a Gaussian and random Fourier features, and without
+//! `--formula` also the embedder's code.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -60,7 +61,7 @@ pub fn embedder(repository: &Repository, options: &NewEmbedder) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a name that a kind, or a file next to the kinds, has.
+/// Rejects the name of an existing kind.
 fn check_free(name: &Name) -> Result<()> {
     let taken = |kind: &&embedder::Kind| kind.name.replace('-', "_") == name.snake();
     if let Some(kind) = embedder::registry().iter().find(taken) {
@@ -97,7 +98,7 @@ fn plan_experiment(
     register(name, &format!("{} as an embedder", name.prose()), changes)
 }
 
-/// `--set` of a formula: numbers alone.
+/// Parses `--set` of a formula; all values must be numbers.
 fn numbers(set: &[String]) -> Result<BTreeMap<String, f64>> {
     let mut numbers = BTreeMap::new();
     for text in set {
@@ -116,13 +117,13 @@ fn numbers(set: &[String]) -> Result<BTreeMap<String, f64>> {
                     bail!("--set {text}: `{name}` appears twice");
                 }
             }
-            _ => bail!("--set {text}: allowed is NAME=NUMBER, such as w=0.01"),
+            _ => bail!("--set {text}: expected NAME=NUMBER, such as w=0.01"),
         }
     }
     Ok(numbers)
 }
 
-/// Placeholders of both templates.
+/// Values of the placeholders that both templates contain.
 fn base(name: &Name) -> Vec<(&'static str, String)> {
     vec![("kebab", name.kebab()), ("camel", name.camel()), ("prose", name.prose())]
 }
@@ -164,7 +165,7 @@ fn of_formula(name: &Name, psi: &str, numbers: &BTreeMap<String, f64>) -> Result
         keys.push_str(&format!(", {}: {}", key(name), ParameterValue::Number(*value).display()));
     }
     let shows = format!(
-        "The profile `{}` of $u = t - x$ beside a Gaussian and random Fourier features of the same stable rank, {}, for dense samples.",
+        "We compare the profile `{}` of $u = t - x$ with a Gaussian and random Fourier features. For dense samples, all have the stable rank {}.",
         one_line(psi),
         significant(rank)
     );
@@ -176,10 +177,10 @@ fn of_formula(name: &Name, psi: &str, numbers: &BTreeMap<String, f64>) -> Result
 /// The experiment of the starting profile exp(-|u|/w), of stable rank 1/(4w).
 fn of_code(name: &Name) -> Result<String> {
     let rank = 0.25 / WIDTH;
-    let shows = "A profile of $u = t - x$ beside a Gaussian and random Fourier features of about the same stable rank for dense samples.";
+    let shows = "We compare a profile of $u = t - x$ with a Gaussian and random Fourier features of about the same stable rank for dense samples.";
     let matching = "the starting profile's stable rank R, 1/(4 width) =";
     let values = values(name, shows.to_owned(), matching, rank, RISES);
-    // The kind is not compiled yet: a formula replaces it while the text is checked.
+    // The kind is not compiled yet, so a formula replaces it for the check of the text.
     let stand_in = |dimension: usize| {
         format!(
             "kind: formula, dimension: {dimension}, psi: \"exp(-abs(u)/width)\", width: {WIDTH}"
@@ -191,7 +192,7 @@ fn of_code(name: &Name) -> Result<String> {
     })
 }
 
-/// Placeholders of the experiment without those of its embedders; Gaussian and frequencies get this stable rank.
+/// Values of the experiment's placeholders except the embedders. Gaussian and RFF get the stable rank `rank`.
 fn values(
     name: &Name,
     shows: String,
@@ -224,12 +225,12 @@ fn fill_embedders(
         ("embedder:256", keys(256)),
         ("embedder:64", keys(64)),
     ]);
-    // Claims have places of their own.
+    // Claims contain placeholders, so they are inserted first.
     values.sort_by_key(|(key, _)| *key != "claims");
     fill(EXPERIMENT, &values)
 }
 
-/// The text, checked as if it had been read.
+/// Fills in the embedders and checks that the text parses as an experiment.
 fn complete(
     name: &Name,
     values: Vec<(&'static str, String)>,
@@ -243,7 +244,7 @@ fn complete(
 
 const SAME_RANK: &str = r"
   - id: same-rank
-    says: From 100 samples on the stable rank is that of the Gaussian, within 5 %.
+    says: From 100 samples on, the stable rank of {{prose}} equals the Gaussian's within 5 %.
     source: this repository
     ours: true
     check:
@@ -255,7 +256,7 @@ const SAME_RANK: &str = r"
 
 const RISES: &str = r"
   - id: rank-rises
-    says: The stable rank never falls as samples are added, by more than 1 % of its range.
+    says: The stable rank of {{prose}} never falls by more than 1 % of its range as samples are added.
     source: this repository
     ours: true
     check:
@@ -272,13 +273,13 @@ fn dense_stable_rank(spec: &EmbedderSpec) -> Result<f64> {
     circulant_stable_rank(&row).context("--formula")
 }
 
-/// Four digits, as a number of YAML.
+/// Rounds to four significant digits and formats for YAML.
 fn significant(value: f64) -> String {
     let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
     format!("{rounded}")
 }
 
-/// A key of a flow mapping; names of numbers are restricted only by the formula's parser.
+/// A key of a YAML flow mapping, quoted if necessary: only the formula's parser restricts names of numbers.
 fn key(name: &str) -> String {
     if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
         name.to_owned()
@@ -295,7 +296,7 @@ fn one_line(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Catches a template that no longer loads, and widths that do not belong to the stable rank.
+    /// Catches a template that no longer loads, and widths that do not match the stable rank.
     #[test]
     fn gaussian_and_rff_get_the_stable_rank_of_the_formula() {
         let name = Name::parse("bell").unwrap();
@@ -304,7 +305,7 @@ mod tests {
         for part in [
             "sigma: 0.01,",
             "sigma: 11.25 }",
-            "stable rank, 28.21,",
+            "the stable rank 28.21.",
             "psi: \"exp(-u^2/(2*s^2))\", s: 0.01",
         ] {
             assert!(text.contains(part), "{part}: {text}");
@@ -312,9 +313,9 @@ mod tests {
         assert!(of_code(&name).unwrap().contains("{ kind: bell, dimension: 64, width: 0.01 }"));
     }
 
-    /// Catches a formula or a number that is taken although no experiment could use it.
+    /// Catches a formula or a number that is accepted although no experiment could use it.
     #[test]
-    fn what_no_experiment_could_use_is_refused() {
+    fn unusable_formulas_are_refused() {
         let check = |psi: &str, set: &[&str]| {
             let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
             let name = Name::parse("bell").unwrap();

@@ -1,4 +1,4 @@
-//! `new experiment`: one that there is, cut down to what is one's own to change.
+//! `new experiment`: copies an existing experiment, reduced to the parts that the user may want to change.
 
 use std::collections::BTreeSet;
 

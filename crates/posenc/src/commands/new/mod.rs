@@ -23,7 +23,7 @@ use posenc_protocols::KINDS;
 const FOLDER: &str = "experiments/extensions";
 const PAPER: &str = "extensions";
 const ANCHOR: &str = "# new items: above this line";
-/// Numbers below are those of the repository's own extensions.
+/// Smaller numbers belong to the repository's own extensions.
 const FIRST_NUMBER: u32 = 10;
 
 pub fn new(repository: &Repository, verb: &NewVerb) -> Result<ExitCode> {
@@ -34,7 +34,7 @@ pub fn new(repository: &Repository, verb: &NewVerb) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where the experiment of that name goes: behind all that are there.
+/// Path of the new experiment file, numbered after all existing ones.
 fn experiment_file(catalog: &Catalog, root: &Path, name: &Name) -> Result<PathBuf> {
     let item = name.kebab();
     if item == "paper" {
@@ -68,7 +68,7 @@ fn register(name: &Name, title: &str, changes: &mut Changes<'_>) -> Result<()> {
     changes.insert(&format!("{FOLDER}/paper.yaml"), ANCHOR, line)
 }
 
-/// A text in double quotes, in which braces of a template cannot be mistaken for its places.
+/// A text as a double-quoted YAML string.
 fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }

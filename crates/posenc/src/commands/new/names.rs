@@ -1,4 +1,4 @@
-//! The name of something new, in the forms that files and code need, and whether it is free.
+//! The name of a new embedder or experiment, in the forms that files and code need.
 
 use anyhow::{Result, bail};
 
@@ -10,7 +10,7 @@ pub struct Name {
 
 const LONGEST: usize = 40;
 
-/// Words of Rust (2024 edition) and names that a module next to the kinds would hide.
+/// Keywords of Rust (2024 edition) and names that the new module would shadow.
 const RESERVED: &[&str] = &[
     "abstract", "alloc", "as", "async", "await", "become", "box", "break", "const", "continue",
     "core", "crate", "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen",
@@ -75,7 +75,7 @@ fn capitalized(word: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Catches a form that a file, a module, a type or a legend could not have.
+    /// Catches a form that is invalid for a file, a module, a type or a legend.
     #[test]
     fn a_name_has_four_forms() {
         for text in ["two-sided-2", "two_sided_2"] {
@@ -87,9 +87,9 @@ mod tests {
         }
     }
 
-    /// Catches names that would make files that do not compile, or climb out of their folder.
+    /// Catches names that yield code that does not compile, or a path outside the folder.
     #[test]
-    fn names_that_cannot_be_are_refused() {
+    fn invalid_names_are_refused() {
         let long = "a".repeat(LONGEST + 1);
         for text in [
             "", "-", "a-", "_a", "a--b", "2d", "Hat", "a/b", "..", "a b", "naïve", "a.rs", "self",

@@ -1,8 +1,7 @@
-//! `reproduce --from RECORD`: what a record says was run is run again as it says, and every bit is compared.
+//! `reproduce --from RECORD`: repeats the runs of a record and compares every bit of the results.
 //!
-//! Profile and seed come from the record, method by method. Before anything runs it is checked that this working tree
-//! would do the same: specification, revisions and data. Where the record does not say (it is older than these entries), that
-//! is told instead.
+//! Profile and seed of each method come from the record. Before anything runs, the command checks that this working tree has the
+//! same specifications, revisions and data. Older records lack these entries; the command then prints a note instead.
 
 mod same;
 
@@ -36,20 +35,20 @@ use posenc_harness::{machine, slurm as executor};
 use posenc_protocols::KINDS;
 use same::Sameness;
 
-/// A variant that a record has numbers of.
+/// A variant with results in the record.
 struct Target<'a> {
     experiment: &'a Experiment,
     group: &'a Group,
     variant: usize,
     profile: Profile,
     seed: u64,
-    /// Class of device that measured it, and the device in words.
+    /// Class of the device that measured it, and its full name.
     class: &'static str,
     device: String,
-    /// Label of the data, and the checksum that the record has of it.
+    /// Label of the data, and their checksum in the record.
     data: String,
     checksum: Option<String>,
-    /// What the record says made it; none in older ones.
+    /// How the record was made; `None` in older records.
     origin: Option<Origin>,
 }
 
@@ -69,7 +68,7 @@ impl Target<'_> {
     }
 }
 
-/// The record of an item, and what of it is repeated.
+/// The record of an item, and the variants to repeat.
 struct Item<'a> {
     experiment: &'a Experiment,
     table: Table,
@@ -77,7 +76,7 @@ struct Item<'a> {
     targets: Vec<Target<'a>>,
 }
 
-/// Targets that one plan covers.
+/// The plan of all targets with the same profile, seed and device class.
 struct Round<'a> {
     seed: u64,
     data: &'static DataSets,
@@ -144,7 +143,7 @@ pub fn repeat(repository: &Repository, options: &Reproduce, record: &str) -> Res
             );
             return Ok(ExitCode::from(128 + signal as u8));
         }
-        // The disk is full, or nothing is to begin after a failure.
+        // The disk is full, or `--fail-fast` ends the run after a failure.
         if outcome.left.0 > 0 || options.fail_fast && !failures.is_empty() {
             break;
         }
@@ -157,7 +156,8 @@ pub fn repeat(repository: &Repository, options: &Reproduce, record: &str) -> Res
     Ok(ExitCode::from(u8::from(!is_same || !failures.is_empty())))
 }
 
-/// Items of the record with what is selected of them; what has no definition here is refused.
+/// Items of the record with their selected variants. Adds a refusal for each selected item, group or method that this working tree
+/// does not define.
 fn items<'a>(
     catalog: &'a Catalog,
     selectors: &Selectors,
@@ -188,14 +188,14 @@ fn items<'a>(
     Ok(items)
 }
 
-/// Groups and methods of a record that are selected and have no definition here.
+/// Selected groups and methods of a record that this working tree does not define.
 fn lost(
     experiment: &Experiment,
     selectors: &Selectors,
     table: &Table,
     provenance: &Provenance,
 ) -> BTreeSet<String> {
-    // Ids of groups have no slash, methods may.
+    // Ids of groups contain no slash; ids of methods may.
     let origins = provenance.origins.keys().filter_map(|key| key.split_once('/'));
     let has_rows = |group: &str, method: &str| {
         table.rows.iter().any(|row| row.group == group && row.method == method)
@@ -204,7 +204,7 @@ fn lost(
     let is_of_a_variant = |(group, method): &(&str, &str)| {
         experiment.group(group).is_some_and(|group| {
             let is_variant = group.variants.iter().any(|v| v.id == *method);
-            // A variant without rows under its own id has rows with names of their own.
+            // If a variant has no rows under its own id, its rows may have other method names.
             let is_named_otherwise =
                 !provenance.origins.contains_key(&format!("{}/{method}", group.id))
                     && group.variants.iter().any(|v| !has_rows(&group.id, &v.id));
@@ -224,8 +224,8 @@ fn lost(
         .collect()
 }
 
-/// Variants of a group that have rows, or whose origin the record tells: a variant may measure several things, and its
-/// rows then have other names.
+/// Variants of a group with rows or an origin in the record. A variant may measure several things; its rows then have other method
+/// names.
 fn of_group<'a>(
     experiment: &'a Experiment,
     group: &'a Group,
@@ -257,7 +257,7 @@ fn of_group<'a>(
     targets
 }
 
-/// The class of a device that records name.
+/// The class of a device, given its name in records.
 fn class(device: &str) -> &'static str {
     match device {
         CPU => CPU,
@@ -275,7 +275,11 @@ fn refusal(
 ) -> Result<Option<String>> {
     let Some(unit) = planned.iter().flat_map(|p| p.units.iter()).next() else {
         if let Some(why) = target.group.refused(target.profile) {
-            return Ok(Some(format!("does not run at `{}`: {}", target.profile, why.trim())));
+            return Ok(Some(format!(
+                "does not run at profile `{}`: {}",
+                target.profile,
+                why.trim()
+            )));
         }
         if let Some(set) = &target.group.data
             && let Some(files) = data.files(&set.set)?
@@ -283,7 +287,7 @@ fn refusal(
         {
             return Ok(Some(absence.clone()));
         }
-        return Ok(Some(format!("nothing runs at `{}` here", target.profile)));
+        return Ok(Some(format!("no units to run at profile `{}`", target.profile)));
     };
     if target.class != CPU && devices.training() != target.class {
         return Ok(Some(format!(
@@ -299,7 +303,7 @@ fn refusal(
         Some(origin) => collect::origin(planned.iter().copied())
             .map(|here| origin.differences(&here))
             .unwrap_or_default(),
-        // An older record has one checksum for each label, of whatever its groups read of it.
+        // Older records have one list of checksums per label, for whatever its groups read; one common checksum suffices.
         None => {
             let here = &unit.parts.data;
             let is_other = |known: &&String| {
@@ -310,18 +314,20 @@ fn refusal(
             other.map(|known| format!("sha256 of the data {known} → {here}")).into_iter().collect()
         }
     };
-    let why = || format!("made by another version: {} (record → here)", differences.join("; "));
+    let why = || {
+        format!("definition, revision or data differ (record → here): {}", differences.join("; "))
+    };
     Ok((!differences.is_empty()).then(why))
 }
 
-/// Says of how many methods the record does not tell enough, and which versions are others.
+/// Prints a note with the number of methods that cannot be checked, and one with the versions that differ.
 fn announce_unchecked(items: &[Item<'_>]) {
     let targets = || items.iter().flat_map(|item| &item.targets);
     let unchecked = targets().filter(|target| target.origin.is_none()).count();
     if unchecked > 0 {
         eprintln!(
-            "note: of {unchecked} of {} methods the record has neither specification nor revisions, since it was made before \
-             these were kept: they cannot be checked, and values may differ for that",
+            "note: {unchecked} of {} methods cannot be checked: their record lacks specifications and revisions, so \
+             values may differ",
             targets().count()
         );
     }
@@ -333,11 +339,11 @@ fn announce_unchecked(items: &[Item<'_>]) {
     }
     if !others.is_empty() {
         let others: Vec<String> = others.into_iter().collect();
-        eprintln!("note: other versions (record → here): {}", others.join(", "));
+        eprintln!("note: software versions differ (record → here): {}", others.join(", "));
     }
 }
 
-/// Runs what a plan lacks in the store.
+/// Runs the units of a plan that have no record in the store.
 fn run(
     round: &Round<'static>,
     store: &'static Store,
@@ -348,7 +354,7 @@ fn run(
     let total: usize = round.planned.iter().map(|p| p.units.len()).sum();
     let work = Work::pending(&round.planned, store, options.force);
     let to_run: usize = work.iter().map(|w| w.units.len()).sum();
-    eprintln!("{to_run} of {total} units to run, {} repeated before", total - to_run);
+    eprintln!("{to_run} of {total} units to run, {} already repeated", total - to_run);
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
     let site = RunEnv { store, data: round.data, devices, seed: round.seed, commit: "" };
     let detail = Detail::asked(options.quiet, options.verbose);
@@ -363,14 +369,14 @@ fn run(
     supervisor::run(work, site, &run, CostModel::default(), &mut progress)
 }
 
-/// Says of each item whether its values are the same bits; true if all are.
+/// Prints for each item whether its values are bitwise equal; returns whether all are.
 fn compare(items: &[Item<'_>], rounds: &[Round<'_>], store: &Store) -> bool {
     let here = machine::processor();
     let mut is_same = true;
     for item in items {
         let id = item.experiment.id();
         let mut measured: Vec<Row> = Vec::new();
-        // A variant's rows may have names of their own; its groups' other rows are other variants'.
+        // Rows of a variant may have other method names. The remaining rows of its group belong to other variants.
         let mut methods: BTreeSet<(String, String)> = BTreeSet::new();
         for PlannedJob { job, units, .. } in rounds.iter().flat_map(|round| &round.planned) {
             if job.experiment.id() != id {

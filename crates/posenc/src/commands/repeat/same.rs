@@ -1,4 +1,4 @@
-//! Whether two sets of rows are the same bits.
+//! Bitwise comparison of two sets of rows.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use posenc_experiments::record::{Row, is_of_machine};
 use posenc_experiments::verdict::show;
 
-/// Where a value stands: group, method, signal, seed, metric, both abscissas as bits.
+/// Key of a value: group, method, signal, seed, metric, both abscissas as bits.
 type Place<'a> = (&'a str, &'a str, &'a str, u64, &'a str, Option<u64>, Option<u64>);
 
 #[derive(Debug, Default, PartialEq)]
@@ -14,14 +14,14 @@ pub struct Sameness {
     compared: usize,
     differing: usize,
     first: Option<String>,
-    /// Largest relative difference of values that differ and are numbers.
+    /// Largest relative difference of the differing values, NaN excluded.
     largest: f64,
     missing: usize,
     new: usize,
 }
 
 impl Sameness {
-    /// Compares what is on record with what was measured now, clocks and memory aside.
+    /// Compares recorded with newly measured rows, except machine-dependent metrics (times, rates, memory).
     pub fn of(recorded: &[&Row], measured: &[Row]) -> Sameness {
         let mut now: BTreeMap<Place<'_>, Vec<f64>> = BTreeMap::new();
         for row in measured.iter().filter(|row| !is_of_machine(&row.metric)) {
@@ -50,7 +50,7 @@ impl Sameness {
         found
     }
 
-    /// Whether every value was measured again with the same bits, and no other.
+    /// Whether both sets contain the same values, bit for bit.
     pub fn is_same(&self) -> bool {
         self.differing == 0 && self.missing == 0 && self.new == 0
     }

@@ -1,4 +1,4 @@
-//! What is printed before anything runs: one screen, or every detail with `--verbose`.
+//! Summary before a run: one screen, or every detail with `--verbose`.
 
 use anyhow::Result;
 use posenc_data::{Origin, VIDEO_CURE};
@@ -15,7 +15,7 @@ use posenc_harness::protocol::{self, Placement};
 use posenc_harness::queue::Work;
 use posenc_harness::span::duration;
 
-/// What a user should know about a plan: groups that do not run, and the data that is used.
+/// Notices about a plan: groups that do not run, and the data in use.
 pub struct Notices {
     profile: Profile,
     refused: usize,
@@ -38,7 +38,7 @@ pub struct Size {
 }
 
 impl Notices {
-    /// Looks at the groups and data sets of a plan.
+    /// Collects the notices about the groups and data sets of a plan.
     pub fn of(
         catalog: &Catalog,
         selectors: &Selectors,
@@ -107,7 +107,7 @@ impl Notices {
                     line("unverified", format!("labeled {label}"), false);
                 }
                 Origin::User => line("your data", format!("labeled {label}"), false),
-                // A set that is always generated has nothing to warn of.
+                // A set that is always generated needs no notice.
                 Origin::Embedded if warnings.is_empty() => {}
                 Origin::Embedded if warnings.iter().any(|w| w.contains(VIDEO_CURE)) => {
                     line("unread", format!("labeled {label}; {VIDEO_CURE}"), false);
@@ -151,7 +151,7 @@ impl Notices {
             let device = if is_gpu { devices.header() } else { "the CPU".to_owned() };
             let version = env!("CARGO_PKG_VERSION");
             eprintln!("posenc {version}: training on {device}; up to {workers} units at a time");
-            // Whoever asked only for what cannot run wants to know why.
+            // If nothing can run, the reasons are printed.
             self.print(options.verbose || total == 0);
         }
         let time = match units {
@@ -160,7 +160,7 @@ impl Notices {
         };
         if options.failed {
             eprintln!(
-                "profile {}: {units} units of {total} to run, which failed last time{time}",
+                "profile {}: {units} of {total} units to run (previously failed){time}",
                 self.profile
             );
         } else {

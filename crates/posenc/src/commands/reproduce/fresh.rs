@@ -1,8 +1,8 @@
 //! Whether this machine's tables and report are up to date.
 //!
-//! Making them takes seconds, too long for a run that has nothing to do. So a run stores a checksum over the content of all
-//! inputs (definitions, published values, both records, raw records, failures, data, this program, the commit, the machine) and
-//! of all outputs (tables, pictures, pages). A change or removal of any of them changes the checksum.
+//! Rendering takes seconds, too long for a run with nothing to do. Each run therefore stores a checksum over the content of all
+//! inputs (definitions, published values, both records, raw records, failures, data, this program, the commit, the machine) and of
+//! all outputs (tables, pictures, pages). A change or removal of any of them changes the checksum.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -22,13 +22,13 @@ const FILE: &str = "report.checksum";
 
 const CHECKSUM_BYTES: u64 = 64;
 
-/// Whether nothing has changed since the checksum was kept.
+/// Whether nothing has changed since the checksum was stored.
 pub fn is_fresh(inputs: &ResultInputs<'_>) -> bool {
     let kept = read_text(&inputs.out.join(FILE), CHECKSUM_BYTES).unwrap_or_default();
     !kept.is_empty() && checksum(inputs).is_ok_and(|checksum| checksum == kept)
 }
 
-/// Keeps the checksum of what is there now. Without one the next run makes all again.
+/// Stores the checksum of the current state. If that fails, the next run renders everything again.
 pub fn keep(inputs: &ResultInputs<'_>) {
     let file = inputs.out.join(FILE);
     let kept = checksum(inputs).map(|checksum| write_atomically(&file, checksum.as_bytes()));
@@ -81,7 +81,7 @@ fn checksum(inputs: &ResultInputs<'_>) -> Result<String> {
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// Lengths keep what follows each other apart.
+/// The length prefix separates consecutive inputs.
 fn add(hasher: &mut blake3::Hasher, bytes: &[u8]) {
     hasher.update(&(bytes.len() as u64).to_le_bytes());
     hasher.update(bytes);
@@ -96,8 +96,8 @@ fn add_file(hasher: &mut blake3::Hasher, name: &str, file: &Path) -> Result<()> 
     Ok(())
 }
 
-/// All files below a folder, by name; a folder that is not there has none. Links to folders are followed that many levels
-/// down, as those that read the folder do, and are an error below.
+/// Adds all files below a folder, by name; a missing folder has none. Links to folders are followed `linked` levels deep, as the
+/// readers of the folder do; deeper links are an error.
 fn add_folder(hasher: &mut blake3::Hasher, name: &str, folder: &Path, linked: usize) -> Result<()> {
     add(hasher, name.as_bytes());
     let entries = if is_there(folder) { entries(folder)? } else { Vec::new() };

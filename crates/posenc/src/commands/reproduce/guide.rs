@@ -27,10 +27,10 @@ Read `report/README.md` first. Git ignores this folder, and nothing in it is nee
 Delete the whole folder to start from scratch. Do not delete anything while a run is active.
 ";
 
-/// Most bytes of a file that can be an older version of this one.
+/// Maximum size in bytes of a file that can be an older version of this one.
 const LIMIT: u64 = 64 << 10;
 
-/// Writes the file, unless the user has a file of that name. A failure does not matter to the run.
+/// Writes the file, unless the user has a file of that name. Ignores errors.
 pub fn write(out: &Path) {
     let file = out.join("README.md");
     let is_ours = || read_text(&file, LIMIT).is_ok_and(|text| text.starts_with(TITLE));
@@ -43,7 +43,7 @@ pub fn write(out: &Path) {
 mod tests {
     use super::*;
 
-    /// Catches a guide that replaces the user's own file, and one that is not renewed.
+    /// Catches a guide that replaces the user's own file, and an old guide that is not updated.
     #[test]
     fn only_our_own_file_is_replaced() {
         let directory = tempfile::tempdir().unwrap();

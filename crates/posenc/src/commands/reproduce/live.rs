@@ -16,7 +16,7 @@ use super::results::{self, Verdicts};
 const FIRST: Duration = Duration::from_secs(60);
 /// The first report is written earlier if this many items have finished.
 const FIRST_ITEMS: usize = 10;
-/// Least time between two reports.
+/// Minimum time between two reports.
 const INTERVAL: Duration = Duration::from_secs(20);
 /// Writing reports takes at most 1/`SHARE` of the time.
 const SHARE: u32 = 20;
@@ -33,7 +33,7 @@ pub fn channels() -> (Feed, Reporter) {
 }
 
 impl Reporter {
-    /// Writes reports of a run of `units` units until it ends, which drops its side.
+    /// Writes reports of a run of `units` units until the run closes its end of the channel.
     pub fn run(self, inputs: &ResultInputs<'_>, units: usize) {
         let every = inputs.options.report_every.map(|every| every.0);
         let mut next = Instant::now() + every.unwrap_or(FIRST);
@@ -52,7 +52,7 @@ impl Reporter {
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if finished.is_empty() && !is_first && every.is_none() {
-                // The next item decides.
+                // Nothing new to report: waits for the next item.
                 match self.finished.recv() {
                     Ok(item) => finished.push(item),
                     Err(_) => return,
@@ -81,7 +81,7 @@ impl Reporter {
             None => format!("{units} units run"),
         };
         let notice = format!("This run is not finished: {left}. Reload this page later.");
-        // An interim report that cannot be written is no failure of the run, whose last one will say why.
+        // A failed interim report is no failure of the run; the final report will return the error.
         let Ok(verdicts) = results::write(inputs, Some(&notice)) else { return };
         let mut lines: Vec<String> =
             finished.iter().map(|f| line(inputs.plans.catalog, &f.item, &verdicts)).collect();
@@ -95,7 +95,7 @@ impl Reporter {
     }
 }
 
-/// An item with the number of each verdict, by class of evidence.
+/// A line with an item's number of claims per verdict, by class of evidence.
 fn line(catalog: &Catalog, item: &str, verdicts: &Verdicts) -> String {
     let experiment = catalog.experiments.iter().find(|e| e.id() == item);
     let of = experiment.and_then(|e| verdicts.get(&(e.paper.clone(), e.item.clone())));

@@ -1,6 +1,7 @@
-//! Units of attention models in a build without them: they are built while the others run, and run afterwards.
+//! Units of attention models in a build without these models. The full build is made while the other units run, and runs them
+//! afterwards.
 //!
-//! `cargo xtask` starts such a build only where no other exists, and says by an environment variable how to get one.
+//! `cargo xtask` starts such a build only if no full build exists. An environment variable then names the program that makes it.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
@@ -9,17 +10,17 @@ use anyhow::{Context as _, Result, bail};
 use posenc_experiments::plan::Job;
 use posenc_harness::protocol::is_built;
 
-/// The program that builds the rest: `xtask`.
+/// Environment variable with the path of `xtask`, which makes the full build.
 const BUILDER: &str = "POSENC_XTASK";
 
-/// What another build has to run.
+/// Whether the full build has jobs to run, and the program that makes it.
 pub struct Rest {
     builder: Option<PathBuf>,
 }
 
 impl Rest {
-    /// Takes out jobs that this build cannot run. If there are any, the build that can is started in the background; without a
-    /// way to get that build they are an error.
+    /// Removes jobs that this build cannot run. If there are any, starts the full build in the background; fails if `BUILDER` is
+    /// not set.
     pub fn take_out(jobs: &mut Vec<Job<'_>>) -> Result<Self> {
         let all = jobs.len();
         let protocol = jobs.iter().map(|job| job.protocol()).find(|own| !is_built(own));
@@ -36,22 +37,22 @@ impl Rest {
         let left = all - jobs.len();
         let mut command = Command::new(&builder);
         command.arg("build-rest").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // Ctrl-C ends the run; what is built by then is not lost.
+        // Its own process group: Ctrl-C ends the run but not the build.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command.spawn().with_context(|| format!("{} cannot be started", builder.display()))?;
         eprintln!(
-            "attention models are built in the background; {left} jobs that need them run after the others"
+            "building attention models in the background; {left} jobs that need them run last"
         );
         Ok(Rest { builder: Some(builder) })
     }
 
-    /// Runs what was taken out, by another build that replaces this process. Without any, returns `code`.
+    /// Replaces this process by the full build, which runs the removed jobs. Returns `code` if there are none.
     pub fn go_on(self, code: ExitCode) -> Result<ExitCode> {
         let Some(builder) = self.builder else { return Ok(code) };
         let mut command = Command::new(&builder);
         command.args(std::env::args_os().skip(1)).env_remove(BUILDER);
-        // Waits for the build in the background, if it still runs.
+        // Requests the full build, which waits for the background build if it still runs.
         command.env("POSENC_BUILD", "whole");
         start(command).with_context(|| format!("{} cannot be started", builder.display()))
     }

@@ -1,4 +1,4 @@
-//! What is left of a run: tables and the report of this machine, and on request what enters the reference.
+//! Results of a run: tables and report of this machine, and with `--record` the reference records.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ use posenc_harness::run_env::ResultInputs;
 /// Verdicts of all items on the records of this machine, by paper and item.
 pub type Verdicts = BTreeMap<(String, String), Vec<Classified>>;
 
-/// Writes tables and report of this machine, and on request promotes records into the reference. With a notice the run is not
-/// finished: the report shows it, and nothing is promoted.
+/// Writes tables and report of this machine; with `--record`, also promotes records into the reference. A notice marks an
+/// unfinished run: the report shows it, and nothing is promoted.
 pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts> {
     let ResultInputs { repository, plans, store, devices, options, out } = *inputs;
     let catalog = plans.catalog;
     let local_directory = out.join("record");
     let mut promoted = false;
-    // Until the report is rendered: two runs that record at a time would each lose the other's rows.
+    // Held until the report is rendered: two runs that record at the same time would lose each other's rows.
     let is_promoted = options.record && notice.is_none();
     let _lock = is_promoted.then(|| Lock::of_reference(repository)).transpose()?;
     for experiment in &catalog.experiments {
@@ -32,7 +32,7 @@ pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts
             continue;
         }
         let (paper, item) = (&experiment.paper, &experiment.item);
-        // The reference never gets failures: they do not concern the run that it records.
+        // Failures stay on this machine: they do not concern the run that the reference records.
         let (failures, damaged) = failed::current(experiment, plans, store)?;
         if notice.is_none() {
             damaged.iter().for_each(|line| eprintln!("note: {line}"));
@@ -77,7 +77,7 @@ pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts
         catalog,
         reference: &reference,
         local: Some(&local),
-        // Links to files of the repository hold from the default place only.
+        // Links to files of the repository work only from the default directory.
         repository: if options.out.is_none() { "../.." } else { "" },
         record: None,
         costs: costs.as_ref(),

@@ -1,4 +1,4 @@
-//! What is said at the end: what was done of each item, which verdicts are others than before, what is left.
+//! Summary after a run: finished units per item, changed verdicts, failures and remaining units.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,16 +15,16 @@ use posenc_harness::queue::Work;
 use posenc_harness::span::{and_failed, counted, duration};
 use posenc_harness::supervisor::RunSummary;
 
-/// Verdicts that are listed; of more the number is told.
+/// Maximum number of changed verdicts to list; further ones are only counted.
 const LISTED: usize = 20;
 
-/// Verdicts before the run of the items that it may change.
+/// Verdicts before the run, for the items that the run may change.
 pub struct Verdicts<'a> {
     before: Vec<(&'a Experiment, Vec<Classified>)>,
 }
 
 impl<'a> Verdicts<'a> {
-    /// Judges the tables in a directory, for the items of the work.
+    /// Judges the items of the work from the tables in a directory.
     pub fn read(catalog: &'a Catalog, work: &[Work<'a>], directory: &Path) -> Self {
         let is_of_work =
             |e: &&Experiment| work.iter().any(|work| std::ptr::eq(work.job.experiment, *e));
@@ -101,7 +101,7 @@ pub fn tell(outcome: &RunSummary, changed: &[ChangedVerdict], workers: usize, is
     if units > 0 {
         let why = outcome.interrupted.map(|signal| format!("{}: ", interrupts::name(signal)));
         let why = why.unwrap_or_default();
-        // What was run again cannot be told from what waits for it: both have a record.
+        // With `--force`, repeated units cannot be distinguished from waiting ones: both have a record.
         let next = if is_forced { "to start over (--force)" } else { "to continue" };
         eprintln!(
             "{why}{units} units left, about {} on {workers} workers; {next}: {}",
@@ -111,7 +111,7 @@ pub fn tell(outcome: &RunSummary, changed: &[ChangedVerdict], workers: usize, is
     }
 }
 
-/// This run's command, to be typed again.
+/// The command of this run, quoted for a shell.
 fn command() -> String {
     let arguments = std::env::args_os().skip(1).map(|a| quoted(&a.to_string_lossy()));
     std::iter::once("cargo xtask".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")

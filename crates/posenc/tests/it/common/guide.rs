@@ -15,8 +15,8 @@
 //! | `insert: FILE after "TEXT"` or `before` | inserts the block after the line that has this text |
 //! | `shown: FILE` | the file contains the block |
 //!
-//! Three directives have no block: `replace: FILE "OLD" with "NEW"` changes a file, `in the report: A, B` requires these texts in the
-//! report, and `paste: FILE …` replaces the zeros in a file by the SHA-256 of the last output.
+//! Three directives have no block: `replace: FILE "OLD" with "NEW"` changes a file, `in the report: A, B` requires these texts in
+//! the report, and `paste: FILE …` replaces a placeholder of zeros in the manifest by the SHA-256 of the last output.
 //!
 //! `POSENC_UPDATE=1` writes the output of this run into the `output` blocks of the document.
 
@@ -169,7 +169,7 @@ fn is_update() -> bool {
     std::env::var_os("POSENC_UPDATE").is_some_and(|value| value == "1")
 }
 
-/// Requires each line of a block in what was printed, apart from times, sizes, numbers of cores and digits after the sixth.
+/// Checks that the output contains each line of a block, apart from times, sizes, numbers of cores and digits after the sixth.
 pub fn shows(printed: &str, block: &str) {
     let found: Vec<String> = printed.lines().map(steady).collect();
     for line in block.lines().filter(|line| !line.trim().is_empty()) {
@@ -177,7 +177,7 @@ pub fn shows(printed: &str, block: &str) {
     }
 }
 
-/// A line without what differs between machines and runs.
+/// A line without the parts that differ between machines and runs.
 fn steady(line: &str) -> String {
     const UNITS: [&str; 8] = ["ms", "s", "min", "h", "MiB", "GiB", "workers", "units at a time"];
     let mut words: Vec<String> = Vec::new();

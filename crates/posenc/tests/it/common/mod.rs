@@ -1,4 +1,4 @@
-//! A repository of its own for each test, and the real binary run in it.
+//! A temporary repository for each test, and the real binary that runs in it.
 
 #![allow(dead_code)]
 
@@ -13,7 +13,7 @@ pub struct Repository {
     directory: tempfile::TempDir,
 }
 
-/// What a run printed.
+/// Exit status and output of a run.
 pub struct Run {
     pub code: i32,
     pub stdout: String,
@@ -62,7 +62,7 @@ pub fn events(text: &str) -> Vec<serde_json::Value> {
     whole.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{l}: {e}"))).collect()
 }
 
-/// Units of a file of events that began and did not end.
+/// Number of units in a file of events that started and did not end.
 pub fn in_flight(events: &[serde_json::Value]) -> usize {
     let count = |names: &[&str]| {
         events.iter().filter(|e| names.iter().any(|name| e["event"] == *name)).count()
@@ -153,7 +153,7 @@ impl Repository {
         run
     }
 
-    /// As `run`, and the run must fail with a message that holds all of `needles`.
+    /// As `run`, and the run must fail with a message that contains all of `needles`.
     pub fn fails(&self, arguments: &[&str], needles: &[&str]) -> Run {
         let run = self.run(arguments);
         assert_ne!(run.code, 0, "{arguments:?} succeeded: {}", run.stdout);
@@ -178,7 +178,7 @@ impl Repository {
         files_in(&self.path().join(out).join("checkpoints"), "bin")
     }
 
-    /// Runs everything into `out` and kills it when its first checkpoint is there.
+    /// Runs everything into `out` and kills the run when its first checkpoint exists.
     pub fn kill_at_checkpoint(&self, out: &str) {
         self.kill_at_checkpoint_on("cpu", out);
     }
@@ -201,23 +201,14 @@ impl Repository {
         files_in(&self.path().join(out).join("raw"), "json")
     }
 
-    /// All rows of all records of `out`, without those that were read off a clock or of the process.
+    /// All rows of all records of `out`, except times, rates and memory.
     pub fn rows(&self, out: &str) -> Vec<String> {
+        let is_measured =
+            |line: &&str| [",time", ",rate,", ",peak_memory,"].iter().any(|m| line.contains(m));
         let mut rows = Vec::new();
-        let mut folders = vec![self.path().join(out).join("record")];
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-                let path = entry.path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if path.extension().is_some_and(|e| e == "csv") {
-                    let text = std::fs::read_to_string(&path).unwrap();
-                    let is_measured = |line: &&str| {
-                        [",time", ",rate,", ",peak_memory,"].iter().any(|m| line.contains(m))
-                    };
-                    rows.extend(text.lines().filter(|l| !is_measured(l)).map(str::to_owned));
-                }
-            }
+        for file in files_in(&self.path().join(out).join("record"), "csv") {
+            let text = std::fs::read_to_string(file).unwrap();
+            rows.extend(text.lines().filter(|l| !is_measured(l)).map(str::to_owned));
         }
         rows.sort();
         rows
@@ -234,7 +225,21 @@ impl From<Output> for Run {
     }
 }
 
-/// A small experiment: a Gaussian built in, the same as a formula, and a Mexican hat.
+/// An experiment with these groups.
+pub fn experiment(groups: &str) -> String {
+    format!(
+        "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: A test\nshows: A test\ngroups:\n{groups}"
+    )
+}
+
+/// [`EXPERIMENT`] with a unit that fails when it runs: at the last value of its sweep, all features are zero.
+pub fn with_a_failing_unit() -> String {
+    let failing = "{ kind: formula, dimension: 128, psi: sigma*exp(-(sigma*sigma*u*u)), sigma: 5 }, \
+                   settings: { sweep: { parameter: sigma, values: [5, 0] } } }";
+    EXPERIMENT.replace("{ kind: rff, dimension: 128, sigma: 5 } }", failing)
+}
+
+/// A small experiment: a built-in Gaussian, the same Gaussian as a formula, RFF, and a Mexican hat.
 pub const EXPERIMENT: &str = r#"
 paper: extensions
 item: mexican-hat

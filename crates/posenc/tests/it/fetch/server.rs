@@ -1,14 +1,14 @@
-//! A server that answers as a test asks it to.
+//! An HTTP server that answers as a test specifies.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// What a client asked for.
+/// The request of a client.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub path: String,
-    /// The first byte that it wants, if it names one.
+    /// First byte of the requested range, if any.
     pub from: Option<usize>,
 }
 
@@ -19,7 +19,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Each request is answered in a thread of its own.
+    /// Answers each request in its own thread.
     pub fn start(answer: impl Fn(&Request, &mut TcpStream) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -56,7 +56,7 @@ fn read(stream: &TcpStream) -> Option<Request> {
 /// An answer without a body.
 pub fn status(stream: &mut TcpStream, status: &str, headers: &[&str]) {
     let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
-    // A client may have gone.
+    // The client may have disconnected.
     let _ = write!(
         stream,
         "HTTP/1.1 {status}\r\n{headers}Content-Length: 0\r\nConnection: close\r\n\r\n"

@@ -1,4 +1,4 @@
-//! A real cluster of Slurm for a test: a controller and two nodes on this machine, gone when the test ends.
+//! A real Slurm cluster for a test: a controller and two nodes on this machine, stopped when the test ends.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -33,7 +33,7 @@ fn said(program: &str, argument: &str) -> String {
 }
 
 impl Cluster {
-    /// Starts one; skips the calling test, with the reason, if it does not start.
+    /// Starts a cluster. If it does not start, skips the calling test with the reason.
     pub fn start() -> Option<Self> {
         match Self::try_start() {
             Ok(cluster) => Some(cluster),
@@ -54,7 +54,7 @@ impl Cluster {
         }
         let directory = tempfile::tempdir().map_err(|e| e.to_string())?;
         let at = |name: &str| directory.path().join(name);
-        // munged wants to be reached by everybody.
+        // munged requires folders that all users can enter.
         for folder in ["", "munge", "state", "spool.n1", "spool.n2"] {
             std::fs::create_dir_all(at(folder)).map_err(|e| e.to_string())?;
             std::fs::set_permissions(at(folder), std::fs::Permissions::from_mode(0o755))
@@ -72,7 +72,7 @@ impl Cluster {
         }
         drop(listeners);
         std::fs::write(at("slurm.conf"), conf).map_err(|e| e.to_string())?;
-        // Any bytes are a key: it guards a cluster of a few seconds.
+        // Any bytes suffice as the key of a cluster that runs for seconds.
         std::fs::write(at("munge/key"), directory.path().display().to_string().repeat(8))
             .map_err(|e| e.to_string())?;
         std::fs::set_permissions(at("munge/key"), std::fs::Permissions::from_mode(0o600))
@@ -124,7 +124,7 @@ impl Cluster {
         self.directory.path()
     }
 
-    /// What a client of this cluster needs to know.
+    /// The configuration file for clients of this cluster.
     pub fn conf(&self) -> PathBuf {
         self.path().join("slurm.conf")
     }
@@ -137,18 +137,18 @@ impl Cluster {
         Ok(())
     }
 
-    /// What a command of Slurm's prints.
+    /// Standard output of a Slurm command.
     pub fn ask(&self, name: &str, arguments: &[&str]) -> String {
         let output = Command::new(name).args(arguments).env("SLURM_CONF", self.conf()).output();
         output.map_or_else(|_| String::new(), |o| String::from_utf8_lossy(&o.stdout).into_owned())
     }
 
-    /// Jobs and tasks that wait or run.
+    /// Pending and running jobs and tasks.
     pub fn queue(&self) -> String {
         self.ask("squeue", &["-h", "-r", "-o", "%i %T %N"])
     }
 
-    /// Lets jobs begin that were submitted with `--hold`.
+    /// Releases the jobs that were submitted with `--hold`.
     pub fn release(&self) {
         let jobs = self.ask("squeue", &["-h", "-o", "%A"]);
         for job in jobs.lines().collect::<std::collections::BTreeSet<_>>() {
@@ -156,7 +156,7 @@ impl Cluster {
         }
     }
 
-    /// Processes of jobs, on one node or all, with their parents' numbers.
+    /// Processes of jobs on one node or on all nodes, each with its parent: process ids.
     pub fn processes(&self, node: Option<&str>) -> Vec<(u32, u32)> {
         let conf = format!("SLURM_CONF={}", self.conf().display());
         let mut found = Vec::new();
@@ -179,7 +179,7 @@ impl Cluster {
         found
     }
 
-    /// A node dies: its daemon, what watches its jobs, and its jobs, all at once and without a word.
+    /// Kills a node: its daemon, the processes that supervise its jobs, and its jobs, without any cleanup.
     pub fn kill_node(&mut self, node: &str) {
         for (name, child) in &mut self.daemons {
             if name == node {

@@ -1,5 +1,4 @@
-//! What `auto` stands for at random positions: the width, and the iterations of LSMR, with the smallest error at training positions
-//! that are held out.
+//! `auto` at random positions: chooses the width and the iterations of LSMR with the smallest error at held-out training positions.
 
 use anyhow::{Result, bail};
 use posenc_math::closed_form::{LeastSquaresOptions, ScatteredSystem};
@@ -13,52 +12,53 @@ use crate::network_nd::reconstruction::complex::Scattered;
 use crate::network_nd::reconstruction::points::positions_per_axis;
 use crate::network_nd::reconstruction::signal::Signal;
 
-/// One of this many training positions is held out at a time.
+/// Number of folds of the training positions; one fold is held out at a time.
 const FOLDS: usize = 8;
-/// Folds are held out in turn until they have this many positions together, or are half of all folds.
+/// Folds are held out in turn until they contain this number of positions, at most half of the folds.
 const ENOUGH: usize = 2000;
-/// Quarters of octaves from the rule that are tried, before those an eighth from the best.
+/// Candidate widths in quarter octaves from the rule. Then the widths [`FINER`] octaves from the best one are tried.
 const QUARTERS: std::ops::RangeInclusive<i32> = -8..=8;
+/// Octaves between the best width and its refinements.
 const FINER: f64 = 0.125;
-/// Numbers of iterations that are compared if none is given.
+/// Candidate numbers of iterations if none is given.
 pub const COUNTS: [usize; 12] = [2, 3, 5, 7, 10, 14, 20, 28, 40, 57, 80, ITERATIONS];
 
-/// An iteration ends when its squared error is by this factor above its smallest.
+/// LSMR stops when its squared error exceeds its smallest one by this factor.
 const FAR: f64 = 2.0;
 
-/// What was chosen.
+/// A chosen width and number of iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RandomChoice {
-    /// The embedder with its width.
+    /// The embedder with the chosen width.
     pub spec: EmbedderSpec,
     /// Iterations of LSMR.
     pub iterations: usize,
-    /// How far the width is from that of the rule.
+    /// log₂ of the width relative to the rule.
     pub octaves: f64,
 }
 
-/// What does not depend on the width.
+/// A search for the best width; its fields do not depend on the width.
 pub struct Search<'a> {
-    /// All values; those at other than the training positions do not matter.
+    /// The signal. Its values at other than the training positions are not used.
     pub signal: &'a Signal,
-    /// Positions that train.
+    /// Training positions.
     pub train: &'a [u32],
-    /// How the nodes are blended.
+    /// How the encodings of nodes are blended.
     pub blending: Blending,
-    /// Numbers of iterations that are allowed, ascending.
+    /// Candidate numbers of iterations, ascending.
     pub counts: &'a [usize],
-    /// Builds an embedder, with the same random numbers each time.
+    /// Builds an embedder, always with the same random numbers.
     pub build: &'a dyn Fn(&EmbedderSpec) -> Result<Box<dyn Embedder>>,
 }
 
 impl Search<'_> {
-    /// Chooses the parameter that is `auto` and the number of iterations, by the mean of the channels. Without an `auto` parameter, it
-    /// chooses the iterations alone. Fewer than 16 positions are too few to hold some out: they get the rule and the largest number of
-    /// iterations.
+    /// Chooses the parameter that is `auto` and the number of iterations, using the mean of the channels. Without an `auto` parameter, it
+    /// chooses only the iterations. With fewer than 16 positions, none are held out, and the result is the rule with the largest number
+    /// of iterations.
     ///
     /// # Errors
     ///
-    /// Signals with one axis, and an embedder that no width makes usable.
+    /// Signals with one axis, and an embedder that fails at all widths.
     pub fn choose(&self, spec: &EmbedderSpec) -> Result<RandomChoice> {
         let n = positions_per_axis(self.train.len(), self.signal.sides.len());
         if self.train.len() < 2 * FOLDS {
@@ -83,7 +83,7 @@ impl Search<'_> {
         let mut attempt = |best: &mut Option<(f64, RandomChoice)>, octaves: f64| {
             let value = parameter.shifted(FitModel::ClosedForm, n, octaves);
             let spec = spec.clone().number(parameter.name, value);
-            // A width may be out of the embedder's range, or leave nodes without weights.
+            // A width may be out of the embedder's range, or have no blending weights.
             match validate(&spec).map_err(Into::into).and_then(|()| search.held_out(&spec)) {
                 Ok((error, iterations)) => {
                     if best.as_ref().is_none_or(|(smallest, _)| error < *smallest) {
@@ -123,11 +123,11 @@ impl Search<'_> {
         Ok(pairs.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::NAN, ITERATIONS)))
     }
 
-    /// Sum of squared errors at some positions, fitted to others, after each number of iterations.
+    /// Sum of squared errors at the positions `test` after each number of iterations, fitted to the positions `train`.
     ///
     /// # Errors
     ///
-    /// Signals with one axis, an embedder that cannot be built, and nodes that it leaves without weights.
+    /// Signals with one axis, an embedder that cannot be built, and a width without blending weights.
     pub fn path(&self, spec: &EmbedderSpec, train: &[u32], test: &[u32]) -> Result<Vec<f64>> {
         let embedder = (self.build)(spec)?;
         let sides = &self.signal.sides;
@@ -174,7 +174,7 @@ impl Search<'_> {
                     is_far = error > FAR * smallest;
                     !is_far
                 })?;
-            // An iteration that has converged stays where it is; after one that is far off, further ones are worse.
+            // After convergence, the error does not change. After a stop because of a large error, further iterations count as infinite.
             let last = if is_far { f64::INFINITY } else { error(&solution.weights)? };
             for (index, sum) in sums.iter_mut().enumerate() {
                 *sum += errors.get(index).copied().unwrap_or(last);
@@ -219,7 +219,7 @@ mod tests {
         search.choose(&spec).unwrap()
     }
 
-    /// Catches a choice that does not depend on the samples, one that reads test positions, and signals of two shapes that are refused.
+    /// Catches a choice that does not depend on the samples or that reads test positions, and images or clips that are refused.
     #[test]
     fn smooth_samples_get_wider_embedders() {
         for (sides, periods) in [(&[32, 32][..], [0.6, 4.0]), (&[12, 14, 16], [0.4, 1.5])] {

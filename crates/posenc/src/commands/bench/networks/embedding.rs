@@ -10,16 +10,16 @@ use posenc_nets::Input;
 pub enum Embedding {
     /// Equispaced points of a line, random Fourier features.
     RffLine { sigma: f64 },
-    /// The same, Gaussian bumps.
+    /// Equispaced points of a line, Gaussian bumps.
     GaussianLine { sigma: f64 },
     /// Scattered points of the square, random Fourier features with frequencies in both axes.
     RffSquare { sigma: f64 },
-    /// Scattered points, half the Gaussian bumps on each axis.
+    /// Scattered points of the square, half of the Gaussian bumps on each axis.
     GaussianSquare { sigma: f64 },
-    /// A square grid, half the random Fourier features on each axis.
+    /// A square grid, half of the random Fourier features on each axis.
     RffGrid { sigma: f64 },
-    /// Products of the features of two or three axes on their whole grid, as many points and as many
-    /// features on each axis.
+    /// Products of the features of two or three axes on their whole grid, with the same number of points and of features on each
+    /// axis.
     Kronecker { axes: usize, axis: Axis },
 }
 
@@ -111,7 +111,7 @@ fn table(embedder: &dyn Embedder, xs: &[f64]) -> Mat<f32> {
     table
 }
 
-/// The coordinates of points drawn from the unit square.
+/// Coordinates of points sampled uniformly from the unit square.
 fn scattered(points: usize) -> [Vec<f64>; 2] {
     let mut draw = stream(0, "bench points");
     std::array::from_fn(|_| uniform_vector(&mut draw, points, 0.0, 1.0))
@@ -134,7 +134,7 @@ fn waves(points: usize, dimension: usize, sigma: f64) -> Mat<f32> {
     table
 }
 
-/// Divides by the largest norm of a column.
+/// Divides all columns by the largest column norm.
 fn scale(table: &mut Mat<f32>) {
     let squared = |column: &[f32]| column.iter().map(|v| v * v).sum::<f32>();
     let largest =
@@ -153,12 +153,12 @@ mod tests {
     use super::super::WORKLOADS;
     use super::*;
 
-    /// Catches an embedding that is meant to have bands and has none, or the other way round.
+    /// Catches an embedding that should be banded and is not, or vice versa.
     #[test]
     fn only_narrow_bumps_have_bands() {
         for w in WORKLOADS {
             let input = match w.embedding {
-                // The share of an axis is that of a product's factor.
+                // For a product, the nonzero share of one factor counts.
                 Embedding::Kronecker { .. } => {
                     let input = w.embedding.input(w.points, w.dimension).unwrap();
                     let Input::Kronecker(k) = &input else { panic!("{}: no products", w.name) };
@@ -172,7 +172,7 @@ mod tests {
                 .sum::<usize>();
             let share = nonzero as f64 / (input.nrows() * input.ncols()) as f64;
             if w.without_bands.is_some() {
-                // Few features on an axis of three, and every tail down to where single precision ends.
+                // A factor of three axes has few features, and tails count until they underflow in single precision.
                 let most = if w.embedding.is_kronecker() { 0.4 } else { 0.25 };
                 assert!(share < most, "{}: {share}", w.name);
             } else {

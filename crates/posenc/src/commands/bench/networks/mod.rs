@@ -19,38 +19,38 @@ use super::measure::{Crew, matrix_product_rate, median_of};
 use super::peer::{Framework, NetworkTimes, Peer};
 use super::{Measured, ROUNDS};
 
-/// Seconds that one measurement takes at least.
+/// Minimum duration of one measurement in seconds.
 const AT_LEAST_S: f64 = 0.3;
 
-/// Times that not every workload has.
+/// Times that only some workloads have.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct More {
-    /// Runs of ours that share a step.
+    /// Number of our runs that share a step.
     #[serde(skip_serializing_if = "Option::is_none")]
     columns: Option<usize>,
-    /// Ours with an embedding that does not vanish anywhere.
+    /// Our time with an embedding without zeros.
     #[serde(skip_serializing_if = "Option::is_none")]
     ours_without_bands_s: Option<f64>,
-    /// Per column where PyTorch fits 20 in one step.
+    /// PyTorch's time per column with 20 columns in one step.
     #[serde(skip_serializing_if = "Option::is_none")]
     torch_columns_s: Option<f64>,
-    /// Per column where JAX fits 20 in one step.
+    /// JAX's time per column with 20 columns in one step.
     #[serde(skip_serializing_if = "Option::is_none")]
     jax_columns_s: Option<f64>,
-    /// PyTorch in as many processes as there are threads, like our sessions.
+    /// PyTorch's time with one process per thread, like our sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     torch_processes_s: Option<f64>,
-    /// JAX in as many processes as there are threads.
+    /// JAX's time with one process per thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     jax_processes_s: Option<f64>,
 }
 
-/// What one peer took, one entry per round.
+/// Times of one peer, one entry per round.
 struct PeerRounds<'a> {
     peer: &'a Peer,
     times: Vec<NetworkTimes>,
     processes: Vec<f64>,
-    /// It failed once and is not asked again.
+    /// The peer failed once and is not run again.
     failed: bool,
 }
 
@@ -59,7 +59,7 @@ impl<'a> PeerRounds<'a> {
         PeerRounds { peer, times: Vec::new(), processes: Vec::new(), failed: false }
     }
 
-    /// A peer that fails must not take our own times with it.
+    /// Runs the peer once. A failure discards the peer's times but not ours.
     fn round(&mut self, workload: &Workload, threads: usize, repeats: usize) {
         if self.failed {
             return;
@@ -84,10 +84,10 @@ impl<'a> PeerRounds<'a> {
     }
 }
 
-/// What trains in place of the CPU.
+/// A device that trains instead of the CPU.
 pub struct Device {
     pub engine: Arc<dyn Engine>,
-    /// Not a software adapter: the machine's own rate says nothing about it.
+    /// Whether it is a GPU and not a software adapter; the CPU's matrix-product rate does not apply to a GPU.
     pub is_gpu: bool,
 }
 
@@ -98,12 +98,12 @@ pub fn measure(
     peers: &[Peer],
     device: Option<&Device>,
 ) -> Result<Measured> {
-    // Products are short, so all of the repeats go into each round; steps share them.
+    // Matrix products are short, so each round uses all repeats; steps divide the repeats among the rounds.
     let per_round = repeats.div_ceil(ROUNDS);
     let alone = workload.threading == Threading::Within || device.is_some();
     let sessions = if alone { 1 } else { threads };
     let task = workload.task(workload.embedding)?;
-    // Sessions share the embedding, as copies of a task do.
+    // Copies of a task share the embedding, so the sessions do.
     let engine: Arc<dyn Engine> = match device {
         Some(device) => device.engine.clone(),
         None => Arc::new(CpuEngine::new(threads / sessions)),
@@ -111,13 +111,13 @@ pub fn measure(
     let crew = |task: &Task| Crew::start(vec![task.clone(); sessions], &engine);
     let operations = operations(&task);
     let mut ours = (crew(&task)?, Vec::new());
-    // The device engine multiplies whole matrices in any case.
+    // The device engine always multiplies whole matrices.
     let without_bands = workload.without_bands.filter(|_| device.is_none());
     let new = |embedding| anyhow::Ok((crew(&workload.task(embedding)?)?, Vec::new()));
     let mut without_bands = without_bands.map(new).transpose()?;
     drop(task);
     let is_gpu = device.is_some_and(|device| device.is_gpu);
-    // Seconds and operations of one column's step.
+    // Times are divided by the number of columns of all sessions.
     let share = (sessions * workload.columns) as f64;
     let mut rates = Vec::new();
     let mut peers: Vec<PeerRounds<'_>> = peers.iter().map(PeerRounds::new).collect();
@@ -133,7 +133,7 @@ pub fn measure(
         }
     }
     let ours_s = median(&ours.1);
-    // A GPU's own rate is measured by its peer, if it has one.
+    // A GPU's rate is measured by its peer, if available.
     let rate = if is_gpu {
         peers.iter().find_map(|p| p.times.first()?.gemm_gflops).unwrap_or(f64::NAN)
     } else {
@@ -142,7 +142,7 @@ pub fn measure(
     let of = |framework| peers.iter().find(|p| p.peer.framework == framework);
     let cuda = of(Framework::Cuda).filter(|cuda| !cuda.times.is_empty());
     let (torch, jax) = (cuda.or_else(|| of(Framework::Torch)), of(Framework::Jax));
-    // Medians of the rounds; nothing where it was not measured.
+    // Medians over the rounds; `None` if not measured.
     let step = |peer: &PeerRounds<'_>| median_of(peer.times.iter().map(|t| t.step_s));
     let per_column =
         |peer: &PeerRounds<'_>| median_of(peer.times.iter().filter_map(|t| t.per_column_of_20_s));
@@ -215,7 +215,7 @@ fn print(workload: &Workload, measured: &Measured) {
 mod tests {
     use super::*;
 
-    /// Catches a key that is renamed or left out where a peer is missing.
+    /// Catches a key that is renamed, or omitted if a peer is missing.
     #[test]
     fn every_workload_is_written_with_the_same_keys() {
         let measured = Measured {

@@ -1,14 +1,13 @@
-//! Arithmetic that a step needs.
+//! Operation count of a training step.
 
 use faer::Mat;
 use posenc_nets::{Input, Kronecker, Task};
 
-/// Multiplications and additions of the matrix products that one step of all runs needs.
+/// Multiplications and additions in the matrix products of one step of all runs.
 ///
-/// Two per weight and point for each of output, weight gradient and input gradient. The first layer
-/// needs no input gradient, and only those entries of the embedding count that do not vanish; a
-/// factored input multiplies with its tables instead of the N points. Bias, ReLU, sums over a grid's
-/// points and Adam come on top and are not counted. For features that are products over axes see
+/// Counts two operations per weight and point for each of output, weight gradient and input gradient. The first layer has no input
+/// gradient, and only nonzero entries of the embedding count. A factored input multiplies its tables instead of the N points. Bias,
+/// ReLU, sums over a grid's points and Adam are not counted. For features that are products over axes see
 /// [`through_gram_matrices`].
 pub fn operations(task: &Task) -> f64 {
     if let Input::Kronecker(kronecker) = &task.train.input {
@@ -20,7 +19,7 @@ pub fn operations(task: &Task) -> f64 {
     let entries: usize = match &task.train.input {
         Input::Dense(matrix) => nonzero(matrix),
         Input::Factored(factored) => factored.tables.iter().map(nonzero).sum(),
-        // Waves are expanded; those of products over axes were counted above.
+        // Waves are expanded; products over axes were counted above.
         Input::Waves(_) | Input::Kronecker(_) => {
             task.train.input.dimension() * task.train.input.points()
         }
@@ -35,8 +34,8 @@ pub fn operations(task: &Task) -> f64 {
     (per_run * task.runs()) as f64
 }
 
-/// Operations of one layer on products of features on a whole grid: two per weight and entry of a row of each axis's Gram
-/// matrix that does not vanish (ε² of its largest entry).
+/// Operations of one layer on products of features on a whole grid: two per weight and nonzero entry in a row of each axis's Gram
+/// matrix. Entries up to ε² of the largest count as zero.
 fn through_gram_matrices(kronecker: &Kronecker, task: &Task) -> f64 {
     let weights = (kronecker.dimension() * task.network.output * task.runs()) as f64;
     let per_weight = |axis: &Mat<f32>| {
@@ -55,10 +54,10 @@ mod tests {
     use super::super::workload::{COMPLEX_2D, LINEAR_1D, SIMPLE_2D};
     use super::*;
 
-    /// Catches arithmetic that is counted twice, or not needed, by a count on paper: 4 features,
-    /// 2 hidden layers of 3, 2 outputs, 9 points.
+    /// Catches operations that are counted twice or not needed, by comparison with a manual count: 4 features, 2 hidden layers of
+    /// 3, 2 outputs, 9 points.
     #[test]
-    fn operations_are_those_counted_on_paper() {
+    fn operations_match_a_manual_count() {
         let small =
             Workload { points: 9, dimension: 4, depth: 2, width: 3, outputs: 2, ..SIMPLE_2D };
         let later = (6 * 9 * 3 * (3 + 2)) as f64;
@@ -70,8 +69,8 @@ mod tests {
         let linear = Workload { points: 8, dimension: 6, columns: 5, ..LINEAR_1D };
         let linear = linear.task(linear.embedding).unwrap();
         assert_eq!(operations(&linear), (4 * (8 * 6 - 3) * 5) as f64);
-        // Two axes of 4 features: triangles that overlap their neighbors have Gram matrices that reach
-        // one further, 4 + 6 + 4 entries, so that every one of 16 weights meets 3.5 on each axis.
+        // Two axes of 4 features. Triangles overlap their neighbors, so a Gram matrix has 4 + 6 + 4 nonzero entries (the diagonal
+        // and two off-diagonals on each side). Each of the 16 weights meets 3.5 entries per axis.
         let axis = Axis::Triangle { half_width: 0.3 };
         let complex = Workload { points: 16, dimension: 16, ..COMPLEX_2D };
         let complex = complex.task(Embedding::Kronecker { axes: 2, axis }).unwrap();

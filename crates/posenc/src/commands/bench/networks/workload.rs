@@ -1,4 +1,4 @@
-//! What is measured.
+//! Workloads of the benchmark.
 
 use anyhow::Result;
 use faer::Mat;
@@ -7,7 +7,7 @@ use posenc_nets::{Adam, Network, Samples, Task};
 
 use super::embedding::{Axis, Embedding};
 
-/// One network and what it is fitted to. The peers know it by its name.
+/// One network and its data. The peers identify it by its name.
 #[derive(Debug, Clone, Copy)]
 pub struct Workload {
     pub name: &'static str,
@@ -17,24 +17,24 @@ pub struct Workload {
     pub(super) depth: usize,
     pub(super) width: usize,
     pub(super) outputs: usize,
-    /// Runs that share a step.
+    /// Number of runs that share a step.
     pub(super) columns: usize,
     pub(super) embedding: Embedding,
-    /// An embedding of the same size that does not vanish anywhere, to show what the bands bring.
+    /// An embedding of the same size without zeros, to measure the speedup from bands.
     pub(super) without_bands: Option<Embedding>,
     pub(super) threading: Threading,
 }
 
-/// What uses the threads.
+/// How the threads are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threading {
     /// One session on all threads: the time of a step.
     Within,
-    /// One session per thread: the time of a step over the number of sessions.
+    /// One session per thread: the time of a step divided by the number of sessions.
     PerSession,
 }
 
-/// The simple network of Table 1 of `trading` on a 256 × 256 grid's worth of points.
+/// The simple network of Table 1 of `trading`, with as many points as a 256 × 256 grid.
 pub(super) const SIMPLE_2D: Workload = Workload {
     name: "simple-2d",
     title: "65,536 scattered points, random Fourier features, ReLU 512→4×256→3",
@@ -89,7 +89,7 @@ const COMPLEX_3D: Workload = Workload {
     ..COMPLEX_2D
 };
 
-/// All of them; `benches/peers/networks.py` has the same names and sizes.
+/// All workloads; `benches/peers/networks.py` has the same names and sizes.
 pub const WORKLOADS: &[Workload] = &[
     SIMPLE_2D,
     Workload {
@@ -169,7 +169,7 @@ impl Workload {
         }
     }
 
-    /// Whether a step is so short that threads which sleep between operations may win.
+    /// Whether a step is so short that threads that sleep between operations may be faster.
     pub(super) fn has_short_steps(&self) -> bool {
         self.threading == Threading::PerSession || self.embedding.is_kronecker()
     }
@@ -196,7 +196,7 @@ mod tests {
     use super::super::embedding::side;
     use super::*;
 
-    /// Catches a workload that the peers know under another name or in another size.
+    /// Catches a workload with another name or size in the peers' script.
     #[test]
     fn peers_do_the_same_work() {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/peers/networks.py");
