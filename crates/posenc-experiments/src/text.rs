@@ -56,7 +56,7 @@ pub(crate) fn write_json<T: serde::Serialize + ?Sized>(
     write_text(file, &(text + "\n"))
 }
 
-/// The last part of a path; empty if there is none.
+/// The last part of a path; empty for paths without one.
 pub(crate) fn file_name(path: &Path) -> String {
     path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
 }

@@ -430,7 +430,7 @@ mod tests {
         }
     }
 
-    /// Catches a small file whose aliases expand to a gigabyte of text, and a file with so many directives that parsing takes minutes.
+    /// Catches a small file whose aliases expand to a gigabyte of text, and a file whose directives take minutes to parse.
     #[test]
     fn repeated_texts_and_directives_are_limited() {
         let text = format!("a: &a {}\nb: [{}]\n", "x".repeat(400_000), "*a,".repeat(150_000));

@@ -113,7 +113,7 @@ pub const NAMES: &[Name] = &[
     Name::new("boxes", Role::Reconstruction, Part::Boxes),
 ];
 
-/// The name with this text; `None` if there is none.
+/// The name with this text; `None` if no name has it.
 pub fn name(text: &str) -> Option<&'static Name> {
     NAMES.iter().find(|n| n.name == text)
 }

@@ -365,7 +365,7 @@ impl UnitRecord {
     ///
     /// # Errors
     ///
-    /// A record with so many numbers that its file would be too large to read.
+    /// A record whose file would be too large to read.
     pub fn bytes(&self) -> Result<Vec<u8>, String> {
         let bytes = sealed(self)?;
         if bytes.len() as u64 > MAX_RECORD_BYTES {

@@ -265,7 +265,7 @@ pub fn is_key(text: &str) -> bool {
     !text.is_empty() && text.len() <= 60 && text.chars().all(allowed)
 }
 
-/// The group with this id; an error at `place` if there is none.
+/// The group with this id; an error at `place` if no group has it.
 pub(super) fn find_group<'a>(
     place: &Place<'_>,
     id: &str,

@@ -271,7 +271,7 @@ pub(crate) mod testing {
     use crate::schema::Experiment;
     use crate::yaml::Document;
 
-    /// Settings of which only `width` is part of a model.
+    /// Settings that are not part of a model, except for `width`.
     #[derive(Debug, Deserialize, Serialize, JsonSchema)]
     struct AnySettings(
         #[schemars(with = "BTreeMap<String, serde_json::Value>")] BTreeMap<String, Value>,

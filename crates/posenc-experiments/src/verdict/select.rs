@@ -277,8 +277,8 @@ pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<Stri
 pub(super) fn missing_methods(select: &Select, context: Context<'_>) -> Option<String> {
     let all = select.from == Source::Measured && select.method.is_none();
     let group = context.experiment.group(&select.group).filter(|_| all)?;
-    let own = || context.record.into_iter().flat_map(|t| &t.rows).filter(|r| r.group == group.id);
-    let methods: BTreeSet<&str> = own().map(|row| row.method.as_str()).collect();
+    let own = context.record?.rows.iter().filter(|row| row.group == group.id);
+    let methods: BTreeSet<&str> = own.map(|row| row.method.as_str()).collect();
     let found = group.variants.iter().filter(|v| methods.contains(v.id.as_str())).count();
     let total = group.variants.len();
     // Rows of `errata` name no variant.

@@ -97,7 +97,7 @@ pub struct TaskReport {
     pub ended: bool,
     /// Reasons of failed units, by key.
     pub failed: BTreeMap<String, String>,
-    /// Error because of which no unit could run.
+    /// The error that kept all units from running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -125,7 +125,7 @@ pub struct Ending {
     pub rounds: usize,
     /// Number of times that Slurm restarted a task.
     pub restarts: usize,
-    /// Error because of which there are no tables and no report.
+    /// The error that prevented tables and report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

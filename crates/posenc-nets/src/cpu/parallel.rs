@@ -23,7 +23,7 @@ pub fn in_chunks<T: Send>(threads: usize, items: &mut [T], work: impl Fn(&mut [T
     });
 }
 
-/// Processes all items with one thread per scratch; a thread takes the next item as soon as it is idle.
+/// Processes all items with one thread per scratch; an idle thread takes the next item.
 pub fn for_each<S: Send, T: Send>(
     scratch: &mut [S],
     items: &mut [T],

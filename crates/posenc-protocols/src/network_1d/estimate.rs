@@ -39,8 +39,8 @@ pub fn estimate(workload: &Workload<'_>, s: &Network1d) -> Estimate {
         let points = (shape.side / (2.0 * step)).ceil();
         let (depth, width) = (s.depth as f64, if s.depth == 0 { 1.0 } else { s.width as f64 });
         let hidden = if s.depth == 0 { 0.0 } else { (depth - 1.0) * width * width + width };
-        // Forward: two operations for each weight and point. Backward: the same for the gradient of the weights, and for that of the
-        // activations except in the first layer.
+        // Forward: two operations for each weight and point. Backward: two for the gradient of each weight and, except
+        // in the first layer, two for that of the activations.
         let forward = 2.0 * points * (features * width + hidden);
         let backward = 2.0 * points * (features * width + 2.0 * hidden);
         let epochs = s.epochs as f64;

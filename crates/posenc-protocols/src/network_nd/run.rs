@@ -7,7 +7,6 @@
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::{Picture, Value};
 use posenc_math::embedder::{self, EmbedderSpec};
-use posenc_math::random::stream;
 use posenc_nets::train::{History, Schedule, Summary};
 
 use super::reconstruction::auto_width::Search;
@@ -17,6 +16,7 @@ use super::reconstruction::{
 use super::{Encoding, NetworkNd, changed};
 use crate::fit_state::{Done, Resumption, divergence};
 use crate::memory::dimension;
+use crate::streams::method_stream;
 use posenc_harness::checkpoint::Checkpoint;
 use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
@@ -134,12 +134,7 @@ impl<'a> Training<'a> {
         remarks: &mut Vec<String>,
     ) -> Result<Trained> {
         let (settings, changes) = self.settings.at(done.values);
-        let job = self.context.job;
-        let (item, method, repeat) = (job.experiment.id(), &job.variant.id, job.seed_index);
-        // The name does not contain the group, so that groups that vary one setting of a method share random numbers.
-        let draw = |purpose: &str| {
-            stream(self.context.seed, &format!("{item} {method} seed {repeat} {purpose}"))
-        };
+        let draw = |purpose: &str| method_stream(self.context, purpose);
         let open = changed(self.context.spec()?, &changes);
         let spec = self.resolved(&open, &draw)?;
         let chosen = match (self.chooses(), open.auto()) {

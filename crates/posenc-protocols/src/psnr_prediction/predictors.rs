@@ -168,7 +168,7 @@ impl Ranked {
         Ranked((0..count).map(|signal| ranked(predictors, properties, signal)).collect())
     }
 
-    /// Ranks of a single predictor that is the same for all signals.
+    /// Ranks of a single predictor that does not depend on the signal.
     #[cfg(test)]
     pub fn of_numbers(numbers: &[f64]) -> Self {
         Ranked(vec![numbers.iter().map(|&number| vec![number]).collect()])

@@ -4,13 +4,12 @@ use anyhow::{Context as _, Result};
 use posenc_experiments::record::Value;
 use posenc_harness::protocol::{Context, Emit, UnitResult};
 use posenc_math::embedder::validate;
-use posenc_math::random::stream;
 use posenc_nets::train::{Schedule, fit};
-use rand_chacha::ChaCha8Rng;
 
 use super::{TrainedNetwork, WidthSelection, rows};
 use crate::network_nd::TestPositions;
 use crate::network_nd::reconstruction::{Problem, Rule, Signal, split};
+use crate::streams::method_stream;
 
 /// Records the best width and the regret of the rule for each signal.
 pub fn run(
@@ -31,7 +30,8 @@ pub fn run(
         let mut values = Vec::new();
         for signal in &signals {
             let of_row = (settings.axes == 1).then(|| signal.name.clone());
-            let draw = stream_of(context);
+            // All widths share initial weights and, up to their scale, random frequencies.
+            let draw = |purpose: &str| method_stream(context, purpose);
             let grid = Rule::Grid { step: 2 };
             let rng = &mut draw("positions");
             let split = split(&signal.sides, grid, TestPositions::Rest, rng)?;
@@ -64,13 +64,6 @@ pub fn run(
         emit(index, UnitResult::from(values))?;
     }
     Ok(())
-}
-
-/// Random streams of a job by purpose. All widths share initial weights and, up to their scale, random frequencies.
-fn stream_of(context: &Context<'_>) -> impl Fn(&str) -> ChaCha8Rng {
-    let job = context.job;
-    let (item, method, repeat) = (job.experiment.id(), &job.variant.id, job.seed_index);
-    move |purpose| stream(context.seed, &format!("{item} {method} seed {repeat} {purpose}"))
 }
 
 /// Test PSNR after training.

@@ -221,7 +221,7 @@ fn counts_and_order_are_as_described() {
     let labelled = all.iter().map(|screen| screen.widgets.len()).sum::<usize>() as f64 / 4000.0;
     // Five standard errors of a mean with variance ¼.
     assert!((labelled - 3.5).abs() < 5.0 * (0.25f64 / 4000.0).sqrt(), "{labelled}");
-    // The order of two consecutive nodes is independent of which one is higher on the screen.
+    // The order of two consecutive nodes does not depend on their heights on the screen.
     let (mut above, mut pairs) = (0, 0);
     for screen in &all {
         for pair in screen.nodes.windows(2).filter(|pair| pair[0].bounds[1] != pair[1].bounds[1]) {

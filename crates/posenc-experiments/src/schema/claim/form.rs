@@ -44,7 +44,7 @@ fn form(check: &Check) -> Vec<(&'static str, String)> {
     form
 }
 
-/// The first difference in form between the checks of a printed statement and of its correction; `None` if there is none.
+/// The first difference in form between the checks of a printed statement and of its correction; `None` if they have the same form.
 pub fn difference(printed: &Check, corrected: &Check) -> Option<String> {
     let (own, other) = (form(printed), form(corrected));
     if own.len() != other.len() {
