@@ -303,8 +303,8 @@ pub struct FitWithEncoding {
     /// Kind of embedder. `list --embedders` shows all.
     #[arg(long, value_name = "KIND", default_value = posenc_math::embedder::names::GAUSSIAN, help_heading = ENCODING)]
     pub embedder: String,
-    /// Parameter of the embedder, such as sigma=0.003. Default: chosen from the training positions (complex encoding with --solver
-    /// ridge or --mask), otherwise by a rule for photographs.
+    /// Parameter of the embedder, such as sigma=0.003. Default: chosen from the training positions (complex encoding without
+    /// hidden layers), otherwise by a rule for photographs.
     #[arg(long, value_name = "NAME=VALUE", help_heading = ENCODING)]
     pub set: Vec<String>,
     /// How the weights are computed. Default: ridge, with --mask closed-form.

@@ -24,8 +24,9 @@
 //! The labels of random streams contain experiment, method and signal, but not the group. Groups that vary one setting of a method
 //! therefore share their random numbers.
 //!
-//! With `encoding: complex` and `fraction`, a parameter that is `auto` is chosen from the training samples of each image or clip, as
-//! `closed-form` does with 100 iterations, and is recorded under its name. Otherwise, `auto` depends only on the number of samples.
+//! With `encoding: complex`, a parameter that is `auto` is chosen from the training samples of each image or clip, and is recorded under its
+//! name: with `fraction` as `closed-form` does with 100 iterations, and on a grid without a hidden layer by training at seven widths, of
+//! which the result that is closest to cubic interpolation is chosen. Otherwise, `auto` depends only on the number of samples.
 
 #[cfg(feature = "run")]
 pub(crate) mod estimate;
@@ -381,6 +382,11 @@ impl NetworkNd {
             Encoding::Complex => FitModel::Complex,
             Encoding::Simple => FitModel::Simple,
         }
+    }
+
+    /// Whether `auto` of an embedder is chosen by training at several widths: with a linear layer on the complex encoding of a grid.
+    pub fn chooses_by_training(&self, axes: usize) -> bool {
+        self.encoding == Encoding::Complex && self.depth == 0 && self.fraction.is_none() && axes > 1
     }
 
     /// Distance between training positions along each axis; `None` for random positions.

@@ -9,7 +9,7 @@ use posenc_experiments::record::{Picture, Value};
 use posenc_math::embedder::{self, EmbedderSpec};
 use posenc_nets::train::{History, Schedule, Summary};
 
-use super::reconstruction::auto_width::Search;
+use super::reconstruction::auto_width::{Search, TRAININGS, choose_by_training};
 use super::reconstruction::{
     self, ITERATIONS, Problem, Rule, Signal, Split, pictures, positions_per_axis, split,
 };
@@ -35,7 +35,13 @@ impl Protocol for NetworkNd {
     }
 
     fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
-        super::estimate::estimate(work.job, work.shape, self)
+        let estimate = super::estimate::estimate(work.job, work.shape, self);
+        let is_auto = work.job.variant.embedder.as_ref().is_some_and(|e| e.auto().is_some());
+        match is_auto && self.chooses_by_training(work.shape.axes as usize) {
+            // The choice trains one channel instead of three.
+            true => estimate.times(1.0 + TRAININGS as f64 / 3.0),
+            false => estimate,
+        }
     }
 
     fn memory(&self, work: &Workload<'_>) -> f64 {
@@ -136,8 +142,8 @@ impl<'a> Training<'a> {
         let (settings, changes) = self.settings.at(done.values);
         let draw = |purpose: &str| method_stream(self.context, purpose);
         let open = changed(self.context.spec()?, &changes);
-        let spec = self.resolved(&open, &draw)?;
-        let chosen = match (self.chooses(), open.auto()) {
+        let spec = self.resolved(&settings, &open, &draw)?;
+        let chosen = match (self.chooses(&settings), open.auto()) {
             (true, Some(parameter)) => spec.number_of(parameter.name).map(|v| (parameter.name, v)),
             _ => None,
         };
@@ -149,7 +155,7 @@ impl<'a> Training<'a> {
             spec,
             stream: &draw,
         };
-        let prepared = problem.prepare(&format!("weights {}", self.unit.signal))?;
+        let prepared = problem.prepare(&self.weights())?;
         let own = problem.engine(1);
         let engine = if settings.products.is_some() { &own } else { self.context.engine() };
         let schedule = Schedule {
@@ -178,30 +184,44 @@ impl<'a> Training<'a> {
     }
 
     /// Whether an `auto` parameter depends on the samples, not only on their number.
-    fn chooses(&self) -> bool {
-        let is_complex = self.settings.encoding == Encoding::Complex;
-        is_complex && self.settings.fraction.is_some() && self.signal.sides.len() > 1
+    fn chooses(&self, settings: &NetworkNd) -> bool {
+        let axes = self.signal.sides.len();
+        let is_complex = settings.encoding == Encoding::Complex;
+        let is_random = is_complex && settings.fraction.is_some() && axes > 1;
+        is_random || settings.chooses_by_training(axes)
     }
 
     /// Resolves an `auto` parameter of the embedder.
     fn resolved(
         &self,
+        settings: &NetworkNd,
         open: &EmbedderSpec,
         draw: &dyn Fn(&str) -> ChaCha8Rng,
     ) -> Result<EmbedderSpec> {
-        let train = &self.split.train;
-        if !self.chooses() || open.auto().is_none() {
-            let n = positions_per_axis(train.len(), self.signal.sides.len());
-            return Ok(open.clone().resolved(self.settings.model(), n));
+        let (signal, split) = (&self.signal, &self.split);
+        if !self.chooses(settings) || open.auto().is_none() {
+            let n = positions_per_axis(split.train.len(), signal.sides.len());
+            return Ok(open.clone().resolved(settings.model(), n));
+        }
+        if let Some(step) = settings.grid_step() {
+            let problem = Problem { signal, split, settings, spec: open.clone(), stream: draw };
+            let engine = problem.engine(1);
+            let count = &mut || self.checkpoint.count_step();
+            return Ok(choose_by_training(&problem, step, &self.weights(), &engine, count)?.spec);
         }
         let search = Search {
-            signal: &self.signal,
-            train,
-            blending: self.settings.blending.unwrap_or_default(),
+            signal,
+            train: &split.train,
+            blending: settings.blending.unwrap_or_default(),
             counts: &[ITERATIONS],
             build: &|spec: &EmbedderSpec| Ok(embedder::build(spec, &mut draw("embedder"))?),
         };
         Ok(search.choose(open)?.spec)
+    }
+
+    /// Name of the random stream of the initial weights.
+    fn weights(&self) -> String {
+        format!("weights {}", self.unit.signal)
     }
 }
 

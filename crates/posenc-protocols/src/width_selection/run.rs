@@ -14,7 +14,7 @@ use posenc_math::quality::psnr_of;
 use super::{WidthSelection, network, random, rows};
 use crate::memory::dimension;
 use crate::network_nd::reconstruction::Signal;
-use crate::network_nd::reconstruction::auto_width::{MOST_LINES, RIDGES, RULE};
+use crate::network_nd::reconstruction::auto_width::{MOST_LINES, RIDGES, RULE, TRAININGS};
 use crate::network_nd::{NetworkNd, estimate};
 
 /// Criteria that score each width and ridge.
@@ -236,8 +236,13 @@ impl Protocol for WidthSelection {
         let n = self.samples as f64;
         if let Some((network, shape)) = self.network(work) {
             let signals = work.units * if self.axes == 1 { self.rows } else { 1 };
-            let trainings = signals * self.all_octaves().count();
-            return estimate::estimate(work.job, shape, &network).times(trainings as f64);
+            let of_each = self.network.as_ref().map_or(1, |network| network.trainings);
+            let mut trainings = (signals * self.all_octaves().count() * of_each) as f64;
+            if network.chooses_by_training(self.axes) {
+                // The choice trains one channel instead of three, and then its result.
+                trainings += work.units as f64 * (TRAININGS as f64 / 3.0 + of_each as f64);
+            }
+            return estimate::estimate(work.job, shape, &network).times(trainings);
         }
         if let Some(fraction) = self.fraction {
             let (positions, widths) = (4.0 * n * n, self.all_octaves().count() as f64);

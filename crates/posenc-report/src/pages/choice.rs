@@ -237,8 +237,9 @@ fn table(choice: &Choice, methods: &Candidates<'_>) -> String {
     text
 }
 
-/// Formats the choices for signals with this number of axes and these known positions as text for a terminal; empty
-/// without a matching record. `predictor` is the value of the choices' predictor, measured on a signal of the user.
+/// Formats the choice for signals with these sides and known positions as text for a terminal; empty without a matching
+/// record. Of several choices, it is the one with signals nearest in size. `predictor` is the value of the choices'
+/// predictor, measured on a signal of the user.
 ///
 /// # Errors
 ///
@@ -246,12 +247,16 @@ fn table(choice: &Choice, methods: &Candidates<'_>) -> String {
 pub fn advice(
     catalog: &Catalog,
     records: &Records,
-    (axes, positions): (usize, Positions),
+    (sides, positions): (&[usize], Positions),
     predictor: Option<f64>,
 ) -> Result<String> {
-    let mut text = String::new();
     let all = catalog.experiments.iter().flat_map(|experiment| &experiment.choices);
-    for choice in all.filter(|choice| choice.axes == axes && choice.positions == positions) {
+    let mut matching: Vec<&Choice> =
+        all.filter(|choice| choice.axes == sides.len() && choice.positions == positions).collect();
+    let size = sides.iter().map(|&side| (side as f64).ln()).sum::<f64>() / sides.len() as f64;
+    let distance = |choice: &Choice| ((choice.side as f64).ln() - size).abs();
+    matching.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+    for choice in matching {
         let Some((paper, item)) = choice.item.split_once('/') else { continue };
         let (Some(experiment), Some(record)) =
             (catalog.experiment(paper, item), records.get(paper, item))
@@ -263,6 +268,7 @@ pub fn advice(
         if rows.is_empty() {
             continue;
         }
+        let mut text = String::new();
         let heading = format!("{} ({})", named(&choice.metric), choice.unit);
         let this_file = if predictor.is_some() { "this file (90 %)" } else { "" };
         text.push_str(&format!(
@@ -282,6 +288,7 @@ pub fn advice(
             ));
         }
         text.push('\n');
+        return Ok(text);
     }
-    Ok(text)
+    Ok(String::new())
 }

@@ -240,6 +240,7 @@ choices:
       - { group: linear, label: one layer }
     axes: 2
     positions: grid
+    side: 512
     metric: test_psnr
     unit: dB
 ";
@@ -249,7 +250,9 @@ choices:
 #[test]
 fn a_choice_lists_the_pareto_front() {
     let root = tempfile::tempdir().expect("a directory");
-    let catalog = catalog(root.path(), CHOICE).expect("a catalog");
+    let small = CHOICE.split_once("choices:\n").expect("choices").1;
+    let small = small.replace("Images on a grid", "Small images").replace("512", "128");
+    let catalog = catalog(root.path(), &format!("{CHOICE}{small}")).expect("a catalog");
     let mut rows = Vec::new();
     for (group, method, seconds, quality, signals) in [
         ("linear", "Tri", 0.01, 20.0, 4),
@@ -276,13 +279,15 @@ fn a_choice_lists_the_pareto_front() {
     let mut records = Records::default();
     let record = Record { table: Table { rows }, ..Record::default() };
     records.items.insert(("demo".into(), "table1".into()), record);
-    let advice = |axes, positions, predictor| {
-        posenc_report::advice(&catalog, &records, (axes, positions), predictor).expect("advice")
+    let advice = |sides: &[usize], positions, predictor| {
+        posenc_report::advice(&catalog, &records, (sides, positions), predictor).expect("advice")
     };
-    let found = advice(2, Positions::Grid, None);
+    let found = advice(&[300, 400], Positions::Grid, None);
     assert!(found.contains("all methods                 Gau (network)"), "{found}");
-    assert_eq!(advice(3, Positions::Grid, None), "");
-    assert_eq!(advice(2, Positions::Random, None), "");
+    assert!(found.contains("Images on a grid") && !found.contains("Small images"), "{found}");
+    assert!(advice(&[100, 200], Positions::Grid, None).contains("Small images"));
+    assert_eq!(advice(&[512; 3], Positions::Grid, None), "");
+    assert_eq!(advice(&[512; 2], Positions::Random, None), "");
 }
 
 /// Catches a prediction that uses the signal that it predicts, or values of another method.
@@ -310,7 +315,8 @@ fn a_choice_predicts_each_signal_from_the_others() {
     let mut records = Records::default();
     let record = Record { table: Table { rows }, ..Record::default() };
     records.items.insert(("demo".into(), "table1".into()), record);
-    let advice = posenc_report::advice(&catalog, &records, (2, Positions::Grid), Some(40.0));
+    let advice =
+        posenc_report::advice(&catalog, &records, (&[512, 512], Positions::Grid), Some(40.0));
     let advice = advice.expect("advice");
     assert!(advice.contains("this file (90 %)"), "{advice}");
     let gau = advice.lines().find(|line| line.contains("Gau (one layer)")).expect("a row");

@@ -1,6 +1,7 @@
 //! `auto` with ridge regression on a grid: chooses the width and the cutoff from the training samples.
 
 mod random;
+mod trained;
 
 use anyhow::Result;
 use faer::Mat;
@@ -11,6 +12,7 @@ use super::points::positions_per_axis;
 use super::signal::Signal;
 
 pub use random::{COUNTS, RandomChoice, Search};
+pub use trained::{TRAININGS, TrainedChoice, choose_by_training};
 
 /// Widths range from this number of octaves below the rule to the same number above.
 pub const OCTAVES: f64 = 2.5;

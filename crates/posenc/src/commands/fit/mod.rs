@@ -101,7 +101,7 @@ fn advise(
     };
     let catalog = Catalog::read(repository.root(), KINDS)?;
     let records = Records::read(&repository.record(), &catalog)?;
-    let sampling = (signal.sides.len(), positions);
+    let sampling = (&signal.sides[..], positions);
     let predicted = interpolation::predicted_psnr(signal, split, rule)?;
     let advice = posenc_report::advice(&catalog, &records, sampling, predicted)?;
     ensure!(!advice.is_empty(), "{} has no record of such signals", repository.record().display());

@@ -10,7 +10,9 @@ use super::encoding::streams;
 use crate::arguments::{Fit, FitEncoding, FitSolver, FitWithEncoding};
 use posenc_math::closed_form::RIDGE_CUTOFF;
 use posenc_protocols::network_nd::reconstruction::auto_width::{self, Search};
-use posenc_protocols::network_nd::reconstruction::{self, Signal, Split, positions_per_axis};
+use posenc_protocols::network_nd::reconstruction::{
+    self, Problem, Signal, Split, positions_per_axis,
+};
 
 /// The solver of `--solver`, or the default.
 pub fn solver(fit: &Fit, options: &FitWithEncoding) -> FitSolver {
@@ -85,6 +87,21 @@ pub fn choose(
             let found = search.choose(&open)?;
             (chosen.spec, chosen.iterations) = (found.spec, found.iterations);
             if is_closed { format!("{} iterations", chosen.iterations) } else { String::new() }
+        }
+        FitSolver::GradientDescent => {
+            let settings = network(fit, options, &open, signal.sides.len());
+            if open.auto().is_none() || !settings.chooses_by_training(signal.sides.len()) {
+                return Ok(chosen);
+            }
+            let problem =
+                Problem { signal, split, settings: &settings, spec: open.clone(), stream: &draw };
+            let engine =
+                problem.engine(std::thread::available_parallelism().map_or(1, usize::from));
+            let step = usize::from(fit.step);
+            chosen.spec =
+                auto_width::choose_by_training(&problem, step, "weights", &engine, &mut || ())?
+                    .spec;
+            String::new()
         }
         _ => return Ok(chosen),
     };

@@ -1,0 +1,180 @@
+//! `auto` for gradient descent on a complex encoding of a grid: trains at several widths and chooses the one that agrees best with cubic
+//! interpolation of the training samples.
+
+use anyhow::{Context as _, Result, bail};
+use posenc_math::embedder::{EmbedderSpec, FitModel, validate};
+use posenc_math::interpolation::grid::{GridMethod, upsample};
+use posenc_nets::Engine;
+use posenc_nets::train::{Schedule, fit};
+
+use crate::network_nd::reconstruction::points::{Split, mean_squared_error, positions_per_axis};
+use crate::network_nd::reconstruction::problem::{Problem, interleaved};
+use crate::network_nd::reconstruction::signal::Signal;
+
+/// Candidate widths in octaves from the rule. Then the widths [`FINER`] octaves from the best one are tried.
+const OCTAVES: [f64; 5] = [-1.0, -0.5, 0.0, 0.5, 1.0];
+/// Octaves between the best width and its refinements.
+const FINER: f64 = 0.25;
+/// Number of trainings of a choice.
+pub const TRAININGS: usize = OCTAVES.len() + 2;
+
+/// A width chosen by training.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainedChoice {
+    /// The embedder with the chosen width.
+    pub spec: EmbedderSpec,
+    /// log₂ of the width relative to the rule.
+    pub octaves: f64,
+}
+
+/// Chooses the parameter of `problem.spec` that is `auto`, using the mean of the channels. Values at other than the training positions
+/// are not used. `after_epoch` is called after each epoch.
+///
+/// # Errors
+///
+/// Training positions that are not a grid with the distance `step`, and an embedder that cannot be built at any width.
+pub fn choose_by_training(
+    problem: &Problem<'_>,
+    step: usize,
+    weights: &str,
+    engine: &dyn Engine,
+    after_epoch: &mut dyn FnMut(),
+) -> Result<TrainedChoice> {
+    let Problem { signal, split, settings, spec: open, stream } = problem;
+    let parameter = open.auto().context("no parameter is `auto`")?;
+    let n = positions_per_axis(split.train.len(), signal.sides.len());
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let known = split.train.iter().map(|&point| {
+        let first = point as usize * signal.channels;
+        mean(&signal.values[first..first + signal.channels])
+    });
+    let known: Vec<f64> = known.collect();
+    let values = upsample(&known, &signal.sides, step, 1, GridMethod::Cubic)?;
+    let interpolated =
+        Signal { name: signal.name.clone(), sides: signal.sides.clone(), channels: 1, values };
+    let training = Split { train: split.train.clone(), test: Vec::new(), batches: Vec::new() };
+    let schedule =
+        Schedule { epochs: settings.epochs, curve_every: 0, layers: false, mean_of_last: 1 };
+    // Squared distance to the interpolation at all positions, since all trained layers are close to it at the training positions.
+    let mut distance = |spec: &EmbedderSpec| -> Result<f64> {
+        let problem = Problem {
+            signal: &interpolated,
+            split: &training,
+            settings,
+            spec: spec.clone(),
+            stream,
+        };
+        let prepared = problem.prepare(weights)?;
+        let mut session = engine.start(prepared.task.clone())?;
+        fit(&mut *session, &schedule, None, &mut |_, _| after_epoch())?;
+        let outputs = interleaved(&session.predict(&prepared.everywhere()?)?);
+        let error = mean_squared_error(&interpolated, &outputs, 0..interpolated.points());
+        // A training that diverged is the worst one.
+        Ok(error.filter(|error| error.is_finite()).unwrap_or(f64::INFINITY))
+    };
+    let (mut best, mut failure): (Option<(f64, TrainedChoice)>, _) = (None, None);
+    let mut attempt = |best: &mut Option<(f64, TrainedChoice)>, octaves: f64| {
+        let value = parameter.shifted(FitModel::Complex, n, octaves);
+        let spec = (*open).clone().number(parameter.name, value);
+        match validate(&spec).map_err(Into::into).and_then(|()| distance(&spec)) {
+            Ok(distance) => {
+                if best.as_ref().is_none_or(|(smallest, _)| distance < *smallest) {
+                    *best = Some((distance, TrainedChoice { spec, octaves }));
+                }
+            }
+            Err(error) => failure = Some(error),
+        }
+    };
+    for octaves in OCTAVES {
+        attempt(&mut best, octaves);
+    }
+    let center = best.as_ref().map_or(0.0, |(_, choice)| choice.octaves);
+    attempt(&mut best, center - FINER);
+    attempt(&mut best, center + FINER);
+    match (best, failure) {
+        (Some((_, choice)), _) => Ok(choice),
+        (None, Some(error)) => Err(error.context("no width can be used")),
+        (None, None) => bail!("no width was tried"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use posenc_math::random::stream;
+    use posenc_nets::CpuEngine;
+
+    use super::*;
+    use crate::network_nd::reconstruction::{Rule, split};
+    use crate::network_nd::{Encoding, NetworkNd, TestPositions};
+
+    fn error(problem: &Problem<'_>, spec: &EmbedderSpec) -> f64 {
+        let problem = Problem { spec: spec.clone(), ..*problem };
+        let prepared = problem.prepare("weights").unwrap();
+        let mut session = CpuEngine::new(1).start(prepared.task.clone()).unwrap();
+        let schedule = Schedule {
+            epochs: problem.settings.epochs,
+            curve_every: 0,
+            layers: false,
+            mean_of_last: 1,
+        };
+        fit(&mut *session, &schedule, None, &mut |_, _| ()).unwrap();
+        let outputs = interleaved(&session.predict(&prepared.everywhere().unwrap()).unwrap());
+        let test = problem.split.test.iter().map(|&point| point as usize);
+        mean_squared_error(problem.signal, &outputs, test).unwrap()
+    }
+
+    /// Catches a choice that reads test positions, that keeps a bad rule, or that needs a certain number of axes or channels.
+    #[test]
+    fn a_choice_is_better_than_the_rule_and_ignores_test_positions() {
+        for (sides, channels, is_better) in [(&[32, 32][..], 3, true), (&[8, 10, 12], 1, false)] {
+            let points: usize = sides.iter().product();
+            let width = sides[sides.len() - 1];
+            let wave = |i: usize| {
+                let (point, channel) = (i / channels, i % channels);
+                let x = (point / width + point % width) as f64 / width as f64;
+                0.5 + 0.4 * (std::f64::consts::TAU * 1.5 * x + channel as f64).sin()
+            };
+            let values = (0..points * channels).map(wave).collect();
+            let mut signal =
+                Signal { name: "wave".into(), sides: sides.to_vec(), channels, values };
+            let rng = &mut stream(0, "split");
+            let grid = Rule::Grid { step: 2 };
+            let split = split(sides, grid, TestPositions::Rest, rng).unwrap();
+            let spec = EmbedderSpec::new("linf").number("dimension", 16.0).with("sigma", "auto");
+            let settings = NetworkNd::of(&spec, sides.len(), Encoding::Complex, 0.1, 300);
+            let draw = |purpose: &str| stream(0, purpose);
+            let mut epochs = 0;
+            let mut choose = |signal: &Signal| {
+                let problem = Problem {
+                    signal,
+                    split: &split,
+                    settings: &settings,
+                    spec: spec.clone(),
+                    stream: &draw,
+                };
+                let engine = CpuEngine::new(1);
+                let choice =
+                    choose_by_training(&problem, 2, "weights", &engine, &mut || epochs += 1);
+                choice.unwrap()
+            };
+            let choice = choose(&signal);
+            if is_better {
+                let problem = Problem {
+                    signal: &signal,
+                    split: &split,
+                    settings: &settings,
+                    spec: spec.clone(),
+                    stream: &draw,
+                };
+                let rule = spec.clone().resolved(FitModel::Complex, 16.0);
+                assert!(error(&problem, &choice.spec) < error(&problem, &rule));
+            }
+            for &point in &split.test {
+                let first = point as usize * channels;
+                signal.values[first..first + channels].fill(f64::NAN);
+            }
+            assert_eq!(choice, choose(&signal), "{sides:?}");
+            assert!(epochs > 0 && choice.spec.auto().is_none());
+        }
+    }
+}
