@@ -31,7 +31,9 @@
 //!   signals. `coverage_SUFFIX`: share of the embedders that are inside this interval on this signal, from 0 to 1.
 //! - `best_psnr` (dB): test PSNR of the best embedder.
 //! - If `interpolation` is the only predictor: `error_estimate` (dB), the median absolute error of the predicted test PSNR itself. With
-//!   `training` also `error_output` (dB), for the same formula on the outputs of the trained model.
+//!   `training` also `error_output` (dB), for the same formula on the outputs of the trained model, and `error_half` (dB), the median absolute
+//!   difference between the test PSNR at every second test position and at the others: by how much a prediction is off that knows
+//!   the errors at half of the test positions.
 //! - `pairs_apart`: number of pairs (see below) whose test PSNRs differ by at least 3 dB.
 //!
 //! Records per family, as signal: `measured_psnr` (dB), the mean test PSNR of each embedder over the held-out signals, over its prediction

@@ -45,6 +45,8 @@ struct Measured {
     psnr: Vec<f64>,
     /// Test PSNR that the formula of the predictor `interpolation` yields for the outputs of a trained model.
     of_outputs: Vec<f64>,
+    /// Difference between the test PSNRs of two halves of the test positions: every second one, and the others.
+    between_halves: Vec<f64>,
 }
 
 struct Study<'a> {
@@ -216,14 +218,19 @@ impl<'a> Study<'a> {
             Some(training) => self.trained(embedder, training)?,
             None => RidgeFit::line(&axis, &training)?.predict(Ridge::Axes(ridge)),
         };
-        let psnr =
-            |(signal, predicted): (&Signal, &Mat<f64>)| test_psnr(signal, |i| predicted[(i, 0)]);
-        let psnr = self.signals.iter().zip(&predicted).map(psnr).collect();
+        let psnrs = |first: usize, step: usize| -> Vec<f64> {
+            let of = |(signal, predicted): (&Signal, &Mat<f64>)| {
+                test_psnr(signal, (first..2 * n).step_by(step), |i| predicted[(i, 0)])
+            };
+            self.signals.iter().zip(&predicted).map(of).collect()
+        };
+        let psnr = psnrs(1, 2);
+        let between_halves = psnrs(1, 4).iter().zip(psnrs(3, 4)).map(|(a, b)| a - b).collect();
         let of_outputs = match trained {
             Some(_) => predicted.iter().zip(&training).map(|(p, t)| expected_psnr(p, t)).collect(),
             None => Vec::new(),
         };
-        Ok(Measured { properties, psnr, of_outputs })
+        Ok(Measured { properties, psnr, of_outputs, between_halves })
     }
 
     /// Outputs of the trained model for each signal, 2N × 1.
@@ -351,6 +358,8 @@ impl<'a> Study<'a> {
                 add("error_estimate", &|m| Predictor::Interpolation.values(&m.properties, s)[0]);
                 if self.settings.training.is_some() {
                     add("error_output", &|m| m.of_outputs[s]);
+                    // As an error of the PSNR at one half of the test positions that is predicted from that at the other half.
+                    add("error_half", &|m| m.psnr[s] + m.between_halves[s]);
                 }
             }
         }
@@ -418,13 +427,17 @@ impl<'a> Study<'a> {
     }
 }
 
-/// Test PSNR at odd indices, at least that of the mean of the training samples.
-fn test_psnr(signal: &Signal, predicted: impl Fn(usize) -> f64) -> f64 {
-    let half = signal.values.len() as f64 / 2.0;
-    let mean = signal.values.iter().step_by(2).sum::<f64>() / half;
+/// Test PSNR at some indices, at least that of the mean of the training samples.
+fn test_psnr(
+    signal: &Signal,
+    indices: impl Iterator<Item = usize> + Clone,
+    predicted: impl Fn(usize) -> f64,
+) -> f64 {
+    let training = signal.values.iter().step_by(2);
+    let mean = training.clone().sum::<f64>() / training.count() as f64;
     let error = |at: &dyn Fn(usize) -> f64| {
-        let odd = signal.values.iter().enumerate().skip(1).step_by(2);
-        odd.map(|(i, value)| (value - at(i)).powi(2)).sum::<f64>() / half
+        let squares = indices.clone().map(|i| (signal.values[i] - at(i)).powi(2));
+        squares.sum::<f64>() / indices.clone().count() as f64
     };
     let own = psnr_of(error(&predicted));
     let constant = psnr_of(error(&|_| mean));
@@ -524,11 +537,18 @@ mod tests {
     #[test]
     fn test_psnr_is_measured_between_the_samples() {
         let signal = Signal { name: String::new(), values: vec![0.0, 0.5, 0.0, 0.5] };
-        let psnr = |at: f64| test_psnr(&signal, |i| if i % 2 == 0 { 100.0 } else { at });
+        let at_odd = |end: usize| (1..end).step_by(2);
+        let psnr = |at: f64| test_psnr(&signal, at_odd(4), |i| if i % 2 == 0 { 100.0 } else { at });
         assert!((psnr(0.6) - 20.0).abs() < 1e-9);
         let edge = Signal { name: String::new(), values: vec![0.0, 1.0, 0.0, 1.0] };
-        assert_eq!(test_psnr(&edge, |_| -50.0), 0.0);
-        assert_eq!(test_psnr(&edge, |_| f64::NAN), 0.0);
+        assert_eq!(test_psnr(&edge, at_odd(4), |_| -50.0), 0.0);
+        assert_eq!(test_psnr(&edge, at_odd(4), |_| f64::NAN), 0.0);
+        // One half is fitted exactly except for 0.1, the other not at all.
+        let half = |first: usize| {
+            let fitted = |i: usize| if i == 1 { 0.6 } else { 0.2 };
+            test_psnr(&signal, (first..4).step_by(4), fitted)
+        };
+        assert!(half(1) > 19.0 && half(3) < 11.0);
     }
 
     /// Catches a rank that is off by one.
