@@ -33,6 +33,10 @@ pub const PAPER_ORDER: [&str; 3] = ["rethinking", "trading", "lff"];
 impl Catalog {
     /// Reads `<root>/experiments` and `<root>/data/papers`, and completes claims with the rules of metrics.
     pub fn read(root: &Path, kinds: Kinds) -> Result<Self, FileError> {
+        Catalog::checked(root, kinds).map_err(FileError::located)
+    }
+
+    fn checked(root: &Path, kinds: Kinds) -> Result<Self, FileError> {
         let directory = root.join("experiments");
         let metrics = Metrics::read(&directory.join("metrics.yaml"))?;
         let mut papers = Vec::new();
@@ -51,7 +55,7 @@ impl Catalog {
             let paper = Paper::read(&folder.join("paper.yaml"))?;
             if paper.key != key {
                 let message = format!("`{}`, but the folder is `{key}`", paper.key);
-                return Err(FileError::of(folder.join("paper.yaml"), message).at(1).key("key"));
+                return Err(FileError::of(folder.join("paper.yaml"), message).key("key"));
             }
             for file in list(&folder)? {
                 let is_experiment = file.extension().is_some_and(|e| e == "yaml")
@@ -63,8 +67,7 @@ impl Catalog {
                 let problem = |key: &str, message: String| FileError::of(&file, message).key(key);
                 for (i, claim) in experiment.claims.iter_mut().enumerate() {
                     claim.complete(&metrics).map_err(|(key, message)| {
-                        let error = problem(&format!("claims[{i}].{key}"), message);
-                        FileError { line: claim.line, ..error }
+                        problem(&format!("claims[{i}].{key}"), message)
                     })?;
                 }
                 for group in &mut experiment.groups {
@@ -139,8 +142,7 @@ impl Catalog {
                     Some(_) => continue,
                 };
                 let error = FileError::of(&experiment.file, message);
-                let error = error.key(format!("claims[{i}].repeats"));
-                return Err(FileError { line: claim.line, ..error });
+                return Err(error.key(format!("claims[{i}].repeats")));
             }
         }
         Ok(())
@@ -155,18 +157,19 @@ impl Catalog {
 /// Rejects comparisons and choices of items and groups that do not exist.
 fn check_sources(experiments: &[Experiment]) -> Result<(), FileError> {
     for experiment in experiments {
-        let compared = experiment.comparisons.iter().map(|comparison| {
+        let compared = experiment.comparisons.iter().enumerate().map(|(i, comparison)| {
             let groups = comparison.groups().map(|compared| &compared.group).collect::<Vec<_>>();
-            ("comparisons", format!("{}/{}", experiment.paper, comparison.item), groups)
+            let item = format!("{}/{}", experiment.paper, comparison.item);
+            (format!("comparisons[{i}]"), item, groups)
         });
-        let chosen = experiment.choices.iter().map(|choice| {
+        let chosen = experiment.choices.iter().enumerate().map(|(i, choice)| {
             let predictor = choice.predictor.iter().map(|predictor| &predictor.group);
             let groups =
                 choice.groups.iter().map(|chosen| &chosen.group).chain(predictor).collect();
-            ("choices", choice.item.clone(), groups)
+            (format!("choices[{i}]"), choice.item.clone(), groups)
         });
         for (key, item, groups) in compared.chain(chosen) {
-            let problem = |message| FileError::of(&experiment.file, message).key(key);
+            let problem = |message| FileError::of(&experiment.file, message).key(&key);
             let Some(source) = experiments.iter().find(|e| e.id() == item) else {
                 return Err(problem(format!("`{item}` is not an item with an experiment")));
             };

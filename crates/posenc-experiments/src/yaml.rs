@@ -64,6 +64,15 @@ impl FileError {
         FileError { line: Some(line), ..self }
     }
 
+    /// The error with the line of its key, which is read from the YAML file again.
+    pub fn located(self) -> Self {
+        if self.line.is_some() || self.key.is_empty() {
+            return self;
+        }
+        let line = Document::read(&self.file).ok().and_then(|document| document.line(&self.key));
+        FileError { line, ..self }
+    }
+
     /// The error at a key.
     pub fn key(self, key: impl Into<String>) -> Self {
         FileError { key: key.into(), ..self }

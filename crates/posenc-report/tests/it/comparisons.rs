@@ -209,7 +209,7 @@ fn without_pairs_there_is_no_answer() {
     );
 }
 
-/// Catches a comparison of an item or a group that does not exist.
+/// Catches a comparison of an item or a group that does not exist, and an error without its line.
 #[test]
 fn comparisons_of_unknown_items_or_groups_are_refused() {
     for (from, to, expected) in [
@@ -222,7 +222,8 @@ fn comparisons_of_unknown_items_or_groups_are_refused() {
     ] {
         let root = tempfile::tempdir().expect("a directory");
         let error = catalog(root.path(), &DEPTH.replace(from, to)).expect_err("refused");
-        assert!(error.contains(expected), "{error}");
+        let place = "02-depth.yaml:7: `comparisons[0]`: ";
+        assert!(error.contains(&format!("{place}{expected}")), "{error}");
     }
 }
 
@@ -336,6 +337,7 @@ fn choices_of_unknown_items_or_groups_are_refused() {
     ] {
         let root = tempfile::tempdir().expect("a directory");
         let error = catalog(root.path(), &CHOICE.replace(from, to)).expect_err("refused");
-        assert!(error.contains(expected), "{error}");
+        let place = "02-depth.yaml:7: `choices[0]`: ";
+        assert!(error.contains(&format!("{place}{expected}")), "{error}");
     }
 }

@@ -71,6 +71,7 @@ pub fn choose(
         None => (0..RIDGES.len()).map(|k| (RIDGES[k], k as f64 - RULE as f64)).collect(),
     };
     let mut best: Option<(f64, Choice)> = None;
+    let mut last: Option<([EmbedderSpec; 2], Vec<Evidence>)> = None;
     let steps = (OCTAVES * PER_OCTAVE as f64) as i32;
     for k in -steps..=steps {
         let octaves = f64::from(k) / PER_OCTAVE as f64;
@@ -79,15 +80,20 @@ pub fn choose(
             Some(spec.clone().number(parameter.name, value)).filter(|spec| validate(spec).is_ok())
         };
         let (Some(fine), Some(coarse)) = (with(spec, n), with(&half, n / 2.0)) else { continue };
-        let embedders = [build(&fine)?, build(&coarse)?];
-        let mut evidence = vec![Evidence::default(); ridges.len()];
-        for (side, lines) in &all {
-            let [axis, coarse] = axes(&embedders, *side, step)?;
-            let fit = LineFit::new(lines, &axis, &coarse)?;
-            for (sum, (ridge, _)) in evidence.iter_mut().zip(&ridges) {
-                sum.add(&fit.evidence(*ridge));
+        // Several octaves may round to one number of levels.
+        if last.as_ref().is_none_or(|(specs, _)| *specs != [fine.clone(), coarse.clone()]) {
+            let embedders = [build(&fine)?, build(&coarse)?];
+            let mut evidence = vec![Evidence::default(); ridges.len()];
+            for (side, lines) in &all {
+                let [axis, coarse] = axes(&embedders, *side, step)?;
+                let fit = LineFit::new(lines, &axis, &coarse)?;
+                for (sum, (ridge, _)) in evidence.iter_mut().zip(&ridges) {
+                    sum.add(&fit.evidence(*ridge));
+                }
             }
+            last = Some(([fine.clone(), coarse], evidence));
         }
+        let evidence = last.as_ref().map_or(&[][..], |(_, evidence)| evidence);
         for (evidence, &(ridge, factors)) in evidence.iter().zip(&ridges) {
             let score = evidence.score(octaves, factors);
             if best.as_ref().is_none_or(|(smallest, _)| score < *smallest) {
