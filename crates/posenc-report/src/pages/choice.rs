@@ -98,8 +98,8 @@ fn line<'p>(pairs: impl Iterator<Item = &'p (f64, f64)>) -> Option<LinearFit> {
 struct Candidates<'a> {
     /// The methods to list, fastest first.
     listed: Vec<Candidate<'a>>,
-    /// Leave-one-out predictions of all methods.
-    left_out: LeftOut,
+    /// Leave-one-out predictions of all methods, by label.
+    left_out: Vec<(&'a str, LeftOut)>,
 }
 
 /// Selects the methods to list, fastest first: the Pareto fronts of time and quality among all methods and among
@@ -152,7 +152,12 @@ fn candidates<'a>(choice: &'a Choice, experiment: &'a Experiment, rows: &[Row]) 
         let best = best_of.entry(candidate.label).or_insert(f64::NEG_INFINITY);
         *best = best.max(candidate.quality);
     }
-    let left_out = LeftOut(all.iter().flat_map(|candidate| candidate.left_out().0).collect());
+    let of_label = |label: &'a str| {
+        let own = all.iter().filter(|candidate| candidate.label == label);
+        (label, LeftOut(own.flat_map(|candidate| candidate.left_out().0).collect()))
+    };
+    let labels = choice.groups.iter().map(|chosen| of_label(&chosen.label));
+    let left_out = labels.filter(|(_, left_out)| !left_out.0.is_empty()).collect();
     all.retain(|c| c.is_best || c.is_best_encoding || best_of.get(c.label) == Some(&c.quality));
     Candidates { listed: all, left_out }
 }
@@ -203,7 +208,7 @@ pub fn render(views: &Views<'_>, view: &View<'_>) -> String {
 
 fn table(choice: &Choice, methods: &Candidates<'_>) -> String {
     let (metric, unit) = (cell(&named(&choice.metric)), cell(&choice.unit));
-    let has_predictions = !methods.left_out.0.is_empty();
+    let has_predictions = !methods.left_out.is_empty();
     let mut grid = Grid::default();
     grid.column("Time", Align::Right)
         .column("Method", Align::Left)
@@ -229,9 +234,14 @@ fn table(choice: &Choice, methods: &Candidates<'_>) -> String {
     }
     let mut text = grid.render();
     if has_predictions {
-        let [error, inside] = methods.left_out.cells();
+        let of_label = |(label, left_out): &(&str, LeftOut)| {
+            let [error, inside] = left_out.cells();
+            format!("{} {error} {unit} ({inside})", cell(label))
+        };
+        let all: Vec<String> = methods.left_out.iter().map(of_label).collect();
         text.push_str(&format!(
-            "Predictions of all methods: median error {error} {unit}; {inside} measured values are inside their 90 % interval.\n\n"
+            "Median errors of predictions for all methods (measured values inside their 90 % interval): {}.\n\n",
+            all.join("; ")
         ));
     }
     text
