@@ -54,6 +54,17 @@ groups:
     protocol: { kind: width-selection, samples: 16, axes: 2, fraction: 0.5, octaves: 1, per_octave: 2 }
     variants: *random
     profiles: *profiles
+  - id: descent
+    data: { set: div2k-test }
+    protocol: { kind: network-nd, encoding: complex, side: 32, learning_rate: 0.1, epochs: 60 }
+    variants: &descent
+      - { id: auto, embedder: { kind: rff, dimension: 16, sigma: auto } }
+    profiles: *profiles
+  - id: descent-choice
+    data: { set: div2k-test }
+    protocol: { kind: width-selection, samples: 16, axes: 2, octaves: 1, per_octave: 2, network: { encoding: complex, learning_rate: 0.1, epochs: 60 } }
+    variants: *descent
+    profiles: *profiles
   - id: network
     data: { set: div2k-test }
     protocol: { kind: network-nd, side: 32, directions: diagonals, depth: 1, width: 16, learning_rate: 0.01, epochs: 30 }
@@ -67,7 +78,7 @@ groups:
     profiles: *profiles
   - id: network-rows
     data: { set: div2k-test }
-    protocol: { kind: width-selection, samples: 16, axes: 1, rows: 3, octaves: 1, per_octave: 2, network: { depth: 1, learning_rate: 0.01, epochs: 5 } }
+    protocol: { kind: width-selection, samples: 16, axes: 1, rows: 3, octaves: 1, per_octave: 2, network: { depth: 1, learning_rate: 0.01, epochs: 5, trainings: 2 } }
     variants: *network
     profiles: *profiles
 "#;
@@ -123,6 +134,13 @@ fn auto_matches_the_width_selection_study() {
     // Gradient descent is compared with 100 iterations, for which wider embedders are better.
     let of_descent = of("random-descent", "auto", "sigma")[0];
     assert!(of_descent > own && of_descent < 0.5, "{of_descent} {own}");
+    // On a grid, gradient descent chooses by training.
+    let regret = of("descent-choice", "auto", "regret_auto")[0];
+    is_close(
+        of("descent", "auto", "test_psnr")[0],
+        of("descent-choice", "auto", "best_psnr")[0] - regret,
+    );
+    assert_eq!(of("descent", "auto", "sigma").len(), 1);
     // The network of the study is that of `network-nd`, with the same weights and the width of the rule.
     assert_eq!(of("network", "auto", "test_psnr"), of("network-choice", "auto", "test_psnr"));
     for (group, count) in [("choice", 1), ("rows", 2), ("network-choice", 1), ("network-rows", 3)] {
@@ -136,6 +154,9 @@ fn auto_matches_the_width_selection_study() {
         }
         if group.starts_with("network") {
             assert!(of(group, "auto", "regret_auto").is_empty());
+            // Only rows are trained twice.
+            let gains = of(group, "auto", "gain_of_best");
+            assert_eq!(gains.len(), if group == "network-rows" { 3 } else { 0 });
             continue;
         }
         for criterion in ["paper", "likelihood", "gcv", "loo", "hold_out", "auto", "half_test"] {
@@ -164,10 +185,11 @@ fn auto_without_a_number_of_samples_is_refused() {
         "{ id: auto, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }\n    profiles: *profiles\n  - id: rows",
         &["width-selection", "sigma: auto"],
     );
-    let network = "network: { depth: 1, learning_rate: 0.01, epochs: 5 }";
+    let network = "network: { depth: 1, learning_rate: 0.01, epochs: 5, trainings: 2 }";
     for (key, parts) in [
         ("network: { side: 32, depth: 1, learning_rate: 0.01, epochs: 5 }", ["network", "side"]),
         ("network: { encoding: complex, learning_rate: 0.01, epochs: 5 }", ["network", "axes: 2"]),
+        ("network: { learning_rate: 0.01, epochs: 5, trainings: 0 }", ["network", "trainings"]),
         ("network: { depth: 17, learning_rate: 0.01, epochs: 5 }", ["network", "depth"]),
     ] {
         refused(network, key, &parts);

@@ -289,8 +289,12 @@ fn advice_comes_from_the_reference() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let advice = repository.ok(&["--root", root, "fit", photo, "--advise"]).stdout;
     let (heading, rows) = advice.split_once('\n').unwrap();
-    assert!(heading.starts_with("Images of 512 × 512 pixels, every second pixel"), "{advice}");
-    assert!(rows.contains("Tri (complex encoding, closed form)"), "{advice}");
+    assert!(heading.starts_with("Images of 128 × 128 pixels, every second pixel"), "{advice}");
+    assert!(rows.contains("Tri (complex encoding, ridge regression)"), "{advice}");
+    let large = save(&repository, "large.png", &color(400, 300));
+    let large = large.to_str().unwrap();
+    let advice = repository.ok(&["--root", root, "fit", large, "--advise"]).stdout;
+    assert!(advice.starts_with("Images of 512 × 512 pixels, every second pixel"), "{advice}");
     let random =
         repository.ok(&["--root", root, "fit", photo, "--advise", "--mask", "0.25"]).stdout;
     assert!(random.starts_with("Images of 512 × 512 pixels, a random quarter"), "{random}");
