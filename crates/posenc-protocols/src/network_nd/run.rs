@@ -207,7 +207,7 @@ impl<'a> Training<'a> {
             let problem = Problem { signal, split, settings, spec: open.clone(), stream: draw };
             let engine = problem.engine(1);
             let count = &mut || self.checkpoint.count_step();
-            return Ok(choose_by_training(&problem, step, &self.weights(), &engine, count)?.spec);
+            return choose_by_training(&problem, step, &self.weights(), &engine, count);
         }
         let search = Search {
             signal,

@@ -47,7 +47,7 @@ use posenc_math::embedder::EmbedderSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{check_fraction, check_has_data, hundredths, preset, range, within};
+use crate::checks::{check_fraction, check_has_data, hundredths, is_one, preset, range, within};
 #[cfg(feature = "run")]
 use crate::network_nd::reconstruction::Signal;
 use crate::network_nd::{Encoding, NetworkNd};
@@ -112,10 +112,6 @@ pub struct TrainedNetwork {
     /// Number of trainings per width, with different initial weights. Their test PSNRs are averaged.
     #[serde(default = "preset::<1, usize>", skip_serializing_if = "is_one")]
     pub trainings: usize,
-}
-
-fn is_one(count: &usize) -> bool {
-    *count == 1
 }
 
 impl TrainedNetwork {

@@ -77,7 +77,7 @@ pub fn run(
                 let (weights, engine) = (weights(signal, 0), problem.engine(1));
                 let count = &mut || context.checkpoint.count_step();
                 let chosen = choose_by_training(&problem, STEP, &weights, &engine, count)?;
-                let regret = best_psnr - mean(&psnrs(&chosen.spec)?, all);
+                let regret = best_psnr - mean(&psnrs(&chosen)?, all);
                 own.push(Value::new("regret_auto", regret).unit("dB"));
             }
             own.iter_mut().for_each(|value| value.signal.clone_from(&of_row));

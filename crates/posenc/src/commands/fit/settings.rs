@@ -99,8 +99,7 @@ pub fn choose(
                 problem.engine(std::thread::available_parallelism().map_or(1, usize::from));
             let step = usize::from(fit.step);
             chosen.spec =
-                auto_width::choose_by_training(&problem, step, "weights", &engine, &mut || ())?
-                    .spec;
+                auto_width::choose_by_training(&problem, step, "weights", &engine, &mut || ())?;
             String::new()
         }
         _ => return Ok(chosen),

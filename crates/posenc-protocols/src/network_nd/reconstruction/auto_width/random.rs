@@ -2,8 +2,9 @@
 
 use anyhow::{Result, bail};
 use posenc_math::closed_form::{LeastSquaresOptions, ScatteredSystem};
-use posenc_math::embedder::{Embedder, EmbedderSpec, FitModel, validate};
+use posenc_math::embedder::{Embedder, EmbedderSpec, FitModel};
 
+use super::widths::{Best, Widths};
 use crate::network_1d::Scale;
 use crate::network_nd::Blending;
 use crate::network_nd::reconstruction::ITERATIONS;
@@ -79,31 +80,11 @@ impl Search<'_> {
             let (_, iterations) = search.held_out(spec)?;
             return Ok(RandomChoice { spec: spec.clone(), iterations, octaves: 0.0 });
         };
-        let (mut best, mut failure): (Option<(f64, RandomChoice)>, _) = (None, None);
-        let mut attempt = |best: &mut Option<(f64, RandomChoice)>, octaves: f64| {
-            let value = parameter.shifted(FitModel::ClosedForm, n, octaves);
-            let spec = spec.clone().number(parameter.name, value);
-            // A width may be out of the embedder's range, or have no blending weights.
-            match validate(&spec).map_err(Into::into).and_then(|()| search.held_out(&spec)) {
-                Ok((error, iterations)) => {
-                    if best.as_ref().is_none_or(|(smallest, _)| error < *smallest) {
-                        *best = Some((error, RandomChoice { spec, iterations, octaves }));
-                    }
-                }
-                Err(error) => failure = Some(error),
-            }
-        };
-        for quarters in QUARTERS {
-            attempt(&mut best, 0.25 * f64::from(quarters));
-        }
-        let center = best.as_ref().map_or(0.0, |(_, choice)| choice.octaves);
-        attempt(&mut best, center - FINER);
-        attempt(&mut best, center + FINER);
-        match (best, failure) {
-            (Some((_, choice)), _) => Ok(choice),
-            (None, Some(error)) => Err(error.context("no width can be used")),
-            (None, None) => bail!("no width was tried"),
-        }
+        let widths = Widths { open: spec, parameter, model: FitModel::ClosedForm, n };
+        let coarse = QUARTERS.map(|quarters| 0.25 * f64::from(quarters));
+        let Best { spec, octaves, found: iterations } =
+            widths.search(coarse, FINER, &mut |spec| search.held_out(spec))?;
+        Ok(RandomChoice { spec, iterations, octaves })
     }
 
     /// The smallest sum of squared errors at held-out positions, and its number of iterations.

@@ -1,12 +1,13 @@
 //! `auto` for gradient descent on a complex encoding of a grid: trains at several widths and chooses the one that agrees best with cubic
 //! interpolation of the training samples.
 
-use anyhow::{Context as _, Result, bail};
-use posenc_math::embedder::{EmbedderSpec, FitModel, validate};
+use anyhow::{Context as _, Result};
+use posenc_math::embedder::{EmbedderSpec, FitModel};
 use posenc_math::interpolation::grid::{GridMethod, upsample};
 use posenc_nets::Engine;
 use posenc_nets::train::{Schedule, fit};
 
+use super::widths::Widths;
 use crate::network_nd::reconstruction::points::{Split, mean_squared_error, positions_per_axis};
 use crate::network_nd::reconstruction::problem::{Problem, interleaved};
 use crate::network_nd::reconstruction::signal::Signal;
@@ -17,15 +18,6 @@ const OCTAVES: [f64; 5] = [-1.0, -0.5, 0.0, 0.5, 1.0];
 const FINER: f64 = 0.25;
 /// Number of trainings of a choice.
 pub const TRAININGS: usize = OCTAVES.len() + 2;
-
-/// A width chosen by training.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TrainedChoice {
-    /// The embedder with the chosen width.
-    pub spec: EmbedderSpec,
-    /// log₂ of the width relative to the rule.
-    pub octaves: f64,
-}
 
 /// Chooses the parameter of `problem.spec` that is `auto`, using the mean of the channels. Values at other than the training positions
 /// are not used. `after_epoch` is called after each epoch.
@@ -39,7 +31,7 @@ pub fn choose_by_training(
     weights: &str,
     engine: &dyn Engine,
     after_epoch: &mut dyn FnMut(),
-) -> Result<TrainedChoice> {
+) -> Result<EmbedderSpec> {
     let Problem { signal, split, settings, spec: open, stream } = problem;
     let parameter = open.auto().context("no parameter is `auto`")?;
     let n = positions_per_axis(split.train.len(), signal.sides.len());
@@ -72,30 +64,9 @@ pub fn choose_by_training(
         // A training that diverged is the worst one.
         Ok(error.filter(|error| error.is_finite()).unwrap_or(f64::INFINITY))
     };
-    let (mut best, mut failure): (Option<(f64, TrainedChoice)>, _) = (None, None);
-    let mut attempt = |best: &mut Option<(f64, TrainedChoice)>, octaves: f64| {
-        let value = parameter.shifted(FitModel::Complex, n, octaves);
-        let spec = (*open).clone().number(parameter.name, value);
-        match validate(&spec).map_err(Into::into).and_then(|()| distance(&spec)) {
-            Ok(distance) => {
-                if best.as_ref().is_none_or(|(smallest, _)| distance < *smallest) {
-                    *best = Some((distance, TrainedChoice { spec, octaves }));
-                }
-            }
-            Err(error) => failure = Some(error),
-        }
-    };
-    for octaves in OCTAVES {
-        attempt(&mut best, octaves);
-    }
-    let center = best.as_ref().map_or(0.0, |(_, choice)| choice.octaves);
-    attempt(&mut best, center - FINER);
-    attempt(&mut best, center + FINER);
-    match (best, failure) {
-        (Some((_, choice)), _) => Ok(choice),
-        (None, Some(error)) => Err(error.context("no width can be used")),
-        (None, None) => bail!("no width was tried"),
-    }
+    let widths = Widths { open, parameter, model: FitModel::Complex, n };
+    let found = widths.search(OCTAVES, FINER, &mut |spec| Ok((distance(spec)?, ())))?;
+    Ok(found.spec)
 }
 
 #[cfg(test)]
@@ -167,14 +138,14 @@ mod tests {
                     stream: &draw,
                 };
                 let rule = spec.clone().resolved(FitModel::Complex, 16.0);
-                assert!(error(&problem, &choice.spec) < error(&problem, &rule));
+                assert!(error(&problem, &choice) < error(&problem, &rule));
             }
             for &point in &split.test {
                 let first = point as usize * channels;
                 signal.values[first..first + channels].fill(f64::NAN);
             }
             assert_eq!(choice, choose(&signal), "{sides:?}");
-            assert!(epochs > 0 && choice.spec.auto().is_none());
+            assert!(epochs > 0 && choice.auto().is_none());
         }
     }
 }
