@@ -17,7 +17,8 @@
 //!
 //! - With `solver: ridge` on a grid, the training samples of each signal determine the parameter and, if it is not given, `cutoff`. The
 //!   criteria are agreement with interpolation, a hold-out error and leave-one-out errors.
-//! - With `fraction`, the parameter and, if it is not given, `iterations` minimize the error at held-out training positions.
+//! - With `fraction`, the parameter and, if it is not given, `iterations` minimize the product of two errors: that at held-out training
+//!   positions, and the distance to kriging.
 //! - Otherwise, the parameter depends only on the number of samples.
 
 #[cfg(feature = "run")]

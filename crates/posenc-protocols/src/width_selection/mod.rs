@@ -26,7 +26,8 @@
 //!
 //! With `fraction`, random positions train instead, and LSMR solves for the weights. `best_psnr` is then the test PSNR of the best width
 //! and number of iterations (`best_iterations`, at most 100), and `test_psnr` that of the rule after 100 iterations. The criterion `auto`
-//! chooses both by the error at held-out training positions. Only `regret_auto` and `regret_rule` are recorded.
+//! chooses both by the product of the error at held-out training positions and the distance to kriging. Only `regret_auto` and
+//! `regret_rule` are recorded.
 //!
 //! With `network`, a model is trained with Adam at each width instead, as in `network-nd`. `best_psnr` and `best_octaves` are those of the
 //! best width, `test_psnr` and `regret_rule` those of the rule. With `trainings` of 2 or more, PSNRs are means over trainings, and

@@ -1,8 +1,11 @@
-//! `auto` at random positions: chooses the width and the iterations of LSMR with the smallest error at held-out training positions.
+//! `auto` at random positions: chooses the width and the iterations of LSMR with the smallest product of two errors, that at held-out
+//! training positions and the distance to kriging.
 
 use anyhow::{Result, bail};
 use posenc_math::closed_form::{LeastSquaresOptions, ScatteredSystem};
 use posenc_math::embedder::{Embedder, EmbedderSpec, FitModel};
+use posenc_math::interpolation::lattice::LatticeSamples;
+use posenc_math::interpolation::{Sequential, adaptive};
 
 use super::widths::{Best, Widths};
 use crate::network_1d::Scale;
@@ -54,19 +57,12 @@ pub struct Search<'a> {
 
 impl Search<'_> {
     /// Chooses the parameter that is `auto` and the number of iterations, using the mean of the channels. Without an `auto` parameter, it
-    /// chooses only the iterations. With fewer than 16 positions, none are held out, and the result is the rule with the largest number
-    /// of iterations.
+    /// chooses only the iterations.
     ///
     /// # Errors
     ///
     /// Signals with one axis, and an embedder that fails at all widths.
     pub fn choose(&self, spec: &EmbedderSpec) -> Result<RandomChoice> {
-        let n = positions_per_axis(self.train.len(), self.signal.sides.len());
-        if self.train.len() < 2 * FOLDS {
-            let iterations = self.counts.last().copied().unwrap_or(ITERATIONS);
-            let spec = spec.clone().resolved(FitModel::ClosedForm, n);
-            return Ok(RandomChoice { spec, iterations, octaves: 0.0 });
-        }
         let of = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let values = self.signal.values.chunks_exact(self.signal.channels).map(of).collect();
         let gray = Signal {
@@ -75,20 +71,35 @@ impl Search<'_> {
             channels: 1,
             values,
         };
-        let search = Search { signal: &gray, ..*self };
+        let kriged = Signal { values: kriged(&gray, self.train)?, ..gray.clone() };
+        let mut is_known = vec![false; gray.points()];
+        self.train.iter().for_each(|&point| is_known[point as usize] = true);
+        let unknown = (0..is_known.len() as u32).filter(|&point| !is_known[point as usize]);
+        let unknown: Vec<u32> = unknown.collect();
+        let mut smallest = |spec: &EmbedderSpec| -> Result<(f64, usize)> {
+            let mut errors =
+                Search { signal: &kriged, ..*self }.path(spec, self.train, &unknown)?;
+            if self.train.len() >= 2 * FOLDS {
+                let held_out = Search { signal: &gray, ..*self }.held_out(spec)?;
+                errors.iter_mut().zip(held_out).for_each(|(error, factor)| *error *= factor);
+            }
+            let pairs = errors.into_iter().zip(self.counts.iter().copied());
+            Ok(pairs.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::NAN, ITERATIONS)))
+        };
         let Some(parameter) = spec.auto() else {
-            let (_, iterations) = search.held_out(spec)?;
+            let (_, iterations) = smallest(spec)?;
             return Ok(RandomChoice { spec: spec.clone(), iterations, octaves: 0.0 });
         };
+        let n = positions_per_axis(self.train.len(), self.signal.sides.len());
         let widths = Widths { open: spec, parameter, model: FitModel::ClosedForm, n };
         let coarse = QUARTERS.map(|quarters| 0.25 * f64::from(quarters));
         let Best { spec, octaves, found: iterations } =
-            widths.search(coarse, FINER, &mut |spec| search.held_out(spec))?;
+            widths.search(coarse, FINER, &mut smallest)?;
         Ok(RandomChoice { spec, iterations, octaves })
     }
 
-    /// The smallest sum of squared errors at held-out positions, and its number of iterations.
-    fn held_out(&self, spec: &EmbedderSpec) -> Result<(f64, usize)> {
+    /// Sum of squared errors at held-out positions after each number of iterations.
+    fn held_out(&self, spec: &EmbedderSpec) -> Result<Vec<f64>> {
         let folds = ENOUGH.div_ceil(self.train.len() / FOLDS + 1).clamp(1, FOLDS / 2);
         let mut sums = vec![0.0; self.counts.len()];
         for fold in 0..folds {
@@ -100,8 +111,7 @@ impl Search<'_> {
             let errors = self.path(spec, &kept, &held_out)?;
             sums.iter_mut().zip(errors).for_each(|(sum, error)| *sum += error);
         }
-        let pairs = sums.into_iter().zip(self.counts.iter().copied());
-        Ok(pairs.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::NAN, ITERATIONS)))
+        Ok(sums)
     }
 
     /// Sum of squared errors at the positions `test` after each number of iterations, fitted to the positions `train`.
@@ -162,6 +172,20 @@ impl Search<'_> {
             }
         }
         Ok(sums)
+    }
+}
+
+/// A signal with one channel, interpolated from the positions `train` by kriging with Euclidean distances.
+fn kriged(signal: &Signal, train: &[u32]) -> Result<Vec<f64>> {
+    fn of<const D: usize>(signal: &Signal, sides: [usize; D], train: &[u32]) -> Result<Vec<f64>> {
+        let known = train.iter().map(|&point| signal.values[point as usize]).collect();
+        let known = LatticeSamples::new(sides, train.to_vec(), known, 1)?;
+        Ok(adaptive::isotropic(&known, &adaptive::PLAIN, &Sequential))
+    }
+    match signal.sides[..] {
+        [rows, columns] => of(signal, [rows, columns], train),
+        [frames, rows, columns] => of(signal, [frames, rows, columns], train),
+        _ => bail!("a closed form needs images or clips"),
     }
 }
 
@@ -228,8 +252,10 @@ mod tests {
                 Search { signal: &signal, train, blending, counts: &counts, build: &build };
             search.path(&choice.spec, train, &split.test).unwrap()[0]
         };
-        let few = chosen(&signal, &split.train[..15], &COUNTS);
-        assert_eq!((few.octaves, few.iterations), (0.0, ITERATIONS));
+        for few in [1, 2 * FOLDS - 1] {
+            let choice = chosen(&signal, &split.train[..few], &COUNTS);
+            assert!(COUNTS.contains(&choice.iterations) && choice.spec.auto().is_none());
+        }
         let choice = chosen(&signal, &split.train, &COUNTS);
         let limited = chosen(&signal, &split.train, &[3]);
         assert_eq!(limited.iterations, 3);
