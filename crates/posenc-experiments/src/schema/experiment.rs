@@ -333,6 +333,15 @@ impl Experiment {
             return Err(root.error("groups", message));
         }
         check_keys(&root.key("comparisons"), &wire.comparisons, |c| &c.id)?;
+        for (i, choice) in wire.choices.iter().enumerate() {
+            let place = root.entry("choices", i);
+            if !(1..=3).contains(&choice.axes) {
+                return Err(place.error("axes", format!("{} axes; allowed: 1 to 3", choice.axes)));
+            }
+            if choice.side == 0 {
+                return Err(place.error("side", "no positions; allowed: 1 or more"));
+            }
+        }
         check_unique(&root.key("groups"), &wire.groups, |g| &g.id)?;
         check_keys(&root.key("claims"), &wire.claims, |c| &c.id)?;
         check_keys(&root.key("plots"), &wire.plots, |p| &p.id)?;

@@ -38,7 +38,7 @@ pub(super) const KIND: Kind = Kind {
         parameter: Some(FitParameter {
             name: "sigma",
             unit: FitUnit::Steps,
-            values: [0.64, 1.02, 1.54, 1.3],
+            values: [0.64, 1.02, 1.54, 1.3, 1.54],
         }),
         diagonals: true,
     },

@@ -376,10 +376,11 @@ impl NetworkNd {
         }
     }
 
-    /// The model for which `auto` of an embedder is chosen.
-    pub fn model(&self) -> FitModel {
+    /// The model for which `auto` of an embedder is chosen, on signals with a number of axes.
+    pub fn model(&self, axes: usize) -> FitModel {
         match self.encoding {
             Encoding::Complex => FitModel::Complex,
+            Encoding::Simple if axes == 1 => FitModel::SimpleLine,
             Encoding::Simple => FitModel::Simple,
         }
     }

@@ -200,8 +200,9 @@ impl<'a> Training<'a> {
     ) -> Result<EmbedderSpec> {
         let (signal, split) = (&self.signal, &self.split);
         if !self.chooses(settings) || open.auto().is_none() {
-            let n = positions_per_axis(split.train.len(), signal.sides.len());
-            return Ok(open.clone().resolved(settings.model(), n));
+            let axes = signal.sides.len();
+            let n = positions_per_axis(split.train.len(), axes);
+            return Ok(open.clone().resolved(settings.model(axes), n));
         }
         if let Some(step) = settings.grid_step() {
             let problem = Problem { signal, split, settings, spec: open.clone(), stream: draw };

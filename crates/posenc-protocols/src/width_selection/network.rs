@@ -51,7 +51,7 @@ pub fn run(
             let mut widths = Vec::new();
             for octaves in settings.all_octaves() {
                 let n = settings.samples as f64;
-                let value = parameter.shifted(network.model(), n, octaves);
+                let value = parameter.shifted(network.model(settings.axes), n, octaves);
                 let spec = open.clone().number(parameter.name, value);
                 if validate(&spec).is_ok() {
                     widths.push((octaves, psnrs(&spec)?));

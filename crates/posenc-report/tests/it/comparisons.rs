@@ -324,6 +324,20 @@ fn a_choice_predicts_each_signal_from_the_others() {
     assert!(gau.contains(" ± "), "{advice}");
 }
 
+/// Catches a choice among signals without axes or positions.
+#[test]
+fn choices_without_axes_or_positions_are_refused() {
+    for (from, to, expected) in [
+        ("axes: 2", "axes: 0", "`choices[0].axes`: 0 axes; allowed: 1 to 3"),
+        ("axes: 2", "axes: 4", "`choices[0].axes`: 4 axes; allowed: 1 to 3"),
+        ("side: 512", "side: 0", "`choices[0].side`: no positions; allowed: 1 or more"),
+    ] {
+        let root = tempfile::tempdir().expect("a directory");
+        let error = catalog(root.path(), &CHOICE.replace(from, to)).expect_err("refused");
+        assert!(error.contains("02-depth.yaml:") && error.contains(expected), "{error}");
+    }
+}
+
 /// Catches a choice of an item or a group that does not exist.
 #[test]
 fn choices_of_unknown_items_or_groups_are_refused() {

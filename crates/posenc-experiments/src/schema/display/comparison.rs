@@ -52,7 +52,7 @@ pub struct Choice {
     pub axes: usize,
     /// Which positions are known. `fit --advise` selects tables by it.
     pub positions: Positions,
-    /// Number of positions along each axis. `fit --advise` selects the table whose signals are nearest in size.
+    /// Number of positions along each axis. `fit --advise` selects the table whose signals are nearest in size. Allowed: 1 or more.
     pub side: usize,
     /// Recorded values that predict the metric of a signal before a method runs: `group`, `method` and `metric` of the same item.
     /// Default: none. Allowed: mapping.
