@@ -1,8 +1,9 @@
 //! Matrix products in WGSL: C = A B for any strides, tile by tile through workgroup memory.
 //!
 //! A workgroup computes one tile of C. It loads panels of A and B of depth [`DEPTH`] into workgroup memory as vectors of
-//! four. Every thread computes a block of 4·`vectors` rows and columns in registers. The generator unrolls all loops
-//! except the one over panels, since a driver that does not unroll them would keep the sums in memory.
+//! four, and reads the next panels from the buffers while it multiplies. Every thread computes a block of 4·`vectors` rows
+//! and columns in registers. The generator unrolls all loops except the one over panels, since a driver that does not
+//! unroll them would keep the sums in memory.
 
 use std::fmt::Write as _;
 
@@ -67,15 +68,27 @@ impl Epilogue {
     }
 }
 
+/// How an operand is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Access {
+    /// Whether it is contiguous along the inner dimension.
+    pub inner: bool,
+    /// Whether four contiguous numbers are read at a time. All offsets, sizes and strides must be multiples of four,
+    /// except the stride 1 of the contiguous dimension.
+    pub wide: bool,
+}
+
 /// A matrix product kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProductKernel {
     /// Size of a tile.
     pub tile: Tile,
-    /// Whether A is contiguous along the inner dimension.
-    pub a_inner: bool,
-    /// Whether B is contiguous along the inner dimension.
-    pub b_inner: bool,
+    /// How A is read.
+    pub a: Access,
+    /// How B is read.
+    pub b: Access,
+    /// Whether four contiguous columns of C are written at a time, under the conditions of [`Access::wide`].
+    pub c_wide: bool,
     /// Operation that writes the product to C.
     pub epilogue: Epilogue,
 }
@@ -88,27 +101,36 @@ impl ProductKernel {
     /// and its strides of rows, columns and batches; and the first batch.
     pub fn source(&self) -> String {
         let Tile { threads: (tx, ty), vectors: (vn, vm) } = self.tile;
-        let (bm4, bn4) = (self.tile.rows() / 4, self.tile.columns() / 4);
-        let mut text = String::from(
-            "struct P {
+        let number = |wide| if wide { "vec4<f32>" } else { "f32" };
+        let mut text = format!(
+            "struct P {{
   m: u32, n: u32, k: u32, per_slice: u32,
   a0: u32, ar: u32, ac: u32, ab: u32,
   b0: u32, br: u32, bc: u32, bb: u32,
   c0: u32, cr: u32, cc: u32, cb: u32,
   cs: u32, slices: u32, v0: u32, vr: u32,
   vc: u32, vb: u32, first: u32, pad: u32,
-}
+}}
 @group(0) @binding(0) var<uniform> p: P;
-@group(0) @binding(1) var<storage, read> a: array<f32>;
-@group(0) @binding(2) var<storage, read> b: array<f32>;
-@group(0) @binding(3) var<storage, read_write> c: array<f32>;
+@group(0) @binding(1) var<storage, read> a: array<{}>;
+@group(0) @binding(2) var<storage, read> b: array<{}>;
+@group(0) @binding(3) var<storage, read_write> c: array<{}>;
 ",
+            number(self.a.wide),
+            number(self.b.wide),
+            number(self.c_wide),
         );
         if self.epilogue.has_bias() {
             text += "@group(0) @binding(4) var<storage, read> bias: array<f32>;\n";
         }
-        let _ = writeln!(text, "var<workgroup> sa: array<vec4<f32>, {}>;", DEPTH * bm4);
-        let _ = writeln!(text, "var<workgroup> sb: array<vec4<f32>, {}>;", DEPTH * bn4);
+        let panels = [
+            Panel::new("a", self.a, self.tile.threads(), self.tile.rows() / 4),
+            Panel::new("b", self.b, self.tile.threads(), self.tile.columns() / 4),
+        ];
+        for Panel { operand, stride, .. } in &panels {
+            let size = DEPTH * stride;
+            let _ = writeln!(text, "var<workgroup> s{operand}: array<vec4<f32>, {size}>;");
+        }
         let _ = write!(
             text,
             "@compute @workgroup_size({tx}, {ty}, 1)
@@ -131,22 +153,30 @@ fn main(@builtin(workgroup_id) w: vec3<u32>, @builtin(local_invocation_id) l: ve
                 let _ = writeln!(text, "  var c_{i}_{j} = vec4<f32>();");
             }
         }
-        text += "  for (var k0 = k_begin; k0 < k_end; k0 += 8u) {\n";
-        self.load(&mut text, "sa", "a", bm4, self.a_inner, ("row0", "p.m", "p.ar", "p.ac"));
-        self.load(&mut text, "sb", "b", bn4, self.b_inner, ("col0", "p.n", "p.bc", "p.br"));
+        for panel in &panels {
+            panel.declare(&mut text);
+            panel.fetch(&mut text, "k_begin");
+        }
+        let _ = writeln!(text, "  for (var k0 = k_begin; k0 < k_end; k0 += {DEPTH}u) {{");
+        for panel in &panels {
+            panel.put(&mut text);
+        }
         text += "    workgroupBarrier();\n";
+        for panel in &panels {
+            panel.fetch(&mut text, &format!("k0 + {DEPTH}u"));
+        }
         for k in 0..DEPTH {
             for i in 0..vm {
-                let at = k * bm4 + i * ty;
+                let at = k * panels[0].stride + i * ty;
                 let _ = writeln!(text, "    let a_{k}_{i} = sa[{at}u + l.y];");
             }
             for j in 0..vn {
-                let at = k * bn4 + j * tx;
+                let at = k * panels[1].stride + j * tx;
                 let _ = writeln!(text, "    let b_{k}_{j} = sb[{at}u + l.x];");
             }
             for i in 0..4 * vm {
                 for j in 0..vn {
-                    let component = ["x", "y", "z", "w"][i % 4];
+                    let component = NAMES[i % 4];
                     let _ = writeln!(
                         text,
                         "    c_{i}_{j} = fma(vec4<f32>(a_{k}_{}.{component}), b_{k}_{j}, c_{i}_{j});",
@@ -161,13 +191,21 @@ fn main(@builtin(workgroup_id) w: vec3<u32>, @builtin(local_invocation_id) l: ve
             let row = format!("row0 + {}u + l.y * 4u", 4 * ty * (i / 4) + i % 4);
             let _ = writeln!(text, "  if ({row} < p.m) {{ let row = {row};");
             for j in 0..vn {
-                for component in 0..4 {
-                    let col = format!("col0 + {}u + l.x * 4u", 4 * tx * j + component);
-                    let name = ["x", "y", "z", "w"][component];
+                let col = format!("col0 + {}u + l.x * 4u", 4 * tx * j);
+                if self.c_wide {
                     let _ = writeln!(
                         text,
-                        "    if ({col} < p.n) {{ let col = {col}; let at = c_at + row * p.cr + col * p.cc; \
-                         let sum = c_{i}_{j}.{name}; {} }}",
+                        "    if ({col} < p.n) {{ let col = {col}; let at = (c_at + row * p.cr + col) / 4u; \
+                         let sum = c_{i}_{j}; {} }}",
+                        self.finish()
+                    );
+                    continue;
+                }
+                for (component, name) in NAMES.iter().enumerate() {
+                    let _ = writeln!(
+                        text,
+                        "    if ({col} + {component}u < p.n) {{ let col = {col} + {component}u; \
+                         let at = c_at + row * p.cr + col * p.cc; let sum = c_{i}_{j}.{name}; {} }}",
                         self.finish()
                     );
                 }
@@ -178,61 +216,147 @@ fn main(@builtin(workgroup_id) w: vec3<u32>, @builtin(local_invocation_id) l: ve
         text
     }
 
-    /// Generates the load of a panel into workgroup memory: `vectors` vectors from row or column `first` on, of `size`
-    /// rows or columns in all.
-    fn load(
-        &self,
-        text: &mut String,
-        shared: &str,
-        operand: &str,
-        vectors: usize,
-        inner: bool,
-        (first, size, outer_stride, inner_stride): (&str, &str, &str, &str),
-    ) {
-        let threads = self.tile.threads();
-        let count = DEPTH * vectors;
-        for part in 0..count.div_ceil(threads) {
-            let _ = writeln!(text, "    {{ let e = t + {}u;", part * threads);
-            if !count.is_multiple_of(threads) {
-                let _ = writeln!(text, "    if (e < {count}u) {{");
+    fn finish(&self) -> String {
+        let zero = if self.c_wide { "vec4<f32>()" } else { "0.0" };
+        let one = |part: usize| {
+            format!("bias[p.v0 + batch * p.vb + row * p.vr + (col + {part}u) * p.vc]")
+        };
+        let bias = if self.c_wide {
+            format!("vec4<f32>({}, {}, {}, {})", one(0), one(1), one(2), one(3))
+        } else {
+            one(0)
+        };
+        // `select` instead of `max`, which may turn NaN into 0 and hide that a run has diverged.
+        match self.epilogue {
+            Epilogue::Store => "c[at] = sum;".to_owned(),
+            Epilogue::Add => "c[at] += sum;".to_owned(),
+            Epilogue::Bias => format!("c[at] = sum + {bias};"),
+            Epilogue::BiasRelu => {
+                format!("let z = sum + {bias}; c[at] = select(z, {zero}, z < {zero});")
             }
-            // Adjacent threads read adjacent numbers.
-            if inner {
-                let _ = writeln!(text, "      let kk = e % {DEPTH}u; let v = e / {DEPTH}u;");
-            } else {
-                let _ = writeln!(text, "      let kk = e / {vectors}u; let v = e % {vectors}u;");
-            }
-            let _ = writeln!(
-                text,
-                "      let o = {first} + v * 4u; let k = k0 + kk; var x = vec4<f32>();
-      if (k < k_end) {{
-        let at = {operand}_at + k * {inner_stride} + o * {outer_stride};
-        if (o < {size}) {{ x.x = {operand}[at]; }}
-        if (o + 1u < {size}) {{ x.y = {operand}[at + {outer_stride}]; }}
-        if (o + 2u < {size}) {{ x.z = {operand}[at + 2u * {outer_stride}]; }}
-        if (o + 3u < {size}) {{ x.w = {operand}[at + 3u * {outer_stride}]; }}
-      }}
-      {shared}[kk * {vectors}u + v] = x;"
-            );
-            if !count.is_multiple_of(threads) {
-                text.push_str("    }\n");
-            }
-            text.push_str("    }\n");
+            Epilogue::Relu => format!("c[at] = select(sum, {zero}, sum < {zero});"),
+            Epilogue::Masked => format!("c[at] = select({zero}, sum, c[at] > {zero});"),
+        }
+    }
+}
+
+/// Components of a vector.
+const NAMES: [&str; 4] = ["x", "y", "z", "w"];
+
+/// Generates the loads of one operand's panels: from the buffer to registers, and from there to workgroup memory.
+struct Panel {
+    operand: &'static str,
+    access: Access,
+    threads: usize,
+    /// Number of vectors of four rows of A or columns of B.
+    vectors: usize,
+    /// Stride of the inner dimension in workgroup memory, in vectors.
+    stride: usize,
+}
+
+impl Panel {
+    fn new(operand: &'static str, access: Access, threads: usize, vectors: usize) -> Self {
+        // Threads that are adjacent along the inner dimension write to different banks.
+        let stride = vectors + usize::from(access.inner);
+        Panel { operand, access, threads, vectors, stride }
+    }
+
+    /// Number of vectors of a panel.
+    fn count(&self) -> usize {
+        DEPTH * self.vectors
+    }
+
+    /// Vectors that a thread loads.
+    fn parts(&self) -> std::ops::Range<usize> {
+        0..self.count().div_ceil(self.threads)
+    }
+
+    fn declare(&self, text: &mut String) {
+        for part in self.parts() {
+            let _ = writeln!(text, "  var f{}_{part} = vec4<f32>();", self.operand);
         }
     }
 
-    fn finish(&self) -> &'static str {
-        // `select` instead of `max`, which may turn NaN into 0 and hide that a run has diverged.
-        match self.epilogue {
-            Epilogue::Store => "c[at] = sum;",
-            Epilogue::Add => "c[at] += sum;",
-            Epilogue::Bias => "c[at] = sum + bias[p.v0 + batch * p.vb + row * p.vr + col * p.vc];",
-            Epilogue::BiasRelu => {
-                "let z = sum + bias[p.v0 + batch * p.vb + row * p.vr + col * p.vc]; \
-                 c[at] = select(z, 0.0, z < 0.0);"
+    /// Starts the block of a part, with the place of its vector in the panel.
+    fn open(&self, text: &mut String, part: usize) {
+        let (count, vectors) = (self.count(), self.vectors);
+        let _ = writeln!(text, "    {{ let e = t + {}u;", part * self.threads);
+        if !count.is_multiple_of(self.threads) {
+            let _ = writeln!(text, "    if (e < {count}u) {{");
+        }
+        // Adjacent threads read adjacent numbers.
+        let place = match self.access {
+            Access { inner: true, wide: true } => {
+                let quads = DEPTH / 4;
+                format!("let kk = e % {quads}u * 4u; let v = e / {quads}u;")
             }
-            Epilogue::Relu => "c[at] = select(sum, 0.0, sum < 0.0);",
-            Epilogue::Masked => "c[at] = select(0.0, sum, c[at] > 0.0);",
+            Access { inner: true, wide: false } => {
+                format!("let kk = e % {DEPTH}u; let v = e / {DEPTH}u * 4u;")
+            }
+            Access { inner: false, .. } => {
+                format!("let kk = e / {vectors}u; let v = e % {vectors}u * 4u;")
+            }
+        };
+        let _ = writeln!(text, "      {place}");
+    }
+
+    fn close(&self, text: &mut String) {
+        text.push_str(if self.count().is_multiple_of(self.threads) {
+            "    }\n"
+        } else {
+            "    } }\n"
+        });
+    }
+
+    /// Reads the panel that starts at inner index `k0` into registers; zeros beyond the matrix.
+    fn fetch(&self, text: &mut String, k0: &str) {
+        let (first, size, outer_stride, inner_stride) = match self.operand {
+            "a" => ("row0", "p.m", "p.ar", "p.ac"),
+            _ => ("col0", "p.n", "p.bc", "p.br"),
+        };
+        let operand = self.operand;
+        for part in self.parts() {
+            self.open(text, part);
+            let _ = writeln!(
+                text,
+                "      let o = {first} + v; let k = {k0} + kk; var x = vec4<f32>();
+      if (k < k_end) {{
+        let at = {operand}_at + k * {inner_stride} + o * {outer_stride};"
+            );
+            if self.access.wide {
+                let _ = writeln!(text, "        if (o < {size}) {{ x = {operand}[at / 4u]; }}");
+            } else {
+                for (i, name) in NAMES.iter().enumerate() {
+                    let _ = writeln!(
+                        text,
+                        "        if (o + {i}u < {size}) {{ x.{name} = {operand}[at + {i}u * {outer_stride}]; }}"
+                    );
+                }
+            }
+            let _ = writeln!(text, "      }}\n      f{operand}_{part} = x;");
+            self.close(text);
+        }
+    }
+
+    /// Writes the registers to workgroup memory.
+    fn put(&self, text: &mut String) {
+        let Panel { operand, stride, .. } = self;
+        for part in self.parts() {
+            self.open(text, part);
+            if let Access { inner: true, wide: true } = self.access {
+                for (i, name) in NAMES.iter().enumerate() {
+                    let _ = writeln!(
+                        text,
+                        "      s{operand}[(kk + {i}u) * {stride}u + v / 4u][v % 4u] = f{operand}_{part}.{name};"
+                    );
+                }
+            } else {
+                let _ = writeln!(
+                    text,
+                    "      s{operand}[kk * {stride}u + v / 4u] = f{operand}_{part};"
+                );
+            }
+            self.close(text);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::adapter::Gpu;
 use super::kernels::Pointwise;
-use super::product::{Epilogue, ProductKernel, Tile};
+use super::product::{Access, Epilogue, ProductKernel, Tile};
 use crate::NetError;
 
 /// Stride of parameter blocks in bytes: the largest alignment that WebGPU allows an adapter to require.
@@ -196,6 +196,15 @@ impl<'a> Operand<'a> {
         Operand { strides: (self.strides.1, self.strides.0), ..self }
     }
 
+    /// How a kernel reads the operand, given the strides along the inner and the outer dimension and their sizes.
+    fn access(&self, inner: usize, outer: usize, sizes: (usize, usize)) -> Access {
+        let is_inner = inner == 1 && outer != 1;
+        let (size, stride) = if is_inner { (sizes.0, outer) } else { (sizes.1, inner) };
+        let all = [size, stride, self.offset, self.batch];
+        let wide = (is_inner || outer == 1) && all.iter().all(|size| size.is_multiple_of(4));
+        Access { inner: is_inner, wide }
+    }
+
     /// Parameters of the operand for a kernel: offset of `row`, strides of rows, columns and batches.
     fn parameters(&self, row: usize) -> [usize; 4] {
         let (rows, columns) = self.strides;
@@ -314,14 +323,17 @@ impl<'a> Recorder<'a> {
         if m * n * batches == 0 {
             return;
         }
+        let (slices, slice_stride) = slices;
+        // Slices start at multiples of four, so that vectors of four do not span two of them.
+        let per_slice = k.div_ceil(slices).next_multiple_of(4);
+        let c_sizes = [n, c.offset, c.strides.0, c.batch, slice_stride];
         let kernel = ProductKernel {
             tile,
-            a_inner: a.strides.1 == 1,
-            b_inner: b.strides.0 == 1 && b.strides.1 != 1,
+            a: a.access(a.strides.1, a.strides.0, (k, m)),
+            b: b.access(b.strides.0, b.strides.1, (k, n)),
+            c_wide: c.strides.1 == 1 && c_sizes.iter().all(|size| size.is_multiple_of(4)),
             epilogue,
         };
-        let (slices, slice_stride) = slices;
-        let per_slice = k.div_ceil(slices).max(1);
         let limit = self.gpu.limits.max_compute_workgroups_per_dimension as usize;
         let rows = tile.rows();
         // Dispatches are limited along every axis, so rows and batches are split if they exceed the limit.
