@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::Result;
 use posenc_experiments::Catalog;
 use posenc_experiments::record::{
-    Benchmarks, CaptionRecord, Failure, Gallery, Keys, Provenance, Row, Table, is_clean, pair,
-    read_failures,
+    Benchmarks, CaptionRecord, Failure, Gallery, Keys, Provenance, Row, Table, is_clean,
+    is_of_machine, pair, read_failures,
 };
 use posenc_experiments::schema::experiment::Group;
 use posenc_experiments::schema::{Experiment, Profile};
@@ -242,7 +242,8 @@ pub fn untrained<'a>(group: &'a Group, row: &Row) -> Option<&'a str> {
 }
 
 /// The rows that are shown and judged: those of the largest profile of each group and method. At equal profiles, rows
-/// on the group's own data take precedence.
+/// on the group's own data take precedence. If a method ran on several devices, its times are those of the CPU, or else of
+/// the first device by name, because a mean over devices means nothing.
 pub fn shown_rows(experiment: &Experiment, rows: &[Row]) -> Vec<Row> {
     let mut best: BTreeMap<(&str, &str), (Profile, bool)> = BTreeMap::new();
     let rank = |row: &Row| {
@@ -253,10 +254,19 @@ pub fn shown_rows(experiment: &Experiment, rows: &[Row]) -> Vec<Row> {
         let entry = best.entry((&row.group, &row.method)).or_insert_with(|| rank(row));
         *entry = (*entry).max(rank(row));
     }
-    rows.iter()
-        .filter(|row| best.get(&(row.group.as_str(), row.method.as_str())) == Some(&rank(row)))
-        .cloned()
-        .collect()
+    let is_shown =
+        |row: &&Row| best.get(&(row.group.as_str(), row.method.as_str())) == Some(&rank(row));
+    let mut timed: BTreeMap<(&str, &str, &str), (bool, &str)> = BTreeMap::new();
+    for row in rows.iter().filter(is_shown).filter(|row| is_of_machine(&row.metric)) {
+        let own = (row.device != "cpu", row.device.as_str());
+        let entry = timed.entry((&row.group, &row.method, &row.metric)).or_insert(own);
+        *entry = (*entry).min(own);
+    }
+    let is_on_one_device = |row: &&Row| {
+        let key = (row.group.as_str(), row.method.as_str(), row.metric.as_str());
+        timed.get(&key).is_none_or(|(_, device)| *device == row.device)
+    };
+    rows.iter().filter(is_shown).filter(is_on_one_device).cloned().collect()
 }
 
 /// Conditions under which numbers were measured.

@@ -11,6 +11,9 @@ use crate::yaml::FileError;
 /// Name of the file in a directory of records.
 pub const FILE: &str = "benchmarks.json";
 
+/// Start of the names of workloads that ran on a GPU.
+pub const ON_GPU: &str = "wgpu/";
+
 /// One workload, measured in one run with its peers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,15 +28,15 @@ pub struct Benchmark {
     pub torch_s: Option<f64>,
     /// JAX's seconds, if it was available and has the workload.
     pub jax_s: Option<f64>,
-    /// Rate of single-precision matrix products on the machine with all threads, in GFLOP/s.
+    /// Rate of single-precision matrix products in GFLOP/s: on the processor with all threads, or on the GPU with PyTorch.
     pub gemm_gflops: f64,
     /// Our floating-point rate, as a share of `gemm_gflops`.
     pub share_of_gemm: f64,
-    /// Threads that each framework used.
+    /// Threads that each framework used; 0 on a GPU.
     pub threads: usize,
     /// The peers and their versions.
     pub peers: Vec<String>,
-    /// Processor.
+    /// Processor or GPU.
     pub machine: String,
     /// Git commit, with `-dirty` if the tree had changes; empty outside a repository.
     pub commit: String,

@@ -6,7 +6,7 @@ use super::NotRun;
 use super::clusters::Clusters;
 use super::statistics::Interval;
 use crate::published::{Published, PublishedValue};
-use crate::record::{Keys, Row, Table};
+use crate::record::{Keys, Row, Table, is_of_machine};
 use crate::schema::claim::{Abscissa, Select, Source, Statistic, Tolerance, same_place};
 use crate::schema::{Experiment, Group, Profile};
 
@@ -358,6 +358,14 @@ pub(super) fn spread_text(clusters: Clusters, interval: &Interval) -> String {
 pub(super) fn unlike(a: &Select, b: &Select, context: Context<'_>) -> Option<String> {
     if a.from != Source::Measured || b.from != Source::Measured {
         return None;
+    }
+    if is_of_machine(&a.metric) || is_of_machine(&b.metric) {
+        let all = rows(a, context).chain(rows(b, context));
+        let devices: BTreeSet<&str> = all.map(|row| row.device.as_str()).collect();
+        if devices.len() > 1 {
+            let devices: Vec<&str> = devices.into_iter().collect();
+            return Some(format!("measured on different devices: {}", devices.join(", ")));
+        }
     }
     if a.group != b.group {
         return unlike_groups(a, b, context);

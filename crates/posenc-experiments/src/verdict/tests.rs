@@ -334,6 +334,22 @@ fn methods_at_different_profiles_are_not_compared() {
     }
 }
 
+/// Catches a ratio of times of two devices.
+#[test]
+fn times_of_different_devices_are_not_compared() {
+    let (above, below) = (A.replace("psnr", "time"), B.replace("psnr", "time"));
+    let check =
+        format!("{{ kind: ratio, numerator: {above}, denominator: {below}, at_least: 1.5 }}");
+    let mut table = record(Profile::Paper, 0.1, &[("A", 1.0, 10.0), ("B", 1.0, 5.0)]);
+    table.rows.iter_mut().for_each(|row| row.metric = "time".into());
+    assert_eq!(verdict(&check, &table).verdict, Verdict::Reproduced);
+    let of_a = table.rows.iter_mut().filter(|row| row.method == "A");
+    of_a.for_each(|row| row.device = "GPU".into());
+    let judgement = verdict(&check, &table);
+    assert_eq!(judgement.verdict, Verdict::NotComparable, "{judgement:?}");
+    assert!(judgement.reason.contains("different devices: GPU, cpu"), "{judgement:?}");
+}
+
 /// Catches an order against all methods of a group that compares with the last one only.
 #[test]
 fn one_method_is_compared_with_all() {

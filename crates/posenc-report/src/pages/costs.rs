@@ -42,8 +42,9 @@ fn opening(costs: &Costs) -> String {
          indicates that the units shared the machine with other work.\n\n\
          - **FLOP**: floating-point operations of training and evaluation; {MISSING} if an item trains nothing.\n\
          - **{cores} cores**: estimated time on one core divided by {cores}, but at least the time of the longest job, which runs on one core.\n\
-         - **with a GPU**: time of the operations that a GPU can run at {rate} TFLOP/s, or of the rest on {cores} cores, whichever is longer. The \
-         GPU rate is an **assumption**; no GPU was measured.\n\
+         - **with a GPU**: time of the operations that a GPU can run at {rate} TFLOP/s, or of the rest on {cores} cores, whichever is longer. An \
+         NVIDIA H100 trained the deep networks of Table 1 of `trading` at 16 to 22 TFLOP/s ([speed](../docs/SPEED.md)). Networks whose steps \
+         take a fraction of a millisecond are far below that.\n\
          - **{nodes} nodes**: {nodes} nodes with {cores} cores each (`--executor slurm`), but at least the time of the longest job.\n\n\
          `cargo xtask costs --cores C --nodes N --gpu-tflops R` prints the estimates for another machine.\n\n"
     )

@@ -61,6 +61,8 @@ struct Pairs<'a> {
     source: &'a View<'a>,
     /// Rows at the full protocol, by group, method and metric.
     values: BTreeMap<(&'a str, &'a str, &'a str), Values>,
+    /// Devices whose times are shown, by group and method.
+    devices: BTreeMap<(&'a str, &'a str), BTreeSet<&'a str>>,
     methods: Vec<Method<'a>>,
     /// Signals with values of the baseline and of at least one other group.
     signals: BTreeSet<String>,
@@ -88,6 +90,7 @@ struct Paired {
 impl<'a> Pairs<'a> {
     fn of(comparison: &'a Comparison, source: &'a View<'a>, run: &'a Run) -> Pairs<'a> {
         let mut sums: BTreeMap<(&str, &str, &str), Sums> = BTreeMap::new();
+        let mut devices: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
         let groups: Vec<(&Compared, Option<&Group>)> =
             comparison.groups().map(|g| (g, source.experiment.group(&g.group))).collect();
         for row in &run.table.rows {
@@ -99,6 +102,10 @@ impl<'a> Pairs<'a> {
             if !is_full(group, row) {
                 continue;
             }
+            if row.metric == comparison.time {
+                let key = (row.group.as_str(), row.method.as_str());
+                devices.entry(key).or_default().insert(row.device.as_str());
+            }
             let key = (row.group.as_str(), row.method.as_str(), row.metric.as_str());
             let sum = sums.entry(key).or_default().entry(row.signal.clone()).or_default();
             *sum = (sum.0 + row.value, sum.1 + 1);
@@ -106,8 +113,14 @@ impl<'a> Pairs<'a> {
         let mean = |(signal, (sum, n)): (String, (f64, usize))| (signal, sum / n as f64);
         let values: BTreeMap<_, Values> =
             sums.into_iter().map(|(key, by)| (key, by.into_iter().map(mean).collect())).collect();
-        let mut all =
-            Pairs { comparison, source, values, methods: Vec::new(), signals: BTreeSet::new() };
+        let mut all = Pairs {
+            comparison,
+            source,
+            values,
+            devices,
+            methods: Vec::new(),
+            signals: BTreeSet::new(),
+        };
         let baseline = groups.first().and_then(|(_, group)| *group);
         for variant in baseline.iter().flat_map(|group| &group.variants) {
             let others = comparison.others.iter().map(|o| all.paired(o, &variant.id)).collect();
@@ -149,7 +162,15 @@ impl<'a> Pairs<'a> {
                 self.printed(&other.group, method, metric)?,
             ))
         };
-        let times = pairs(time).into_iter().filter(|(a, b)| *a > 0.0 && *b > 0.0);
+        let device = |group: &str| {
+            self.devices.iter().find(|((g, m), _)| (*g, *m) == (group, method)).map(|(_, d)| d)
+        };
+        // Times of different devices are not comparable.
+        let times = match device(&baseline.group) == device(&other.group) {
+            true => pairs(time),
+            false => Vec::new(),
+        };
+        let times = times.into_iter().filter(|(a, b)| *a > 0.0 && *b > 0.0);
         Paired {
             quality: pairs(metric).into_iter().map(|(a, b)| b - a).collect(),
             speedup: times.map(|(a, b)| (a / b).ln()).collect(),
@@ -186,7 +207,7 @@ impl<'a> Pairs<'a> {
             _ => "paired, ± half of the 95 % confidence interval",
         };
         let mut text = format!(
-            "Difference in {} from the {}, in {} on {of} ({intervals}), and ratio of times on one machine:\n\n",
+            "Difference in {} from the {}, in {} on {of} ({intervals}), and ratio of times on one device:\n\n",
             plain(&named(metric)),
             inline(&baseline.label),
             plain(unit)
@@ -265,9 +286,20 @@ impl<'a> Pairs<'a> {
             grid.row(row);
         }
         let base = cell(&self.comparison.baseline.label);
+        let timed = self.methods.iter().flat_map(|m| &m.others).filter(|o| !o.speedup.is_empty());
+        let counts: Vec<usize> = timed.clone().map(|other| other.speedup.len()).collect();
+        let all_have_times = timed.clone().all(|other| other.speedup.len() == other.quality.len());
+        let of = match (counts.iter().min(), counts.iter().max()) {
+            _ if all_have_times => String::new(),
+            (Some(low), Some(high)) if low < high => {
+                format!(" of the {low} to {high} signals that ran on the same device")
+            }
+            (Some(n), _) => format!(" of the {n} signals that ran on the same device"),
+            (None, _) => String::new(),
+        };
         format!(
             "{}<sub>Mean over n signals of the paired difference from the {base}, with its 95 % confidence interval; geometric \
-             mean of the ratio of times.</sub>\n\n",
+             mean of the ratio of times{of}.</sub>\n\n",
             grid.render()
         )
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use posenc_experiments::record::benchmark::ON_GPU;
 use posenc_experiments::record::{Benchmark, Benchmarks};
 use posenc_experiments::schema::Speed;
 
@@ -67,7 +68,10 @@ pub fn render(inputs: &Inputs<'_>, view: &View<'_>) -> String {
 
 /// Processors and other frameworks; workloads can come from several benchmark runs.
 fn measured_on(measured: &[&Benchmark]) -> String {
-    let machines = measured.iter().map(|b| format!("{}, {} threads", plain(&b.machine), b.threads));
+    let machines = measured.iter().map(|b| match b.threads {
+        0 => plain(&b.machine),
+        threads => format!("{}, {threads} threads", plain(&b.machine)),
+    });
     let machines: BTreeSet<String> = machines.collect();
     let peers: BTreeSet<String> =
         measured.iter().flat_map(|b| &b.peers).map(|p| plain(p)).collect();
@@ -83,36 +87,50 @@ fn measured_on(measured: &[&Benchmark]) -> String {
     texts.join(" · ")
 }
 
-/// Renders the table of the repository's README: all workloads measured together with another framework,
+/// Renders all workloads measured together with another framework, first those of the CPU and then those of a GPU, each
 /// sorted by speedup, smallest first. Empty if there are none.
 pub fn overview(benchmarks: &Benchmarks) -> String {
+    let (gpu, cpu): (Vec<_>, Vec<_>) =
+        benchmarks.0.iter().partition(|(name, _)| name.starts_with(ON_GPU));
+    let tables = [(cpu, "cargo xtask bench"), (gpu, "cargo xtask bench --device wgpu")];
+    let tables = tables.map(|(all, command)| table(all.into_iter().map(|(_, b)| b), command));
+    tables.into_iter().filter(|table| !table.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn table<'a>(benchmarks: impl Iterator<Item = &'a Benchmark>, command: &str) -> String {
     // Compare with the faster framework; the other comparison would flatter this project.
     let peer = |b: &Benchmark| {
         [b.torch_s, b.jax_s].into_iter().flatten().min_by(f64::total_cmp).map(|s| s / b.ours_s)
     };
     let mut rows: Vec<(f64, &Benchmark)> =
-        benchmarks.0.values().filter_map(|b| peer(b).map(|ratio| (ratio, b))).collect();
+        benchmarks.filter_map(|b| peer(b).map(|ratio| (ratio, b))).collect();
     if rows.is_empty() {
         return String::new();
     }
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut grid = Grid::default();
-    grid.column("workload", Align::Left);
-    grid.columns(["ours", "PyTorch", "JAX", "faster peer ÷ ours"], Align::Right);
+    let with_jax = rows.iter().any(|(_, b)| b.jax_s.is_some());
+    grid.column("workload", Align::Left).columns(["ours", "PyTorch"], Align::Right);
+    if with_jax {
+        grid.column("JAX", Align::Right);
+    }
+    grid.column(if with_jax { "faster peer ÷ ours" } else { "PyTorch ÷ ours" }, Align::Right);
     for (ratio, b) in &rows {
         let missing = || MISSING.to_owned();
         let time = |s: Option<f64>| s.map_or_else(missing, |s| times(s, 1));
         let [ours, torch, jax] = [Some(b.ours_s), b.torch_s, b.jax_s].map(time);
         let unit = b.unit.strip_prefix("s ").unwrap_or(&b.unit);
         let what = format!("{} <sub>{}</sub>", cell(&b.title), cell(unit));
-        grid.row(vec![what, ours, torch, jax, significant(*ratio, 2)]);
+        let jax = with_jax.then_some(jax);
+        let cells = [what, ours, torch].into_iter().chain(jax).chain([significant(*ratio, 2)]);
+        grid.row(cells.collect());
     }
     let measured: Vec<&Benchmark> = rows.into_iter().map(|(_, b)| b).collect();
     format!(
         "{}\n\n<sub>medians over alternating rounds, each row measured in one run · {} · {}</sub>\n",
         grid.render().trim_end(),
         measured_on(&measured),
-        code("cargo xtask bench")
+        code(command)
     )
 }
 
@@ -155,13 +173,17 @@ mod tests {
             ("a", benchmark("fast", 0.001, Some(0.01), Some(0.004))),
             ("b", benchmark("slow", 0.002, Some(0.001), None)),
             ("c", benchmark("alone", 0.002, None, None)),
+            ("wgpu/a", benchmark("on a GPU", 0.002, Some(0.001), None)),
         ];
         let all = Benchmarks(all.map(|(name, b)| (name.to_owned(), b)).into());
         let text = overview(&all);
         let rows: Vec<&str> = text.lines().filter(|l| l.contains("per step")).collect();
-        assert_eq!(rows.len(), 2, "{text}");
+        assert_eq!(rows.len(), 3, "{text}");
         assert!(rows[0].contains("slow") && rows[0].ends_with("| – | 0.5 |"), "{text}");
         assert!(rows[1].contains("fast") && rows[1].ends_with("| 4 ms | 4 |"), "{text}");
+        // The GPU has a table of its own, without a column for JAX; its row would be the first of the other table.
+        assert!(rows[2].contains("on a GPU") && rows[2].ends_with("| 1 ms | 0.5 |"), "{text}");
+        assert_eq!(text.matches("| workload |").count(), 2, "{text}");
         assert_eq!(overview(&Benchmarks::default()), "");
     }
 }

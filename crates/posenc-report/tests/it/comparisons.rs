@@ -182,6 +182,40 @@ fn a_comparison_pairs_signals_and_answers_from_the_record() {
     assert!(figure.is_some(), "{:?}", report.files.keys());
 }
 
+/// Catches a mean or a ratio of times of different devices.
+#[test]
+fn times_of_different_devices_are_not_combined() {
+    let root = tempfile::tempdir().expect("a directory");
+    let catalog = catalog(root.path(), DEPTH).expect("a catalog");
+    let on_gpu = |row: &mut Row| {
+        row.device = "GPU".into();
+        if row.metric == "time" {
+            row.value = 1.0;
+        }
+    };
+    // Some signals of the deep network ran on a GPU: the times are those of the others.
+    let mut mixed = rows();
+    let last = mixed.iter_mut().filter(|row| row.group == "deep" && row.signal == "image-02");
+    last.for_each(on_gpu);
+    let text_of_mixed = text(&report(&catalog, mixed));
+    assert!(text_of_mixed.contains("| Gau | 3 | +1.00 ± 0.50 | +0.86 | 10 "), "{text_of_mixed}");
+    let caption = "ratio of times of the 2 signals that ran on the same device";
+    assert!(text_of_mixed.contains(caption), "{text_of_mixed}");
+    // All of them did: there are no pairs of times.
+    let mut apart = rows();
+    apart.iter_mut().filter(|row| row.group == "deep").for_each(on_gpu);
+    let text_of_apart = text(&report(&catalog, apart));
+    assert!(text_of_apart.contains("| Gau | 3 | +1.00 ± 0.50 | +0.86 | – "), "{text_of_apart}");
+    // All methods did: the ratio is that of the GPU.
+    let mut together = rows();
+    together.iter_mut().for_each(on_gpu);
+    let text_of_together = text(&report(&catalog, together));
+    assert!(
+        text_of_together.contains("| Gau | 3 | +1.00 ± 0.50 | +0.86 | 1 "),
+        "{text_of_together}"
+    );
+}
+
 /// Catches a claim that is judged on some of the signals.
 #[test]
 fn claims_on_some_of_the_signals_are_not_comparable() {

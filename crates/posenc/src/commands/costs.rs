@@ -21,11 +21,11 @@ use posenc_harness::shape::SignalShape;
 use posenc_harness::span::duration;
 use posenc_protocols::KINDS;
 
-/// Assumptions of the report's cost page: a machine like that of the reference, a small cluster of them, and a GPU that sustains a
-/// tenth of the rate on present-day data sheets.
+/// Assumptions of the report's cost page: a machine like that of the reference, a small cluster of them, and a GPU at the lowest rate
+/// that an NVIDIA H100 reached with the deep networks of `trading` Table 1 (docs/SPEED.md).
 const CORES: usize = 2;
 const NODES: usize = 8;
-const GPU_RATE: f64 = 10e12;
+const GPU_RATE: f64 = 16e12;
 
 pub fn costs(repository: &Repository, options: &CostOptions) -> Result<ExitCode> {
     let catalog = Catalog::read(repository.root(), KINDS)?;

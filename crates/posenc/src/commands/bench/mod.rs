@@ -10,7 +10,7 @@ mod peer;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
-use posenc_experiments::record::{Benchmark, Benchmarks};
+use posenc_experiments::record::{Benchmark, Benchmarks, benchmark};
 use posenc_experiments::yaml::nearest;
 use serde::Serialize;
 
@@ -82,7 +82,10 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
     let is_gpu = devices.training() == GPU;
     let device = devices.device_engine().map(|engine| networks::Device { engine, is_gpu });
     if let Some(device) = &device {
-        ensure!(!options.record, "--record stores CPU times; remove --device");
+        ensure!(
+            !options.record || is_gpu,
+            "--record stores times of the CPU or of a GPU; a software adapter is neither, so remove --record"
+        );
         println!("device: {}", device.engine.device());
     }
     // The closed form has no peer in JAX. A GPU's peer is CUDA; a software adapter runs on the CPU.
@@ -113,17 +116,24 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
             .with_context(|| format!("{} cannot be written", file.display()))?;
     }
     if options.record {
-        println!("{}", record(repository, &all)?.display());
+        let gpu = device.as_ref().map(|device| device.engine.device());
+        println!("{}", record(repository, &all, gpu)?.display());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Stores the results in the reference record, in place of earlier ones of the same workloads. Returns the file.
-fn record(repository: &Repository, measured: &[Measured]) -> Result<std::path::PathBuf> {
+/// Stores the results in the reference record, in place of earlier ones of the same workloads on the CPU or on a GPU. Returns the
+/// file.
+fn record(
+    repository: &Repository,
+    measured: &[Measured],
+    gpu: Option<String>,
+) -> Result<std::path::PathBuf> {
     let directory = repository.record();
     let _lock = Lock::of_reference(repository)?;
     let mut all = Benchmarks::read(&directory)?;
-    let (machine, commit) = (machine::processor(), repository.commit());
+    let prefix = if gpu.is_some() { benchmark::ON_GPU } else { "" };
+    let (machine, commit) = (gpu.unwrap_or_else(machine::processor), repository.commit());
     for m in measured {
         let benchmark = Benchmark {
             title: m.title.clone(),
@@ -133,15 +143,15 @@ fn record(repository: &Repository, measured: &[Measured]) -> Result<std::path::P
             jax_s: m.jax_s,
             gemm_gflops: m.gemm_gflops,
             share_of_gemm: m.share_of_gemm,
-            threads: m.threads,
+            threads: if prefix.is_empty() { m.threads } else { 0 },
             peers: m.peers.clone(),
             machine: machine.clone(),
             commit: commit.clone(),
         };
-        all.0.insert(m.name.to_owned(), benchmark);
+        all.0.insert(format!("{prefix}{}", m.name), benchmark);
     }
     all.write(&directory)?;
-    Ok(directory.join(posenc_experiments::record::benchmark::FILE))
+    Ok(directory.join(benchmark::FILE))
 }
 
 /// End of a line with the peer's time and its ratio to ours; empty without a peer.
