@@ -1,6 +1,6 @@
 //! The first page: the answer, verdicts by paper, findings, published against measured values, scope and conditions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use posenc_experiments::catalog::PAPER_ORDER;
@@ -10,7 +10,7 @@ use posenc_experiments::verdict::{Evidence, Verdict};
 
 use super::{Content, Files, cited, comparison, failures, places, sentences, totals};
 use crate::Inputs;
-use crate::markdown::{Align, Grid, label, plain};
+use crate::markdown::{Align, Grid, code, label, plain};
 use crate::numbers::{MISSING, duration};
 use crate::records::Side;
 use crate::view::{Counts, Judged, Views, side_counts, sides};
@@ -165,7 +165,8 @@ fn machines(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
             continue;
         }
         let mut grid = Grid::default();
-        let numbers = ["Cores", "Items", "Units", "Total wall time of the units"];
+        // A provenance describes the latest run of its item.
+        let numbers = ["Cores", "Items", "Units of the latest runs", "Their wall time"];
         grid.column("Machine", Align::Left).columns(numbers, Align::Right);
         for ((machine, cores), of_items) in &machines {
             grid.row(vec![
@@ -177,6 +178,17 @@ fn machines(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
             ]);
         }
         text.push_str(&grid.render());
+        let mut devices: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for view in views.all() {
+            let rows = view.runs().filter(|run| run.side == side).flat_map(|run| &run.table.rows);
+            for row in rows.filter(|row| row.device != "cpu") {
+                devices.entry(&row.device).or_default().insert(view.experiment.id());
+            }
+        }
+        for (device, items) in devices {
+            let items: Vec<String> = items.iter().map(|item| code(item)).collect();
+            text.push_str(&format!("On {}: units of {}.\n\n", plain(device), items.join(", ")));
+        }
         let dirty = runs().filter(|run| run.changes().is_some()).count();
         if dirty > 0 {
             text.push_str(&format!(
