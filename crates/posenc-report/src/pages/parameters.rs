@@ -52,6 +52,8 @@ fn parameters(inputs: &Inputs<'_>, view: &View<'_>) -> String {
         let _ = writeln!(text, "Definition: {}\n", inputs.link(&path));
     }
     let mut laws = BTreeSet::new();
+    // The first group with a list of methods, by this list without laws.
+    let mut known: BTreeMap<String, &str> = BTreeMap::new();
     for group in &experiment.groups {
         let data =
             group.data.as_ref().map(|d| format!(", data set {}", code(&d.set))).unwrap_or_default();
@@ -66,7 +68,15 @@ fn parameters(inputs: &Inputs<'_>, view: &View<'_>) -> String {
             let _ = writeln!(text, "- profile {profile}{of}: protocol {protocol}{listed}");
         }
         let profile = profiles(view, group).first().map(|p| p.0);
-        text.push_str(&variants(group, profile, &mut laws));
+        let methods = variants(group, profile, &mut laws);
+        let without_laws = variants(group, profile, &mut laws);
+        match known.get(&without_laws).filter(|_| group.variants.len() > 1) {
+            Some(first) => {
+                let _ = writeln!(text, "- the methods of {}", code(first));
+            }
+            None => text.push_str(&methods),
+        }
+        known.entry(without_laws).or_insert(&group.id);
         text.push('\n');
     }
     text
