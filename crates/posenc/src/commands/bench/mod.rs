@@ -116,6 +116,11 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
             .with_context(|| format!("{} cannot be written", file.display()))?;
     }
     if options.record {
+        ensure!(
+            all.iter().all(|m| m.gemm_gflops.is_finite()),
+            "nothing is recorded, since PyTorch with CUDA measures the matrix-product rate of a GPU and did not run. Set \
+             POSENC_PYTHON to a Python that has it, or remove --record"
+        );
         let gpu = device.as_ref().map(|device| device.engine.device());
         println!("{}", record(repository, &all, gpu)?.display());
     }
