@@ -86,7 +86,7 @@ pub struct Promoted {
 }
 
 /// Merges a local record into the reference, method by method. A smaller profile, other data or an interrupted run never replaces better
-/// rows, and a run of one method leaves the others unchanged. A run of some signals is joined with recorded units of the same protocol,
+/// rows, and a run of one method leaves the others unchanged. Of a model that was hardly trained, only sizes are taken. A run of some signals is joined with recorded units of the same protocol,
 /// code version, seed and data.
 pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> Result<Promoted> {
     let (csv, provenance_file) = files(directory, experiment);
@@ -122,15 +122,18 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
             continue;
         }
         for method in methods {
-            let (mine, theirs) = (of(&local_rows, method), of(&old_rows, method));
+            let (mut mine, mut theirs) = (of(&local_rows, method), of(&old_rows, method));
+            mine.retain(|row| group.untrained(row).is_none());
             if mine.is_empty() {
                 if local_rows.contains_key(&(group.id.as_str(), method)) {
-                    // Rows of a software adapter are rejected, and so is their origin.
+                    // Rows of a software adapter or of an untrained model are rejected, and so is their origin.
                     stays.insert(format!("{}/{method}", group.id));
                 }
                 merged.rows.extend(theirs);
                 continue;
             }
+            // Rows of a profile that the group no longer has make room for any run.
+            theirs.retain(|row| group.runs_at(row.profile));
             let complete = !incomplete.contains(&(group.id.as_str(), method));
             let worth_mine = worth(group, &mine.iter().collect::<Vec<_>>());
             let worth_theirs = worth(group, &theirs.iter().collect::<Vec<_>>());

@@ -7,9 +7,8 @@ use anyhow::Result;
 use posenc_experiments::Catalog;
 use posenc_experiments::record::{
     Benchmarks, CaptionRecord, Failure, Gallery, Keys, Provenance, Row, Table, is_clean,
-    is_of_machine, pair, read_failures,
+    is_counted, is_of_machine, pair, read_failures,
 };
-use posenc_experiments::schema::experiment::Group;
 use posenc_experiments::schema::{Experiment, Profile};
 use posenc_experiments::yaml::FileError;
 
@@ -223,24 +222,6 @@ impl Run {
     }
 }
 
-/// Share of the paper's epochs or steps below which a model counts as untrained.
-const UNTRAINED: f64 = 0.02;
-
-/// The reason why a value is not shown next to a published one: its model was trained for too small a share of the
-/// paper's epochs or steps. `None` for sizes, which do not depend on training.
-pub fn untrained<'a>(group: &'a Group, row: &Row) -> Option<&'a str> {
-    let variant = group.variants.iter().position(|v| v.id == row.method)?;
-    let length = |profile: Profile| {
-        let canonical = group.resolved(profile, variant)?.protocol.canonical();
-        let (_, json) = canonical.split_once(' ')?;
-        let settings: serde_json::Value = serde_json::from_str(json).ok()?;
-        ["epochs", "steps"].iter().find_map(|key| settings.get(*key)?.as_f64())
-    };
-    let is_size = ["params", "memory"].contains(&row.metric.as_str());
-    let share = length(row.profile)? / length(Profile::Paper)?;
-    group.reduced(row.profile).filter(|_| !is_size && share < UNTRAINED)
-}
-
 /// The rows that are shown and judged: those of the largest profile of each group and method. At equal profiles, rows
 /// on the group's own data take precedence. If a method ran on several devices, its times are those of the CPU, or else of
 /// the first device by name, because a mean over devices means nothing.
@@ -308,7 +289,7 @@ impl Conditions {
                 }
                 None => all.has_published = true,
             }
-            if let Some(reduced) = group.reduced(row.profile) {
+            if let Some(reduced) = group.reduced(row.profile).filter(|_| !is_counted(&row.metric)) {
                 all.reduced.entry(reduced.to_owned()).or_default().insert(row.group.clone());
             }
             // Groups marked `ours` replace no data of the paper.

@@ -228,10 +228,8 @@ impl<'a> FigureSource<'a> {
             group.is_none_or(|g| g.reduced(row.profile).is_none() && g.is_papers_data(&row.data))
         };
         let row = |key: &CurveKey| {
-            let own = |r: &&Row| {
-                r.method == key.method
-                    && group.is_none_or(|g| crate::records::untrained(g, r).is_none())
-            };
+            let own =
+                |r: &&Row| r.method == key.method && group.is_none_or(|g| g.untrained(r).is_none());
             let rows: Vec<&Row> = self.measured(panel, &panel.metric).filter(own).collect();
             let values: Vec<f64> = rows.iter().map(|r| r.value).collect();
             let (mean, deviation) = mean_deviation(&values);

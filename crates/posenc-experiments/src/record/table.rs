@@ -201,6 +201,11 @@ pub fn is_of_machine(metric: &str) -> bool {
     metric.starts_with("time") || ["rate", "peak_memory"].contains(&metric)
 }
 
+/// Whether a metric is counted from the settings, so that it depends on neither the data nor the length of a run.
+pub fn is_counted(metric: &str) -> bool {
+    ["params", "memory"].contains(&metric)
+}
+
 /// All rows of an item, in the order of the experiment file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {

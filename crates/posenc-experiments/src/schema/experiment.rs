@@ -14,6 +14,7 @@ use super::limits::{Asked, MOST_VARIANTS};
 use super::protocol::{Fault, Kind, Kinds, Protocol};
 use super::signals::SignalCount;
 use super::wire::{WireExperiment, WireGroup};
+use crate::record::{Row, is_counted};
 use crate::yaml::{Document, FileError, Place};
 
 /// How much of the published protocol a run does, ordered from smallest to largest.
@@ -212,6 +213,9 @@ pub struct Resolved {
     pub signals: Option<usize>,
 }
 
+/// Share of the paper's epochs or steps below which a model counts as untrained.
+const UNTRAINED: f64 = 0.02;
+
 impl Group {
     /// Whether a metric enters records.
     pub fn records(&self, metric: &str) -> bool {
@@ -243,6 +247,20 @@ impl Group {
     /// What is reduced at `profile` compared with the published protocol; `None` for full scale.
     pub fn reduced(&self, profile: Profile) -> Option<&str> {
         self.reductions.get(&profile).map(String::as_str)
+    }
+
+    /// The reduction behind a row whose model was trained for so small a share of the paper's epochs or steps that its value says
+    /// nothing about the method. `None` for counts of parameters, which do not depend on training.
+    pub fn untrained(&self, row: &Row) -> Option<&str> {
+        let variant = self.variants.iter().position(|v| v.id == row.method)?;
+        let length = |profile: Profile| {
+            let canonical = self.resolved(profile, variant)?.protocol.canonical();
+            let (_, json) = canonical.split_once(' ')?;
+            let settings: serde_json::Value = serde_json::from_str(json).ok()?;
+            ["epochs", "steps"].iter().find_map(|key| settings.get(*key)?.as_f64())
+        };
+        let share = length(row.profile)? / length(Profile::Paper)?;
+        self.reduced(row.profile).filter(|_| !is_counted(&row.metric) && share < UNTRAINED)
     }
 
     /// Why the group does not run at `profile`, if its file refuses it: what is missing, and what it would cost.

@@ -307,7 +307,15 @@ fn ordering(check: &OrderingCheck, clusters: Clusters, context: Context<'_>) -> 
         (Verdict::Reproduced, false) => " < ",
         _ => ", ",
     };
-    let each = means.iter().zip(&names).map(|(mean, name)| format!("{name} {}", show(*mean)));
+    // With a margin, an order can hold although the means are in the other order.
+    let allowed = match (worst, check.margin > 0.0) {
+        (Verdict::Reproduced, true) if sign > 0.0 => format!(" − {}", show(check.margin)),
+        (Verdict::Reproduced, true) => format!(" + {}", show(check.margin)),
+        _ => String::new(),
+    };
+    let each = means.iter().zip(&names).enumerate().map(|(i, (mean, name))| {
+        format!("{name} {}{}", show(*mean), if i > 0 { allowed.as_str() } else { "" })
+    });
     let measured = each.collect::<Vec<_>>().join(between);
     let unlike = check.of.windows(2).find_map(|of| unlike(&of[0], &of[1], context));
     let judgement = Judgement::new(worst, measured, statistics_text.join("; "), reasons.join("; "));

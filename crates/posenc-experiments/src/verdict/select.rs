@@ -6,7 +6,7 @@ use super::NotRun;
 use super::clusters::Clusters;
 use super::statistics::Interval;
 use crate::published::{Published, PublishedValue};
-use crate::record::{Keys, Row, Table, is_of_machine};
+use crate::record::{Keys, Row, Table, is_counted, is_of_machine};
 use crate::schema::claim::{Abscissa, Select, Source, Statistic, Tolerance, same_place};
 use crate::schema::{Experiment, Group, Profile};
 
@@ -229,9 +229,6 @@ pub(super) fn rows<'a>(
     context.record.into_iter().flat_map(move |t| t.select(select))
 }
 
-/// Metrics that are counted from the settings. They depend on neither the data nor the length of a run.
-const COUNTED: [&str; 2] = ["params", "memory"];
-
 /// Indices of a group's variants by their ids.
 fn variant_places(group: &Group) -> HashMap<&str, usize> {
     group.variants.iter().enumerate().map(|(place, v)| (v.id.as_str(), place)).collect()
@@ -253,7 +250,7 @@ pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<Stri
     let group = context.experiment.group(&select.group)?;
     let mut is_known: HashMap<(&str, Profile), bool> = HashMap::new();
     for row in rows(select, context) {
-        if COUNTED.contains(&select.metric.as_str()) {
+        if is_counted(&select.metric) {
             let key = (row.method.as_str(), row.profile);
             if *is_known.entry(key).or_insert_with(|| has_the_papers_model(row, context)) {
                 continue;
@@ -267,7 +264,7 @@ pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<Stri
         }
     }
     // A count does not depend on the signal.
-    if COUNTED.contains(&select.metric.as_str()) {
+    if is_counted(&select.metric) {
         return None;
     }
     group.parts(rows(select, context)).pop_first()

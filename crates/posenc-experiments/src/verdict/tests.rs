@@ -499,6 +499,9 @@ fn orders_have_a_smallest_effect_and_margins() {
         let judgement = of_images(&margin, "", &values(difference));
         assert_eq!(judgement.verdict, expected, "{difference}: {judgement:?}");
     }
+    // The margin is shown, or the order of the means would look wrong.
+    let judgement = of_images(&margin, "", &values(-0.4));
+    assert_eq!(judgement.measured, "A 19.6 > B 20 − 0.5");
 }
 
 /// Catches the spread between images used as the uncertainty of a comparison on the same images.

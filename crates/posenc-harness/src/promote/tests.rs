@@ -321,6 +321,35 @@ fn a_smaller_profile_of_the_same_protocol_joins() {
     assert_eq!(promoted(&[("a", Paper), ("a", Smoke)]), ["a 0 paper"]);
 }
 
+/// Catches test PSNRs of a hardly trained network in the reference, and rows of a profile that no longer exists which keep others out.
+#[test]
+fn only_sizes_of_untrained_networks_are_taken() {
+    let text = "paper: p\nitem: i\nkind: extra\ntitle: T\nshows: S\ngroups:\n  - id: deep\n    data: { set: div2k-test }\n    \
+                protocol: { kind: network-nd, step: 2, learning_rate: 0.005, epochs: 500 }\n    variants:\n      \
+                - { id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }\n    profiles:\n      \
+                smoke: { reduced: 2 of 500 epochs, settings: { epochs: 2 } }\n      quick: { refused: no time }\n";
+    let document = Document::parse(Path::new("a.yaml"), text).unwrap();
+    let experiment = Experiment::from_document(&document, posenc_protocols::KINDS).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let of = |metric: &str, value, profile| Row {
+        metric: metric.into(),
+        profile,
+        ..row("deep", "Gau", value)
+    };
+    // `long` as the profile of an old record: the group does not run at it.
+    let promoted = |profile| {
+        let local = measured("a", &[of("params", 7.0, profile), of("test_psnr", 9.0, profile)]);
+        promote(&experiment, &local, directory.path()).unwrap();
+        let (csv, json) = files(directory.path(), &experiment);
+        let (table, _) = pair::read(&csv, &json, "p", "i").unwrap();
+        let one = |row: &Row| format!("{} {}", row.metric, row.profile);
+        table.rows.iter().map(one).collect::<Vec<_>>()
+    };
+    assert_eq!(promoted(Profile::Long), ["params long", "test_psnr long"]);
+    assert_eq!(promoted(Profile::Smoke), ["params smoke"]);
+    assert_eq!(promoted(Profile::Paper), ["params paper", "test_psnr paper"]);
+}
+
 /// Catches generated signals that replace real substitutes of a paper's data.
 #[test]
 fn real_signals_are_worth_more_than_generated_ones() {

@@ -10,7 +10,7 @@ use posenc_math::statistics::quantile;
 
 use crate::markdown::plain;
 use crate::numbers::{fixed, mean_deviation, signed, significant, written_digits};
-use crate::records::{Run, untrained};
+use crate::records::Run;
 use crate::sources::Sources;
 use crate::view::View;
 
@@ -155,7 +155,7 @@ pub fn measured_cell(
 ) -> Option<Cell> {
     let run = run?;
     let group = view.experiment.group(&key.group);
-    let beside = |r: &&Row| published.is_none() || group.is_none_or(|g| untrained(g, r).is_none());
+    let beside = |r: &&Row| published.is_none() || group.is_none_or(|g| g.untrained(r).is_none());
     let values: Vec<f64> = rows(run, key, column).filter(beside).map(|r| r.value).collect();
     if values.is_empty() {
         return None;
@@ -208,7 +208,7 @@ pub fn not_shown<'a>(
     column: &'a Column,
 ) -> Option<&'a str> {
     let group = view.experiment.group(&key.group)?;
-    rows(run?, key, column).find_map(|r| untrained(group, r))
+    rows(run?, key, column).find_map(|r| group.untrained(r))
 }
 
 /// Runs behind a cell: pairs of signal and seed.
