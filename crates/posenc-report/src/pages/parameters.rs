@@ -263,10 +263,10 @@ fn provenance(run: &Run, item: &str) -> String {
     line("data", data.join(", "));
     if p.units > 0 {
         line("seed", p.seed.to_string());
-        line("units", p.units.to_string());
-        line("wall time, summed over units", duration(p.seconds));
-        let peak = p.peak_memory.map(|b| format!("{} MiB", fixed(b as f64 / 1_048_576.0, 0)));
-        line("largest peak memory of a unit", peak.unwrap_or_default());
+        let mib = |bytes| fixed(bytes as f64 / 1_048_576.0, 0);
+        let peak = p.peak_memory.map(|bytes| format!(", at most {} MiB per unit", mib(bytes)));
+        let (spent, peak) = (duration(p.seconds), peak.unwrap_or_default());
+        line("latest run", format!("{} units, wall times add up to {spent}{peak}", p.units));
     }
     if text.is_empty() {
         text.push_str("- not recorded\n");

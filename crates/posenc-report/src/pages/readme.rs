@@ -11,7 +11,7 @@ use posenc_experiments::verdict::{Evidence, Verdict};
 use super::{Content, Files, cited, comparison, failures, places, sentences, totals};
 use crate::Inputs;
 use crate::markdown::{Align, Grid, code, label, plain};
-use crate::numbers::{MISSING, duration};
+use crate::numbers::MISSING;
 use crate::records::Side;
 use crate::view::{Counts, Judged, Views, side_counts, sides};
 
@@ -148,7 +148,7 @@ fn findings(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<(Verdict, String)> {
     list
 }
 
-/// Renders, for each side, the machines and the work they ran.
+/// Renders, for each side, the machines and how many items they ran.
 fn machines(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
     let mut text = String::new();
     for side in sides(inputs) {
@@ -166,15 +166,13 @@ fn machines(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
         }
         let mut grid = Grid::default();
         // A provenance describes the latest run of its item.
-        let numbers = ["Cores", "Items", "Units of the latest runs", "Their wall time"];
-        grid.column("Machine", Align::Left).columns(numbers, Align::Right);
+        grid.column("Machine", Align::Left)
+            .columns(["Cores", "Items, by their latest run"], Align::Right);
         for ((machine, cores), of_items) in &machines {
             grid.row(vec![
                 if machine.is_empty() { "not recorded".into() } else { plain(machine) },
                 if *cores == 0 { MISSING.into() } else { cores.to_string() },
                 of_items.len().to_string(),
-                of_items.iter().map(|own| own.units).sum::<usize>().to_string(),
-                duration(of_items.iter().map(|own| own.seconds).sum()),
             ]);
         }
         text.push_str(&grid.render());
