@@ -86,8 +86,8 @@ pub struct Promoted {
 }
 
 /// Merges a local record into the reference, method by method. A smaller profile, other data or an interrupted run never replaces better
-/// rows, and a run of one method leaves the others unchanged. Of a model that was hardly trained, only sizes are taken. A run of some signals is joined with recorded units of the same protocol,
-/// code version, seed and data.
+/// rows, and a run of one method leaves the others unchanged. Of an untrained model, only sizes are taken. A run of some signals is joined
+/// with recorded units of the same protocol, code version, seed and data.
 pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> Result<Promoted> {
     let (csv, provenance_file) = files(directory, experiment);
     let (paper, item) = (&experiment.paper, &experiment.item);

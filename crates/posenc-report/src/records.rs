@@ -289,7 +289,8 @@ impl Conditions {
                 }
                 None => all.has_published = true,
             }
-            if let Some(reduced) = group.reduced(row.profile).filter(|_| !is_counted(&row.metric)) {
+            let is_papers = || is_counted(&row.metric) && group.has_papers_model(row);
+            if let Some(reduced) = group.reduced(row.profile).filter(|_| !is_papers()) {
                 all.reduced.entry(reduced.to_owned()).or_default().insert(row.group.clone());
             }
             // Groups marked `ours` replace no data of the paper.

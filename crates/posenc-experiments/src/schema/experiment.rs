@@ -194,7 +194,7 @@ pub struct Data {
 }
 
 /// One row of a table, one curve of a figure.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Variant {
     /// The method's name in records and published values, such as `Gau`.
     pub id: String,
@@ -252,15 +252,27 @@ impl Group {
     /// The reduction behind a row whose model was trained for so small a share of the paper's epochs or steps that its value says
     /// nothing about the method. `None` for counts of parameters, which do not depend on training.
     pub fn untrained(&self, row: &Row) -> Option<&str> {
-        let variant = self.variants.iter().position(|v| v.id == row.method)?;
+        // Most rows are at full scale and need no look at the settings.
+        let reduced = self.reduced(row.profile).filter(|_| !is_counted(&row.metric))?;
         let length = |profile: Profile| {
-            let canonical = self.resolved(profile, variant)?.protocol.canonical();
+            let canonical = self.protocol_of(&row.method, profile)?.canonical();
             let (_, json) = canonical.split_once(' ')?;
             let settings: serde_json::Value = serde_json::from_str(json).ok()?;
             ["epochs", "steps"].iter().find_map(|key| settings.get(*key)?.as_f64())
         };
         let share = length(row.profile)? / length(Profile::Paper)?;
-        self.reduced(row.profile).filter(|_| !is_counted(&row.metric) && share < UNTRAINED)
+        (share < UNTRAINED).then_some(reduced)
+    }
+
+    /// Whether the model behind a row has the same size as in the published protocol.
+    pub fn has_papers_model(&self, row: &Row) -> bool {
+        let of = |profile| self.protocol_of(&row.method, profile);
+        of(row.profile).zip(of(Profile::Paper)).is_some_and(|(own, paper)| own.has_model_of(paper))
+    }
+
+    fn protocol_of(&self, method: &str, profile: Profile) -> Option<&Protocol> {
+        let variant = self.variants.iter().position(|v| v.id == method)?;
+        self.resolved(profile, variant).map(|resolved| &resolved.protocol)
     }
 
     /// Why the group does not run at `profile`, if its file refuses it: what is missing, and what it would cost.

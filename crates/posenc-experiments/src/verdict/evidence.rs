@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::clusters::is_without_signal;
-use super::select::{Context, has_the_papers_model, rows};
+use super::select::{Context, rows};
 use crate::plan::NO_SIGNAL;
 use crate::record::{Row, is_of_machine};
 use crate::schema::Profile;
@@ -108,7 +108,7 @@ fn of_row(row: &Row, is_exact: bool, context: Context<'_>) -> (Evidence, String)
     };
     let plain = |class| (class, String::new());
     // Counts from the settings depend neither on data nor on the length of a run.
-    if is_exact && (row.data == "-" || has_the_papers_model(row, context)) {
+    if is_exact && (row.data == "-" || group.has_papers_model(row)) {
         return plain(Evidence::Theory);
     }
     let full = match row.data.as_str() {

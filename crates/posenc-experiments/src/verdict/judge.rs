@@ -307,16 +307,16 @@ fn ordering(check: &OrderingCheck, clusters: Clusters, context: Context<'_>) -> 
         (Verdict::Reproduced, false) => " < ",
         _ => ", ",
     };
-    // With a margin, an order can hold although the means are in the other order.
-    let allowed = match (worst, check.margin > 0.0) {
-        (Verdict::Reproduced, true) if sign > 0.0 => format!(" − {}", show(check.margin)),
-        (Verdict::Reproduced, true) => format!(" + {}", show(check.margin)),
-        _ => String::new(),
+    let each = means.iter().zip(&names).map(|(mean, name)| format!("{name} {}", show(*mean)));
+    let each: Vec<String> = each.collect();
+    let measured = if worst == Verdict::Reproduced && check.margin > 0.0 {
+        // Within the margin, the means may be in the other order.
+        let (minus, margin) = (if sign > 0.0 { '−' } else { '+' }, show(check.margin));
+        let step = |pair: &[String]| format!("{}{between}{} {minus} {margin}", pair[0], pair[1]);
+        each.windows(2).map(step).collect::<Vec<_>>().join("; ")
+    } else {
+        each.join(between)
     };
-    let each = means.iter().zip(&names).enumerate().map(|(i, (mean, name))| {
-        format!("{name} {}{}", show(*mean), if i > 0 { allowed.as_str() } else { "" })
-    });
-    let measured = each.collect::<Vec<_>>().join(between);
     let unlike = check.of.windows(2).find_map(|of| unlike(&of[0], &of[1], context));
     let judgement = Judgement::new(worst, measured, statistics_text.join("; "), reasons.join("; "));
     Ok(Judgement { p, ..judgement.near(of_limit) }.unless(unlike))

@@ -234,17 +234,6 @@ fn variant_places(group: &Group) -> HashMap<&str, usize> {
     group.variants.iter().enumerate().map(|(place, v)| (v.id.as_str(), place)).collect()
 }
 
-/// Whether the model behind a row has the same size as in the published protocol.
-pub(super) fn has_the_papers_model(row: &Row, context: Context<'_>) -> bool {
-    let Some(group) = context.experiment.group(&row.group) else { return false };
-    let Some(&variant) = variant_places(group).get(row.method.as_str()) else { return false };
-    let at = |profile| group.resolved(profile, variant).map(|r| &r.protocol);
-    match (at(row.profile), at(Profile::Paper)) {
-        (Some(here), Some(paper)) => here.has_model_of(paper),
-        _ => false,
-    }
-}
-
 /// Why the selected rows cannot be compared with the paper's own numbers.
 pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<String> {
     let group = context.experiment.group(&select.group)?;
@@ -252,7 +241,7 @@ pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<Stri
     for row in rows(select, context) {
         if is_counted(&select.metric) {
             let key = (row.method.as_str(), row.profile);
-            if *is_known.entry(key).or_insert_with(|| has_the_papers_model(row, context)) {
+            if *is_known.entry(key).or_insert_with(|| group.has_papers_model(row)) {
                 continue;
             }
         }

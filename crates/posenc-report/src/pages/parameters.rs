@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use posenc_experiments::schema::{Group, Profile};
+use posenc_experiments::schema::{Group, Profile, Variant};
 use posenc_math::embedder::{EmbedderSpec, ParameterValue};
 use serde_json::Value;
 
 use super::definition;
 use crate::Inputs;
 use crate::markdown::{code, details, inline, item, plain};
-use crate::numbers::{distinct, duration, fixed, significant};
+use crate::numbers::{counted, distinct, duration, fixed, significant};
 use crate::records::{Run, Side};
 use crate::view::View;
 
@@ -52,8 +52,8 @@ fn parameters(inputs: &Inputs<'_>, view: &View<'_>) -> String {
         let _ = writeln!(text, "Definition: {}\n", inputs.link(&path));
     }
     let mut laws = BTreeSet::new();
-    // The first group with a list of methods, by this list without laws.
-    let mut known: BTreeMap<String, &str> = BTreeMap::new();
+    // Groups and their methods, each with its settings.
+    let mut known: Vec<(&str, Vec<(&Variant, String)>)> = Vec::new();
     for group in &experiment.groups {
         let data =
             group.data.as_ref().map(|d| format!(", data set {}", code(&d.set))).unwrap_or_default();
@@ -68,15 +68,15 @@ fn parameters(inputs: &Inputs<'_>, view: &View<'_>) -> String {
             let _ = writeln!(text, "- profile {profile}{of}: protocol {protocol}{listed}");
         }
         let profile = profiles(view, group).first().map(|p| p.0);
-        let methods = variants(group, profile, &mut laws);
-        let without_laws = variants(group, profile, &mut laws);
-        match known.get(&without_laws).filter(|_| group.variants.len() > 1) {
-            Some(first) => {
+        let own = |i| profile.map(|p| settings(group, p, i, false)).unwrap_or_default();
+        let methods = group.variants.iter().enumerate().map(|(i, v)| (v, own(i))).collect();
+        match known.iter().find(|(_, of)| *of == methods).filter(|_| group.variants.len() > 1) {
+            Some((first, _)) => {
                 let _ = writeln!(text, "- the methods of {}", code(first));
             }
-            None => text.push_str(&methods),
+            None => text.push_str(&variants(group, profile, &mut laws)),
         }
-        known.entry(without_laws).or_insert(&group.id);
+        known.push((&group.id, methods));
         text.push('\n');
     }
     text
@@ -265,8 +265,8 @@ fn provenance(run: &Run, item: &str) -> String {
         line("seed", p.seed.to_string());
         let mib = |bytes| fixed(bytes as f64 / 1_048_576.0, 0);
         let peak = p.peak_memory.map(|bytes| format!(", at most {} MiB per unit", mib(bytes)));
-        let (spent, peak) = (duration(p.seconds), peak.unwrap_or_default());
-        line("latest run", format!("{} units, wall times add up to {spent}{peak}", p.units));
+        let (units, peak) = (counted(p.units, "unit"), peak.unwrap_or_default());
+        line("latest run", format!("{units}, {} of wall time in total{peak}", duration(p.seconds)));
     }
     if text.is_empty() {
         text.push_str("- not recorded\n");

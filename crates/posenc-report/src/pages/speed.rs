@@ -126,9 +126,8 @@ fn table<'a>(benchmarks: impl Iterator<Item = &'a Benchmark>, command: &str) -> 
         grid.row(cells.collect());
     }
     let measured: Vec<&Benchmark> = rows.into_iter().map(|(_, b)| b).collect();
-    let medians = if with_jax { "medians over alternating rounds" } else { "medians" };
     format!(
-        "{}\n\n<sub>{medians}, each row measured in one run · {} · {}</sub>\n",
+        "{}\n\n<sub>medians, each row measured in one run · {} · {}</sub>\n",
         grid.render().trim_end(),
         measured_on(&measured),
         code(command)
