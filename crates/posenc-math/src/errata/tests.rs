@@ -109,7 +109,7 @@ fn a_true_claim_is_no_erratum() {
         ),
         ("rethinking-learning-rates", "sec5-2|constant|Impulse|lr", None, 1e-4),
         ("trading-speedup-video", "table4|claim|complex vs simple|speedup", None, 100.0),
-        ("trading-extra-layer", "fig12|complex-gd|RFF|test_psnr", Some(1.0), 21.6),
+        ("trading-extra-layer", "fig12|complex-gd-deep|RFF|test_psnr", Some(1.0), 21.6),
         ("trading-input-width", "table3|simple|all|dim", None, 768.0),
         ("trading-video-depth", "table4|simple|Gau|params", None, 1_183_235.0),
         ("lff-table2-average", "table1|learned|Learnable-Fourier+MLP-4/1|cider", None, 99.1),

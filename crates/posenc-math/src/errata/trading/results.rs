@@ -93,10 +93,10 @@ fn extra_layer(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut gains = Vec::new();
     for figure in ["fig10", "fig11", "fig12"] {
         for method in ["LinF", "LogF", "RFF"] {
-            let at = |depth: f64| {
-                inputs.find(["trading", figure, "complex-gd", method, "test_psnr"], Some(depth))
+            let at = |group, depth| {
+                inputs.find(["trading", figure, group, method, "test_psnr"], Some(depth))
             };
-            let gain = at(1.0)? - at(0.0)?;
+            let gain = at("complex-gd-deep", 1.0)? - at("complex-gd", 0.0)?;
             let name = format!("gain by one hidden layer, {method}, Fig. {}", &figure[3..]);
             quantities.push(Quantity::new(name).measured(gain).unit("dB"));
             gains.push(gain);
