@@ -71,10 +71,10 @@ fn joined(mine: Vec<Row>, theirs: Vec<Row>) -> Vec<Row> {
     rows
 }
 
-/// Whether a run measured units that the reference lacks.
-fn has_new_units(mine: &[Row], theirs: &[Row]) -> bool {
-    let known: HashSet<(u64, String)> = theirs.iter().map(unit).collect();
-    mine.iter().any(|row| !known.contains(&unit(row)))
+/// Signals of the units in `others` that `rows` lacks.
+fn missing_signals(rows: &[Row], others: &[Row]) -> BTreeSet<String> {
+    let own: HashSet<(u64, String)> = rows.iter().map(unit).collect();
+    others.iter().filter(|row| !own.contains(&unit(row))).map(|row| row.signal.clone()).collect()
 }
 
 /// Result of [`promote`].
@@ -83,6 +83,8 @@ pub struct Promoted {
     pub is_taken: bool,
     /// Methods (`group/method`) whose rows in the reference are kept because they are better.
     pub kept: Vec<String>,
+    /// Methods whose recorded rows were replaced although the run lacks some of their signals, with these signals.
+    pub dropped: Vec<(String, BTreeSet<String>)>,
 }
 
 /// Merges a local record into the reference, method by method. A smaller profile, other data or an interrupted run never replaces better
@@ -98,6 +100,7 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
     let mut merged = Table::default();
     let mut provenance = local.provenance.clone();
     let mut kept = Vec::new();
+    let mut dropped = Vec::new();
     let mut stays = BTreeSet::new();
     let mut taken = HashSet::new();
     let (local_rows, old_rows) = (by_method(&local.table), by_method(&old));
@@ -154,12 +157,17 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
                 _ => None,
             };
             // A complete run of a smaller profile is joined only if the reference lacks some of its units.
-            let is_part = !complete || worth_mine < worth_theirs && has_new_units(&mine, &theirs);
+            let is_part = !complete
+                || worth_mine < worth_theirs && !missing_signals(&theirs, &mine).is_empty();
             if let Some(origin) = same_protocol.filter(|_| is_part) {
                 merged.rows.extend(joined(mine, theirs));
                 provenance.origins.insert(name.clone(), origin);
                 taken.insert(name);
             } else if better {
+                let missing = missing_signals(&mine, &theirs);
+                if !complete && !missing.is_empty() {
+                    dropped.push((name.clone(), missing));
+                }
                 merged.rows.extend(mine);
                 taken.insert(name);
             } else {
@@ -195,7 +203,7 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
         }
         pair::write(&csv, &provenance_file, paper, item, (&merged, &provenance))?;
     }
-    Ok(Promoted { is_taken: !taken.is_empty(), kept })
+    Ok(Promoted { is_taken: !taken.is_empty(), kept, dropped })
 }
 
 /// Sets the commits of the methods of a merged table. Methods in `taken` get the commit of the local run; the others keep theirs. Equal

@@ -270,7 +270,7 @@ fn equal_numbers_of_a_newer_version_replace_its_origin() {
     }
 }
 
-/// Catches a run of other signals that replaces the recorded ones, or that is joined with rows of another version.
+/// Catches a run of other signals that replaces the recorded ones without a notice, or that is joined with rows of another version.
 #[test]
 fn runs_of_different_signals_join() {
     let directory = tempfile::tempdir().unwrap();
@@ -280,15 +280,18 @@ fn runs_of_different_signals_join() {
         let mut local = measured("a", &signals.iter().map(of).collect::<Vec<_>>());
         local.incomplete.push(("images".into(), "Gau".into()));
         local.provenance.origins.insert("images/Gau".into(), origin(revisions));
-        promote(&experiment(), &local, root).unwrap();
+        let dropped = promote(&experiment(), &local, root).unwrap().dropped;
+        let dropped = dropped.into_iter().flat_map(|(_, signals)| signals).collect::<Vec<_>>();
         let (csv, json) = files(root, &experiment());
         let (table, _) = pair::read(&csv, &json, "p", "i").unwrap();
         let one = |row: &Row| format!("{} {}", row.signal, row.value);
-        table.rows.iter().map(one).collect::<Vec<_>>()
+        (table.rows.iter().map(one).collect::<Vec<_>>().join(", "), dropped.join(" "))
     };
-    assert_eq!(promote(&["c", "d"], 1.0, "closed-form 1"), ["c 1", "d 1"]);
-    assert_eq!(promote(&["a", "d"], 2.0, "closed-form 1"), ["a 2", "c 1", "d 2"]);
-    assert_eq!(promote(&["a", "b", "c"], 3.0, "closed-form 2"), ["a 3", "b 3", "c 3"]);
+    let expected = |rows: &str, dropped: &str| (rows.to_owned(), dropped.to_owned());
+    assert_eq!(promote(&["c", "d"], 1.0, "closed-form 1"), expected("c 1, d 1", ""));
+    assert_eq!(promote(&["a", "d"], 2.0, "closed-form 1"), expected("a 2, c 1, d 2", ""));
+    // Signals that cannot be joined are reported.
+    assert_eq!(promote(&["a", "b", "c"], 3.0, "closed-form 2"), expected("a 3, b 3, c 3", "d"));
 }
 
 /// Catches a complete run of a smaller profile whose signal the reference rejects or loses.

@@ -60,6 +60,14 @@ pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts
                     experiment.id()
                 );
             }
+            for (method, signals) in rows.dropped {
+                let (id, signals) = (experiment.id(), Vec::from_iter(signals).join(", "));
+                eprintln!(
+                    "dropped: {id}/{method}: rows of {signals} cannot be joined with this run: they are of another protocol \
+                     or version, or the record lacks their origin; to keep them, restore report/record/{id}.* with git, or run \
+                     these signals again with --record"
+                );
+            }
         }
     }
     let reference = Records::read(&repository.record(), catalog)?;
