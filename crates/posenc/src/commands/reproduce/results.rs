@@ -56,7 +56,7 @@ pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts
             promoted |= rows.is_taken;
             for method in rows.kept {
                 eprintln!(
-                    "kept: {}/{method}: the reference has a larger profile or the paper's data",
+                    "kept: {}/{method}: the reference has more signals, a larger profile or the paper's data",
                     experiment.id()
                 );
             }
