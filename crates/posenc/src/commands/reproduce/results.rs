@@ -63,8 +63,8 @@ pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts
             for (method, signals) in rows.dropped {
                 let (id, signals) = (experiment.id(), Vec::from_iter(signals).join(", "));
                 eprintln!(
-                    "dropped: {id}/{method}: rows of {signals} cannot be joined with this run: they are of another protocol \
-                     or version, or the record lacks their origin; to keep them, restore report/record/{id}.* with git, or run \
+                    "dropped: {id}/{method}: rows of {signals} cannot be joined with this run: they are of another protocol, \
+                     version or seed, or the record lacks their origin; to keep them, restore report/record/{id}.* with git, or run \
                      these signals again with --record"
                 );
             }
