@@ -81,6 +81,8 @@ struct Method<'a> {
 struct Paired {
     /// Differences from the baseline, by signal.
     quality: Vec<f64>,
+    /// Differences from the mean over the last epochs of the baseline, by signal.
+    late_quality: Vec<f64>,
     /// Logarithms of the baseline's time divided by the group's time, by signal.
     speedup: Vec<f64>,
     printed_quality: Option<f64>,
@@ -94,7 +96,8 @@ impl<'a> Pairs<'a> {
         let groups: Vec<(&Compared, Option<&Group>)> =
             comparison.groups().map(|g| (g, source.experiment.group(&g.group))).collect();
         for row in &run.table.rows {
-            let is_metric = row.metric == comparison.metric || row.metric == comparison.time;
+            let is_metric = [&comparison.metric, &comparison.time].contains(&&row.metric)
+                || comparison.late_metric.as_ref() == Some(&row.metric);
             let group = groups.iter().find(|(compared, _)| compared.group == row.group);
             let Some((_, Some(group))) = group.filter(|_| is_metric && row.x.is_none()) else {
                 continue;
@@ -145,10 +148,10 @@ impl<'a> Pairs<'a> {
     }
 
     fn paired(&self, other: &Compared, method: &str) -> Paired {
-        let Comparison { baseline, metric, time, .. } = self.comparison;
-        let pairs = |metric: &str| -> Vec<(f64, f64)> {
+        let Comparison { baseline, metric, late_metric, time, .. } = self.comparison;
+        let pairs = |own: &str, metric: &str| -> Vec<(f64, f64)> {
             let (Some(a), Some(b)) = (
-                self.values_of(&baseline.group, method, metric),
+                self.values_of(&baseline.group, method, own),
                 self.values_of(&other.group, method, metric),
             ) else {
                 return Vec::new();
@@ -167,12 +170,14 @@ impl<'a> Pairs<'a> {
         };
         // Times of different devices are not comparable.
         let times = match device(&baseline.group) == device(&other.group) {
-            true => pairs(time),
+            true => pairs(time, time),
             false => Vec::new(),
         };
         let times = times.into_iter().filter(|(a, b)| *a > 0.0 && *b > 0.0);
+        let differences = |own| pairs(own, metric).into_iter().map(|(a, b)| b - a).collect();
         Paired {
-            quality: pairs(metric).into_iter().map(|(a, b)| b - a).collect(),
+            quality: differences(metric),
+            late_quality: late_metric.as_deref().map(differences).unwrap_or_default(),
             speedup: times.map(|(a, b)| (a / b).ln()).collect(),
             printed_quality: printed(metric).map(|(a, b)| b - a),
             printed_speedup: printed(time).filter(|(_, b)| *b > 0.0).map(|(a, b)| a / b),
@@ -201,7 +206,7 @@ impl<'a> Pairs<'a> {
             Some(all) if all.count != n => format!("{up_to}{n} of {} {noun}", all.count),
             _ => format!("{}{n} {noun}", if up_to.is_empty() { "all " } else { up_to }),
         };
-        let Comparison { baseline, unit, metric, others, .. } = self.comparison;
+        let Comparison { baseline, unit, metric, .. } = self.comparison;
         let intervals = match n {
             1 => "one signal, so no confidence interval",
             _ => "paired, ± half of the 95 % confidence interval",
@@ -212,22 +217,22 @@ impl<'a> Pairs<'a> {
             inline(&baseline.label),
             plain(unit)
         );
-        for (index, other) in others.iter().enumerate() {
-            let parts: Vec<String> =
-                self.differences(index).into_iter().chain(self.times(index)).collect();
-            if !parts.is_empty() {
-                let label = inline(&other.label);
-                text.push_str(&format!("- **The {label}** {}.\n", joined(parts, "and")));
-            }
+        text.push_str(&self.list(|other| &other.quality, true));
+        let late = self.list(|other| &other.late_quality, false);
+        if !late.is_empty() {
+            text.push_str(&format!(
+                "\nDifference from the mean over the last epochs of the {}, since the last one can be an outlier:\n\n{late}",
+                inline(&baseline.label)
+            ));
         }
         text
     }
 
     /// Clauses that list the methods with which the group at `index` is better than the baseline, worse, or neither.
-    fn differences(&self, index: usize) -> Vec<String> {
+    fn differences(&self, index: usize, of: fn(&Paired) -> &[f64]) -> Vec<String> {
         let mut by_sign: [Vec<String>; 5] = Default::default();
         for method in &self.methods {
-            let Some(difference) = interval(&method.others[index].quality) else { continue };
+            let Some(difference) = interval(of(&method.others[index])) else { continue };
             let is_worse = usize::from(difference.mean < 0.0);
             let place = match difference.half_width {
                 Some(half) if difference.mean.abs() <= half => 2,
@@ -247,6 +252,21 @@ impl<'a> Pairs<'a> {
         ];
         let clauses = words.into_iter().zip(by_sign).filter(|(_, list)| !list.is_empty());
         clauses.map(|(words, list)| format!("{words} {}", joined(list, "and"))).collect()
+    }
+
+    /// One line per group: the methods with which it is better or worse, and how many times as fast it is.
+    fn list(&self, differences: fn(&Paired) -> &[f64], is_timed: bool) -> String {
+        let mut text = String::new();
+        for (index, other) in self.comparison.others.iter().enumerate() {
+            let times = self.times(index).filter(|_| is_timed);
+            let parts: Vec<String> =
+                self.differences(index, differences).into_iter().chain(times).collect();
+            if !parts.is_empty() {
+                let label = inline(&other.label);
+                text.push_str(&format!("- **The {label}** {}.\n", joined(parts, "and")));
+            }
+        }
+        text
     }
 
     /// How many times as fast as the baseline the group at `index` is, over all methods.

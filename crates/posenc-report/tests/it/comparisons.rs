@@ -182,6 +182,24 @@ fn a_comparison_pairs_signals_and_answers_from_the_record() {
     assert!(figure.is_some(), "{:?}", report.files.keys());
 }
 
+/// Catches an answer that depends on an outlier in the last epoch without a notice.
+#[test]
+fn the_mean_over_the_last_epochs_is_compared_too() {
+    let root = tempfile::tempdir().expect("a directory");
+    let depth = format!("{DEPTH}    late_metric: late_test_psnr\n");
+    let catalog = catalog(root.path(), &depth).expect("a catalog");
+    let mut rows = rows();
+    let late = "Difference from the mean over the last epochs of the deep network";
+    assert!(!text(&report(&catalog, rows.clone())).contains(late));
+    for (signal, average) in [22.0, 23.0, 24.0].into_iter().enumerate() {
+        rows.push(row("deep", "Gau", signal, "late_test_psnr", average));
+    }
+    let text = text(&report(&catalog, rows));
+    assert!(text.contains("is better with Gau (+1.0 ± 0.5), is worse with Tri"), "{text}");
+    let answer = "- **The linear layer** is worse with Gau (-1.0 ± 0.5).";
+    assert!(text.contains(late) && text.contains(answer), "{text}");
+}
+
 /// Catches a mean or a ratio of times of different devices.
 #[test]
 fn times_of_different_devices_are_not_combined() {

@@ -19,7 +19,10 @@ pub struct Comparison {
     pub others: Vec<Compared>,
     /// Metric; higher is better.
     pub metric: String,
-    /// Its unit.
+    /// Metric of the baseline that is the mean of `metric` over its last epochs. The others are also compared with it, because the last
+    /// epoch can be an outlier. Default: none.
+    pub late_metric: Option<String>,
+    /// Unit of both metrics.
     pub unit: String,
     /// The metric of the time per signal, in seconds.
     #[serde(default = "time")]
