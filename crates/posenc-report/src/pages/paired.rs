@@ -96,8 +96,9 @@ impl<'a> Pairs<'a> {
         let groups: Vec<(&Compared, Option<&Group>)> =
             comparison.groups().map(|g| (g, source.experiment.group(&g.group))).collect();
         for row in &run.table.rows {
-            let is_metric = [&comparison.metric, &comparison.time].contains(&&row.metric)
-                || comparison.late_metric.as_ref() == Some(&row.metric);
+            let Comparison { metric, late_metric, time, .. } = comparison;
+            let is_metric =
+                [Some(metric), late_metric.as_ref(), Some(time)].contains(&Some(&row.metric));
             let group = groups.iter().find(|(compared, _)| compared.group == row.group);
             let Some((_, Some(group))) = group.filter(|_| is_metric && row.x.is_none()) else {
                 continue;
@@ -228,7 +229,8 @@ impl<'a> Pairs<'a> {
         text
     }
 
-    /// Clauses that list the methods with which the group at `index` is better than the baseline, worse, or neither.
+    /// Clauses that list the methods with which the group at `index` is better than the baseline, worse, or neither, by the
+    /// differences `of` each method.
     fn differences(&self, index: usize, of: fn(&Paired) -> &[f64]) -> Vec<String> {
         let mut by_sign: [Vec<String>; 5] = Default::default();
         for method in &self.methods {
