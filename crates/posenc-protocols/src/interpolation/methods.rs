@@ -40,6 +40,14 @@ pub fn interpolate(
         .flat_map(|&point| &signal.values[point as usize * signal.channels..][..signal.channels])
         .copied()
         .collect();
+    if method == Method::Mean {
+        let count = split.train.len() as f64;
+        let mean: Vec<f64> = (0..signal.channels)
+            .map(|channel| known.iter().skip(channel).step_by(signal.channels).sum::<f64>() / count)
+            .collect();
+        let values = mean.repeat(signal.values.len() / signal.channels);
+        return Ok(Interpolated { values, selection: None });
+    }
     let on_grid = match (rule, method) {
         (Rule::Grid { step }, Method::Nearest) => Some((step, GridMethod::Nearest)),
         (Rule::Grid { step }, Method::Linear) => Some((step, GridMethod::Linear)),
@@ -99,8 +107,9 @@ fn in_any_dimension<const D: usize>(
         Method::ThinPlate => known.fill(&ThinPlate::new(samples, THIN_PLATE_NEIGHBORS), parallel),
         Method::Kriging => adaptive::isotropic(known, &adaptive::PLAIN, parallel),
         _ => bail!(
-            "method {} is not defined for random positions of a clip, which would need tetrahedra; allowed: {}, {}, {}, {}",
+            "method {} is not defined for random positions of a clip, which would need tetrahedra; allowed: {}, {}, {}, {}, {}",
             method.name(),
+            Method::Mean.name(),
             Method::Nearest.name(),
             Method::ThinPlate.name(),
             Method::Kriging.name(),
@@ -148,6 +157,15 @@ mod tests {
                     };
                     assert_eq!(one.values, run(3).unwrap().values, "{method:?}");
                     assert_eq!(one.selection.is_some(), method == Method::Auto);
+                    if method == Method::Mean {
+                        let constant = &one.values[..channels];
+                        assert!(one.values.chunks(channels).all(|values| values == constant));
+                        for (channel, mean) in constant.iter().enumerate() {
+                            let error = |&point: &u32| signal.at(point as usize, channel) - mean;
+                            assert!(split.train.iter().map(error).sum::<f64>().abs() < 1e-9);
+                        }
+                        continue;
+                    }
                     for &point in &split.train {
                         let at = point as usize * channels;
                         let own = &one.values[at..at + channels];

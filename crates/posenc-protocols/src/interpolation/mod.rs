@@ -5,6 +5,7 @@
 //!
 //! | `method` | regular grid (`step`) | random positions (`fraction`) |
 //! |---|---|---|
+//! | `mean` | the mean of all samples | the same |
 //! | `nearest` | the closest sample | the closest sample |
 //! | `linear` | along each axis | on Delaunay triangles; images only |
 //! | `cubic` | cubic spline along each axis | Clough–Tocher elements; images only |
@@ -68,6 +69,8 @@ pub struct Interpolation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
+    /// The mean of all samples at every position.
+    Mean,
     /// The value of the closest sample.
     Nearest,
     /// Linear interpolation along each axis (grids) or on Delaunay triangles (random positions of images).
@@ -84,7 +87,8 @@ pub enum Method {
 
 impl Method {
     /// All methods, in the order of tables.
-    pub const ALL: [Method; 6] = [
+    pub const ALL: [Method; 7] = [
+        Method::Mean,
         Method::Nearest,
         Method::Linear,
         Method::Cubic,
@@ -96,6 +100,7 @@ impl Method {
     /// Name in messages.
     pub fn name(self) -> &'static str {
         match self {
+            Method::Mean => "mean",
             Method::Nearest => "nearest",
             Method::Linear => "linear",
             Method::Cubic => "cubic",

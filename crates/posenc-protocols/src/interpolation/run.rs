@@ -48,7 +48,7 @@ impl Protocol for Interpolation {
         let (side, axes) = reduced(work.shape, self.side);
         // Seconds per position, on one core.
         let each = match self.method {
-            Method::Nearest | Method::Linear | Method::Cubic => 3e-7,
+            Method::Mean | Method::Nearest | Method::Linear | Method::Cubic => 3e-7,
             Method::Kriging => 3e-6,
             Method::Auto => 2e-5,
             Method::ThinPlate => 1e-5,

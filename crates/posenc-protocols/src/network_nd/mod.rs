@@ -90,6 +90,9 @@ pub struct NetworkNd {
     /// Factor on the signal.
     #[serde(default = "preset::<1, f64>")]
     pub value_scale: f64,
+    /// Whether each channel's mean over the training positions is subtracted from the signal. Not with `pictures` or a sigmoid.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub center: bool,
     /// Number of hidden layers.
     #[serde(default)]
     pub depth: usize,
@@ -266,6 +269,11 @@ impl Settings for NetworkNd {
             return Err(("test", "`centers` needs an even `step`".into()));
         }
         positive("value_scale", self.value_scale, 1e6)?;
+        let shows = self.pictures || self.output == Output::Sigmoid;
+        absent(
+            &[("center", self.center && shows)],
+            "not allowed with `pictures: true` or `output: sigmoid`, whose values are from 0 to 1",
+        )?;
         range("depth", self.depth, 0, 16)?;
         range("width", self.width, 1, 8192)?;
         check_rate("learning_rate", self.learning_rate)?;
@@ -359,6 +367,7 @@ impl NetworkNd {
             directions,
             scale: by_training_rows(),
             value_scale: 1.0,
+            center: false,
             depth: 0,
             width: 256,
             output: Output::Identity,

@@ -82,13 +82,17 @@ struct Training<'a> {
 impl<'a> Training<'a> {
     fn new(context: &'a Context<'a>, settings: &'a NetworkNd, index: usize) -> Result<Self> {
         let unit = &context.units[index];
-        let signal = Signal::of_unit(context, unit, settings.side)?.scaled(settings.value_scale);
+        let mut signal =
+            Signal::of_unit(context, unit, settings.side)?.scaled(settings.value_scale);
         let rule = match (settings.grid_step(), settings.fraction) {
             (None, Some(fraction)) => Rule::Random { fraction },
             (step, _) => Rule::Grid { step: step.unwrap_or(2) },
         };
         let mut rng = reconstruction::mask(context, unit);
         let split = split(&signal.sides, rule, settings.test, &mut rng)?;
+        if settings.center {
+            signal = signal.centered(&split.train);
+        }
         let checkpoint = context.checkpoint.of_unit(unit);
         Ok(Training { context, settings, unit, signal, split, checkpoint })
     }

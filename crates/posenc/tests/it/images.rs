@@ -53,6 +53,17 @@ fn images_are_fitted_by_simple_and_complex_encodings() {
     protocol: { kind: closed-form, side: 32, fraction: 0.5, iterations: 40 }
     variants: *v
     profiles: *two
+  - id: bright
+    data: { set: embedded-images }
+    protocol: *c
+    variants: &w
+      - { id: LinF, embedder: { kind: linf, dimension: 16, sigma: 2 } }
+    profiles: *two
+  - id: centered
+    data: { set: embedded-images }
+    protocol: { <<: *c, center: true }
+    variants: *w
+    profiles: *two
 "#,
     ));
     repository.ok(&["reproduce", "--profile", "smoke", "--out", "grown"]);
@@ -72,6 +83,12 @@ fn images_are_fitted_by_simple_and_complex_encodings() {
         (values(&rows, "complex", "test_psnr"), values(&rows, "residual", "test_psnr"));
     for (a, b) in gram.iter().zip(&residual) {
         assert!((a - b).abs() < 0.01, "{a} against {b}");
+    }
+    // LinF has no constant feature, so it lacks the brightness.
+    let (bright, centered) =
+        (values(&rows, "bright", "test_psnr"), values(&rows, "centered", "test_psnr"));
+    for (a, b) in bright.iter().zip(&centered) {
+        assert!(b - a > 3.0, "{a} against {b}");
     }
     assert_eq!(values(&rows, "complex", "params")[0], 3.0 * 256.0);
     assert_eq!(values(&rows, "deep", "params")[0], 8.0 * 256.0 + 8.0 * 3.0 + 3.0);
@@ -169,6 +186,7 @@ fn meaningless_settings_are_refused_with_their_location() {
             ["sweep.also", "2 values"],
         ),
         ("scale: unit", ["scale", "train, batch, none"]),
+        ("center: true, output: sigmoid", ["center", "pictures: true"]),
         ("beta2: 1", ["beta2", "below 1"]),
     ] {
         let repository = Repository::with_experiment(&experiment(&format!(

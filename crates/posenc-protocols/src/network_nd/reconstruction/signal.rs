@@ -78,6 +78,16 @@ impl Signal {
         self
     }
 
+    /// Subtracts from each channel its mean over the positions `train`.
+    pub fn centered(mut self, train: &[u32]) -> Self {
+        for channel in 0..self.channels {
+            let sum: f64 = train.iter().map(|&point| self.at(point as usize, channel)).sum();
+            let mean = sum / train.len() as f64;
+            self.values.iter_mut().skip(channel).step_by(self.channels).for_each(|v| *v -= mean);
+        }
+        self
+    }
+
     /// Averages over boxes, so that every axis has `side` positions. The sum over a box is divided once, which rounds differently from
     /// `Image::reduced` and `Clip::reduced`. Existing records depend on this rounding.
     pub fn reduced(self, side: usize) -> Result<Self> {
@@ -134,6 +144,13 @@ mod tests {
         assert_eq!(cube.sides, [2, 2, 2]);
         assert_eq!(cube.values, [2.0, 3.0, 4.0, 5.0, 10.0, 11.0, 12.0, 13.0]);
         assert_eq!(ramp(&[4, 4], 2).reduced(4).unwrap(), ramp(&[4, 4], 2));
+    }
+
+    /// Catches means over test positions or over other channels.
+    #[test]
+    fn training_positions_of_every_channel_have_mean_zero() {
+        let centered = ramp(&[2, 2], 2).centered(&[0, 3]);
+        assert_eq!(centered.values, [-3.0, -3.0, -1.0, -1.0, 1.0, 1.0, 3.0, 3.0]);
     }
 
     /// Catches a side that would mix boxes of different sizes.
