@@ -34,20 +34,17 @@ pub fn interpolate(
     rule: Rule,
     parallel: &dyn Parallel,
 ) -> Result<Interpolated> {
+    if method == Method::Mean {
+        let positions = signal.values.len() / signal.channels;
+        let values = signal.means(&split.train).repeat(positions);
+        return Ok(Interpolated { values, selection: None });
+    }
     let known: Vec<f64> = split
         .train
         .iter()
         .flat_map(|&point| &signal.values[point as usize * signal.channels..][..signal.channels])
         .copied()
         .collect();
-    if method == Method::Mean {
-        let count = split.train.len() as f64;
-        let mean: Vec<f64> = (0..signal.channels)
-            .map(|channel| known.iter().skip(channel).step_by(signal.channels).sum::<f64>() / count)
-            .collect();
-        let values = mean.repeat(signal.values.len() / signal.channels);
-        return Ok(Interpolated { values, selection: None });
-    }
     let on_grid = match (rule, method) {
         (Rule::Grid { step }, Method::Nearest) => Some((step, GridMethod::Nearest)),
         (Rule::Grid { step }, Method::Linear) => Some((step, GridMethod::Linear)),

@@ -78,12 +78,17 @@ impl Signal {
         self
     }
 
+    /// Mean of each channel over some positions.
+    pub fn means(&self, points: &[u32]) -> Vec<f64> {
+        let sum = |channel| points.iter().map(|&p| self.at(p as usize, channel)).sum::<f64>();
+        (0..self.channels).map(|channel| sum(channel) / points.len() as f64).collect()
+    }
+
     /// Subtracts from each channel its mean over the positions `train`.
     pub fn centered(mut self, train: &[u32]) -> Self {
-        for channel in 0..self.channels {
-            let sum: f64 = train.iter().map(|&point| self.at(point as usize, channel)).sum();
-            let mean = sum / train.len() as f64;
-            self.values.iter_mut().skip(channel).step_by(self.channels).for_each(|v| *v -= mean);
+        let means = self.means(train);
+        for values in self.values.chunks_mut(self.channels) {
+            values.iter_mut().zip(&means).for_each(|(value, mean)| *value -= mean);
         }
         self
     }
