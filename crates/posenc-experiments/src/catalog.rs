@@ -158,7 +158,9 @@ impl Catalog {
 fn check_sources(experiments: &[Experiment]) -> Result<(), FileError> {
     for experiment in experiments {
         let compared = experiment.comparisons.iter().enumerate().map(|(i, comparison)| {
-            let groups = comparison.groups().map(|compared| &compared.group).collect::<Vec<_>>();
+            let floor = comparison.floor.iter().map(|floor| &floor.group);
+            let groups: Vec<_> =
+                comparison.groups().map(|compared| &compared.group).chain(floor).collect();
             let item = format!("{}/{}", experiment.paper, comparison.item);
             (format!("comparisons[{i}]"), item, groups)
         });

@@ -250,6 +250,11 @@ pub fn shown_rows(experiment: &Experiment, rows: &[Row]) -> Vec<Row> {
     rows.iter().filter(is_shown).filter(is_on_one_device).cloned().collect()
 }
 
+/// The name of a device of a record, without its driver in parentheses.
+pub fn device_name(device: &str) -> &str {
+    device.split(" (").next().unwrap_or(device)
+}
+
 /// Conditions under which numbers were measured.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conditions {

@@ -16,8 +16,11 @@ use crate::markdown::{Align, Grid, bare, cell, inline, plain};
 use crate::numbers::{MISSING, fixed, rounded, signed, significant};
 use crate::plot::canvas::Marker;
 use crate::plot::{AxisSpec, Content, Figure, Naming, Panel, Sample, Series};
-use crate::records::{Conditions, Run};
+use crate::records::{Conditions, Run, device_name};
 use crate::view::{View, Views};
+
+/// How far the metric of a network that has learned exceeds the floor at least.
+const LEARNED: f64 = 0.1;
 
 /// Sum and number of the values of each signal.
 type Sums = BTreeMap<String, (f64, usize)>;
@@ -66,6 +69,8 @@ struct Pairs<'a> {
     methods: Vec<Method<'a>>,
     /// Signals with values of the baseline and of at least one other group.
     signals: BTreeSet<String>,
+    /// Methods whose baseline does not exceed the floor, with the number of such signals.
+    untrained: Vec<(&'a str, usize)>,
 }
 
 /// Means over seeds by signal.
@@ -124,7 +129,9 @@ impl<'a> Pairs<'a> {
             devices,
             methods: Vec::new(),
             signals: BTreeSet::new(),
+            untrained: Vec::new(),
         };
+        all.leave_out_untrained(run);
         let baseline = groups.first().and_then(|(_, group)| *group);
         for variant in baseline.iter().flat_map(|group| &group.variants) {
             let others = comparison.others.iter().map(|o| all.paired(o, &variant.id)).collect();
@@ -140,6 +147,34 @@ impl<'a> Pairs<'a> {
             all.signals.extend(shared);
         }
         all
+    }
+
+    /// Removes the baseline's values on signals on which it does not exceed the floor.
+    fn leave_out_untrained(&mut self, run: &Run) {
+        let Comparison { baseline, metric, floor: Some(floor), .. } = self.comparison else {
+            return;
+        };
+        let rows = run.table.rows.iter().filter(|row| {
+            row.group == floor.group && row.method == floor.method && row.metric == floor.metric
+        });
+        let floors: BTreeMap<&str, f64> = rows.map(|row| (&*row.signal, row.value)).collect();
+        let mut untrained: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for ((group, method, of), values) in &self.values {
+            let is_low = |(signal, value): &(&String, &f64)| {
+                floors.get(signal.as_str()).is_some_and(|floor| **value <= floor + LEARNED)
+            };
+            if *group == baseline.group && of == metric {
+                let low = values.iter().filter(is_low).map(|(signal, _)| signal.clone());
+                untrained.insert(method, low.collect());
+            }
+        }
+        for ((group, method, _), values) in &mut self.values {
+            if let Some(low) = untrained.get(method).filter(|_| *group == baseline.group) {
+                values.retain(|signal, _| !low.contains(signal));
+            }
+        }
+        let counts = untrained.into_iter().map(|(method, low)| (method, low.len()));
+        self.untrained = counts.filter(|(_, count)| *count > 0).collect();
     }
 
     fn values_of(&self, group: &str, method: &str, metric: &str) -> Option<&Values> {
@@ -212,8 +247,13 @@ impl<'a> Pairs<'a> {
             1 => "one signal, so no confidence interval",
             _ => "paired, ± half of the 95 % confidence interval",
         };
+        let mut others = self.methods.iter().flat_map(|m| &m.others);
+        let times = match others.any(|other| !other.speedup.is_empty()) {
+            true => ", and ratio of times on one device",
+            false => "",
+        };
         let mut text = format!(
-            "Difference in {} from the {}, in {} on {of} ({intervals}), and ratio of times on one device:\n\n",
+            "Difference in {} from the {}, in {} on {of} ({intervals}){times}:\n\n",
             plain(&named(metric)),
             inline(&baseline.label),
             plain(unit)
@@ -226,7 +266,28 @@ impl<'a> Pairs<'a> {
                 inline(&baseline.label)
             ));
         }
+        text.push_str(&self.of_untrained());
         text
+    }
+
+    /// Says with which methods the baseline did not learn.
+    fn of_untrained(&self) -> String {
+        let Comparison { baseline, floor, unit, .. } = self.comparison;
+        let (Some(floor), false) = (floor, self.untrained.is_empty()) else {
+            return String::new();
+        };
+        let of = |(method, count): &(&str, usize)| {
+            let plural = if *count == 1 { "" } else { "s" };
+            format!("{} on {count} signal{plural}", plain(method))
+        };
+        format!(
+            "\nThe {} does not learn with {}: there, it is at most {LEARNED} {} above {} (`{}`). These pairs are left out.\n",
+            inline(&baseline.label),
+            joined(self.untrained.iter().map(of).collect(), "and"),
+            plain(unit),
+            plain(&floor.method),
+            floor.group
+        )
     }
 
     /// Clauses that list the methods with which the group at `index` is better than the baseline, worse, or neither, by the
@@ -311,17 +372,18 @@ impl<'a> Pairs<'a> {
         let timed = self.methods.iter().flat_map(|m| &m.others).filter(|o| !o.speedup.is_empty());
         let counts: Vec<usize> = timed.clone().map(|other| other.speedup.len()).collect();
         let all_have_times = timed.clone().all(|other| other.speedup.len() == other.quality.len());
-        let of = match (counts.iter().min(), counts.iter().max()) {
-            _ if all_have_times => String::new(),
+        let ratio = "; geometric mean of the ratio of times";
+        let times = match (counts.iter().min(), counts.iter().max()) {
+            (None, _) => "; no signal has times of both on one device".to_owned(),
+            _ if all_have_times => ratio.to_owned(),
             (Some(low), Some(high)) if low < high => {
-                format!(" of the {low} to {high} signals that ran on the same device")
+                format!("{ratio} of the {low} to {high} signals that ran on the same device")
             }
-            (Some(n), _) => format!(" of the {n} signals that ran on the same device"),
-            (None, _) => String::new(),
+            (Some(1), _) => format!("{ratio} of the signal that ran on the same device"),
+            (Some(n), _) => format!("{ratio} of the {n} signals that ran on the same device"),
         };
         format!(
-            "{}<sub>Mean over n signals of the paired difference from the {base}, with its 95 % confidence interval; geometric \
-             mean of the ratio of times{of}.</sub>\n\n",
+            "{}<sub>Mean over n signals of the paired difference from the {base}, with its 95 % confidence interval{times}.</sub>\n\n",
             grid.render()
         )
     }
@@ -330,6 +392,7 @@ impl<'a> Pairs<'a> {
         let Comparison { id, metric, time, unit, item, .. } = self.comparison;
         let markers =
             [Marker::Disc, Marker::Triangle, Marker::Frame, Marker::Diamond, Marker::Plus];
+        let devices: BTreeSet<&str> = self.devices.values().flatten().copied().collect();
         let mut series = Vec::new();
         for (group, marker) in self.comparison.groups().zip(markers.into_iter().cycle()) {
             for method in &self.methods {
@@ -344,8 +407,18 @@ impl<'a> Pairs<'a> {
                 };
                 let points: Vec<Sample> = y.iter().filter_map(sample).collect();
                 let own = self.source.experiment.group(&group.group);
+                let mut name = format!("{}, {}", bare(method.name), bare(&group.short));
+                // Times of different devices are not comparable.
+                let place = (group.group.as_str(), method.name);
+                let used = self.devices.get(&place).filter(|_| devices.len() > 1);
+                for device in used.into_iter().flatten().filter(|device| **device != "cpu") {
+                    name.push_str(&format!(" ({})", bare(device_name(device))));
+                }
+                if points.is_empty() {
+                    continue;
+                }
                 series.push(Series {
-                    name: format!("{}, {}", bare(method.name), bare(&group.short)),
+                    name,
                     color: colors::shade(colors::family_in(own, method.name), 0, 1),
                     marker,
                     scattered: true,

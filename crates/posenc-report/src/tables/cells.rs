@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use posenc_experiments::PublishedValue;
-use posenc_experiments::record::Row;
+use posenc_experiments::record::{Row, is_of_machine};
 use posenc_experiments::schema::Group;
 use posenc_experiments::schema::display::{Aggregate, Column, Table};
 use posenc_math::statistics::quantile;
 
 use crate::markdown::plain;
 use crate::numbers::{fixed, mean_deviation, signed, significant, written_digits};
-use crate::records::Run;
+use crate::records::{Run, device_name};
 use crate::sources::Sources;
 use crate::view::View;
 
@@ -141,6 +141,8 @@ pub struct Mixed {
     pub reduced: bool,
     /// The numbers were measured on several data sets.
     pub data: bool,
+    /// The times were measured on several devices.
+    pub devices: bool,
 }
 
 /// The measured number with its difference from the published one and its conditions. The published
@@ -181,6 +183,11 @@ pub fn measured_cell(
         cell.labels.push("reduced".into());
     }
     cell.labels.extend(other_data.filter(|_| mixed.data).map(|data| plain(data)));
+    if mixed.devices && is_of_machine(&column.metric) {
+        // The record has the times of one device.
+        let other = rows(run, key, column).map(|r| &r.device).find(|device| *device != "cpu");
+        cell.labels.extend(other.map(|device| plain(device_name(device))));
+    }
     Some(cell)
 }
 

@@ -6,7 +6,7 @@ mod singles;
 
 use std::collections::BTreeSet;
 
-use posenc_experiments::record::Row;
+use posenc_experiments::record::{Row, is_of_machine};
 use posenc_experiments::schema::display::{Aggregate, Best, By, Table};
 
 use self::cells::{
@@ -286,7 +286,13 @@ fn mixed(view: &View<'_>, table: &Table, run: &Run) -> Mixed {
     let reduced: BTreeSet<bool> = rows
         .filter_map(|r| Some(view.experiment.group(&r.group)?.reduced(r.profile).is_some()))
         .collect();
-    Mixed { reduced: reduced.len() > 1, data: data(table, run).len() > 1 }
+    let timed = run.table.rows.iter().filter(|r| is_shown(table, r) && is_of_machine(&r.metric));
+    let devices: BTreeSet<&str> = timed.map(|r| r.device.as_str()).collect();
+    Mixed {
+        reduced: reduced.len() > 1,
+        data: data(table, run).len() > 1,
+        devices: devices.len() > 1,
+    }
 }
 
 fn is_shown(table: &Table, row: &Row) -> bool {

@@ -200,6 +200,32 @@ fn the_mean_over_the_last_epochs_is_compared_too() {
     assert!(text.contains(late) && text.contains(answer), "{text}");
 }
 
+/// Catches a layer that is called better than a network that did not learn.
+#[test]
+fn networks_that_do_not_learn_are_left_out() {
+    let root = tempfile::tempdir().expect("a directory");
+    let floor = "    floor: { group: constant, method: Tri, metric: test_psnr }\n";
+    let constant = "  - id: constant\n    data: { set: pictures }\n    protocol: { kind: closed-form, step: 2 }\n    variants: *both\nclaims:\n";
+    let missing = catalog(root.path(), &format!("{DEPTH}{floor}")).expect_err("no such group");
+    assert!(missing.contains("no group `constant`"), "{missing}");
+    let file = root.path().join("experiments/demo/01-table1.yaml");
+    fs::write(&file, TABLE1.replace("claims:\n", constant)).expect("a file");
+    let catalog = Catalog::read(root.path(), posenc_protocols::KINDS).expect("a catalog");
+    let mut rows = rows();
+    // The second network is at the floor with both methods, the third one with Gau only.
+    for (signal, value) in [(0, 5.0), (1, 20.95), (2, 21.95)] {
+        rows.push(row("constant", "Tri", signal, "test_psnr", value));
+    }
+    rows.iter_mut()
+        .filter(|row| row.group == "deep" && row.method == "Tri" && row.signal == "image-02")
+        .for_each(|row| row.value += 1.0);
+    let text = text(&report(&catalog, rows));
+    assert!(text.contains("is better on the only signal with Gau (+1.0)"), "{text}");
+    let remark = "The deep network does not learn with Gau on 2 signals and Tri on 1 signal: there, it is at most 0.1 dB above Tri";
+    assert!(text.contains(remark), "{text}");
+    assert!(text.contains("| Gau | 1 |") && text.contains("| Tri | 2 |"), "{text}");
+}
+
 /// Catches a mean or a ratio of times of different devices.
 #[test]
 fn times_of_different_devices_are_not_combined() {
@@ -224,6 +250,8 @@ fn times_of_different_devices_are_not_combined() {
     apart.iter_mut().filter(|row| row.group == "deep").for_each(on_gpu);
     let text_of_apart = text(&report(&catalog, apart));
     assert!(text_of_apart.contains("| Gau | 3 | +1.00 ± 0.50 | +0.86 | – "), "{text_of_apart}");
+    assert!(text_of_apart.contains("no signal has times of both on one device"), "{text_of_apart}");
+    assert!(!text_of_apart.contains("ratio of times"), "{text_of_apart}");
     // All methods did: the ratio is that of the GPU.
     let mut together = rows();
     together.iter_mut().for_each(on_gpu);

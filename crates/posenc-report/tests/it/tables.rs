@@ -45,6 +45,28 @@ fn rows_show_the_number_of_their_runs() {
     assert!(!single.contains("n = 1"), "{single}");
 }
 
+/// Catches times of a GPU beside those of a CPU without a label.
+#[test]
+fn times_of_another_device_are_labeled() {
+    let table = "    columns: [{ metric: time, label: time, x: 1 }]\n";
+    let page_of = |gpu: fn(&Row) -> bool| {
+        let mut rows = rows();
+        for row in rows.iter_mut().filter(|row| row.metric == "train") {
+            row.metric = "time".into();
+            if gpu(row) {
+                row.device = "NVIDIA H200 (vulkan, driver 580)".into();
+            }
+        }
+        page(rows, table, "")
+    };
+    let mixed = page_of(|row| row.method == "RFF");
+    let cells: Vec<_> = grid(&mixed).into_iter().filter_map(|line| line.last().copied()).collect();
+    let is_labeled: Vec<_> = cells.iter().map(|c| c.ends_with("<sub>NVIDIA H200</sub>")).collect();
+    assert_eq!(is_labeled, [false, false, true], "{mixed}");
+    let equal = page_of(|_| true);
+    assert!(!equal.contains("<sub>NVIDIA"), "{equal}");
+}
+
 /// Catches a column that repeats one number in all rows, a column that becomes a note although a row differs, and a
 /// note without the paper's number.
 #[test]

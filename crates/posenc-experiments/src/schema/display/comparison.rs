@@ -22,6 +22,9 @@ pub struct Comparison {
     /// Metric of the baseline that is the mean of `metric` over its last epochs. The others are also compared with it, because the last
     /// epoch can be an outlier. Default: none.
     pub late_metric: Option<String>,
+    /// Recorded values of `metric`, one per signal, that a baseline exceeds if it learns, such as those of one constant color. Signals on
+    /// which the baseline is at most 0.1 above them are left out. Default: none.
+    pub floor: Option<PerSignal>,
     /// Unit of both metrics.
     pub unit: String,
     /// The metric of the time per signal, in seconds.
@@ -59,7 +62,7 @@ pub struct Choice {
     pub side: usize,
     /// Recorded values that predict the metric of a signal before a method runs: `group`, `method` and `metric` of the same item.
     /// Default: none. Allowed: mapping.
-    pub predictor: Option<Predictor>,
+    pub predictor: Option<PerSignal>,
     /// Metric; higher is better.
     pub metric: String,
     /// Its unit.
@@ -79,10 +82,10 @@ pub struct Chosen {
     pub label: String,
 }
 
-/// Recorded values, one per signal, that predict the metric of a choice.
+/// Recorded values, one per signal.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Predictor {
+pub struct PerSignal {
     /// The group.
     pub group: String,
     /// The method.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::experiment::Group;
 use crate::yaml::{FileError, Place, unknown_name};
 
-pub use comparison::{Choice, Chosen, Compared, Comparison, Positions, Predictor};
+pub use comparison::{Choice, Chosen, Compared, Comparison, PerSignal, Positions};
 pub use pictures::{Caption, Layout, PictureGrid, Signals};
 pub use plot::{
     Axis, Band, Color, Labels, Marks, Named, Panel, PanelKind, Plot, PublishedAs, Reference, Scale,
