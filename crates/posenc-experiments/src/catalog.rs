@@ -158,28 +158,37 @@ impl Catalog {
 fn check_sources(experiments: &[Experiment]) -> Result<(), FileError> {
     for experiment in experiments {
         let compared = experiment.comparisons.iter().enumerate().map(|(i, comparison)| {
-            let floor = comparison.floor.iter().map(|floor| &floor.group);
-            let groups: Vec<_> =
-                comparison.groups().map(|compared| &compared.group).chain(floor).collect();
+            let groups = comparison.groups().map(|compared| &compared.group).collect::<Vec<_>>();
             let item = format!("{}/{}", experiment.paper, comparison.item);
-            (format!("comparisons[{i}]"), item, groups)
+            (format!("comparisons[{i}]"), item, groups, &comparison.floor)
         });
         let chosen = experiment.choices.iter().enumerate().map(|(i, choice)| {
-            let predictor = choice.predictor.iter().map(|predictor| &predictor.group);
-            let groups =
-                choice.groups.iter().map(|chosen| &chosen.group).chain(predictor).collect();
-            (format!("choices[{i}]"), choice.item.clone(), groups)
+            let groups = choice.groups.iter().map(|chosen| &chosen.group).collect();
+            (format!("choices[{i}]"), choice.item.clone(), groups, &choice.predictor)
         });
-        for (key, item, groups) in compared.chain(chosen) {
-            let problem = |message| FileError::of(&experiment.file, message).key(&key);
+        for (key, item, groups, values) in compared.chain(chosen) {
+            let problem = |message| Err(FileError::of(&experiment.file, message).key(&key));
             let Some(source) = experiments.iter().find(|e| e.id() == item) else {
-                return Err(problem(format!("`{item}` is not an item with an experiment")));
+                return problem(format!("`{item}` is not an item with an experiment"));
             };
-            if let Some(wrong) = groups.into_iter().find(|group| source.group(group).is_none()) {
-                let ids: Vec<_> = source.groups.iter().map(|g| g.id.as_str()).collect();
-                let message =
-                    format!("`{item}` has no group `{wrong}`; allowed: {}", ids.join(", "));
-                return Err(problem(message));
+            let all = groups.into_iter().chain(values.iter().map(|values| &values.group));
+            for name in all {
+                if source.group(name).is_none() {
+                    let ids: Vec<_> = source.groups.iter().map(|g| g.id.as_str()).collect();
+                    let allowed = ids.join(", ");
+                    return problem(format!("`{item}` has no group `{name}`; allowed: {allowed}"));
+                }
+            }
+            let Some(values) = values else { continue };
+            let variants = source.group(&values.group).map(|group| &group.variants);
+            let ids: Vec<_> = variants.into_iter().flatten().map(|v| v.id.as_str()).collect();
+            if !ids.contains(&values.method.as_str()) {
+                return problem(format!(
+                    "`{item}/{}` has no method `{}`; allowed: {}",
+                    values.group,
+                    values.method,
+                    ids.join(", ")
+                ));
             }
         }
     }

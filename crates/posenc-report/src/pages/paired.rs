@@ -37,11 +37,14 @@ pub fn render(views: &Views<'_>, view: &View<'_>, files: &mut Files) -> Result<S
             let pairs = Pairs::of(comparison, source, run);
             if pairs.methods.iter().all(|method| method.others.iter().all(|o| o.quality.is_empty()))
             {
+                let untrained = pairs.of_untrained();
+                is_compared |= !untrained.is_empty();
+                text.push_str(&untrained);
                 continue;
             }
             is_compared = true;
             let who = source.who(run.side).map(|who| format!("*{who}.* ")).unwrap_or_default();
-            text.push_str(&format!("{who}{}\n", pairs.answer()));
+            text.push_str(&format!("{who}{}", pairs.answer()));
             text.push_str(&pairs.table());
             text.push_str(&pairs.figure(view, run, files)?);
         }
@@ -154,8 +157,10 @@ impl<'a> Pairs<'a> {
         let Comparison { baseline, metric, floor: Some(floor), .. } = self.comparison else {
             return;
         };
+        let Some(group) = self.source.experiment.group(&floor.group) else { return };
         let rows = run.table.rows.iter().filter(|row| {
-            row.group == floor.group && row.method == floor.method && row.metric == floor.metric
+            let is_floor = row.group == floor.group && row.method == floor.method;
+            is_floor && row.metric == floor.metric && is_full(group, row)
         });
         let floors: BTreeMap<&str, f64> = rows.map(|row| (&*row.signal, row.value)).collect();
         let mut untrained: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
@@ -266,6 +271,7 @@ impl<'a> Pairs<'a> {
                 inline(&baseline.label)
             ));
         }
+        text.push('\n');
         text.push_str(&self.of_untrained());
         text
     }
@@ -281,7 +287,7 @@ impl<'a> Pairs<'a> {
             format!("{} on {count} signal{plural}", plain(method))
         };
         format!(
-            "\nThe {} does not learn with {}: there, it is at most {LEARNED} {} above {} (`{}`). These pairs are left out.\n",
+            "The {} does not learn with {}: there, it is at most {LEARNED} {} above {} (`{}`). These pairs are left out.\n\n",
             inline(&baseline.label),
             joined(self.untrained.iter().map(of).collect(), "and"),
             plain(unit),

@@ -184,7 +184,7 @@ pub fn measured_cell(
     }
     cell.labels.extend(other_data.filter(|_| mixed.data).map(|data| plain(data)));
     if mixed.devices && is_of_machine(&column.metric) {
-        // The record has the times of one device.
+        // Only the times of one device are shown for each method.
         let other = rows(run, key, column).map(|r| &r.device).find(|device| *device != "cpu");
         cell.labels.extend(other.map(|device| plain(device_name(device))));
     }

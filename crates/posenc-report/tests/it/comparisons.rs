@@ -210,7 +210,13 @@ fn networks_that_do_not_learn_are_left_out() {
     assert!(missing.contains("no group `constant`"), "{missing}");
     let file = root.path().join("experiments/demo/01-table1.yaml");
     fs::write(&file, TABLE1.replace("claims:\n", constant)).expect("a file");
-    let catalog = Catalog::read(root.path(), posenc_protocols::KINDS).expect("a catalog");
+    let read = || Catalog::read(root.path(), posenc_protocols::KINDS);
+    let depth = root.path().join("experiments/demo/02-depth.yaml");
+    fs::write(&depth, format!("{DEPTH}{}", floor.replace("Tri", "Tir"))).expect("a file");
+    let wrong = read().expect_err("no such method").to_string();
+    assert!(wrong.contains("no method `Tir`; allowed: Tri, Gau, RFF"), "{wrong}");
+    fs::write(&depth, format!("{DEPTH}{floor}")).expect("a file");
+    let catalog = read().expect("a catalog");
     let mut rows = rows();
     // The second network is at the floor with both methods, the third one with Gau only.
     for (signal, value) in [(0, 5.0), (1, 20.95), (2, 21.95)] {
