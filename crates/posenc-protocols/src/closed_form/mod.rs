@@ -1,7 +1,7 @@
 //! Solves for the weights of a linear model on the complex encoding of an image or a clip (`trading` Eq. 12).
 //!
 //! Training positions are every `step`-th position along each axis, or with `fraction` a random share of all positions. All other
-//! positions test.
+//! positions test; with `test: centers`, only those halfway between training positions on every axis.
 //!
 //! Records per image or clip:
 //!
@@ -30,7 +30,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{absent, below_one, check_fraction, check_has_data, is_false, preset, range};
-use crate::network_nd::Blending;
+use crate::network_nd::{Blending, TestPositions};
 
 /// The kind `closed-form`.
 pub const KIND: Kind = Kind {
@@ -47,9 +47,12 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClosedForm {
-    /// Every `step`-th position along each axis trains; all others test.
+    /// Every `step`-th position along each axis trains.
     #[serde(default = "preset::<2, usize>")]
     pub step: usize,
+    /// Positions that test: `rest` or, on a grid, `centers`.
+    #[serde(default, skip_serializing_if = "TestPositions::is_default")]
+    pub test: TestPositions,
     /// Floating-point precision of the factorization and products.
     #[serde(default)]
     pub precision: Precision,
@@ -124,6 +127,15 @@ impl Settings for ClosedForm {
         range("step", self.step, 2, 64)?;
         self.side.map_or(Ok(()), |side| range("side", side, 4, 4096))?;
         below_one("cutoff", self.cutoff.unwrap_or(0.0))?;
+        let has_centers = self.fraction.is_none() && self.step.is_multiple_of(2);
+        match self.test {
+            TestPositions::Rest => {}
+            TestPositions::Centers if has_centers => {}
+            TestPositions::Centers => return Err(("test", "`centers` needs an even `step`".into())),
+            TestPositions::All => {
+                return Err(("test", "`all` is not allowed; allowed: rest, centers".into()));
+            }
+        }
         if let Some(fraction) = self.fraction {
             check_fraction(fraction)?;
             absent(

@@ -10,7 +10,7 @@ use crate::memory::{dimension, reduced};
 use crate::network_1d::Scale;
 use crate::network_nd::TestPositions;
 use crate::network_nd::reconstruction::auto_width::{COUNTS, RandomChoice, Search, choose};
-use crate::network_nd::reconstruction::closed::{self, Axis, Solved};
+use crate::network_nd::reconstruction::closed::{self, Axis, Role, Solved};
 use crate::network_nd::reconstruction::{
     self, Rule, Scattered, Signal, Split, pictures, positions_per_axis, split,
 };
@@ -115,20 +115,26 @@ fn on_grid<T: Real>(
     };
     let axes = closed::axes(known, embedder, signal, step, (cutoff, solver))?;
     let solved = closed::separable(signal, &axes, step)?;
-    let trains = |point: usize| {
+    // Whether a position has this offset from a training position on every axis.
+    let is_at = |point: usize, offset: usize| {
         let mut rest = point;
         signal.sides.iter().rev().all(|&n| {
             let index = rest % n;
             rest /= n;
-            index.is_multiple_of(step)
+            index % step == offset
         })
+    };
+    let role = |point: usize| match settings.test {
+        _ if is_at(point, 0) => Some(Role::Trains),
+        TestPositions::Centers if !is_at(point, step / 2) => None,
+        _ => Some(Role::Tests),
     };
     let report = axes[0].report();
     // Axes of equal length share a factorization, whose time counts once.
     let mut factored = axes.clone();
     factored.dedup_by(|a, b| std::ptr::eq(*a, *b));
     let factoring: f64 = factored.iter().map(|axis| axis.seconds).sum();
-    let mut outcome = outcome(settings, signal, &solved, trains);
+    let mut outcome = outcome(settings, signal, &solved, role);
     outcome.values.extend([
         Value::new("rank", report.rank as f64),
         Value::new("condition_number", report.condition),
@@ -201,9 +207,9 @@ fn outcome(
     settings: &ClosedForm,
     signal: &Signal,
     solved: &Solved,
-    trains: impl Fn(usize) -> bool,
+    role: impl Fn(usize) -> Option<Role>,
 ) -> UnitResult {
-    let [train_psnr, test_psnr] = solved.psnrs(signal, trains);
+    let [train_psnr, test_psnr] = solved.psnrs(signal, role);
     let parameters = solved.parameters as f64;
     let values = vec![
         Value::new("test_psnr", test_psnr).unit("dB"),
@@ -239,7 +245,8 @@ fn scattered<T: Real>(
     let (solved, solutions) = closed::scattered::<T>(signal, &grid, split, &options)?;
     let mut trains = vec![false; signal.points()];
     split.train.iter().for_each(|&p| trains[p as usize] = true);
-    let mut outcome = outcome(settings, signal, &solved, |point| trains[point]);
+    let role = |point: usize| Some(if trains[point] { Role::Trains } else { Role::Tests });
+    let mut outcome = outcome(settings, signal, &solved, role);
     let most = solutions.iter().map(|s| s.iterations).max().unwrap_or(0);
     outcome.values.extend([
         Value::new("iterations", most as f64).unit("count"),

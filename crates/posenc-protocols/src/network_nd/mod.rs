@@ -153,6 +153,13 @@ pub enum TestPositions {
     All,
 }
 
+impl TestPositions {
+    /// Whether all positions that do not train test.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// How the features of the axes are combined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

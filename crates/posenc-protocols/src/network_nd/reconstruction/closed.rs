@@ -17,6 +17,15 @@ use super::points::Split;
 use super::signal::Signal;
 use crate::memory::{check_memory, embedding_matrix};
 
+/// What a position is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Its value determines the weights.
+    Trains,
+    /// Its error counts in the test PSNR.
+    Tests,
+}
+
 /// A least-squares solution.
 pub struct Solved {
     /// Number of weights.
@@ -36,14 +45,15 @@ impl Solved {
             .collect()
     }
 
-    /// PSNR in dB at the training positions, and at all others.
-    pub fn psnrs(&self, signal: &Signal, trains: impl Fn(usize) -> bool) -> [f64; 2] {
+    /// PSNR in dB at the training positions, and at the test positions.
+    pub fn psnrs(&self, signal: &Signal, role: impl Fn(usize) -> Option<Role>) -> [f64; 2] {
         let (mut error, mut count) = ([0.0; 2], [0usize; 2]);
-        let is_test: Vec<bool> = (0..signal.points()).map(|point| !trains(point)).collect();
+        let roles: Vec<Option<Role>> = (0..signal.points()).map(role).collect();
         for (channel, prediction) in self.predictions.iter().enumerate() {
             for (point, value) in prediction.iter().enumerate() {
+                let Some(role) = roles[point] else { continue };
                 let difference = value - signal.at(point, channel);
-                let k = usize::from(is_test[point]);
+                let k = usize::from(role == Role::Tests);
                 error[k] += difference * difference;
                 count[k] += 1;
             }
