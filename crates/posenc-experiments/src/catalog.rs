@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::coverage::{self, Statement};
 use crate::published::Published;
+use crate::schema::answer;
 use crate::schema::claim::{Claim, ClaimName};
 use crate::schema::metrics::Metrics;
 use crate::schema::paper::Paper;
@@ -70,6 +71,7 @@ impl Catalog {
                         problem(&format!("claims[{i}].{key}"), message)
                     })?;
                 }
+                experiment.floors.iter_mut().for_each(|floor| floor.complete(&metrics));
                 for group in &mut experiment.groups {
                     let is_papers = |set: &String| paper.data.contains(set);
                     group.is_on_papers_data = group.data.as_ref().is_none_or(|data| {
@@ -105,8 +107,27 @@ impl Catalog {
         let mut catalog =
             Catalog { papers, experiments, published, metrics, coverage: BTreeMap::new() };
         catalog.check_repeats()?;
+        catalog.read_answers(&directory)?;
         catalog.coverage = catalog.read_coverage(root)?;
         Ok(catalog)
+    }
+
+    /// Reads the answer of each paper, whose claims are named `item#claim`.
+    fn read_answers(&mut self, directory: &Path) -> Result<(), FileError> {
+        let read = |paper: &Paper| {
+            let Some(value) = &paper.answer else { return Ok(Vec::new()) };
+            let selections = |name: &str| {
+                let name = ClaimName::parse(name, Some(&paper.key))?;
+                Some(self.claim(&name)?.selects().count())
+            };
+            answer::parse(value, selections).map_err(|(key, message)| {
+                let file = directory.join(&paper.key).join("paper.yaml");
+                FileError::of(file, message).key(answer::key(&key))
+            })
+        };
+        let all = self.papers.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        self.papers.iter_mut().zip(all).for_each(|(paper, answer)| paper.answers = answer);
+        Ok(())
     }
 
     /// Reads the statements of each paper.

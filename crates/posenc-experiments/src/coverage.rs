@@ -17,6 +17,8 @@ pub struct Statement {
     pub statement: String,
     /// What tests it.
     pub tested: Tested,
+    /// The erratum that it has; such a statement never counts as holding as printed.
+    pub erratum: Option<String>,
 }
 
 /// What tests a statement.
@@ -35,6 +37,7 @@ struct Wire {
     statement: String,
     claims: Option<Vec<String>>,
     none: Option<String>,
+    erratum: Option<String>,
 }
 
 /// Reads the statements of a paper; a missing file has none. `is_known` decides which claims exist.
@@ -68,7 +71,7 @@ pub fn from_document(
                 return Err(place.error(key, "empty"));
             }
         }
-        let tested = match (wire.claims, wire.none) {
+        let tested = match (wire.claims.clone(), wire.none.clone()) {
             (Some(claims), None) if !claims.is_empty() => {
                 let name = |(j, text): (usize, String)| {
                     let name = ClaimName::parse(&text, Some(paper)).filter(&is_known);
@@ -87,7 +90,12 @@ pub fn from_document(
                 return Err(place.error("", message));
             }
         };
-        statements.push(Statement { section: wire.section, statement: wire.statement, tested });
+        let is_known = |id: &&String| posenc_math::errata::all().iter().any(|e| e.id == **id);
+        if let Some(id) = wire.erratum.as_ref().filter(|id| !is_known(id)) {
+            return Err(place.error("erratum", format!("no erratum `{id}` in posenc_math::errata")));
+        }
+        let Wire { section, statement, erratum, .. } = wire;
+        statements.push(Statement { section, statement, tested, erratum });
     }
     Ok(statements)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::catalog::Catalog;
-use crate::schema::claim::{Abscissa, Check, Claim, Expected, LintName, Select, Source};
+use crate::schema::claim::{Abscissa, Check, Claim, ClaimCheck, LintName, Select, Source};
 use crate::schema::{Experiment, Profile};
 
 /// A finding of a lint.
@@ -79,9 +79,8 @@ fn conjunction(claim: &Claim) -> Option<String> {
 fn every(experiment: &Experiment, claim: &Claim) -> Option<String> {
     let is_word = |word: &str| ["every", "each", "all"].contains(&word.to_lowercase().as_str());
     let word = claim.says.split(|c: char| !c.is_alphanumeric()).find(|word| is_word(word))?;
-    let selects = claim.check.selects();
     let measured: Vec<&Select> =
-        selects.iter().map(|(_, s)| *s).filter(|s| s.from == Source::Measured).collect();
+        claim.selects().filter(|select| select.from == Source::Measured).collect();
     let group = experiment.group(&measured.first()?.group)?;
     let methods: Option<BTreeSet<&str>> =
         measured.iter().map(|select| select.method.as_deref()).collect();
@@ -123,15 +122,19 @@ fn abscissa(experiment: &Experiment, select: &Select) -> Option<String> {
     Some(settings.get("sweep")?.get("parameter")?.as_str()?.to_owned())
 }
 
-fn abscissas(experiment: &Experiment, claim: &Claim) -> Option<String> {
-    let pairs: Vec<(&Select, &Select)> = match &claim.check {
+/// The selections that a check pairs.
+fn compared(check: &Check) -> Vec<(&Select, &Select)> {
+    match check {
         Check::Ordering(c) => c.of.iter().zip(c.of.iter().skip(1)).collect(),
         Check::Ratio(c) => vec![(&c.numerator, &c.denominator)],
         Check::Equality(c) => vec![(&c.left, &c.right)],
         Check::Agreement(c) => c.with.iter().map(|with| (&c.of, with)).collect(),
         Check::Position(c) => c.with.iter().map(|with| (&c.of, with)).collect(),
         Check::Value(_) | Check::Trend(_) | Check::Bound(_) => Vec::new(),
-    };
+    }
+}
+
+fn abscissas(experiment: &Experiment, claim: &Claim) -> Option<String> {
     let differs = |(a, b): (&Select, &Select)| {
         let both = [a, b];
         let is_at = both.iter().all(|s| matches!(s.x, Some(Abscissa::At(_))));
@@ -147,7 +150,7 @@ fn abscissas(experiment: &Experiment, claim: &Claim) -> Option<String> {
             )
         })
     };
-    pairs.into_iter().find_map(differs)
+    claim.checks.iter().flat_map(|own| compared(&own.check)).find_map(differs)
 }
 
 fn measured(catalog: &Catalog, experiment: &Experiment, claim: &Claim) -> Option<String> {
@@ -158,28 +161,23 @@ fn measured(catalog: &Catalog, experiment: &Experiment, claim: &Claim) -> Option
     if claim.is_ours || is_said {
         return None;
     }
-    let published = |select: &Select| {
-        let values = catalog.published.select(&experiment.paper, &experiment.item, select);
-        let mut found = values.filter(|v| ["notebook", "code"].contains(&v.source.as_str()));
-        found.next().map(|value| value.source.clone())
-    };
-    let selects = claim.check.selects();
-    let printed = selects.iter().filter(|(_, s)| s.from == Source::Published);
-    let implied: Option<&Select> = match &claim.check {
-        Check::Value(c) if matches!(c.expect, Expected::Published(_)) => Some(&c.of),
-        Check::Agreement(c) if c.with.is_none() => Some(&c.of),
-        _ => None,
-    };
-    let source = printed.map(|(_, s)| *s).chain(implied).find_map(published)?;
+    let source = claim.checks.iter().flat_map(|own| own.check.published()).find_map(|select| {
+        let mut values = catalog.published.select(&experiment.paper, &experiment.item, select);
+        values.find(|value| value.is_of_code()).map(|value| value.source.clone())
+    })?;
     Some(format!(
         "the check compares with published values whose source is `{source}`; say so in `says` or `source`, since the paper does not print them"
     ))
 }
 
 fn metric(claim: &Claim) -> Option<String> {
-    let Check::Ordering(check) = &claim.check else { return None };
-    let metric = &check.of.first()?.metric;
-    check.smallest_effect.is_none().then(|| {
+    let lacks_effect = |own: &ClaimCheck| match &own.check {
+        Check::Ordering(check) if check.smallest_effect.is_none() => {
+            Some(check.of.first()?.metric.clone())
+        }
+        _ => None,
+    };
+    claim.checks.iter().find_map(lacks_effect).map(|metric| {
         format!("`{metric}` has no smallest effect; add it to experiments/metrics.yaml, or `smallest_effect` to the check")
     })
 }

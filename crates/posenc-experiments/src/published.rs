@@ -35,6 +35,13 @@ pub struct PublishedValue {
     pub note: String,
 }
 
+impl PublishedValue {
+    /// Whether the authors' notebooks or code print the number, and the paper does not.
+    pub fn is_of_code(&self) -> bool {
+        ["notebook", "code"].contains(&self.source.as_str())
+    }
+}
+
 /// All published values, by paper.
 #[derive(Debug, Clone, Default)]
 pub struct Published {

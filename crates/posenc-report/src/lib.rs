@@ -104,7 +104,7 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
         }
     }
     pages.add(PageKind::Overview, "narrow.md", pages::narrow::render(inputs, &views));
-    if let Some(coverage) = pages::coverage::overview(inputs) {
+    if let Some(coverage) = pages::coverage::overview(inputs, &views) {
         pages.add(PageKind::Overview, "coverage.md", coverage);
     }
     for paper in &inputs.catalog.papers {

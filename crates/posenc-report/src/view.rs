@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use posenc_experiments::record::Failure;
 use posenc_experiments::schema::Experiment;
-use posenc_experiments::schema::claim::Claim;
+use posenc_experiments::schema::claim::{Claim, ClaimName};
 use posenc_experiments::schema::paper::{Item, Paper};
 use posenc_experiments::verdict::{
     Classified, Context, Evidence, Judgement, Verdict, holm_adjusted, judge,
@@ -32,7 +32,7 @@ pub struct SideView {
     pub run: Option<Run>,
     /// Verdicts, in the order of the claims.
     pub judgements: Vec<Judgement>,
-    /// p-values of the claims after Holm's correction over all claims of the paper that have one.
+    /// p-values of the claims after Holm's correction over all checks of the paper's claims that have one; the largest of each claim.
     pub holm: Vec<Option<f64>>,
     pub failures: Vec<Failure>,
 }
@@ -82,9 +82,8 @@ impl<'a> View<'a> {
 
 /// Adds the number of failed units that the claim selects to the reason of the verdict.
 fn lacking(claim: &Claim, mut judgement: Judgement, failures: &[Failure]) -> Judgement {
-    let selects = claim.check.selects();
     let is_asked = |failure: &&Failure| {
-        selects.iter().any(|(_, select)| {
+        claim.selects().any(|select| {
             select.group == failure.group
                 && select.method.as_ref().is_none_or(|method| *method == failure.method)
                 && select.signal.as_ref().is_none_or(|signal| *signal == failure.signal)
@@ -102,6 +101,16 @@ fn lacking(claim: &Claim, mut judgement: Judgement, failures: &[Failure]) -> Jud
 }
 
 impl SideView {
+    /// The claim with this id and its verdict.
+    pub fn judged<'v>(
+        &'v self,
+        view: &'v View<'_>,
+        id: &str,
+    ) -> Option<(&'v Claim, &'v Judgement)> {
+        let place = view.experiment.claims.iter().position(|claim| claim.id == id)?;
+        Some((&view.experiment.claims[place], self.judgements.get(place)?))
+    }
+
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         self.judgements.iter().for_each(|j| counts.add(j.classified()));
@@ -116,6 +125,8 @@ pub struct Judged<'v> {
     pub side: &'v SideView,
     pub claim: &'v Claim,
     pub judgement: &'v Judgement,
+    /// Its p after Holm's correction.
+    pub holm: Option<f64>,
     pub place: String,
 }
 
@@ -156,12 +167,26 @@ impl<'a> Views<'a> {
         let own = self.views.values_mut().filter(|view| view.experiment.paper == paper);
         let mut sides: Vec<&mut SideView> =
             own.flat_map(|view| &mut view.sides).filter(|s| s.side == side).collect();
-        let all: Vec<f64> = sides.iter().flat_map(|s| &s.judgements).filter_map(|j| j.p).collect();
+        let judged = || sides.iter().flat_map(|s| &s.judgements);
+        let all: Vec<f64> = judged().flat_map(|j| &j.p_values).copied().collect();
         let mut adjusted = holm_adjusted(&all).into_iter();
         for side in &mut sides {
-            let holm = side.judgements.iter().map(|j| j.p.and_then(|_| adjusted.next()));
-            side.holm = holm.collect();
+            // A claim holds only if each of its checks does, so its p is the largest one.
+            let largest = |j: &Judgement| adjusted.by_ref().take(j.p_values.len()).reduce(f64::max);
+            side.holm = side.judgements.iter().map(largest).collect();
         }
+    }
+
+    /// A claim with its verdict on a side.
+    pub fn claim(
+        &self,
+        side: Side,
+        name: &ClaimName,
+    ) -> Option<(&View<'a>, &SideView, &Claim, &Judgement)> {
+        let view = self.get(&name.paper, &name.item)?;
+        let side = view.sides.iter().find(|own| own.side == side)?;
+        let (claim, judgement) = side.judged(view, &name.claim)?;
+        Some((view, side, claim, judgement))
     }
 
     /// The view of an item with an experiment.
@@ -175,10 +200,10 @@ impl<'a> Views<'a> {
             let view = self.get(&paper.key, &item.item);
             let sides = view.into_iter().flat_map(|view| Some((view, view.sides.first()?)));
             sides.flat_map(move |(view, side)| {
-                let claims = view.experiment.claims.iter().zip(&side.judgements);
-                claims.map(move |(claim, judgement)| {
-                    let place = places::claim(&paper.key, &item.item, &claim.id);
-                    Judged { item, view, side, claim, judgement, place }
+                let claims = view.experiment.claims.iter().zip(&side.judgements).zip(&side.holm);
+                claims.map(move |((claim, judgement), holm)| {
+                    let (place, holm) = (places::claim(&paper.key, &item.item, &claim.id), *holm);
+                    Judged { item, view, side, claim, judgement, holm, place }
                 })
             })
         })

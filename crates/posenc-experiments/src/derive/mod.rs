@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 use serde_yaml::{Mapping, Value};
 
-use crate::schema::claim::{Check, Claim, Select, Source};
+use crate::schema::claim::{Check, Claim, ClaimCheck, Select, Source};
 use crate::schema::{Experiment, MODELINE};
 use crate::yaml::{Document, FileError};
 
@@ -79,13 +79,13 @@ pub fn derive(source: &Experiment, text: &str, target: &NewItem<'_>) -> Result<D
 /// Whether a claim is kept: it is only about measured values of the kept groups, and neither about numbers of the paper nor an
 /// erratum.
 fn stays(claim: &Claim, groups: &[String]) -> bool {
-    let of_print = match &claim.check {
+    let of_print = |own: &ClaimCheck| match &own.check {
         Check::Value(_) => true,
         Check::Agreement(check) => check.with.is_none(),
         _ => false,
     };
-    let own = |(_, s): (String, &Select)| s.from == Source::Measured && groups.contains(&s.group);
-    claim.erratum.is_none() && !of_print && claim.check.selects().into_iter().all(own)
+    let own = |s: &Select| s.from == Source::Measured && groups.contains(&s.group);
+    claim.erratum.is_none() && !claim.checks.iter().any(of_print) && claim.selects().all(own)
 }
 
 fn head(source: &Experiment, target: &NewItem<'_>) -> String {

@@ -7,7 +7,8 @@ use posenc_math::embedder::EmbedderSpec;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::claim::{Claim, Sentence, Source};
+use super::answer::{self, AnswerSentence};
+use super::claim::{Claim, Floor, Source};
 use super::display::{Choice, Comparison, PictureGrid, Plot, Table};
 use super::embedder;
 use super::limits::{Asked, MOST_VARIANTS};
@@ -102,8 +103,10 @@ pub struct Experiment {
     pub title: String,
     /// What the paper shows, in our words (Markdown).
     pub shows: String,
-    /// What we found, in one sentence with its numbers; derived from the claims if absent.
-    pub answer: Option<Sentence>,
+    /// What we found; derived from the claims if empty.
+    pub answer: Vec<AnswerSentence>,
+    /// Results that a method must exceed to be compared.
+    pub floors: Vec<Floor>,
     /// Groups to run.
     pub groups: Vec<Group>,
     /// Claims to judge.
@@ -390,12 +393,18 @@ impl Experiment {
             .map(|(i, claim)| claim.checked(&root.entry("claims", i), &groups))
             .collect::<Result<Vec<_>, _>>()?;
         check_metrics(&root, &claims, &groups)?;
-        let check = |id: Option<&str>| {
-            let claim = claims.iter().find(|claim| id == Some(&claim.id))?;
-            Some(&claim.check)
+        let selections = |id: &str| {
+            let claim = claims.iter().find(|claim| claim.id == id)?;
+            Some(claim.selects().count())
         };
-        let answer = wire.answer.map(|text| Sentence::parse(&text, check)).transpose();
-        let answer = answer.map_err(|message| root.error("answer", message))?;
+        let answer = match &wire.answer {
+            Some(value) => answer::parse(value, selections)
+                .map_err(|(key, message)| root.error(&answer::key(&key), message))?,
+            None => Vec::new(),
+        };
+        for (i, floor) in wire.floors.iter().enumerate() {
+            floor.check(&root.entry("floors", i), &groups)?;
+        }
         for (i, speed) in wire.benchmarks.iter().enumerate() {
             let place = root.entry("benchmarks", i);
             check_key(&place, "workload", &speed.workload)?;
@@ -422,6 +431,7 @@ impl Experiment {
             title: wire.title,
             shows: wire.shows,
             answer,
+            floors: wire.floors,
             groups,
             claims,
             plots: wire.plots,
@@ -440,7 +450,12 @@ impl Experiment {
 /// Rejects claims on metrics that their group does not record.
 fn check_metrics(root: &Place<'_>, claims: &[Claim], groups: &[Group]) -> Result<(), FileError> {
     for (i, claim) in claims.iter().enumerate() {
-        for (key, select) in claim.check.selects() {
+        let checks = claim.checks.iter().enumerate().flat_map(|(j, own)| {
+            let check =
+                if claim.checks.len() == 1 { "check".to_owned() } else { format!("checks[{j}]") };
+            own.check.selects().into_iter().map(move |(key, s)| (format!("{check}.{key}"), s))
+        });
+        for (key, select) in checks {
             let group = groups.iter().find(|group| group.id == select.group);
             if select.from == Source::Measured && group.is_some_and(|g| !g.records(&select.metric))
             {
@@ -448,7 +463,7 @@ fn check_metrics(root: &Place<'_>, claims: &[Claim], groups: &[Group]) -> Result
                     "`metrics` of the group `{}` do not name `{}`, so it is not recorded; add it",
                     select.group, select.metric
                 );
-                return Err(root.entry("claims", i).key("check").error(&key, message));
+                return Err(root.entry("claims", i).error(&key, message));
             }
         }
     }

@@ -19,6 +19,9 @@ pub const MODELINE: &str = "# yaml-language-server: $schema=../schema.json\n";
 /// A mapping in JSON.
 pub(super) type Object = Map<String, Value>;
 
+/// Any value in JSON.
+pub(super) type AnyValue = Value;
+
 /// The JSON Schema of experiment files with protocols of these kinds. It uses draft 7, which YAML editors support.
 pub fn experiment(kinds: Kinds) -> Value {
     // JSON Schema does not define formats such as `uint32`.
@@ -98,6 +101,15 @@ pub(super) fn tagged<'a>(kinds: impl IntoIterator<Item = (&'a str, Schema)>) -> 
         "properties": { "kind": { "enum": names } },
         "allOf": cases,
     })
+}
+
+/// The schema of a check, which may have a label.
+pub(super) fn labeled(schema: Schema) -> Schema {
+    let mut schema = schema;
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.insert("label".into(), json!({ "type": "string" }));
+    }
+    schema
 }
 
 fn is_kind(name: &str) -> Value {

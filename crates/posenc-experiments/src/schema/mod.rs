@@ -2,6 +2,7 @@
 //!
 //! `FORMAT.md` in the repository documents every key with its default; a test keeps it complete.
 
+pub mod answer;
 pub mod claim;
 pub mod display;
 mod embedder;

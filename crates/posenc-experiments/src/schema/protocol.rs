@@ -49,6 +49,11 @@ pub trait Settings: Any + Debug + Send + Sync {
         0
     }
 
+    /// Whether all seeds of a variant share one sample of its random features.
+    fn shares_random_features(&self) -> bool {
+        false
+    }
+
     /// Whether `other` builds a model of the same size, regardless of training data and length. With `None`, models are the same
     /// only if all settings are equal.
     fn has_model_of(&self, _other: &dyn Settings) -> Option<bool> {
@@ -106,6 +111,8 @@ pub struct Kind {
     /// Whether signals are samples, such as lines, images and clips, so that each is an independent repetition. Otherwise they are
     /// parts of one result, such as kinds of widgets.
     pub signals_are_samples: bool,
+    /// Whether a model starts from random weights, so that another run of the same signal differs.
+    pub trains: bool,
     /// A commented YAML mapping with every key.
     pub example: &'static str,
     /// How units run; `None` in programs that only read definitions.
@@ -134,6 +141,7 @@ impl Kind {
             reads_published: false,
             without_data: WithoutData::Generated,
             signals_are_samples: false,
+            trains: false,
             example: "",
             runner: None,
             parse: parse::<T>,
@@ -251,6 +259,11 @@ impl Protocol {
     /// Revisions of the code that the results depend on, as they enter cache keys.
     pub fn revision(&self) -> String {
         format!("embedders {EMBEDDER_REVISION}, {} {}", self.name(), self.kind.revision)
+    }
+
+    /// Whether all seeds of a variant share one sample of its random features.
+    pub fn shares_random_features(&self) -> bool {
+        self.settings.shares_random_features()
     }
 
     /// Whether both build a model of the same size, regardless of training data and length.

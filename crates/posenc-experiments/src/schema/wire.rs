@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_yaml::Mapping;
 
-use super::claim::WireClaim;
+use super::claim::{Floor, WireClaim};
 use super::display::{Choice, Comparison, PictureGrid, Plot, Table};
 use super::experiment::{Data, ItemKind, Profile, Speed};
 use super::json;
@@ -25,9 +25,13 @@ pub(super) struct WireExperiment {
     pub(super) title: String,
     /// What the paper shows; `$…$` is mathematics. Allowed: Markdown.
     pub(super) shows: String,
-    /// What we found, with [numbers of the record](#sentences-with-numbers). Without it, the page shows the first headline of the
-    /// claims, or the first claim that was decided. Default: from the claims. Allowed: one sentence.
-    pub(super) answer: Option<String>,
+    /// What we found: [sentences](#answers), each shown only where the verdicts that it states are those of the record. Without one,
+    /// the page shows the first claim that was decided. Default: from the claims. Allowed: a sentence, or a list.
+    #[schemars(with = "Option<json::AnyValue>")]
+    pub(super) answer: Option<serde_yaml::Value>,
+    /// [Results that a method must exceed](#floors) before an order or quotient of it means anything.
+    #[serde(default)]
+    pub(super) floors: Vec<Floor>,
     /// [What is run](#a-group); required without `comparisons` and `choices`. Allowed: list.
     #[serde(default)]
     pub(super) groups: Vec<WireGroup>,

@@ -17,11 +17,14 @@ use crate::schema::protocol::WithoutData;
 /// Otherwise a cluster is a seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Clusters {
-    by_signal: bool,
+    /// Whether a cluster is a signal, and not a seed.
+    pub by_signal: bool,
     /// Whether signals are parts of one result, which are judged separately.
     has_parts: bool,
     /// Whether nothing about the quantity is random.
     pub is_exact: bool,
+    /// Whether all values are computed from a definition, some perhaps with random features.
+    pub is_computed: bool,
 }
 
 impl Clusters {
@@ -50,6 +53,7 @@ impl Clusters {
             by_signal: has_rows && are_samples && signals.len() > 1 && !is_of_seeds(check),
             has_parts: has_rows && !are_samples,
             is_exact: is_exact || !has_rows || (is_theory && !is_repeated),
+            is_computed: is_theory,
         }
     }
 

@@ -21,6 +21,8 @@ pub enum Evidence {
     PaperReduced,
     /// Generated or substitute data, a data set that the paper did not use, or the user's own.
     OtherData,
+    /// The authors' notebooks or code print the number, and the paper does not.
+    AuthorsCode,
     /// A statement of this project, not of the paper.
     Ours,
     /// A statement that is counted for another paper.
@@ -29,11 +31,12 @@ pub enum Evidence {
 
 impl Evidence {
     /// All classes, in the order of tables.
-    pub const ALL: [Evidence; 6] = [
+    pub const ALL: [Evidence; 7] = [
         Evidence::Theory,
         Evidence::PaperFull,
         Evidence::PaperReduced,
         Evidence::OtherData,
+        Evidence::AuthorsCode,
         Evidence::Ours,
         Evidence::Repeated,
     ];
@@ -45,6 +48,7 @@ impl Evidence {
             Evidence::PaperFull => "paper's data, full",
             Evidence::PaperReduced => "paper's data, reduced",
             Evidence::OtherData => "other data",
+            Evidence::AuthorsCode => "authors' code",
             Evidence::Ours => "our claim",
             Evidence::Repeated => "repeated",
         }
@@ -63,33 +67,52 @@ impl Evidence {
             Evidence::OtherData => {
                 "measured on generated or substitute data, or on a data set that the paper did not use"
             }
+            Evidence::AuthorsCode => {
+                "a number that the authors' notebooks or code print, and the paper does not"
+            }
             Evidence::Ours => "a statement of this project, not of the paper",
             Evidence::Repeated => "a statement that is counted for another paper",
         }
     }
 }
 
-/// The class of a claim's evidence, and how it falls short of the full protocol. `None` for a claim on measured values without rows.
-pub(super) fn of(claim: &Claim, context: Context<'_>) -> (Option<Evidence>, String) {
-    let selects = claim.check.selects();
+/// What a verdict rests on.
+pub(super) struct Basis {
+    /// The class; `None` for a claim on measured values without rows.
+    pub class: Option<Evidence>,
+    /// The class of the rows alone, whoever makes the statement.
+    pub rows: Option<Evidence>,
+    /// How the rows fall short of the full protocol.
+    pub condition: String,
+}
+
+/// The basis of a claim's verdict: that of the weakest row of its checks.
+pub(super) fn of(claim: &Claim, context: Context<'_>) -> Basis {
     let mut worst: Option<(Evidence, String)> = None;
     // Classes are computed once per key, since many rows of a unit differ only in their abscissas.
     type Source<'a> = (&'a str, &'a str, &'a str, bool, Profile, &'a str);
     let mut known: BTreeMap<Source<'_>, (Evidence, String)> = BTreeMap::new();
-    let mut is_measured = false;
-    for (_, select) in selects.iter().filter(|(_, s)| s.from == claim::Source::Measured) {
-        is_measured = true;
-        for row in rows(select, context) {
-            let is_of_signal = row.signal != NO_SIGNAL;
-            let (group, method, metric) = (&*row.group, &*row.method, &*row.metric);
-            let key = (group, method, metric, is_of_signal, row.profile, &*row.data);
-            let own = known.entry(key).or_insert_with(|| of_row(row, claim.is_exact, context));
-            if worst.as_ref().is_none_or(|(class, _)| own.0 > *class) {
-                worst = Some(own.clone());
+    let (mut is_measured, mut is_of_code) = (false, false);
+    for own in &claim.checks {
+        is_of_code |= own.check.published().into_iter().any(|select| {
+            let mut values = context.published_of(select);
+            values.any(|value| value.value.is_some() && value.is_of_code())
+        });
+        let selects = own.check.selects();
+        for (_, select) in selects.iter().filter(|(_, s)| s.from == claim::Source::Measured) {
+            is_measured = true;
+            for row in rows(select, context) {
+                let is_of_signal = row.signal != NO_SIGNAL;
+                let (group, method, metric) = (&*row.group, &*row.method, &*row.metric);
+                let key = (group, method, metric, is_of_signal, row.profile, &*row.data);
+                let found = known.entry(key).or_insert_with(|| of_row(row, own.is_exact, context));
+                if worst.as_ref().is_none_or(|(class, _)| found.0 > *class) {
+                    worst = Some(found.clone());
+                }
             }
         }
     }
-    let (class, condition) = match worst {
+    let (rows, condition) = match worst {
         Some((class, condition)) => (Some(class), condition),
         None if is_measured => (None, String::new()),
         None => (Some(Evidence::Theory), String::new()),
@@ -97,9 +120,9 @@ pub(super) fn of(claim: &Claim, context: Context<'_>) -> (Option<Evidence>, Stri
     let stated = match claim {
         Claim { repeats: Some(_), .. } => Some(Evidence::Repeated),
         Claim { is_ours: true, .. } => Some(Evidence::Ours),
-        _ => None,
+        _ => is_of_code.then_some(Evidence::AuthorsCode),
     };
-    (class.map(|class| stated.unwrap_or(class)), condition)
+    Basis { class: rows.map(|class| stated.unwrap_or(class)), rows, condition }
 }
 
 fn of_row(row: &Row, is_exact: bool, context: Context<'_>) -> (Evidence, String) {

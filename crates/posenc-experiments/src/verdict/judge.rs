@@ -8,13 +8,13 @@ use posenc_math::errata::Severity;
 use super::clusters::Clusters;
 use super::select::{
     Context, Pair, Point, Spread, describe, deviations, incomparable, margin, missing_methods,
-    not_run, pairs, points, show, single_points, spread_text, unlike,
+    not_run, on_common_seeds, pairs, points, show, single_points, spread_text, unlike,
 };
 use super::statistics::{self, Fit, Interval, fit, interval_at, jackknife};
-use super::{Judged, Judgement, NotRun, Verdict, curves, evidence, limits};
+use super::{Judged, Judgement, NotRun, Verdict, curves, evidence, floors, limits, samples};
 use crate::schema::claim::{
-    Abscissa, Check, Claim, Expected, First, OrderingCheck, RatioCheck, Select, Source, Statistic,
-    ValueCheck,
+    Abscissa, Check, Claim, ClaimCheck, Expected, First, OrderingCheck, RatioCheck, Select, Source,
+    Statistic, ValueCheck,
 };
 
 /// Level of the interval that a value, an agreement or an equality must have within its tolerance: two one-sided tests at 5 %.
@@ -27,7 +27,7 @@ const MOST_LEFT_OUT: usize = 2_000_000;
 /// Judges a claim. A wrong statement whose correction holds is an erratum, not a failure.
 pub fn judge(claim: &Claim, context: Context<'_>) -> Judgement {
     let judgement = with_erratum(claim, context);
-    let (class, condition) = evidence::of(claim, context);
+    let basis = evidence::of(claim, context);
     let verdict = match judgement.verdict {
         Verdict::Reproduced if claim.is_ours => Verdict::Holds,
         other => other,
@@ -35,19 +35,20 @@ pub fn judge(claim: &Claim, context: Context<'_>) -> Judgement {
     let is_run = verdict != Verdict::NotRun;
     Judgement {
         verdict,
-        evidence: class.filter(|_| is_run),
-        condition: if is_run { condition } else { String::new() },
+        evidence: basis.class.filter(|_| is_run),
+        rows: basis.rows.filter(|_| is_run),
+        condition: if is_run { basis.condition } else { String::new() },
         ..judgement
     }
 }
 
 fn with_erratum(claim: &Claim, context: Context<'_>) -> Judgement {
-    let printed = decide(&claim.check, claim.is_exact, context);
+    let printed = all(&claim.checks, context);
     let Some(link) = &claim.erratum else { return printed };
     if printed.verdict != Verdict::NotReproduced {
         return printed;
     }
-    let corrected = decide(&link.check, link.is_exact, context);
+    let corrected = all(&link.checks, context);
     let is_ambiguous =
         |e: &&posenc_math::errata::Erratum| e.id == link.id && e.severity == Severity::Ambiguous;
     let (verdict, what) = match posenc_math::errata::all().iter().any(is_ambiguous) {
@@ -63,7 +64,7 @@ fn with_erratum(claim: &Claim, context: Context<'_>) -> Judgement {
                 "as printed it fails ({}); {what}: {}",
                 printed.measured, link.corrected
             ),
-            p: corrected.p,
+            p_values: corrected.p_values,
             ..printed
         },
         _ => Judgement {
@@ -77,6 +78,48 @@ fn with_erratum(claim: &Claim, context: Context<'_>) -> Judgement {
             ..printed
         },
     }
+}
+
+/// Number of checks whose numbers are shown if all of a claim's checks hold.
+const SHOWN_CHECKS: usize = 3;
+
+/// Judges several checks that must all hold. The texts name the checks that do not hold, or else the first ones.
+fn all(checks: &[ClaimCheck], context: Context<'_>) -> Judgement {
+    let mut judged: Vec<(&ClaimCheck, Judgement)> =
+        checks.iter().map(|own| (own, decide(&own.check, own.is_exact, context))).collect();
+    if judged.len() == 1
+        && let Some((_, only)) = judged.pop()
+    {
+        return only;
+    }
+    let verdict = Verdict::worst(judged.iter().map(|(_, judgement)| judgement.verdict));
+    let holds = |judgement: &Judgement| judgement.verdict == Verdict::Reproduced;
+    let held = judged.iter().filter(|(_, judgement)| holds(judgement)).count();
+    let mut shown: Vec<_> = judged.iter().filter(|(_, judgement)| !holds(judgement)).collect();
+    if shown.is_empty() {
+        shown = judged.iter().take(SHOWN_CHECKS).collect();
+    }
+    let text = |of: fn(&Judgement) -> String| {
+        let labeled = |(own, judgement): &&(&ClaimCheck, Judgement)| match of(judgement) {
+            text if text.is_empty() || own.label.is_empty() => text,
+            text => format!("{}: {text}", own.label),
+        };
+        let texts: Vec<String> = shown.iter().map(labeled).filter(|t| !t.is_empty()).collect();
+        texts.join("; ")
+    };
+    let measured =
+        format!("{held} of {} checks hold; {}", judged.len(), text(|j| j.measured.clone()));
+    let reason = text(|j| match j.reason.as_str() {
+        "" => String::new(),
+        reason => format!("{} ({reason})", j.verdict.name()),
+    });
+    let mut judgement = Judgement::new(verdict, measured, text(|j| j.statistics.clone()), reason);
+    // The check that is nearest to its limit shows how narrow the claim is.
+    let distance = |share: &f64| (share - 1.0).abs();
+    let shares = judged.iter().filter_map(|(_, judgement)| judgement.of_limit);
+    judgement.of_limit = shares.min_by(|a, b| distance(a).total_cmp(&distance(b)));
+    judgement.p_values = judged.into_iter().flat_map(|(_, judgement)| judgement.p_values).collect();
+    judgement
 }
 
 fn decide(check: &Check, is_exact: bool, context: Context<'_>) -> Judgement {
@@ -97,7 +140,18 @@ fn decide(check: &Check, is_exact: bool, context: Context<'_>) -> Judgement {
         Check::Position(c) => curves::position(c, clusters, context),
     };
     let missing = || selects.iter().find_map(|(_, select)| missing_methods(select, context));
-    judged.map_or_else(NotRun::judgement, |judgement| judgement.unless(missing()))
+    let judgement = match judged {
+        Ok(judgement) => judgement.unless(missing()).unless(floors::below(check, context)),
+        Err(reason) => return reason.judgement(),
+    };
+    let is_decided = !matches!(judgement.verdict, Verdict::NotComparable | Verdict::NotRun);
+    let fails = judgement.verdict == Verdict::NotReproduced;
+    let lack = samples::too_few(check, context)
+        .or_else(|| samples::one_run(check, context).filter(|_| fails));
+    match lack.filter(|_| is_decided && !is_exact) {
+        Some(reason) => Judgement { verdict: Verdict::NotDecided, reason, ..judgement },
+        None => judgement,
+    }
 }
 
 /// Compares a mean with an expected number and a margin. A single repetition is judged by its value alone, since the expected number
@@ -268,7 +322,8 @@ fn ordering(check: &OrderingCheck, clusters: Clusters, context: Context<'_>) -> 
     for (i, (window, names)) in all.windows(2).zip(names.windows(2)).enumerate() {
         let (left, right) = (&window[0], &window[1]);
         let title = format!("{} − {}", names[0], names[1]);
-        let pairs = pairs((left.select, &compared[i]), (right.select, &compared[i + 1]))?;
+        let [a, b] = on_common_seeds([&compared[i], &compared[i + 1]], clusters);
+        let pairs = pairs((left.select, &a), (right.select, &b))?;
         if pairs.is_empty() {
             return Err(not_run(format!("{title}: no values in common")));
         }
@@ -319,7 +374,8 @@ fn ordering(check: &OrderingCheck, clusters: Clusters, context: Context<'_>) -> 
     };
     let unlike = check.of.windows(2).find_map(|of| unlike(&of[0], &of[1], context));
     let judgement = Judgement::new(worst, measured, statistics_text.join("; "), reasons.join("; "));
-    Ok(Judgement { p, ..judgement.near(of_limit) }.unless(unlike))
+    let p_values = p.into_iter().collect();
+    Ok(Judgement { p_values, ..judgement.near(of_limit) }.unless(unlike))
 }
 
 /// One step of an order.
@@ -537,7 +593,8 @@ pub(super) fn quotient(sides: &[Side<'_>; 2], clusters: Clusters) -> Result<Quot
         let value = mean(values.iter().copied()).exp();
         return Ok(Quotient::of(value, true, &values));
     }
-    let pairs = pairs((above.select, &above.points), (below.select, &below.points))?;
+    let [a, b] = on_common_seeds([&above.points, &below.points], clusters);
+    let pairs = pairs((above.select, &a), (below.select, &b))?;
     if pairs.is_empty() {
         return Ok(unpaired(above, below, clusters));
     }

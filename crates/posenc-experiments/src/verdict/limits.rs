@@ -6,7 +6,8 @@ use super::clusters::Clusters;
 use super::curves::{Curve, curves};
 use super::judge::{EQUIVALENCE, LEVEL, no_tolerance};
 use super::select::{
-    Context, Pair, Point, describe, not_run, pairs, points, show, unlike, values_at,
+    Context, Pair, Point, describe, not_run, on_common_seeds, pairs, points, show, unlike,
+    values_at,
 };
 use super::statistics::{Fit, fit, mean_interval};
 use super::{Judged, Judgement, NotRun, Verdict};
@@ -259,8 +260,8 @@ fn order(a: f64, b: f64) -> std::cmp::Ordering {
 }
 
 pub(super) fn equality(check: &EqualityCheck, clusters: Clusters, context: Context<'_>) -> Judged {
-    let left = points(&check.left, context)?;
-    let right = points(&check.right, context)?;
+    let [left, right] = [points(&check.left, context)?, points(&check.right, context)?];
+    let [left, right] = on_common_seeds([&left, &right], clusters);
     let pairs = pairs((&check.left, &left), (&check.right, &right))?;
     if pairs.is_empty() {
         return Err(not_run("no values in common"));

@@ -3,10 +3,14 @@
 mod clusters;
 mod curves;
 mod evidence;
+#[cfg(test)]
+mod fairness_tests;
+mod floors;
 mod holm;
 mod judge;
 mod limits;
 mod numbers;
+mod samples;
 mod select;
 #[cfg(test)]
 mod simulation;
@@ -88,8 +92,10 @@ impl Verdict {
 
     /// The verdict on several parts that must all hold: the first one in `ORDER` that any part has.
     fn worst(all: impl IntoIterator<Item = Verdict>) -> Verdict {
-        const ORDER: [Verdict; 5] = [
+        const ORDER: [Verdict; 7] = [
             Verdict::NotReproduced,
+            Verdict::NotRun,
+            Verdict::NotComparable,
             Verdict::NotDecided,
             Verdict::WithinNoise,
             Verdict::Negligible,
@@ -107,6 +113,8 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// The class of the evidence; `None` if the claim was not run.
     pub evidence: Option<Evidence>,
+    /// The class of the rows alone, whoever makes the statement.
+    pub rows: Option<Evidence>,
     /// How the evidence falls short of the paper's protocol, such as `1 of 16 images`; empty for the full protocol and for theory.
     pub condition: String,
     /// The measured value, next to the expected one.
@@ -115,8 +123,8 @@ pub struct Judgement {
     pub statistics: String,
     /// Why the verdict is not plain `reproduced`; empty otherwise.
     pub reason: String,
-    /// p of the test, if the check has a test: two-sided and not adjusted for the number of claims.
-    pub p: Option<f64>,
+    /// p of each check that has a test: two-sided and not adjusted for the number of tests.
+    pub p_values: Vec<f64>,
     /// Deviation divided by the limit that decides; 1 at the limit. `None` if the check has no such limit.
     pub of_limit: Option<f64>,
 }
@@ -149,11 +157,12 @@ impl Judgement {
         Judgement {
             verdict,
             evidence: None,
+            rows: None,
             condition: String::new(),
             measured,
             statistics,
             reason,
-            p: None,
+            p_values: Vec::new(),
             of_limit: None,
         }
     }
@@ -169,6 +178,11 @@ impl Judgement {
             Some(reason) => Judgement { verdict: Verdict::NotComparable, reason, ..self },
             None => self,
         }
+    }
+
+    /// The largest p of its checks, since the claim holds only if each of them does; `None` without a test.
+    pub fn p(&self) -> Option<f64> {
+        self.p_values.iter().copied().reduce(f64::max)
     }
 
     /// The verdict with its class.

@@ -1,5 +1,6 @@
 //! The values that a claim selects, their statistics, and numbers as text.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::NotRun;
@@ -408,6 +409,54 @@ fn unlike_groups(a: &Select, b: &Select, context: Context<'_>) -> Option<String>
     };
     let ((left, one), (right, other)) = (reduced(a)?, reduced(b)?);
     (left != right).then(|| format!("measured at different scale: {one}, {other}"))
+}
+
+/// The values of two selections on common seeds, if one of them has a single seed and the other several, as a method with random
+/// frequencies has next to one without. With signals as repetitions, values are averaged over seeds. A single computed value is compared
+/// with each seed of the other. Other values stay as they are.
+pub(super) fn on_common_seeds<'a>(
+    [left, right]: [&'a [Point]; 2],
+    clusters: Clusters,
+) -> [Cow<'a, [Point]>; 2] {
+    let seeds = |points: &[Point]| points.iter().map(|p| p.seed).collect::<BTreeSet<u64>>();
+    let (a, b) = (seeds(left), seeds(right));
+    if (a.len() == 1) == (b.len() == 1) {
+        return [left.into(), right.into()];
+    }
+    let is_left_single = a.len() == 1;
+    let (single, several) = if is_left_single { (left, right) } else { (right, left) };
+    let [single, several]: [Cow<'_, [Point]>; 2] = if clusters.by_signal {
+        let seed = single.first().map_or(0, |point| point.seed);
+        [single.into(), averaged(several, seed).into()]
+    } else if clusters.is_computed {
+        let seeds = if is_left_single { b } else { a };
+        let copies = seeds
+            .into_iter()
+            .flat_map(|seed| single.iter().map(move |point| Point { seed, ..point.clone() }));
+        [copies.collect::<Vec<_>>().into(), several.into()]
+    } else {
+        [single.into(), several.into()]
+    };
+    if is_left_single { [single, several] } else { [several, single] }
+}
+
+/// Means over seeds, in the order of the first values.
+fn averaged(points: &[Point], seed: u64) -> Vec<Point> {
+    let mut places: HashMap<(&str, &str, Option<u64>, Option<u64>), usize> = HashMap::new();
+    let mut means: Vec<(Point, usize)> = Vec::new();
+    let bits = |x: Option<f64>| x.map(f64::to_bits);
+    for point in points {
+        let key = (&*point.method, &*point.signal, bits(point.x), bits(point.y));
+        let place = *places.entry(key).or_insert_with(|| {
+            means.push((Point { seed, value: 0.0, ..point.clone() }, 0));
+            means.len() - 1
+        });
+        means[place].0.value += point.value;
+        means[place].1 += 1;
+    }
+    let mean =
+        |(point, count): (Point, usize)| Point { value: point.value / count as f64, ..point };
+    means.into_iter().map(mean).collect()
 }
 
 /// Two values that are compared.

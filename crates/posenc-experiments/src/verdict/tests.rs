@@ -490,7 +490,7 @@ fn orders_have_a_smallest_effect_and_margins() {
     ] {
         let judgement = of_images(ORDER, "", &values(difference));
         assert_eq!(judgement.verdict, expected, "{difference}: {judgement:?}");
-        assert!(judgement.p.is_some());
+        assert!(judgement.p().is_some());
     }
     let margin = ORDER.replace("smallest_effect: 0.5", "margin: 0.5");
     for (difference, expected) in
@@ -566,7 +566,7 @@ fn deterministic_orders_hold_at_every_point() {
         table
     };
     let all = verdict(check, &curve(3.0));
-    assert_eq!((all.verdict, all.p), (Verdict::Reproduced, None), "{all:?}");
+    assert_eq!((all.verdict, all.p()), (Verdict::Reproduced, None), "{all:?}");
     assert_eq!(all.evidence, Some(Evidence::Theory));
     let one = verdict(check, &curve(1.0));
     assert_eq!(one.verdict, Verdict::NotReproduced, "{one:?}");

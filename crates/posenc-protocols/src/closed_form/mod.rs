@@ -131,7 +131,9 @@ impl Settings for ClosedForm {
         match self.test {
             TestPositions::Rest => {}
             TestPositions::Centers if has_centers => {}
-            TestPositions::Centers => return Err(("test", "`centers` needs an even `step`".into())),
+            TestPositions::Centers => {
+                return Err(("test", "`centers` needs an even `step`".into()));
+            }
             TestPositions::All => {
                 return Err(("test", "`all` is not allowed; allowed: rest, centers".into()));
             }

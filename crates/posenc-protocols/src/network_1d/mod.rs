@@ -51,6 +51,7 @@ pub const KIND: Kind = Kind {
     runner: runner!(Network1d),
     without_data: WithoutData::Defined,
     signals_are_samples: true,
+    trains: true,
     ..Kind::of::<Network1d>("network-1d")
 };
 
@@ -325,6 +326,10 @@ impl Settings for Network1d {
 
     fn swept(&self) -> usize {
         Sweep::count(self.sweep.as_ref())
+    }
+
+    fn shares_random_features(&self) -> bool {
+        !self.redraw
     }
 
     fn has_model_of(&self, other: &dyn Settings) -> Option<bool> {

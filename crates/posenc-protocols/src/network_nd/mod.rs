@@ -59,6 +59,7 @@ pub const KIND: Kind = Kind {
     runner: runner!(NetworkNd),
     without_data: WithoutData::Defined,
     signals_are_samples: true,
+    trains: true,
     ..Kind::of::<NetworkNd>("network-nd")
 };
 

@@ -19,7 +19,7 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Result<Vec<u8>> {
     let mut claims = Vec::new();
     for paper in &inputs.catalog.papers {
         for judged in views.judged(paper) {
-            let Judged { item, view, side, claim, judgement, place } = judged;
+            let Judged { item, view, side, claim, judgement, holm, place } = judged;
             let mut links = json!({ "page": place });
             if let Some(record) = inputs.record.filter(|_| side.run.is_some()) {
                 let record = record.trim_end_matches('/');
@@ -32,7 +32,7 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Result<Vec<u8>> {
                 "item_name": bare(&item.name),
                 "source": claim.source,
                 "statement": claim.says,
-                "check": claim.check.kind(),
+                "checks": claim.checks.iter().map(|own| own.check.kind()).collect::<Vec<_>>(),
                 "evidence": judgement.evidence.map(Evidence::name),
                 "condition": judgement.condition,
                 "verdict": judgement.verdict.name(),
@@ -40,7 +40,8 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Result<Vec<u8>> {
                 "statistics": judgement.statistics,
                 "reason": judgement.reason,
                 "numbers": numbers(view, side, claim),
-                "p": judgement.p,
+                "p": judgement.p(),
+                "p_holm": holm,
                 "erratum": claim.erratum.as_ref().map(|erratum| erratum.id.clone()),
                 "links": links,
             }));
@@ -53,7 +54,7 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Result<Vec<u8>> {
 fn numbers(view: &View<'_>, side: &SideView, claim: &Claim) -> Vec<Value> {
     let finite = |value: f64| value.is_finite().then_some(value);
     let numbers = Numbers::of(claim, view.context(side));
-    let number = |(index, select): (usize, &&Select)| {
+    let number = |(index, select): (usize, &Select)| {
         let own = numbers.mean(index);
         let interval = own.as_ref().and_then(|of| {
             let half = of.half_width?;
@@ -71,7 +72,7 @@ fn numbers(view: &View<'_>, side: &SideView, claim: &Claim) -> Vec<Value> {
             "published": numbers.published(index).and_then(finite),
         })
     };
-    numbers.selects().iter().enumerate().map(number).collect()
+    numbers.selects().enumerate().map(number).collect()
 }
 
 pub fn schema() -> Result<Vec<u8>> {

@@ -1,4 +1,4 @@
-//! The answer to an item in one sentence.
+//! The answer to an item.
 
 use posenc_experiments::verdict::Verdict;
 
@@ -20,27 +20,24 @@ pub fn render(view: &View<'_>) -> String {
     text
 }
 
-/// The answer that the experiment states, the first headline among its claims, or its first claim that was decided.
+/// The sentences of the experiment's answer that are true on this run, or else the first headline that holds, or the first claim that
+/// was decided.
 fn of(view: &View<'_>, side: &SideView) -> Option<String> {
     let experiment = view.experiment;
-    if let Some(answer) = &experiment.answer
-        && let Some(text) = sentences::filled(view, side, answer, None)
-    {
-        return Some(text);
-    }
+    let find = |id: &str| {
+        let (claim, judgement) = side.judged(view, id)?;
+        Some((view, side, claim, judgement))
+    };
+    let stated = sentences::answer(&experiment.answer, find);
     let claims = || experiment.claims.iter().zip(&side.judgements);
-    for (claim, _) in claims() {
-        if let Some(headline) = &claim.headline
-            && let Some(text) = sentences::filled(view, side, headline, Some(claim))
-        {
-            return Some(text);
-        }
+    let headline = || claims().find_map(|(c, j)| sentences::headline((view, side, c, j)));
+    if let Some(text) = stated.or_else(headline) {
+        return Some(text);
     }
     let is_decided = |verdict: Verdict| {
         !matches!(verdict, Verdict::NotRun | Verdict::NotComparable | Verdict::NotDecided)
     };
-    let (claim, judgement) =
-        claims().find(|(_, j)| is_decided(j.verdict)).or_else(|| claims().next())?;
+    let (claim, judgement) = claims().find(|(_, j)| is_decided(j.verdict))?;
     let measured = match judgement.measured.as_str() {
         "" | "–" => String::new(),
         measured => format!(" Measured: {}.", plain(measured)),

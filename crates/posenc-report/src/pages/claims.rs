@@ -55,7 +55,7 @@ pub fn render(view: &View<'_>) -> String {
                     _ => evidence(judgement),
                 });
                 row.push(plain(&judgement.measured));
-                row.push(judgement.p.map(probability).unwrap_or_default());
+                row.push(judgement.p().map(probability).unwrap_or_default());
                 row.push(holm.map(probability).unwrap_or_default());
                 row.push(remarks(judgement));
             }

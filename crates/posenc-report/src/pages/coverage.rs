@@ -6,26 +6,26 @@ use posenc_experiments::schema::paper::Paper;
 
 use crate::Inputs;
 use crate::markdown::{Align, Grid, cell, label, plain};
-use crate::pages::{Content, item_name, places};
+use crate::pages::{Content, item_name, places, statements};
 use crate::records::Side;
-use crate::view::Views;
+use crate::view::{Views, sides};
 
-/// Renders the overview: how many statements of each paper claims test. `None` if no paper lists its statements.
-pub fn overview(inputs: &Inputs<'_>) -> Option<Content> {
-    let mut grid = Grid::default();
-    grid.column("Paper", Align::Left);
-    grid.columns(["Statements", "Tested by a claim"], Align::Right);
-    for paper in &inputs.catalog.papers {
-        let Some(statements) = inputs.catalog.coverage.get(&paper.key) else { continue };
-        let name = format!("[{}]({})", label(&paper.title), places::coverage_of(&paper.key));
-        grid.row(vec![name, statements.len().to_string(), tested(statements).to_string()]);
+/// Renders the overview: how many statements of each paper hold. `None` if no paper lists its statements.
+pub fn overview(inputs: &Inputs<'_>, views: &Views<'_>) -> Option<Content> {
+    let mut text = "These pages list the statements of each paper that a measurement or a computation could test, section by section. \
+                    Each statement names the claims that test it, with their verdicts, or the reason why no claim does. The worst \
+                    verdict of its claims decides a statement.\n\n"
+        .to_owned();
+    for side in sides(inputs) {
+        let summary = statements::summary(inputs, views, side);
+        if summary.is_empty() {
+            return None;
+        }
+        let who = inputs.local.map(|_| format!("**{}.** ", side.name())).unwrap_or_default();
+        let table = statements::table(inputs, views, side);
+        text.push_str(&format!("{who}{summary}\n\n{table}"));
     }
-    let text = format!(
-        "These pages list the statements of each paper that a measurement or a computation could test, section by section. Each \
-         statement names the claims that test it, with their verdicts, or the reason why no claim does.\n\n{}",
-        grid.render()
-    );
-    (!grid.is_empty()).then(|| Content { title: "Coverage".into(), text })
+    Some(Content { title: "Coverage".into(), text })
 }
 
 fn tested(statements: &[Statement]) -> usize {
@@ -36,7 +36,10 @@ fn tested(statements: &[Statement]) -> usize {
 pub fn of_paper(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Option<Content> {
     let statements = inputs.catalog.coverage.get(&paper.key)?;
     let mut grid = Grid::default();
-    grid.columns(["Section", "Statement", "Claims, or why it is not tested"], Align::Left);
+    grid.columns(
+        ["Section", "Statement", "Status", "Claims, or why it is not tested"],
+        Align::Left,
+    );
     for statement in statements {
         let tested = match &statement.tested {
             Tested::By(claims) => {
@@ -45,7 +48,13 @@ pub fn of_paper(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Option
             }
             Tested::Not(reason) => format!("*none:* {}", cell(reason)),
         };
-        grid.row(vec![plain(&statement.section), cell(&statement.statement), tested]);
+        let status = statements::status(statement, views, Side::Reference).name();
+        grid.row(vec![
+            plain(&statement.section),
+            cell(&statement.statement),
+            status.to_owned(),
+            tested,
+        ]);
     }
     let text = format!(
         "[{}]({}) · [Coverage of all papers](coverage.md)\n\nClaims test {} of {} statements.\n\n{}",
@@ -61,11 +70,7 @@ pub fn of_paper(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Option
 /// A claim with its verdict on the reference and a link to it.
 fn link(inputs: &Inputs<'_>, views: &Views<'_>, claim: &ClaimName) -> String {
     let ClaimName { paper, item, claim: id } = claim;
-    let sign = views.get(paper, item).and_then(|view| {
-        let place = view.experiment.claims.iter().position(|c| c.id == *id)?;
-        let side = view.sides.iter().find(|s| s.side == Side::Reference)?;
-        Some(side.judgements.get(place)?.verdict.sign())
-    });
+    let sign = views.claim(Side::Reference, claim).map(|(.., judgement)| judgement.verdict.sign());
     let (name, place) = (item_name(inputs, paper, item), places::claim(paper, item, id));
     format!("{} [{name}, {}]({place})", sign.unwrap_or("–"), plain(id))
 }

@@ -67,7 +67,9 @@ pub fn render(
     let analysis = block(&experiment.analysis);
     let analysis = analysis.trim_end();
     if !analysis.is_empty() {
-        text.push_str(&format!("## Analysis\n\n{analysis}\n\n"));
+        // The text is about the committed record, not about a user's own run.
+        let of = if inputs.local.is_some() { " of the reference record" } else { "" };
+        text.push_str(&format!("## Analysis{of}\n\n{analysis}\n\n"));
     }
     text.push_str(&errata::beside(views, experiment));
     if item.item == errata::ITEM {

@@ -22,6 +22,7 @@ pub mod readme;
 pub mod screens;
 pub mod sentences;
 pub mod speed;
+pub mod statements;
 pub mod totals;
 
 use std::collections::BTreeMap;

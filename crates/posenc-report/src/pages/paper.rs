@@ -1,13 +1,17 @@
 //! The page of one paper.
 
+use posenc_experiments::record::Row;
+use posenc_experiments::schema::Group;
+use posenc_experiments::schema::claim::ClaimName;
 use posenc_experiments::schema::paper::Paper;
+use posenc_experiments::schema::protocol::WithoutData;
 use posenc_experiments::verdict::Verdict;
 
-use super::{Content, errata, named, places};
+use super::{Content, errata, named, places, sentences};
 use crate::Inputs;
 use crate::markdown::{Align, Grid, block, cell, destination, label, plain};
 use crate::numbers::MISSING;
-use crate::view::{SideView, View, Views};
+use crate::view::{SideView, View, Views, sides};
 
 /// Renders the index of a paper: what it is about, and a line per item.
 pub fn render(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Content {
@@ -27,6 +31,7 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Content 
         ));
     }
     text.push_str(&format!("\n\n{}\n\n", block(&paper.summary).trim_end()));
+    text.push_str(&answers(inputs, views, paper));
     let mut links = vec![format!("[Findings across papers]({})", places::SUMMARY)];
     let has_claims = paper.items.iter().filter_map(|i| views.get(&paper.key, &i.item));
     if has_claims.into_iter().any(|view| !view.experiment.claims.is_empty()) {
@@ -79,12 +84,43 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Content 
     Content { title, text }
 }
 
+/// Our answer to the paper's question, by run; empty without a sentence that is true on the record.
+pub fn answers(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> String {
+    let mut text = String::new();
+    for side in sides(inputs) {
+        let find = |name: &str| views.claim(side, &ClaimName::parse(name, Some(&paper.key))?);
+        let Some(answer) = sentences::answer(&paper.answers, find) else { continue };
+        let who = match inputs.local {
+            Some(_) => format!("Our answer ({})", side.name().to_lowercase()),
+            None => "Our answer".to_owned(),
+        };
+        text.push_str(&format!("**{who}.** {answer}\n\n"));
+    }
+    text
+}
+
 /// Protocol and data of a run.
 fn conditions(view: &View<'_>, side: &SideView) -> [String; 2] {
     let Some(run) = &side.run else { return [MISSING, MISSING].map(str::to_owned) };
     let all = view.conditions(run);
-    let protocol = if all.reduced.is_empty() { "full" } else { "reduced in part" };
-    let data: Vec<_> = all.data.iter().filter(|d| *d != "-").map(|d| plain(d)).collect();
+    let rows = || run.table.rows.iter();
+    let is_reduced = |row: &Row| {
+        let group = view.experiment.group(&row.group);
+        group.is_some_and(|group| group.reduced(row.profile).is_some())
+    };
+    let protocol = match (all.reduced.is_empty(), rows().all(is_reduced)) {
+        (true, _) => "full",
+        (false, true) => "reduced",
+        (false, false) => "reduced in part",
+    };
+    let generates = |row: &Row| {
+        let kind = view.experiment.group(&row.group).and_then(Group::kind);
+        row.data == "-" && kind.is_some_and(|kind| kind.without_data == WithoutData::Generated)
+    };
+    let mut data: Vec<_> = all.data.iter().filter(|d| *d != "-").map(|d| plain(d)).collect();
+    if rows().any(generates) {
+        data.push("generated".to_owned());
+    }
     let data = if data.is_empty() { "none".to_owned() } else { data.join(", ") };
     [protocol.to_owned(), data]
 }

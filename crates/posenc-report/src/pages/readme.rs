@@ -6,20 +6,26 @@ use anyhow::Result;
 use posenc_experiments::catalog::PAPER_ORDER;
 use posenc_experiments::record::Provenance;
 use posenc_experiments::schema::paper::Paper;
-use posenc_experiments::verdict::{Evidence, Verdict};
+use posenc_experiments::verdict::Verdict;
 
-use super::{Content, Files, cited, comparison, failures, places, sentences, totals};
+use super::{Content, Files, cited, comparison, failures, paper, places, sentences, statements};
 use crate::Inputs;
 use crate::markdown::{Align, Grid, code, label, plain};
 use crate::numbers::MISSING;
 use crate::records::Side;
-use crate::view::{Counts, Judged, Views, side_counts, sides};
+use crate::view::{Judged, Views, sides};
 
 /// Renders the page; adds its figure to `files`.
 pub fn render(inputs: &Inputs<'_>, views: &Views<'_>, files: &mut Files) -> Result<Content> {
     let mut text = opening(inputs, views);
     text.push_str(&failures::count(inputs, views));
-    text.push_str(&totals::matrix(inputs, views));
+    for paper in &inputs.catalog.papers {
+        let answers = paper::answers(inputs, views, paper);
+        if !answers.is_empty() {
+            let place = places::paper(&paper.key);
+            text.push_str(&format!("## [{}]({place})\n\n{answers}", plain(&cited(paper))));
+        }
+    }
     let findings: String = findings(inputs, views).into_iter().map(|(_, line)| line).collect();
     if !findings.is_empty() {
         text.push_str(&format!("## Findings\n\n{findings}\n"));
@@ -57,7 +63,11 @@ fn opening(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
             Some(_) => format!("**{}.** ", side.name()),
             None => String::new(),
         };
-        text.push_str(&format!("{who}{}\n\n", answer(views, side)));
+        text.push_str(&format!(
+            "{who}{}\n\n{}",
+            statements::summary(inputs, views, side),
+            statements::table(inputs, views, side)
+        ));
     }
     let list = |published: bool| {
         let known = |p: &&Paper| is_published(&p.key) == published;
@@ -84,43 +94,6 @@ fn is_published(paper: &str) -> bool {
     PAPER_ORDER.contains(&paper)
 }
 
-/// The answer of a run in three sentences: theory, the papers' own data at the full protocol, everything else.
-fn answer(views: &Views<'_>, side: Side) -> String {
-    let all = side_counts(views, side, |v| is_published(&v.experiment.paper));
-    let of = |classes: &[Evidence]| {
-        let mut counts = Counts::default();
-        classes.iter().for_each(|class| counts.join(&all.of_class(Some(*class))));
-        counts
-    };
-    let total = |counts: &Counts| Verdict::ALL.iter().map(|v| counts.of(*v)).sum::<usize>();
-    let theory = of(&[Evidence::Theory]);
-    let full = of(&[Evidence::PaperFull]);
-    let rest = of(&[Evidence::PaperReduced, Evidence::OtherData]);
-    let corrected = theory.of(Verdict::Erratum) + theory.of(Verdict::Ambiguous);
-    let open = |counts: &Counts| {
-        let decided = counts.of(Verdict::Reproduced) + counts.of(Verdict::NotReproduced);
-        let corrected = counts.of(Verdict::Erratum) + counts.of(Verdict::Ambiguous);
-        total(counts) - decided - corrected
-    };
-    format!(
-        "Computation alone decides {} statements of the papers: {} hold as printed, {corrected} hold after a correction or in one of two \
-         readings, and {} fail. Another {} statements were measured on the papers' own data at the full protocol: {} are reproduced, {} \
-         hold after a correction, {} are not reproduced, and {} are undecided or differ by a negligible amount. A further {} statements \
-         were measured only at a reduced scale or on other data, which shows tendencies: {} are reproduced, and {} are not.",
-        total(&theory),
-        theory.of(Verdict::Reproduced),
-        theory.of(Verdict::NotReproduced),
-        total(&full),
-        full.of(Verdict::Reproduced),
-        full.of(Verdict::Erratum) + full.of(Verdict::Ambiguous),
-        full.of(Verdict::NotReproduced),
-        open(&full),
-        total(&rest),
-        rest.of(Verdict::Reproduced),
-        rest.of(Verdict::NotReproduced),
-    )
-}
-
 const DIGEST_FINDINGS: usize = 5;
 
 /// The answer of the reference and its first decided findings; `None` without findings.
@@ -129,17 +102,21 @@ pub fn digest(inputs: &Inputs<'_>, views: &Views<'_>) -> Option<String> {
     let decided = [Verdict::Reproduced, Verdict::Holds, Verdict::Erratum, Verdict::NotReproduced];
     let lines = findings.iter().filter(|(verdict, _)| decided.contains(verdict));
     let lines: String = lines.take(DIGEST_FINDINGS).map(|(_, line)| line.as_str()).collect();
-    let answer = answer(views, Side::Reference);
+    let answer = statements::summary(inputs, views, Side::Reference);
     (!findings.is_empty()).then(|| format!("{answer}\n\n{}", lines.trim_end()))
 }
 
-/// The headline claims of the reference: the verdict, and the sentence with numbers and place as a line of a list.
+/// The headline claims that hold on the reference: the verdict, and the sentence with numbers and place as a line of a list. A headline
+/// whose p is above 5 % after Holm's correction is no finding.
 fn findings(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<(Verdict, String)> {
     let mut list = Vec::new();
     for paper in &inputs.catalog.papers {
-        for Judged { item, view, side, claim, judgement, place } in views.judged(paper) {
-            let Some(headline) = &claim.headline else { continue };
-            let Some(text) = sentences::filled(view, side, headline, Some(claim)) else { continue };
+        for Judged { item, view, side, claim, judgement, holm, place } in views.judged(paper) {
+            if holm.is_some_and(|p| p > SIGNIFICANT) {
+                continue;
+            }
+            let found = (view, side, claim, judgement);
+            let Some(text) = sentences::headline(found) else { continue };
             let verdict = judgement.verdict;
             let source = format!("{}, {}", plain(&cited(paper)), label(&item.name));
             list.push((verdict, format!("- {} {text} ([{source}]({place}))\n", verdict.sign())));
@@ -147,6 +124,9 @@ fn findings(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<(Verdict, String)> {
     }
     list
 }
+
+/// Largest adjusted p of a finding.
+const SIGNIFICANT: f64 = 0.05;
 
 /// Renders, for each side, the machines and how many items they ran.
 fn machines(inputs: &Inputs<'_>, views: &Views<'_>) -> String {

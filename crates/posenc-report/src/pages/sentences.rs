@@ -1,9 +1,11 @@
-//! Sentences of experiments with their numbers: headline findings and the answers of items.
+//! Sentences with numbers: headlines of claims, and the answers of items and papers.
 //!
-//! Every number is computed from the record or the published values when the page is rendered.
+//! Every number is computed from the record or the published values when the page is rendered. A sentence of an answer is shown only if
+//! each verdict that it states is that of the record. A published number is shown only next to the paper's data at the full protocol.
 
+use posenc_experiments::schema::answer::{AnswerSentence, Outcome};
 use posenc_experiments::schema::claim::{Claim, Number, Part, Quantity, Sentence};
-use posenc_experiments::verdict::{Interval, Numbers};
+use posenc_experiments::verdict::{Evidence, Interval, Judgement, Numbers};
 
 use crate::markdown::inline;
 use crate::numbers::{fixed, signed, significant};
@@ -12,28 +14,50 @@ use crate::view::{SideView, View};
 /// Significant digits of a number whose sentence does not state its decimals.
 const DIGITS: usize = 3;
 
-/// A sentence with its numbers; `None` if the record lacks one of them. Numbers without a claim belong to `own`.
-pub fn filled(
-    view: &View<'_>,
-    side: &SideView,
+/// A claim with its verdict on a run.
+pub type Found<'v> = (&'v View<'v>, &'v SideView, &'v Claim, &'v Judgement);
+
+/// The sentences of an answer that are true on a run, joined. `find` returns a claim by its name in the answer.
+pub fn answer<'v>(
+    sentences: &[AnswerSentence],
+    find: impl Fn(&str) -> Option<Found<'v>>,
+) -> Option<String> {
+    let is_true = |own: &&AnswerSentence| {
+        own.states.iter().all(|(claim, outcome)| {
+            find(claim).is_some_and(|(.., judgement)| outcome.is(judgement.verdict))
+        })
+    };
+    let shown = sentences.iter().filter(is_true);
+    let texts: Vec<String> =
+        shown.filter_map(|own| filled(&own.sentence, |claim| find(claim?))).collect();
+    (!texts.is_empty()).then(|| texts.join(" "))
+}
+
+/// The headline of a claim with its numbers; `None` if the claim does not hold or the record lacks a number.
+pub fn headline(found: Found<'_>) -> Option<String> {
+    let (.., claim, judgement) = found;
+    let headline = claim.headline.as_ref()?;
+    filled(headline, |_| Some(found)).filter(|_| Outcome::Holds.is(judgement.verdict))
+}
+
+/// A sentence with its numbers; `None` if the record lacks one of them.
+fn filled<'v>(
     sentence: &Sentence,
-    own: Option<&Claim>,
+    find: impl Fn(Option<&str>) -> Option<Found<'v>>,
 ) -> Option<String> {
     let mut text = String::new();
     for part in &sentence.parts {
         match part {
             Part::Text(words) => text.push_str(words),
-            Part::Number(number) => text.push_str(&shown(view, side, number, own)?),
+            Part::Number(number) => {
+                text.push_str(&shown(number, find(number.claim.as_deref())?)?);
+            }
         }
     }
     Some(inline(&text))
 }
 
-fn shown(view: &View<'_>, side: &SideView, number: &Number, own: Option<&Claim>) -> Option<String> {
-    let claim = match &number.claim {
-        Some(id) => view.experiment.claims.iter().find(|claim| claim.id == *id),
-        None => own,
-    }?;
+fn shown(number: &Number, (view, side, claim, judgement): Found<'_>) -> Option<String> {
     let numbers = Numbers::of(claim, view.context(side));
     let printed = |value: f64| match number.digits {
         Some(digits) => fixed(value, digits),
@@ -42,6 +66,12 @@ fn shown(view: &View<'_>, side: &SideView, number: &Number, own: Option<&Claim>)
     Some(match number.quantity {
         Quantity::Mean(i) => with_unit(printed(numbers.mean(i)?.mean), numbers.unit(i)),
         Quantity::Published(i) => {
+            // Numbers of other data say nothing next to the paper's.
+            let is_comparable =
+                matches!(judgement.rows, Some(Evidence::Theory | Evidence::PaperFull));
+            if !is_comparable {
+                return None;
+            }
             with_unit(printed(numbers.published(i)?), numbers.unit_as_published(i))
         }
         Quantity::Ratio(i, j) => printed(numbers.ratio(i, j)?),

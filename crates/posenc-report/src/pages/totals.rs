@@ -2,9 +2,9 @@
 
 use posenc_experiments::verdict::{Evidence, Verdict};
 
-use super::{cited, named, places};
+use super::named;
 use crate::Inputs;
-use crate::markdown::{Align, Grid, plain};
+use crate::markdown::{Align, Grid};
 use crate::records::Side;
 use crate::view::{Views, side_counts, sides};
 
@@ -12,23 +12,6 @@ use crate::view::{Views, side_counts, sides};
 fn classes() -> impl Iterator<Item = (Option<Evidence>, &'static str)> {
     let all = Evidence::ALL.into_iter().map(|class| (Some(class), class.name()));
     all.chain([(None, "not run")])
-}
-
-/// Counts of verdicts by paper and class, a table per run.
-pub fn matrix(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
-    per_run(inputs, |side| {
-        let mut grid = Grid::default();
-        grid.column("Paper", Align::Left);
-        grid.columns(classes().map(|(_, name)| name), Align::Left);
-        for paper in &inputs.catalog.papers {
-            let counts = side_counts(views, side, |v| v.experiment.paper == paper.key);
-            let name = plain(&cited(paper));
-            let mut row = vec![format!("[{name}]({})", places::paper(&paper.key))];
-            row.extend(classes().map(|(class, _)| counts.of_class(class).signs()));
-            grid.row(row);
-        }
-        grid
-    })
 }
 
 /// A table per run, with the name of the run above it if there are two.

@@ -45,10 +45,38 @@ fn coverage_lists_statements_with_their_claims() {
                 - { section: \"3.2\", statement: It is fast., none: The paper states no time. }\n";
     let report = report(&reference, list);
     let overview = page(&report, "coverage.md").expect("the overview");
-    assert!(overview.contains("(coverage/demo.md) | 2 | 1 |"), "{overview}");
+    let row = "(coverage/demo.md) | 2 | 1 | 0 | 0 | 0 | 0 | 0 | 1 |";
+    let first = page(&report, "README.md").expect("the first page");
+    for (name, text) in [("overview", &overview), ("first page", &first)] {
+        assert!(text.contains(row), "{name}: {text}");
+        assert!(text.contains("make 2 statements that a number can decide."), "{name}: {text}");
+    }
     let text = page(&report, "coverage/demo.md").expect("the page");
-    assert!(text.contains("| 3.1 | The rank rises. | ✅ ["), "{text}");
+    assert!(text.contains("| 3.1 | The rank rises. | hold | ✅ ["), "{text}");
     assert!(text.contains("*none:* The paper states no time."), "{text}");
+}
+
+/// Catches a first sentence whose numbers do not add up, and a statement that is counted twice or as holding despite its erratum.
+#[test]
+fn statements_add_up() {
+    let list = "- { section: \"1\", statement: A., claims: [fig1#rises, fig1#order] }\n\
+                - { section: \"2\", statement: B., claims: [fig1#saturation] }\n\
+                - { section: \"3\", statement: C., claims: [fig1#rises], erratum: rethinking-eq13 }\n\
+                - { section: \"4\", statement: D., claims: [table1#gau] }\n\
+                - { section: \"5\", statement: E., none: no data }\n";
+    let known = posenc_math::errata::all().iter().map(|erratum| erratum.id).next().expect("errata");
+    let list = list.replace("rethinking-eq13", known);
+    for reference in [records(REFERENCE), Records::default()] {
+        let first = page(&report(&reference, &list), "README.md").expect("the first page");
+        let start = first.find("The papers make ").expect("the sentence");
+        let sentence = &first[start..start + first[start..].find("\n").expect("a line")];
+        let numbers: Vec<usize> = sentence
+            .split(|c: char| !c.is_ascii_digit())
+            .filter_map(|number| number.parse().ok())
+            .collect();
+        assert_eq!((numbers.len(), numbers[0]), (8, 5), "{sentence}");
+        assert_eq!(numbers[1..].iter().sum::<usize>(), 5, "{sentence}");
+    }
 }
 
 /// Catches totals that mix classes of evidence, and a claim near its limit that is not listed.

@@ -77,11 +77,11 @@ fn headlines_take_their_numbers_from_the_record() {
     let table = catalog.experiments.iter_mut().find(|e| e.item == "table1").expect("table1");
     let claim = table.claims.first_mut().expect("a claim");
     let text = "Gau reaches {1:2} of $\\frac{1}{2}$ (paper: {paper 1:1}).";
-    claim.headline = Some(Sentence::parse(text, |_| Some(&claim.check)).expect("a sentence"));
+    claim.headline = Some(Sentence::parse(text, |_| Some(1)).expect("a sentence"));
     let narrow = catalog.experiments.iter_mut().find(|e| e.item == "fig1").expect("fig1");
     let order = narrow.claims.iter_mut().find(|c| c.id == "order").expect("a claim");
     let text = "The narrow Gaussian differs from RFF by {1 - 2:1}.";
-    order.headline = Some(Sentence::parse(text, |_| Some(&order.check)).expect("a sentence"));
+    order.headline = Some(Sentence::parse(text, |_| Some(2)).expect("a sentence"));
     let shown = |reference: &Records| page(&report_of(&catalog, reference, None), "README.md");
     let text = shown(&records(REFERENCE));
     let line = |start: &str| {
@@ -103,7 +103,7 @@ fn headlines_take_their_numbers_from_the_record() {
     assert_eq!(posenc_report::with_findings("# x\n", &report), None);
     let readme = "# x\n\n<!-- findings: made -->\nstale\n<!-- /findings -->\nbelow\n";
     let fresh = posenc_report::with_findings(readme, &report).expect("a block");
-    assert!(fresh.contains("Computation alone decides"), "{fresh}");
+    assert!(fresh.contains("Gau reaches 27.60"), "{fresh}");
     assert!(!fresh.contains("](demo/"), "{fresh}");
     assert!(!fresh.contains("stale") && fresh.ends_with("<!-- /findings -->\nbelow\n"), "{fresh}");
 }
@@ -349,4 +349,41 @@ fn failures_of_this_machine_are_shown_and_counted() {
     );
     let reference = self::report(&records(REFERENCE), None);
     assert!(!paper(&reference).contains("Failed"));
+}
+
+/// Catches sentences of answers that are shown although their claims fail or were not run, on pages of items and papers, and a
+/// published number next to other data.
+#[test]
+fn answers_state_only_what_the_record_shows() {
+    let root = tempfile::tempdir().expect("a directory");
+    let answer = "answer:\n\
+                  \x20 - It reaches {gau.1:1} (paper: {gau.paper 1:1}).\n\
+                  \x20 - { text: 'It misses print, with {gau.1:1}.', fails: [gau] }\n\
+                  \x20 - { text: Nothing is decided., open: [gau] }\n\
+                  groups:\n  - id: closed-form\n";
+    let change = |text: &str| {
+        let text = text.replace("groups:\n  - id: closed-form\n", answer);
+        text.replace("data: [pictures]", "data: [pictures]\nanswer: ['Gau has {table1#gau.1:1}.']")
+    };
+    let catalog = common::changed_catalog(root.path(), change).expect("a catalog");
+    let shown = |reference: &Records| {
+        let report = report_of(&catalog, reference, None);
+        [page(&report, "demo/table1.md"), page(&report, "demo.md"), page(&report, "README.md")]
+    };
+    let [item, paper, first] = shown(&records(REFERENCE));
+    assert!(item.contains("**Our answer.** It reaches 27.6 dB (paper: 26.6 dB).\n"), "{item}");
+    for page in [paper, first] {
+        assert!(page.contains("**Our answer.** Gau has 27.6 dB."), "{page}");
+    }
+    let [item, paper, _] = shown(&records(Made { factor: 2.0, ..REFERENCE }));
+    assert!(item.contains("**Our answer.** It misses print, with 55.2 dB.\n"), "{item}");
+    assert!(!paper.contains("Our answer"), "{paper}");
+    let mut other = records(REFERENCE);
+    let rows = other.items.values_mut().flat_map(|record| &mut record.table.rows);
+    rows.filter(|row| row.data == "pictures").for_each(|row| row.data = "embedded:x".into());
+    let [item, ..] = shown(&other);
+    assert!(item.contains("**Our answer.** Nothing is decided.\n"), "{item}");
+    for page in shown(&Records::default()) {
+        assert!(!page.contains("Our answer"), "{page}");
+    }
 }

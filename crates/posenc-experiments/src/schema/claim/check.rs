@@ -10,7 +10,7 @@ use super::super::experiment::Group;
 use super::super::json;
 use super::super::metrics::Metrics;
 use super::super::protocol::Fault;
-use super::select::Select;
+use super::select::{Select, Source};
 use crate::yaml::{FileError, Place, hint};
 
 /// Defines the kinds of checks, each with its name in files.
@@ -48,7 +48,7 @@ macro_rules! checks {
             }
 
             fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-                json::tagged([$(($name, <$check>::json_schema(generator)),)*])
+                json::tagged([$(($name, json::labeled(<$check>::json_schema(generator))),)*])
             }
         }
     };
@@ -325,6 +325,18 @@ impl Check {
                 std::iter::once(("of".to_owned(), of)).chain(with).collect()
             }
         }
+    }
+
+    /// The selections whose published values it reads: those `from: published`, and those that are compared with the same published
+    /// selection.
+    pub fn published(&self) -> Vec<&Select> {
+        let implied = match self {
+            Check::Value(c) if matches!(c.expect, Expected::Published(_)) => Some(&c.of),
+            Check::Agreement(c) if c.with.is_none() => Some(&c.of),
+            _ => None,
+        };
+        let named = self.selects().into_iter().map(|(_, select)| select);
+        named.filter(|select| select.from == Source::Published).chain(implied).collect()
     }
 
     /// Fills in tolerance, slack or smallest effect from the rules of metrics.

@@ -9,6 +9,7 @@ use super::metrics::Metrics;
 use crate::yaml::{FileError, Place};
 
 mod check;
+mod floor;
 mod form;
 mod select;
 mod sentence;
@@ -18,6 +19,7 @@ pub use check::{
     Limit, OrderingCheck, PositionCheck, PublishedWord, RatioCheck, Sample, Tolerance, TrendCheck,
     ValueCheck,
 };
+pub use floor::Floor;
 use form::difference as form_difference;
 pub(crate) use select::same_place;
 pub use select::{Abscissa, Interval, Select, Source, Statistic};
@@ -40,15 +42,36 @@ pub struct Claim {
     pub repeats: Option<ClaimName>,
     /// Lints that are switched off for this claim.
     pub allowed: Vec<LintName>,
-    /// Whether all its metrics are counted or computed from settings and so have no uncertainty. Set when the rules of metrics are
-    /// applied.
-    pub is_exact: bool,
-    /// The check that decides it.
-    pub check: Check,
+    /// The checks that decide it; at least one. The claim holds only if each of them does.
+    pub checks: Vec<ClaimCheck>,
     /// Set if the statement is wrong as printed.
     pub erratum: Option<ErratumLink>,
     /// Line of the claim in its file, if known.
     pub line: Option<usize>,
+}
+
+/// One check of a claim.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClaimCheck {
+    /// What it is about, next to the other checks of the claim; empty for a single check.
+    pub label: String,
+    /// The rule.
+    pub check: Check,
+    /// Whether all its metrics are counted or computed from settings and so have no uncertainty. Set when the rules of metrics are
+    /// applied.
+    pub is_exact: bool,
+}
+
+impl ClaimCheck {
+    /// Fills in tolerances, smallest effects and exactness from the rules of metrics.
+    fn complete(&mut self, metrics: &Metrics) -> Result<(), String> {
+        let is_exact = |metric: &String| metrics.rule(metric).is_some_and(|rule| rule.exact);
+        self.check.complete(metrics)?;
+        self.is_exact = self.check.selects().iter().all(|(_, select)| {
+            is_exact(&select.metric) && select.minus.as_ref().is_none_or(is_exact)
+        });
+        Ok(())
+    }
 }
 
 /// A claim by its paper, item and id.
@@ -121,18 +144,17 @@ impl Claim {
     ///
     /// A key of the claim and a message: a missing tolerance, or an erratum whose two checks have different forms.
     pub(crate) fn complete(&mut self, metrics: &Metrics) -> Result<(), (&'static str, String)> {
-        let is_exact = |metric: &String| metrics.rule(metric).is_some_and(|rule| rule.exact);
-        let are_exact = |check: &Check| {
-            check.selects().iter().all(|(_, select)| {
-                is_exact(&select.metric) && select.minus.as_ref().is_none_or(is_exact)
-            })
-        };
-        self.check.complete(metrics).map_err(|message| ("check", message))?;
-        self.is_exact = are_exact(&self.check);
+        for own in &mut self.checks {
+            own.complete(metrics).map_err(|message| ("check", message))?;
+        }
         if let Some(erratum) = &mut self.erratum {
-            erratum.check.complete(metrics).map_err(|message| ("erratum.check", message))?;
-            erratum.is_exact = are_exact(&erratum.check);
-            if let Some(what) = form_difference(&self.check, &erratum.check) {
+            for own in &mut erratum.checks {
+                own.complete(metrics).map_err(|message| ("erratum.check", message))?;
+            }
+            let both = self.checks.iter().zip(&erratum.checks);
+            let mut differences = both.map(|(a, b)| form_difference(&a.check, &b.check));
+            let counts = (self.checks.len() != erratum.checks.len()).then(|| "their number".into());
+            if let Some(what) = counts.or_else(|| differences.find_map(|what| what)) {
                 let message = format!(
                     "differs from the printed statement's check in {what}; test both alike, or leave the erratum out"
                 );
@@ -140,6 +162,11 @@ impl Claim {
             }
         }
         Ok(())
+    }
+
+    /// All selections of its checks in order, as sentences with numbers count them.
+    pub fn selects(&self) -> impl Iterator<Item = &Select> {
+        self.checks.iter().flat_map(|own| own.check.selects()).map(|(_, select)| select)
     }
 }
 
@@ -150,10 +177,8 @@ pub struct ErratumLink {
     pub id: String,
     /// The corrected statement, in words.
     pub corrected: String,
-    /// The check of the corrected statement.
-    pub check: Check,
-    /// Like [`Claim::is_exact`], for this check.
-    pub is_exact: bool,
+    /// The checks of the corrected statement, one for each check of the printed one.
+    pub checks: Vec<ClaimCheck>,
 }
 
 /// A statement of the paper, and the check that decides it.
@@ -177,12 +202,16 @@ pub(super) struct WireClaim {
     /// [Lints](#lints) that are switched off for this claim.
     #[serde(default)]
     allow: Vec<LintName>,
-    /// `kind` and the keys below.
-    #[schemars(with = "Check")]
-    check: Mapping,
-    /// For a statement that is wrong as printed: `id` on the errata page, `corrected` in words, and the `check` of the corrected
-    /// statement. Both checks need the same form, or the file is refused: kind, `x`, `statistic`, tolerance, slack, and number of
-    /// limits.
+    /// `kind` and the keys below. Not with `checks`. Allowed: mapping.
+    #[schemars(with = "Option<Check>")]
+    check: Option<Mapping>,
+    /// Several checks of one statement, each like `check` with a `label` of a few words. The claim holds only if each check does.
+    #[serde(default)]
+    #[schemars(with = "Vec<Check>")]
+    checks: Vec<Mapping>,
+    /// For a statement that is wrong as printed: `id` on the errata page, `corrected` in words, and the `check` or `checks` of the
+    /// corrected statement. Both need the same form, or the file is refused: number of checks, kind, `x`, `statistic`, tolerance,
+    /// slack, and number of limits.
     erratum: Option<WireErratum>,
 }
 
@@ -194,25 +223,56 @@ struct WireErratum {
     id: String,
     /// The corrected statement, in words.
     corrected: String,
-    /// The check of the corrected statement.
-    #[schemars(with = "Check")]
-    check: Mapping,
+    /// The check of the corrected statement. Not with `checks`. Allowed: mapping.
+    #[schemars(with = "Option<Check>")]
+    check: Option<Mapping>,
+    /// The checks of the corrected statement.
+    #[serde(default)]
+    #[schemars(with = "Vec<Check>")]
+    checks: Vec<Mapping>,
+}
+
+/// Reads `check` or `checks` of the mapping at `place`; exactly one of them must be given.
+fn checked(
+    place: &Place<'_>,
+    check: Option<Mapping>,
+    checks: Vec<Mapping>,
+    groups: &[Group],
+) -> Result<Vec<ClaimCheck>, FileError> {
+    let one = |place: Place<'_>, mut mapping: Mapping| {
+        let label = match mapping.remove("label") {
+            None => String::new(),
+            Some(serde_yaml::Value::String(label)) => label,
+            Some(_) => return Err(place.error("label", "not a text; allowed: a few words")),
+        };
+        let check = Check::from_mapping(&place, mapping, groups)?;
+        Ok(ClaimCheck { label, check, is_exact: false })
+    };
+    match (check, checks.is_empty()) {
+        (Some(check), true) => Ok(vec![one(place.key("check"), check)?]),
+        (None, false) => {
+            let all = checks.into_iter().enumerate();
+            all.map(|(i, check)| one(place.entry("checks", i), check)).collect()
+        }
+        _ => Err(place.error("check", "set exactly one of `check` and `checks`")),
+    }
 }
 
 impl WireClaim {
     pub(super) fn checked(self, place: &Place<'_>, groups: &[Group]) -> Result<Claim, FileError> {
-        let check = Check::from_mapping(&place.key("check"), self.check, groups)?;
+        let checks = checked(place, self.check, self.checks, groups)?;
         let erratum = self.erratum.map(|e| {
             let place = place.key("erratum");
             if !posenc_math::errata::all().iter().any(|known| known.id == e.id) {
                 let message = format!("no erratum `{}` in posenc_math::errata", e.id);
                 return Err(place.error("id", message));
             }
-            let check = Check::from_mapping(&place.key("check"), e.check, groups)?;
-            Ok(ErratumLink { check, id: e.id, corrected: e.corrected, is_exact: false })
+            let checks = checked(&place, e.check, e.checks, groups)?;
+            Ok(ErratumLink { checks, id: e.id, corrected: e.corrected })
         });
         let erratum = erratum.transpose()?;
-        let own = |claim: Option<&str>| claim.is_none_or(|c| c == self.id).then_some(&check);
+        let count = checks.iter().map(|own| own.check.selects().len()).sum();
+        let own = |claim: Option<&str>| claim.is_none_or(|c| c == self.id).then_some(count);
         let headline = self.headline.map(|text| Sentence::parse(&text, own)).transpose();
         let headline = headline.map_err(|message| place.error("headline", message))?;
         let named = |text: String| {
@@ -230,8 +290,7 @@ impl WireClaim {
             is_ours: self.ours,
             repeats: self.repeats.map(named).transpose()?,
             allowed: self.allow,
-            is_exact: false,
-            check,
+            checks,
             erratum,
             line: place.line(),
         })

@@ -1,11 +1,9 @@
 //! Sentences with placeholders for numbers of the record: `headline` of a claim, `answer` of an experiment.
 //!
-//! A number is never typed into such a sentence. `{1}` is the mean of the first selection of the claim's check, `{paper 1}`
+//! A number is never typed into such a sentence. `{1}` is the mean of the first selection of the claim's checks, `{paper 1}`
 //! the published value of the same selection, `{1 - 2}` the mean difference of two selections with its 95 % confidence
 //! interval, and `{1 / 2}` the quotient of their means. `{1:2}` has two decimals. In `answer`, the claim comes first:
 //! `{gau-best.1 - 2:2}`. Braces inside `$…$` are LaTeX.
-
-use super::check::Check;
 
 /// A sentence with placeholders.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +24,7 @@ pub enum Part {
 /// Which number, and how it is printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Number {
-    /// The claim whose check has the selections; the claim that the sentence belongs to if absent.
+    /// The claim whose checks have the selections; the claim that the sentence belongs to if absent.
     pub claim: Option<String>,
     /// The number.
     pub quantity: Quantity,
@@ -61,14 +59,15 @@ impl Quantity {
 const MOST_DIGITS: usize = 9;
 
 impl Sentence {
-    /// Parses a sentence. `check` returns the check of a named claim or, for `None`, of the claim that the sentence belongs to.
+    /// Parses a sentence. `selections` returns the number of selections of a named claim or, for `None`, of the claim that the
+    /// sentence belongs to.
     ///
     /// # Errors
     ///
     /// What is wrong with a placeholder, and what is allowed.
-    pub fn parse<'a>(
+    pub fn parse(
         text: &str,
-        check: impl Fn(Option<&str>) -> Option<&'a Check>,
+        selections: impl Fn(Option<&str>) -> Option<usize>,
     ) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut plain = String::new();
@@ -79,14 +78,13 @@ impl Sentence {
                 let end = rest.find('}').ok_or("`{` without `}`")?;
                 let (number, shown) = (number(&rest[1..end])?, &rest[..=end]);
                 let of = number.claim.as_deref();
-                let check = check(of).ok_or_else(|| match of {
+                let count = selections(of).ok_or_else(|| match of {
                     Some(claim) => format!("`{shown}`: there is no claim `{claim}`"),
                     None => format!("`{shown}`: name the claim, as in `{{id.1}}`"),
                 })?;
-                let count = check.selects().len();
                 if number.quantity.selections().iter().any(|i| *i >= count) {
                     return Err(format!(
-                        "`{shown}`: the check has {count} selections, which count from 1"
+                        "`{shown}`: the claim has {count} selections, which count from 1"
                     ));
                 }
                 if !plain.is_empty() {

@@ -129,10 +129,7 @@ fn changed_claims(
             }
         }
     };
-    let is_selected = |claim: &&Claim| {
-        selectors.is_everything()
-            || claim.check.selects().iter().any(|(_, select)| looks_at(select))
-    };
+    let is_selected = |claim: &&Claim| selectors.is_everything() || claim.selects().any(looks_at);
     let shown = tables.map(|table| Table { rows: shown_rows(experiment, &table.rows) });
     let changed = |claim: &Claim| {
         let [before, after] = [&shown[0], &shown[1]].map(|table| {

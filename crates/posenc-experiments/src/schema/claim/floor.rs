@@ -1,0 +1,63 @@
+//! Floors: what a method reaches that learned nothing.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::super::experiment::{Group, find_group};
+use super::super::metrics::Metrics;
+use crate::yaml::{FileError, Place};
+
+/// A recorded result that a method must exceed to have learned, such as that of one constant color, of no position, or of chance. Orders,
+/// quotients and equalities of methods that do not exceed it are not comparable.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Floor {
+    /// Group of the floor. Allowed: id of a group.
+    pub group: String,
+    /// Method of the floor. Allowed: id of a variant.
+    pub method: String,
+    /// Metric that is compared. Allowed: a metric.
+    pub metric: String,
+    /// Groups whose methods must exceed it. Default: its own group. Allowed: list of ids of groups.
+    #[serde(default)]
+    pub applies_to: Vec<String>,
+    /// Whether lower values are better.
+    #[serde(default)]
+    pub lower_is_better: bool,
+    /// By how much, in the unit of the metric. Default: the smallest effect of the metric.
+    pub margin: Option<f64>,
+}
+
+impl Floor {
+    pub(crate) fn check(&self, place: &Place<'_>, groups: &[Group]) -> Result<(), FileError> {
+        let group = find_group(&place.key("group"), &self.group, groups)?;
+        if !group.variants.iter().any(|variant| variant.id == self.method) {
+            let ids: Vec<_> = group.variants.iter().map(|v| v.id.as_str()).collect();
+            let message = format!("no variant `{}`; allowed: {}", self.method, ids.join(", "));
+            return Err(place.error("method", message));
+        }
+        for (i, name) in self.applies_to.iter().enumerate() {
+            find_group(&place.entry("applies_to", i), name, groups)?;
+        }
+        match self.margin {
+            Some(margin) if !(margin.is_finite() && margin >= 0.0) => {
+                Err(place.error("margin", format!("{margin} is not allowed; allowed: 0 or more")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Fills in the margin from the rules of metrics.
+    pub(crate) fn complete(&mut self, metrics: &Metrics) {
+        let rule = metrics.rule(&self.metric);
+        self.margin = self.margin.or(rule.and_then(|rule| rule.smallest_effect));
+    }
+
+    /// Whether methods of a group must exceed it.
+    pub(crate) fn is_for(&self, group: &str) -> bool {
+        match self.applies_to.is_empty() {
+            true => self.group == group,
+            false => self.applies_to.iter().any(|own| own == group),
+        }
+    }
+}

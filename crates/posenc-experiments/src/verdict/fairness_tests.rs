@@ -1,0 +1,128 @@
+//! Rules that keep verdicts fair: several checks, methods that did not learn, few samples of random features.
+
+use super::{Context, Judgement, Verdict, judge};
+use crate::published::Published;
+use crate::record::{Row, Table};
+use crate::schema::Experiment;
+use crate::schema::protocol::testing::experiment;
+
+/// An experiment on images with a floor, a method of one seed and one with random frequencies.
+fn images(claims: &str) -> Experiment {
+    experiment(&format!(
+        "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n\
+         \x20 - {{ id: run, data: {{ set: images }}, protocol: {{ kind: network-nd }}, variants: [{{ id: A, embedder: {{ kind: identity }} }}, \
+         {{ id: B, embedder: {{ kind: identity }} }}, {{ id: R, embedder: {{ kind: rff, dimension: 4, sigma: 1 }} }}] }}\n\
+         \x20 - {{ id: constant, data: {{ set: images }}, protocol: {{ kind: network-nd }}, variants: [{{ id: Mean, embedder: {{ kind: identity }} }}] }}\n\
+         floors: [{{ group: constant, method: Mean, metric: psnr, applies_to: [run], margin: 0.1 }}]\n\
+         claims: [{claims}]\n"
+    ))
+}
+
+/// Values of methods on six images, which differ between images by the same amounts; `seeds` of each.
+fn record(values: &[(&str, &str, f64)], seeds: u64) -> Table {
+    let mut table = Table::default();
+    for (group, method, value) in values {
+        for image in 0..6 {
+            for seed in 0..if *method == "R" { seeds } else { 1 } {
+                let noise = 0.01 * f64::from(image % 3) * value.abs().sqrt();
+                table.rows.push(Row {
+                    signal: format!("image-{image}"),
+                    seed,
+                    data: "images".into(),
+                    ..Row::new(group, method, "psnr", value + f64::from(image) + noise)
+                });
+            }
+        }
+    }
+    table
+}
+
+fn judged(claim: &str, table: &Table) -> Judgement {
+    let experiment = images(&format!("{{ id: c, says: s, source: s, {claim} }}"));
+    let published = Published::default();
+    let context = Context { experiment: &experiment, record: Some(table), published: &published };
+    judge(&experiment.claims[0], context)
+}
+
+fn select(method: &str) -> String {
+    format!("{{ group: run, method: {method}, metric: psnr }}")
+}
+
+fn order(methods: [&str; 2]) -> String {
+    let [a, b] = methods.map(select);
+    format!("{{ kind: ordering, smallest_effect: 0, of: [{a}, {b}] }}")
+}
+
+const LEARNED: &[(&str, &str, f64)] =
+    &[("run", "A", 25.0), ("run", "B", 20.0), ("run", "R", 22.0), ("constant", "Mean", 12.0)];
+
+/// Catches a merged claim that holds although one of its checks fails, that hides the failing check, or that counts once in Holm's
+/// family.
+#[test]
+fn a_claim_holds_only_if_each_check_does() {
+    let table = record(LEARNED, 5);
+    let both = |second: [&str; 2]| {
+        let checks = [("first", ["A", "B"]), ("second", second)].map(|(label, methods)| {
+            order(methods).replacen('{', &format!("{{ label: {label}, "), 1)
+        });
+        judged(&format!("checks: [{}]", checks.join(", ")), &table)
+    };
+    let all = both(["A", "R"]);
+    assert_eq!(all.verdict, Verdict::Reproduced, "{all:?}");
+    assert!(all.measured.starts_with("2 of 2 checks hold"), "{all:?}");
+    assert_eq!(all.p_values.len(), 2);
+    assert_eq!(all.p(), all.p_values.iter().copied().reduce(f64::max));
+    let one = both(["B", "A"]);
+    assert_eq!(one.verdict, Verdict::NotReproduced, "{one:?}");
+    assert!(one.measured.starts_with("1 of 2 checks hold; second: B 22"), "{one:?}");
+    assert!(!one.reason.contains("first"), "{one:?}");
+    let missing = judged(
+        &format!("checks: [{}, {}]", order(["A", "B"]), order(["A", "R"])),
+        &record(&LEARNED[..2], 5),
+    );
+    assert_eq!(missing.verdict, Verdict::NotRun, "{missing:?}");
+}
+
+/// Catches an order of methods that did not learn, and a floor that applies to itself.
+#[test]
+fn methods_below_a_floor_are_not_compared() {
+    let mut values = LEARNED.to_vec();
+    values[1].2 = -37.0;
+    let table = record(&values, 5);
+    let below = judged(&format!("check: {}", order(["A", "B"])), &table);
+    assert_eq!(below.verdict, Verdict::NotComparable, "{below:?}");
+    assert!(below.reason.contains("B did not learn: -34.5"), "{below:?}");
+    assert!(below.reason.contains("14.5 with Mean"), "{below:?}");
+    let above = judged(&format!("check: {}", order(["A", "R"])), &table);
+    assert_eq!(above.verdict, Verdict::Reproduced, "{above:?}");
+    let itself = format!(
+        "check: {{ kind: ordering, smallest_effect: 0, of: [{}, {{ group: constant, method: Mean, metric: psnr }}] }}",
+        select("A")
+    );
+    assert_eq!(judged(&itself, &table).verdict, Verdict::Reproduced);
+}
+
+/// Catches a verdict from one sample of random frequencies, and several samples of which only the first is compared.
+#[test]
+fn few_samples_of_random_features_do_not_decide() {
+    let check = format!("check: {}", order(["A", "R"]));
+    for (seeds, expected) in
+        [(1, Verdict::NotDecided), (4, Verdict::NotDecided), (5, Verdict::Reproduced)]
+    {
+        let judgement = judged(&check, &record(LEARNED, seeds));
+        assert_eq!(judgement.verdict, expected, "{judgement:?}");
+    }
+    // The mean over samples is above A, the first sample below it.
+    let mut table = record(LEARNED, 5);
+    for row in table.rows.iter_mut().filter(|row| row.method == "R" && row.seed > 0) {
+        row.value += 10.0;
+    }
+    let judgement = judged(&check, &table);
+    assert_eq!(judgement.verdict, Verdict::NotReproduced, "{judgement:?}");
+    assert!(judgement.statistics.contains("n = 6 signals"), "{judgement:?}");
+    // B has no random features.
+    assert_eq!(
+        judged(&format!("check: {}", order(["A", "B"])), &table).verdict,
+        Verdict::Reproduced
+    );
+}

@@ -1,0 +1,66 @@
+//! Methods that did not learn cannot be compared: their order says nothing about the encodings.
+
+use std::collections::BTreeMap;
+
+use super::select::{Context, rows, show};
+use crate::record::Row;
+use crate::schema::claim::{Check, Floor, Select, Source};
+
+/// Why an order, a quotient or an equality is not comparable: a compared method does not exceed a floor of the experiment.
+pub(super) fn below(check: &Check, context: Context<'_>) -> Option<String> {
+    let is_order = matches!(check, Check::Ordering(_) | Check::Ratio(_) | Check::Equality(_));
+    let floors = context.experiment.floors.iter().filter(|_| is_order);
+    let selects = check.selects();
+    floors.into_iter().find_map(|floor| {
+        let compared = |select: &&Select| {
+            select.from == Source::Measured
+                && select.metric == floor.metric
+                && select.minus.is_none()
+                && floor.is_for(&select.group)
+        };
+        let own: Vec<&Select> = selects.iter().map(|(_, s)| *s).filter(compared).collect();
+        own.into_iter().find_map(|select| of_select(floor, select, context))
+    })
+}
+
+/// Mean and number of values.
+type Mean = (f64, usize);
+
+fn add(mean: &mut Mean, value: f64) {
+    mean.0 += value;
+    mean.1 += 1;
+}
+
+fn of_select(floor: &Floor, select: &Select, context: Context<'_>) -> Option<String> {
+    let is_floor = |row: &Row| row.group == floor.group && row.method == floor.method;
+    let mut floors: BTreeMap<&str, Mean> = BTreeMap::new();
+    let all = context.record.into_iter().flat_map(|table| &table.rows);
+    for row in all.filter(|row| is_floor(row) && row.metric == floor.metric) {
+        add(floors.entry(&row.signal).or_default(), row.value);
+    }
+    let mut methods: BTreeMap<&str, BTreeMap<&str, Mean>> = BTreeMap::new();
+    for row in rows(select, context).filter(|row| !is_floor(row)) {
+        let signals = methods.entry(&row.method).or_default();
+        add(signals.entry(&row.signal).or_default(), row.value);
+    }
+    methods.into_iter().find_map(|(method, signals)| {
+        // Means over the signals that both have.
+        let (mut own, mut least) = (Mean::default(), Mean::default());
+        for (signal, (sum, count)) in signals {
+            let Some((floor_sum, floor_count)) = floors.get(signal) else { continue };
+            add(&mut own, sum / count as f64);
+            add(&mut least, floor_sum / *floor_count as f64);
+        }
+        let [own, least] = [own, least].map(|(sum, count)| sum / count as f64);
+        let gain = if floor.lower_is_better { least - own } else { own - least };
+        // NaN without common signals: nothing to compare with.
+        (gain <= floor.margin.unwrap_or(0.0)).then(|| {
+            format!(
+                "{method} did not learn: {} against {} with {}",
+                show(own),
+                show(least),
+                floor.method
+            )
+        })
+    })
+}

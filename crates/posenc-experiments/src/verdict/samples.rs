@@ -1,0 +1,69 @@
+//! One sample of random frequencies says little about a method with random frequencies.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::select::{Context, rows};
+use crate::record::{Row, is_of_machine};
+use crate::schema::claim::{Check, Source};
+
+/// Fewest samples of random features from which a verdict is drawn.
+const FEWEST: usize = 5;
+
+/// Why a check does not decide: it reads a method with random features, of which there are too few samples.
+pub(super) fn too_few(check: &Check, context: Context<'_>) -> Option<String> {
+    let mut seeds: BTreeMap<(&str, &str), BTreeSet<u64>> = BTreeMap::new();
+    let selects = check.selects();
+    for (_, select) in selects.iter().filter(|(_, s)| s.from == Source::Measured) {
+        for row in rows(select, context).filter(|row| !is_of_machine(&row.metric)) {
+            seeds.entry((&row.group, &row.method)).or_default().insert(row.seed);
+        }
+    }
+    seeds.into_iter().find_map(|((group, method), seeds)| {
+        let group = context.experiment.group(group)?;
+        let variant = group.variants.iter().position(|variant| variant.id == method)?;
+        let spec = group.variants[variant].embedder.as_ref()?;
+        let kind = posenc_math::embedder::find(&spec.kind)?;
+        // The first numbers of a generator of another program are a fixed sample, which is what such a variant is about.
+        if !kind.is_random || spec.parameters.contains_key("torch_seed") {
+            return None;
+        }
+        let profile = group_profile(context, &group.id, method)?;
+        let shared = group.resolved(profile, variant)?.protocol.shares_random_features();
+        let samples = if shared { 1 } else { seeds.len() };
+        (samples < FEWEST).then(|| {
+            let s = if samples == 1 { "" } else { "s" };
+            format!(
+                "{samples} sample{s} of the random features of {method}; at least {FEWEST} decide"
+            )
+        })
+    })
+}
+
+/// Why a difference from print is not decided: one run of one signal, of a model that starts from random weights.
+pub(super) fn one_run(check: &Check, context: Context<'_>) -> Option<String> {
+    if !matches!(check, Check::Value(_) | Check::Agreement(_) | Check::Position(_)) {
+        return None;
+    }
+    let mut runs: BTreeMap<(&str, &str), BTreeSet<(&str, u64)>> = BTreeMap::new();
+    let selects = check.selects();
+    for (_, select) in selects.iter().filter(|(_, s)| s.from == Source::Measured) {
+        for row in rows(select, context) {
+            let kind = context.experiment.group(&row.group)?.kind()?;
+            if kind.trains && row.data != "-" {
+                let runs = runs.entry((&row.group, &row.method)).or_default();
+                runs.insert((&row.signal, row.seed));
+            }
+        }
+    }
+    let ((_, method), _) = runs.into_iter().find(|(_, runs)| runs.len() == 1)?;
+    Some(format!("one run of {method}, which another start would change"))
+}
+
+fn group_profile(
+    context: Context<'_>,
+    group: &str,
+    method: &str,
+) -> Option<crate::schema::Profile> {
+    let is_own = |row: &&Row| row.group == group && row.method == method;
+    context.record?.rows.iter().find(is_own).map(|row| row.profile)
+}
