@@ -97,8 +97,7 @@ fn streams_differ() {
 #[test]
 fn a_true_claim_is_no_erratum() {
     for (id, key, x, value) in [
-        // If the middle width were best in the notebook, its numbers would support the caption of Figure 10.
-        ("rethinking-fig10-best", "fig10|house|Gaussian|test_psnr", Some(0.003), 26.0),
+        ("rethinking-fig8-layers", "fig8|real|none|stable_rank_layer1_final", None, 3.0),
         ("rethinking-fig8-order", "fig8|real|RFF|final_train_psnr", None, 40.0),
         ("rethinking-sigma-roles", "fig7|n=256|Gaussian|train_psnr", Some(1e-4), 9.0),
         (
@@ -169,10 +168,10 @@ fn printed_formulas_do_not_pass_for_correct() {
 fn a_missing_value_is_named() {
     let none = |_: &str, _: &str, _: &str, _: &str, _: &str, _: Option<f64>| None;
     let inputs = Inputs { published: &none, seed: 0 };
-    let message = (erratum("rethinking-fig10-best").check)(&inputs).unwrap_err().to_string();
+    let message = (erratum("rethinking-sigma-roles").check)(&inputs).unwrap_err().to_string();
     assert!(
-        message.contains("fig10") && message.contains("data/papers/rethinking.csv"),
+        message.contains("fig7") && message.contains("data/papers/rethinking.csv"),
         "{message}"
     );
-    assert!(message.contains("x = 0.001"), "{message}");
+    assert!(message.contains("x = 0.0001"), "{message}");
 }

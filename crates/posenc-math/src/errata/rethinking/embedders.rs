@@ -51,29 +51,6 @@ pub(super) static ERRATA: &[Erratum] = &[
         check: eq6_bandlimited,
     },
     Erratum {
-        id: "rethinking-eq6-nyquist",
-        place: "Sec. 3.3, after Eq. 6, with Eq. 4 (T: also Sec. 3.3)",
-        severity: Severity::Mathematical,
-        printed: "\"In that case, $d=B$ is sufficient where $B$ is the bandwidth of $\\psi$ (by Nyquist sampling \
-                  theory).\" An embedder of bandwidth $B$ has $B+1$ basis functions in Eq. 4.",
-        correct: "The product of two embedders has twice the bandwidth. An embedder with harmonics up to $H$ has \
-                  $2H+1$ basis functions, and the sum is exact from $d = 2H+1$ samples on. With $d = 2H = B$ samples \
-                  it already aliases.",
-        consequence: "The experiments are not affected, since their $d$ is far larger.",
-        check: eq6_nyquist,
-    },
-    Erratum {
-        id: "rethinking-stable-rank",
-        place: "Sec. 4, stable rank, and Sec. 5.2 (T: Sec. 4)",
-        severity: Severity::Mathematical,
-        printed: "\"From here onwards, we will use the terms rank, approximate rank, and stable rank \
-                  interchangeably.\"",
-        correct: "Proposition 1 is about the rank. The stable rank is at most the rank and can be far below it: at \
-                  $\\sigma = 1/(2N)$ the Gaussian embedder memorizes random targets with a stable rank of $0.56N$.",
-        consequence: "Memorization is judged by the residual, not by whether the stable rank reaches $N$.",
-        check: stable_rank_is_not_rank,
-    },
-    Erratum {
         id: "rethinking-sine-rank",
         place: "Sec. 4 and Fig. 3 (T: Fig. 3)",
         severity: Severity::CodeDiffers,
@@ -86,14 +63,12 @@ pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "rethinking-square-rank",
         place: "Sec. 4, Fig. 3, caption (T: Fig. 3)",
-        severity: Severity::Contradicted,
-        printed: "\"Note that as predicted in theory, the stable ranks of the square embedder and the sine embedder \
-                  almost overlap. However, if the sample numbers are extremely high (not shown in the figure), \
-                  their stable ranks begin to deviate.\"",
+        severity: Severity::Mathematical,
+        printed: "\"However, if the sample numbers are extremely high (not shown in the figure), their stable ranks \
+                  begin to deviate.\"",
         correct: "Neither stable rank drifts with $N$. That of the $\\pm1$ wave of the definition is close to \
-                  $\\pi^2/4 = 2.467$ at every large $N$. That of the plotted 0/1 wave is 2, as is that of the sine.",
-        consequence: "The overlap is judged on the scale of the figure, for both waves. The deviation is judged up to \
-                      $N = 2000$.",
+                  $\\pi^2/4 = 2.467$ from $N = 50$ on. That of the plotted 0/1 wave is 2, as is that of the sine.",
+        consequence: "The deviation is judged up to $N = 2000$.",
         check: square_rank,
     },
     Erratum {
@@ -187,48 +162,6 @@ fn eq6_bandlimited(_: &Inputs<'_>) -> Result<Finding, Error> {
     Ok(Finding { quantities, holds })
 }
 
-fn eq6_nyquist(_: &Inputs<'_>) -> Result<Finding, Error> {
-    let harmonics = 3;
-    let psi = |t: f64| (0..=harmonics).map(|h| (TAU * f64::from(h) * t).cos()).sum::<f64>();
-    let (x1, x2) = (0.15, 0.18);
-    let exact = simpson(0.0, 1.0, 500, |t| psi(t - x1) * psi(t - x2));
-    let sampled = |d: u32| {
-        let terms = (0..d).map(|j| f64::from(j) / f64::from(d));
-        terms.map(|t| psi(t - x1) * psi(t - x2)).sum::<f64>() / f64::from(d)
-    };
-    let quantities = vec![
-        Quantity::new("relative error with $d = B = 6$, harmonics up to 3")
-            .printed(0.0)
-            .measured((sampled(6) / exact - 1.0).abs()),
-        Quantity::new("relative error with $d = 7$")
-            .measured((sampled(7) / exact - 1.0).abs())
-            .corrected(0.0),
-    ];
-    let holds = quantities[0].refutes_printed(0.05) && quantities[1].is_corrected(1e-9);
-    Ok(Finding { quantities, holds })
-}
-
-fn stable_rank_is_not_rank(inputs: &Inputs<'_>) -> Result<Finding, Error> {
-    let (n, d) = (64, 500);
-    let sigma = 1.0 / (2.0 * n as f64);
-    let embedding =
-        Mat::from_fn(n, d, |i, j| gaussian(i as f64 / n as f64 - j as f64 / d as f64, sigma));
-    let target = normal_matrix(n, 1, &mut inputs.rng("rethinking-stable-rank"));
-    let values = singular_values(embedding.as_ref())?;
-    let quantities = vec![
-        Quantity::new("stable rank at $\\sigma = 1/2N$, $N = 64$")
-            .printed(n as f64)
-            .measured(stable_rank(embedding.as_ref())?)
-            .corrected(n as f64 / PI.sqrt()),
-        Quantity::new("residual of a random target")
-            .measured(relative_residual(&embedding, &target)?)
-            .corrected(0.0),
-        Quantity::new("largest over smallest singular value").measured(values[0] / values[n - 1]),
-    ];
-    let holds = quantities[0].decides(0.02) && quantities[1].is_corrected(1e-9);
-    Ok(Finding { quantities, holds })
-}
-
 fn sine_rank(_: &Inputs<'_>) -> Result<Finding, Error> {
     let wave = |offset: f64| -> Vec<f64> {
         (0..50).map(|j| (TAU * f64::from(j) / 50.0).sin() + offset).collect()
@@ -251,22 +184,20 @@ fn square_rank(_: &Inputs<'_>) -> Result<Finding, Error> {
         (0..n).map(|j| if 2 * j < n { 1.0 } else { low }).collect()
     };
     let limit = PI * PI / 4.0;
+    let of = |n: usize, low: f64| circulant_stable_rank(&wave(n, low));
     let quantities = vec![
-        Quantity::new("stable rank of the $\\pm1$ wave, $N = 500$")
-            .printed(2.0)
-            .measured(circulant_stable_rank(&wave(500, -1.0))?)
+        Quantity::new("stable rank of the $\\pm1$ wave, $N = 50$")
+            .measured(of(50, -1.0)?)
             .corrected(limit),
         Quantity::new("stable rank of the $\\pm1$ wave, $N = 50{,}000$")
-            .printed(2.0)
-            .measured(circulant_stable_rank(&wave(50_000, -1.0))?)
+            .measured(of(50_000, -1.0)?)
             .corrected(limit),
         Quantity::new("stable rank of the 0/1 wave, $N = 50{,}000$")
-            .measured(circulant_stable_rank(&wave(50_000, 0.0))?)
+            .measured(of(50_000, 0.0)?)
             .corrected(2.0),
     ];
-    let holds = quantities[0].decides(1e-3)
-        && quantities[1].decides(1e-6)
-        && quantities[2].is_corrected(1e-6);
+    let holds = quantities[0].is_corrected(2e-3)
+        && quantities[1..].iter().all(|quantity| quantity.is_corrected(1e-6));
     Ok(Finding { quantities, holds })
 }
 

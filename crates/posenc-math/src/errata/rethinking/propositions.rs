@@ -13,12 +13,11 @@ pub(super) static ERRATA: &[Erratum] = &[
         severity: Severity::Mathematical,
         printed: "\"Assuming perfect convergence, the necessary and sufficient condition for a linear model to \
                   perfect memorize of the mapping between $\\mathbf x$ and $\\mathbf y$ is for $\\mathbf X$ to have \
-                  full rank\", that is, rank $N$ (Eq. 2). \"In the unlikely scenario that the row vectors of $\\mathbf \
-                  X$ have zero mean, then $\\mathbf X$ needs to be of rank $N-1$ since the bias term $b$ can account \
-                  for that missing linear basis.\"",
+                  full rank\", that is, rank $N$ (Eq. 2).",
         correct: "A linear model with bias reaches every target if and only if $\\operatorname{rank}[X, 1] = N$. An \
-                  $X$ of rank $N-1$ is enough exactly if the all-ones vector is outside its column space. This is \
-                  not an unlikely scenario: almost every matrix of rank $N-1$ qualifies, with or without zero mean.",
+                  $X$ of rank $N-1$ is enough exactly if the all-ones vector is outside its column space. Features \
+                  of zero mean, which the appendix names, are not the only case: almost every matrix of rank $N-1$ \
+                  qualifies.",
         consequence: "The reproduction tests the condition on $[X, 1]$.",
         check: prop1_rank,
     },
@@ -46,7 +45,7 @@ pub(super) static ERRATA: &[Erratum] = &[
                   corner of the curve is rounded. Where the bound equals $N$, the stable rank is $1/\\sum_m e^{-\\pi \
                   m^2} = 92.0\\,\\%$ of the bound.",
         consequence: "A measured value up to 8 % below the printed curve is not a failure. Claims on the printed \
-                      formula allow 10 %; claims of ours test the exact sum.",
+                      formula are tested on the exact sum, too.",
         check: min_envelope,
     },
     Erratum {
@@ -134,7 +133,7 @@ pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "rethinking-sigma-product",
         place: "Sec. 4.1 vs. Sec. 5.1 (T: Sec. 4.1)",
-        severity: Severity::Mathematical,
+        severity: Severity::Typographic,
         printed: "\"When $\\sigma_g\\sigma_f=\\frac{1}{2\\sqrt{2\\pi}}$, these two embedders are equivalent in terms \
                   of the stable rank and distance preservation (observe Fig. 4 when $\\sigma_g=0.01$ and \
                   $\\sigma_f=0.1$).\"",
