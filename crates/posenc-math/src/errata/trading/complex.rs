@@ -46,7 +46,7 @@ pub(super) static ERRATA: &[Erratum] = &[
         id: "trading-eq15-normalization",
         place: "Eqs. 15 and 46 vs. the code",
         severity: Severity::CodeDiffers,
-        printed: "The weights of Eq. 15 are used without normalization.",
+        printed: "The weights of Eq. 15 solve the least-squares problem of Eq. 14.",
         correct: "The code divides the weights by their sum. Eq. 15 is the least-squares solution, and its weights \
                   do not sum to one. Normalization increases the error of the embedding.",
         consequence: "The reproduction implements both versions. The default is the version of the code.",
@@ -89,11 +89,12 @@ pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "trading-appendix-c-rank",
         place: "App. C, last sentence",
-        severity: Severity::Mathematical,
-        printed: "For $N = K$, the rank of the complex encoding is the $D$-th power of the rank of the simple \
-                  encoding.",
-        correct: "The simple encoding has rank about $DK$. The complex encoding has rank $K^D$, which is the $D$-th \
-                  power of the rank of the one-dimensional encoding.",
+        severity: Severity::Ambiguous,
+        printed: "Special case $N = K$: \"However, the rank of the latter one is power of D to the first one\", that is, \
+                  of the complex encoding to the simple one.",
+        correct: "The sentence does not say which rank of the simple encoding it means. It holds for the rank along one \
+                  axis: the complex encoding has rank $K^D$ (Eq. 9). It does not hold for the feature matrix of the \
+                  simple encoding, whose rank is about $DK$.",
         consequence: "Eq. 9 is tested with the one-dimensional ranks.",
         check: appendix_c_rank,
     },
