@@ -111,6 +111,8 @@ fn a_true_claim_is_no_erratum() {
         ("trading-extra-layer", "fig12|complex-gd-deep|RFF|test_psnr", Some(1.0), 21.6),
         ("trading-input-width", "table3|simple|all|dim", None, 768.0),
         ("trading-video-depth", "table4|simple|Gau|params", None, 1_183_235.0),
+        // Frequencies 1 to 128 on 256 positions are almost orthogonal, so the closed form would be unique.
+        ("trading-closed-form-solver", "table1|closed-form|LinF|encoder_param", None, 7.0),
         ("lff-table2-average", "table1|learned|Learnable-Fourier+MLP-4/1|cider", None, 99.1),
         ("lff-claim-groupings", "table1|learned|Learnable-Fourier+MLP-2/2|cider", None, 99.2),
         ("lff-claim-consistent", "table1|learned|Learnable-Fourier+MLP-1/4|spice", None, 17.7),
