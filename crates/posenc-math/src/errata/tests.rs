@@ -116,6 +116,7 @@ fn a_true_claim_is_no_erratum() {
         ("lff-table2-average", "table1|learned|Learnable-Fourier+MLP-4/1|cider", None, 99.1),
         ("lff-claim-groupings", "table1|learned|Learnable-Fourier+MLP-2/2|cider", None, 99.2),
         ("lff-claim-consistent", "table1|learned|Learnable-Fourier+MLP-1/4|spice", None, 17.7),
+        ("lff-claim-learnability", "table1|fixed|Fixed-Fourier+MLP-2/2|cider", None, 98.0),
         (
             "lff-table5-order",
             "table5|widget-captioning|Learnable-Fourier+MLP-2/2|params",

@@ -32,18 +32,6 @@ pub(super) static ERRATA: &[Erratum] = &[
                       of the columns.",
         check: divergence_symmetry,
     },
-    Erratum {
-        id: "lff-anti-diagonal",
-        place: "App. C.2, Fig. 8",
-        severity: Severity::Ambiguous,
-        printed: "\"We also see the positional relation distribution becomes more skewed (towards the anti-diagonal \
-                  direction).\" The paper does not state which way the vertical axis of the heat maps points.",
-        correct: "If the columns of $W_r$ are negatively correlated, the similarity falls most slowly in the direction \
-                  in which both coordinates grow. In a heat map with the origin at the top left, as on a screen, \
-                  this is the diagonal. With the origin at the bottom left, it is the anti-diagonal.",
-        consequence: "The reproduction reports the sign of the correlation and judges both orientations.",
-        check: anti_diagonal,
-    },
 ];
 
 /// Mean and covariance of the rows of a weight matrix with two columns.
@@ -153,34 +141,6 @@ fn divergence_symmetry(inputs: &Inputs<'_>) -> Result<Finding, Error> {
         Quantity::new("similarity along the anti-diagonal, same distance").measured(anti),
     ];
     let holds = quantities[0].is_corrected(1e-12) && (diagonal - anti).abs() > 0.1;
-    Ok(Finding { quantities, holds })
-}
-
-fn anti_diagonal(inputs: &Inputs<'_>) -> Result<Finding, Error> {
-    let white = white_rows(inputs, "lff-anti-diagonal");
-    let similarity = |correlation: f64, delta: [f64; 2]| {
-        let rest = (1.0 - correlation * correlation).sqrt();
-        let rows = white.iter().flat_map(|w| [w[0], correlation * w[0] + rest * w[1]]).collect();
-        let code = FourierFeatures::from_weights(rows, 2)?;
-        Ok::<f64, Error>(2.0 * code.kernel(&delta))
-    };
-    // For normal rows with unit variances and correlation ρ: exp(−½ δᵀΣδ).
-    let exact = |correlation: f64, [a, b]: [f64; 2]| {
-        (-0.5 * (a * a + b * b + 2.0 * correlation * a * b)).exp()
-    };
-    let mut quantities = Vec::new();
-    for (name, delta) in [
-        ("both coordinates grow", [0.7, 0.7]),
-        ("one coordinate grows and the other falls", [0.7, -0.7]),
-    ] {
-        quantities.push(
-            Quantity::new(format!("similarity where {name}, correlation $-0.5$"))
-                .measured(similarity(-0.5, delta)?)
-                .corrected(exact(-0.5, delta)),
-        );
-    }
-    let values: Vec<f64> = quantities.iter().filter_map(|q| q.measured).collect();
-    let holds = quantities.iter().all(|q| q.is_corrected(0.1)) && values[0] > values[1] + 0.1;
     Ok(Finding { quantities, holds })
 }
 

@@ -9,7 +9,7 @@ use rand_distr::{Distribution, StandardNormal};
 pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "lff-kernel-exponent",
-        place: "Eq. 4 and Sec. 2.3",
+        place: "Eqs. 3 and 4",
         severity: Severity::Mathematical,
         printed: "For $W_r \\sim N(0, \\gamma^{-2})$, $r_x\\cdot r_y \\approx \\exp(-\\|x-y\\|^2/\\gamma^2)$.",
         correct: "The mean of $\\cos w\\cdot\\delta$ is the characteristic function \
