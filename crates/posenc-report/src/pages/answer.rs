@@ -28,7 +28,7 @@ fn of(view: &View<'_>, side: &SideView) -> Option<String> {
         let (claim, judgement) = side.judged(view, id)?;
         Some((view, side, claim, judgement))
     };
-    let stated = sentences::answer(&experiment.answer, find);
+    let stated = sentences::answer(&experiment.answer, find, |(.., judgement)| judgement.verdict);
     let claims = || experiment.claims.iter().zip(&side.judgements);
     let headline = || claims().find_map(|(c, j)| sentences::headline((view, side, c, j)));
     if let Some(text) = stated.or_else(headline) {

@@ -112,7 +112,7 @@ fn findings(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<(Verdict, String)> {
     let mut list = Vec::new();
     for paper in &inputs.catalog.papers {
         for Judged { item, view, side, claim, judgement, holm, place } in views.judged(paper) {
-            if holm.is_some_and(|p| p > SIGNIFICANT) {
+            if holm.is_some_and(|p| p > sentences::SIGNIFICANT) {
                 continue;
             }
             let found = (view, side, claim, judgement);
@@ -124,9 +124,6 @@ fn findings(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<(Verdict, String)> {
     }
     list
 }
-
-/// Largest adjusted p of a finding.
-const SIGNIFICANT: f64 = 0.05;
 
 /// Renders, for each side, the machines and how many items they ran.
 fn machines(inputs: &Inputs<'_>, views: &Views<'_>) -> String {

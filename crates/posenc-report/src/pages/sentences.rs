@@ -5,7 +5,7 @@
 
 use posenc_experiments::schema::answer::{AnswerSentence, Outcome};
 use posenc_experiments::schema::claim::{Claim, Number, Part, Quantity, Sentence};
-use posenc_experiments::verdict::{Evidence, Interval, Judgement, Numbers};
+use posenc_experiments::verdict::{Evidence, Interval, Judgement, Numbers, Verdict};
 
 use crate::markdown::inline;
 use crate::numbers::{fixed, signed, significant};
@@ -17,14 +17,28 @@ const DIGITS: usize = 3;
 /// A claim with its verdict on a run.
 pub type Found<'v> = (&'v View<'v>, &'v SideView, &'v Claim, &'v Judgement);
 
-/// The sentences of an answer that are true on a run, joined. `find` returns a claim by its name in the answer.
+/// Largest p of a finding after Holm's correction.
+pub const SIGNIFICANT: f64 = 0.05;
+
+/// What a verdict means next to all other claims of the paper: a claim whose p is too large after Holm's correction is open.
+pub fn corrected((view, side, claim, judgement): Found<'_>) -> Verdict {
+    let place = view.experiment.claims.iter().position(|own| own.id == claim.id);
+    let holm = place.and_then(|place| side.holm.get(place).copied().flatten());
+    match holm.is_some_and(|p| p > SIGNIFICANT) && Outcome::Holds.is(judgement.verdict) {
+        true => Verdict::WithinNoise,
+        false => judgement.verdict,
+    }
+}
+
+/// The sentences of an answer that are true on a run, joined. `find` returns a claim by its name in the answer, `verdict` its verdict.
 pub fn answer<'v>(
     sentences: &[AnswerSentence],
     find: impl Fn(&str) -> Option<Found<'v>>,
+    verdict: impl Fn(Found<'v>) -> Verdict,
 ) -> Option<String> {
     let is_true = |own: &&AnswerSentence| {
         own.states.iter().all(|(claim, outcome)| {
-            find(claim).is_some_and(|(.., judgement)| outcome.is(judgement.verdict))
+            find(claim).is_some_and(|found| outcome.is(verdict(found)))
         })
     };
     let shown = sentences.iter().filter(is_true);
