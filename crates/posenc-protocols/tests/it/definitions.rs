@@ -1,7 +1,10 @@
 //! The experiment definitions of the repository, and documents that cite their claims.
 
+use std::collections::BTreeSet;
+
 use posenc_experiments::Catalog;
-use posenc_experiments::schema::claim::ClaimName;
+use posenc_experiments::coverage::Tested;
+use posenc_experiments::schema::claim::{Claim, ClaimName};
 
 use crate::root;
 
@@ -39,6 +42,44 @@ fn claims_have_no_lints() {
     let findings = posenc_experiments::lint::findings(&catalog);
     let text: Vec<String> = findings.iter().map(ToString::to_string).collect();
     assert!(text.is_empty(), "{}", text.join("\n"));
+}
+
+/// Catches a claim of a paper that decides no statement of it. Claims of ours, repeated ones and those on numbers of the authors' code decide no statement.
+#[test]
+fn claims_of_papers_decide_statements() {
+    let catalog = Catalog::read(&root(), posenc_protocols::KINDS).unwrap();
+    let mut missing = Vec::new();
+    for (paper, statements) in &catalog.coverage {
+        let named: BTreeSet<&ClaimName> = statements
+            .iter()
+            .flat_map(|statement| match &statement.tested {
+                Tested::By(claims) => claims.as_slice(),
+                Tested::Not(_) => &[],
+            })
+            .collect();
+        for experiment in catalog.experiments.iter().filter(|e| e.paper == *paper) {
+            let is_of_code = |claim: &Claim| {
+                let selects = claim.checks.iter().flat_map(|own| own.check.published());
+                let mut values = selects
+                    .flat_map(|s| catalog.published.select(paper, &experiment.item, s));
+                values.any(|value| value.is_of_code())
+            };
+            let own = experiment.claims.iter().filter(|claim| {
+                !claim.is_ours && claim.repeats.is_none() && !is_of_code(claim)
+            });
+            for claim in own {
+                let name = ClaimName {
+                    paper: paper.clone(),
+                    item: experiment.item.clone(),
+                    claim: claim.id.clone(),
+                };
+                if !named.contains(&name) {
+                    missing.push(name.to_string());
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "decide no statement of data/papers/*.coverage.yaml: {missing:?}");
 }
 
 /// Catches an erratum whose printed statement and correction are tested with different tolerances.
