@@ -89,8 +89,7 @@ fn video_depth(inputs: &Inputs<'_>) -> Result<Finding, Error> {
             .measured((printed - network_size(0.0, 512.0, 4)) / 512.0),
     ];
     let is_odd = quantities[2].measured.is_some_and(|features| features % 2.0 == 1.0);
-    let holds =
-        quantities[0].refutes_printed(0.01) && quantities[1].is_corrected(0.0) && is_odd;
+    let holds = quantities[0].refutes_printed(0.01) && quantities[1].is_corrected(0.0) && is_odd;
     Ok(Finding { quantities, holds })
 }
 
@@ -116,7 +115,9 @@ fn closed_form_solver(inputs: &Inputs<'_>) -> Result<Finding, Error> {
             let angle = TAU * frequency(column / 2) * row as f64 / SIZE as f64;
             if column % 2 == 0 { angle.sin() } else { angle.cos() }
         });
-        for (name, cutoff) in [("1e-2", 1e-2), ("3e-5, of the authors' library", 256.0 * f64::from(f32::EPSILON))] {
+        for (name, cutoff) in
+            [("1e-2", 1e-2), ("3e-5, of the authors' library", 256.0 * f64::from(f32::EPSILON))]
+        {
             let rank = rank(matrix.as_ref(), cutoff)? as f64;
             quantities.push(
                 Quantity::new(format!("rank of {method} at a cut-off of {name}"))
