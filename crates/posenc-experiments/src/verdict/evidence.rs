@@ -6,7 +6,7 @@ use super::clusters::is_without_signal;
 use super::select::{Context, rows};
 use crate::plan::NO_SIGNAL;
 use crate::record::{Row, is_of_machine};
-use crate::schema::Profile;
+use crate::schema::{Group, Profile};
 use crate::schema::claim::{self, Claim};
 use crate::schema::protocol::WithoutData;
 
@@ -148,6 +148,11 @@ fn of_row(row: &Row, is_exact: bool, context: Context<'_>) -> (Evidence, String)
         data if group.data.is_some() && group.is_papers_data(data) => Evidence::PaperFull,
         data => return (Evidence::OtherData, data.to_owned()),
     };
+    if full == Evidence::PaperFull
+        && let Some(part) = picked(group, context)
+    {
+        return (Evidence::PaperReduced, part);
+    }
     match (group.reduced(row.profile), row.profile) {
         (Some(reduced), _) => (Evidence::PaperReduced, reduced.to_owned()),
         (None, Profile::Paper) => {
@@ -159,4 +164,14 @@ fn of_row(row: &Row, is_exact: bool, context: Context<'_>) -> (Evidence, String)
         }
         (None, profile) => (Evidence::PaperReduced, format!("profile {profile}")),
     }
+}
+
+/// How a group falls short of the signals of its item: it picks some of a data set that another group runs as a whole.
+fn picked(group: &Group, context: Context<'_>) -> Option<String> {
+    let data = group.data.as_ref()?;
+    let count = data.pick.as_ref()?.len();
+    let mut others = context.experiment.groups.iter().filter_map(|other| other.data.as_ref());
+    let is_whole = others.any(|other| other.set == data.set && other.pick.is_none());
+    let s = if count == 1 { "" } else { "s" };
+    is_whole.then(|| format!("{count} picked signal{s} of the set"))
 }

@@ -11,7 +11,9 @@ use super::select::{
     not_run, on_common_seeds, pairs, points, show, single_points, spread_text, unlike,
 };
 use super::statistics::{self, Fit, Interval, fit, interval_at, jackknife};
-use super::{Judged, Judgement, NotRun, Verdict, curves, evidence, floors, limits, samples};
+use super::{
+    Judged, Judgement, NotRun, Verdict, curves, evidence, floors, limits, samples, select,
+};
 use crate::schema::claim::{
     Abscissa, Check, Claim, ClaimCheck, Expected, First, OrderingCheck, RatioCheck, Select, Source,
     Statistic, ValueCheck,
@@ -337,7 +339,17 @@ fn ordering(check: &OrderingCheck, clusters: Clusters, context: Context<'_>) -> 
         } else {
             let difference = |p: &Pair<'_>| sign * (p.left.value - p.right.value);
             let values = differences([left, right], &pairs, clusters, difference)?;
-            Step::of(&values, effect, check.margin, clusters)
+            let step = Step::of(&values, effect, check.margin, clusters);
+            // With several samples of random features on several signals, the interval is the wider one: over signals or samples.
+            match clusters.across_samples([&compared[i], &compared[i + 1]]) {
+                Some(samples) => {
+                    let [a, b] = on_common_seeds([&compared[i], &compared[i + 1]], samples);
+                    let pairs = select::pairs((left.select, &a), (right.select, &b))?;
+                    let values = differences([left, right], &pairs, samples, difference)?;
+                    step.or_wider(Step::of(&values, effect, check.margin, samples))
+                }
+                None => step,
+            }
         };
         let mut text = format!("{title}: {}", show(sign * step.mean));
         text.push_str(&step.text);
@@ -388,6 +400,7 @@ struct Step {
     why: Option<String>,
     p: Option<f64>,
     of_limit: Option<f64>,
+    half_width: Option<f64>,
 }
 
 /// An order of numbers without uncertainty holds at every point, and on average by at least the smallest effect.
@@ -419,10 +432,17 @@ fn exact_order(pairs: &[Pair<'_>], sign: f64, effect: f64, margin: f64) -> Step 
         },
         p: None,
         of_limit: None,
+        half_width: None,
     }
 }
 
 impl Step {
+    /// The step with the wider interval.
+    fn or_wider(self, other: Step) -> Step {
+        let half_width = |step: &Step| step.half_width.unwrap_or(0.0);
+        if half_width(&other) > half_width(&self) { other } else { self }
+    }
+
     /// Judges a step by the differences of independent repetitions, with the claimed sign. `effect` is the smallest difference that
     /// matters; a `margin` above 0 allows differences against the order.
     fn of(values: &[f64], effect: f64, margin: f64, clusters: Clusters) -> Step {
@@ -469,7 +489,7 @@ impl Step {
         };
         let limit = test.half_width.unwrap_or(0.0).max(effect);
         let of_limit = (limit > 0.0 && values.len() > 1).then(|| test.mean.abs() / limit);
-        Step { verdict, mean: shown, text, why, p: test.p, of_limit }
+        Step { verdict, mean: shown, text, why, p: test.p, of_limit, half_width: test.half_width }
     }
 }
 
