@@ -32,7 +32,7 @@ pub struct SideView {
     pub run: Option<Run>,
     /// Verdicts, in the order of the claims.
     pub judgements: Vec<Judgement>,
-    /// p-values of the claims after Holm's correction over all checks of the paper's claims that have one; the largest of each claim.
+    /// p-values of the claims after Holm's correction over all checks of the paper's claims that have one; that of the check that decides each claim.
     pub holm: Vec<Option<f64>>,
     pub failures: Vec<Failure>,
 }
@@ -171,9 +171,11 @@ impl<'a> Views<'a> {
         let all: Vec<f64> = judged().flat_map(|j| &j.p_values).copied().collect();
         let mut adjusted = holm_adjusted(&all).into_iter();
         for side in &mut sides {
-            // A claim holds only if each of its checks does, so its p is the largest one.
-            let largest = |j: &Judgement| adjusted.by_ref().take(j.p_values.len()).reduce(f64::max);
-            side.holm = side.judgements.iter().map(largest).collect();
+            let decisive = |j: &Judgement| {
+                let own: Vec<f64> = adjusted.by_ref().take(j.p_values.len()).collect();
+                own.get(j.decisive_p).copied()
+            };
+            side.holm = side.judgements.iter().map(decisive).collect();
         }
     }
 

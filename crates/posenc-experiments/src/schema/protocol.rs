@@ -54,6 +54,12 @@ pub trait Settings: Any + Debug + Send + Sync {
         false
     }
 
+    /// Whether another start of the same training ends elsewhere, as a network with hidden layers does. A linear layer does not: its loss
+    /// has one minimum.
+    fn depends_on_start(&self) -> bool {
+        false
+    }
+
     /// Whether `other` builds a model of the same size, regardless of training data and length. With `None`, models are the same
     /// only if all settings are equal.
     fn has_model_of(&self, _other: &dyn Settings) -> Option<bool> {
@@ -111,8 +117,6 @@ pub struct Kind {
     /// Whether signals are samples, such as lines, images and clips, so that each is an independent repetition. Otherwise they are
     /// parts of one result, such as kinds of widgets.
     pub signals_are_samples: bool,
-    /// Whether a model starts from random weights, so that another run of the same signal differs.
-    pub trains: bool,
     /// A commented YAML mapping with every key.
     pub example: &'static str,
     /// How units run; `None` in programs that only read definitions.
@@ -141,7 +145,6 @@ impl Kind {
             reads_published: false,
             without_data: WithoutData::Generated,
             signals_are_samples: false,
-            trains: false,
             example: "",
             runner: None,
             parse: parse::<T>,
@@ -264,6 +267,11 @@ impl Protocol {
     /// Whether all seeds of a variant share one sample of its random features.
     pub fn shares_random_features(&self) -> bool {
         self.settings.shares_random_features()
+    }
+
+    /// Whether another start of the same training ends elsewhere.
+    pub fn depends_on_start(&self) -> bool {
+        self.settings.depends_on_start()
     }
 
     /// Whether both build a model of the same size, regardless of training data and length.

@@ -59,7 +59,8 @@ impl Clusters {
 
     /// The same values with samples of random features as repetitions instead of signals; `None` unless exactly one side has several.
     pub fn across_samples(&self, sides: [&[Point]; 2]) -> Option<Self> {
-        let has_several = sides.map(|side| side.iter().any(|p| Some(p.seed) != side.first().map(|f| f.seed)));
+        let has_several =
+            sides.map(|side| side.iter().any(|p| Some(p.seed) != side.first().map(|f| f.seed)));
         let is_mixed = has_several[0] != has_several[1];
         let samples = Clusters { by_signal: false, is_computed: true, ..*self };
         (self.by_signal && is_mixed).then_some(samples)

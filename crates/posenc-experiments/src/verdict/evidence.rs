@@ -6,9 +6,9 @@ use super::clusters::is_without_signal;
 use super::select::{Context, rows};
 use crate::plan::NO_SIGNAL;
 use crate::record::{Row, is_of_machine};
-use crate::schema::{Group, Profile};
 use crate::schema::claim::{self, Claim};
 use crate::schema::protocol::WithoutData;
+use crate::schema::{Group, Profile};
 
 /// The class of the evidence behind a verdict, weakest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -72,6 +72,8 @@ fn a_claim_holds_only_if_each_check_does() {
     assert!(all.measured.starts_with("2 of 2 checks hold"), "{all:?}");
     assert_eq!(all.p_values.len(), 2);
     assert_eq!(all.p(), all.p_values.iter().copied().reduce(f64::max));
+    let wrong = both(["B", "A"]);
+    assert_eq!(wrong.decisive_p, 1, "{wrong:?}");
     let one = both(["B", "A"]);
     assert_eq!(one.verdict, Verdict::NotReproduced, "{one:?}");
     assert!(one.measured.starts_with("1 of 2 checks hold; second: B 22"), "{one:?}");

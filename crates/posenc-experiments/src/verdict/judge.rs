@@ -67,6 +67,7 @@ fn with_erratum(claim: &Claim, context: Context<'_>) -> Judgement {
                 printed.measured, link.corrected
             ),
             p_values: corrected.p_values,
+            decisive_p: corrected.decisive_p,
             ..printed
         },
         _ => Judgement {
@@ -120,7 +121,20 @@ fn all(checks: &[ClaimCheck], context: Context<'_>) -> Judgement {
     let distance = |share: &f64| (share - 1.0).abs();
     let shares = judged.iter().filter_map(|(_, judgement)| judgement.of_limit);
     judgement.of_limit = shares.min_by(|a, b| distance(a).total_cmp(&distance(b)));
-    judgement.p_values = judged.into_iter().flat_map(|(_, judgement)| judgement.p_values).collect();
+    let mut decides: Option<(usize, f64)> = None;
+    for (_, own) in judged {
+        let decisive = verdict != Verdict::NotReproduced || own.verdict == verdict;
+        for p in own.p_values {
+            // A failure rests on the check that refutes most clearly, anything else on the least clear check.
+            let is_nearer =
+                |known: f64| if verdict == Verdict::NotReproduced { p < known } else { p > known };
+            if decisive && decides.is_none_or(|(_, known)| is_nearer(known)) {
+                decides = Some((judgement.p_values.len(), p));
+            }
+            judgement.p_values.push(p);
+        }
+    }
+    judgement.decisive_p = decides.map_or(0, |(place, _)| place);
     judgement
 }
 
@@ -147,9 +161,7 @@ fn decide(check: &Check, is_exact: bool, context: Context<'_>) -> Judgement {
         Err(reason) => return reason.judgement(),
     };
     let is_decided = !matches!(judgement.verdict, Verdict::NotComparable | Verdict::NotRun);
-    let fails = judgement.verdict == Verdict::NotReproduced;
-    let lack = samples::too_few(check, context)
-        .or_else(|| samples::one_run(check, context).filter(|_| fails));
+    let lack = samples::too_few(check, context).or_else(|| samples::one_run(check, context));
     match lack.filter(|_| is_decided && !is_exact) {
         Some(reason) => Judgement { verdict: Verdict::NotDecided, reason, ..judgement },
         None => judgement,
@@ -319,7 +331,7 @@ fn ordering(check: &OrderingCheck, clusters: Clusters, context: Context<'_>) -> 
     let compared = all.iter().map(Side::compared).collect::<Result<Vec<_>, _>>()?;
     let mut verdicts = Vec::new();
     let (mut statistics_text, mut reasons, mut means) = (Vec::new(), Vec::new(), Vec::new());
-    let mut p = None;
+    let mut ps: Vec<(Verdict, Option<f64>)> = Vec::new();
     let mut of_limit: Option<f64> = None;
     for (i, (window, names)) in all.windows(2).zip(names.windows(2)).enumerate() {
         let (left, right) = (&window[0], &window[1]);
@@ -359,8 +371,7 @@ fn ordering(check: &OrderingCheck, clusters: Clusters, context: Context<'_>) -> 
             reasons.push(format!("{title} is {}{why}", step.verdict.name()));
         }
         verdicts.push(step.verdict);
-        // An order holds only if each of its steps does, so its p is the largest one.
-        p = if verdicts.len() == 1 { step.p } else { p.zip(step.p).map(|(a, b)| a.max(b)) };
+        ps.push((step.verdict, step.p));
         // The step that is nearest to its limit shows how narrow the order is.
         let distance = |share: f64| (share - 1.0).abs();
         of_limit = match (of_limit, step.of_limit) {
@@ -386,6 +397,18 @@ fn ordering(check: &OrderingCheck, clusters: Clusters, context: Context<'_>) -> 
     };
     let unlike = check.of.windows(2).find_map(|of| unlike(&of[0], &of[1], context));
     let judgement = Judgement::new(worst, measured, statistics_text.join("; "), reasons.join("; "));
+    // An order fails by its clearest wrong step, and holds only if each step does.
+    let p = match worst {
+        Verdict::NotReproduced => {
+            let wrong = ps.iter().filter(|(verdict, _)| *verdict == worst).map(|(_, p)| *p);
+            wrong.flatten().reduce(f64::min)
+        }
+        _ => ps
+            .iter()
+            .map(|(_, p)| *p)
+            .collect::<Option<Vec<f64>>>()
+            .and_then(|all| all.into_iter().reduce(f64::max)),
+    };
     let p_values = p.into_iter().collect();
     Ok(Judgement { p_values, ..judgement.near(of_limit) }.unless(unlike))
 }

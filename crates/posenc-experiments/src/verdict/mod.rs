@@ -125,6 +125,8 @@ pub struct Judgement {
     pub reason: String,
     /// p of each check that has a test: two-sided and not adjusted for the number of tests.
     pub p_values: Vec<f64>,
+    /// Place in `p_values` of the check that decides: the clearest failure, or else the least clear check.
+    pub decisive_p: usize,
     /// Deviation divided by the limit that decides; 1 at the limit. `None` if the check has no such limit.
     pub of_limit: Option<f64>,
 }
@@ -163,6 +165,7 @@ impl Judgement {
             statistics,
             reason,
             p_values: Vec::new(),
+            decisive_p: 0,
             of_limit: None,
         }
     }
@@ -180,9 +183,9 @@ impl Judgement {
         }
     }
 
-    /// The largest p of its checks, since the claim holds only if each of them does; `None` without a test.
+    /// p of the check that decides; `None` without a test.
     pub fn p(&self) -> Option<f64> {
-        self.p_values.iter().copied().reduce(f64::max)
+        self.p_values.get(self.decisive_p).copied()
     }
 
     /// The verdict with its class.

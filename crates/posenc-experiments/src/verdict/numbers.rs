@@ -4,7 +4,7 @@ use super::clusters::Clusters;
 use super::judge::{Side, differences, mean, quotient};
 use super::select::{Context, on_common_seeds, pairs, points, rows};
 use super::statistics::{Interval, mean_interval};
-use crate::schema::claim::{Claim, ClaimCheck, Select, Source};
+use crate::schema::claim::{Claim, ClaimCheck, Select, Source, Statistic};
 
 /// Numbers of a claim's selections, which are indexed from 0. They follow the rules of its verdict: the same independent repetitions,
 /// pairs and intervals. A number is `None` if the record or the published values lack its values.
@@ -39,6 +39,11 @@ impl<'a> Numbers<'a> {
     /// Mean of the published values of a selection.
     pub fn published(&self, index: usize) -> Option<f64> {
         let select = Select { from: Source::Published, ..self.selects.get(index)?.0.clone() };
+        if select.statistic == Statistic::Deviation {
+            let printed = self.context.published_of(&select).filter_map(|value| value.deviation);
+            let printed: Vec<f64> = printed.collect();
+            return (!printed.is_empty()).then(|| mean(printed.into_iter()));
+        }
         let points = points(&select, self.context).ok()?;
         Some(mean(points.iter().map(|p| p.value)))
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::select::{Context, rows};
+use crate::plan::NO_SIGNAL;
 use crate::record::{Row, is_of_machine};
 use crate::schema::claim::{Check, Source};
 
@@ -39,7 +40,7 @@ pub(super) fn too_few(check: &Check, context: Context<'_>) -> Option<String> {
     })
 }
 
-/// Why a difference from print is not decided: one run of one signal, of a model that starts from random weights.
+/// Why a comparison with print is not decided: one run of one signal, of a network that another start would change.
 pub(super) fn one_run(check: &Check, context: Context<'_>) -> Option<String> {
     if !matches!(check, Check::Value(_) | Check::Agreement(_) | Check::Position(_)) {
         return None;
@@ -47,16 +48,22 @@ pub(super) fn one_run(check: &Check, context: Context<'_>) -> Option<String> {
     let mut runs: BTreeMap<(&str, &str), BTreeSet<(&str, u64)>> = BTreeMap::new();
     let selects = check.selects();
     for (_, select) in selects.iter().filter(|(_, s)| s.from == Source::Measured) {
-        for row in rows(select, context) {
-            let kind = context.experiment.group(&row.group)?.kind()?;
-            if kind.trains && row.data != "-" {
-                let runs = runs.entry((&row.group, &row.method)).or_default();
-                runs.insert((&row.signal, row.seed));
+        for row in rows(select, context).filter(|row| row.signal != NO_SIGNAL) {
+            // A sweep over depths has networks and linear layers.
+            if row.x == Some(0.0) {
+                continue;
             }
+            let runs = runs.entry((&row.group, &row.method)).or_default();
+            runs.insert((&row.signal, row.seed));
         }
     }
-    let ((_, method), _) = runs.into_iter().find(|(_, runs)| runs.len() == 1)?;
-    Some(format!("one run of {method}, which another start would change"))
+    runs.into_iter().filter(|(_, runs)| runs.len() == 1).find_map(|((group, method), _)| {
+        let group = context.experiment.group(group)?;
+        let variant = group.variants.iter().position(|variant| variant.id == method)?;
+        let profile = group_profile(context, &group.id, method)?;
+        let depends = group.resolved(profile, variant)?.protocol.depends_on_start();
+        depends.then(|| format!("one run of {method}, which another start would change"))
+    })
 }
 
 fn group_profile(

@@ -492,6 +492,17 @@ pub(super) fn pairs<'a>(
         pairs.extend(own.iter().flat_map(with_others));
     }
     pairs.sort_by_key(|(own, other)| (own.0, other.0));
+    if common.method && common.unit {
+        // A mean over all methods must not mix signals that lack some of them.
+        let mut methods: BTreeMap<(&str, u64), BTreeSet<&str>> = BTreeMap::new();
+        for ((_, point), _) in &pairs {
+            methods.entry((&point.signal, point.seed)).or_default().insert(&point.method);
+        }
+        let most = methods.values().map(BTreeSet::len).max().unwrap_or(0);
+        pairs.retain(|((_, point), _)| {
+            methods.get(&(&*point.signal, point.seed)).is_none_or(|own| own.len() == most)
+        });
+    }
     let is_right = left.0.from == Source::Published && right.0.from == Source::Measured;
     let pair = |(own, other): (&Placed<'a>, &Placed<'a>)| Pair {
         left: own.1,

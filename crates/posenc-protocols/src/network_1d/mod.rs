@@ -51,7 +51,6 @@ pub const KIND: Kind = Kind {
     runner: runner!(Network1d),
     without_data: WithoutData::Defined,
     signals_are_samples: true,
-    trains: true,
     ..Kind::of::<Network1d>("network-1d")
 };
 
@@ -330,6 +329,10 @@ impl Settings for Network1d {
 
     fn shares_random_features(&self) -> bool {
         !self.redraw
+    }
+
+    fn depends_on_start(&self) -> bool {
+        self.depth > 0
     }
 
     fn has_model_of(&self, other: &dyn Settings) -> Option<bool> {

@@ -59,7 +59,6 @@ pub const KIND: Kind = Kind {
     runner: runner!(NetworkNd),
     without_data: WithoutData::Defined,
     signals_are_samples: true,
-    trains: true,
     ..Kind::of::<NetworkNd>("network-nd")
 };
 
@@ -341,6 +340,11 @@ impl Settings for NetworkNd {
 
     fn swept(&self) -> usize {
         self.sweep.as_ref().map_or(0, |sweep| sweep.values.0.len())
+    }
+
+    fn depends_on_start(&self) -> bool {
+        let depths = self.sweep.iter().filter(|sweep| sweep.parameter == DEPTH);
+        self.depth > 0 || depths.flat_map(|sweep| &sweep.values.0).any(|depth| *depth > 0.0)
     }
 
     fn has_model_of(&self, other: &dyn Settings) -> Option<bool> {

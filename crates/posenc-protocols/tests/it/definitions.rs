@@ -60,13 +60,14 @@ fn claims_of_papers_decide_statements() {
         for experiment in catalog.experiments.iter().filter(|e| e.paper == *paper) {
             let is_of_code = |claim: &Claim| {
                 let selects = claim.checks.iter().flat_map(|own| own.check.published());
-                let mut values = selects
-                    .flat_map(|s| catalog.published.select(paper, &experiment.item, s));
+                let mut values =
+                    selects.flat_map(|s| catalog.published.select(paper, &experiment.item, s));
                 values.any(|value| value.is_of_code())
             };
-            let own = experiment.claims.iter().filter(|claim| {
-                !claim.is_ours && claim.repeats.is_none() && !is_of_code(claim)
-            });
+            let own = experiment
+                .claims
+                .iter()
+                .filter(|claim| !claim.is_ours && claim.repeats.is_none() && !is_of_code(claim));
             for claim in own {
                 let name = ClaimName {
                     paper: paper.clone(),

@@ -89,7 +89,9 @@ pub fn answers(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> String 
     let mut text = String::new();
     for side in sides(inputs) {
         let find = |name: &str| views.claim(side, &ClaimName::parse(name, Some(&paper.key))?);
-        let Some(answer) = sentences::answer(&paper.answers, find, sentences::corrected) else { continue };
+        let Some(answer) = sentences::answer(&paper.answers, find, sentences::corrected) else {
+            continue;
+        };
         let who = match inputs.local {
             Some(_) => format!("Our answer ({})", side.name().to_lowercase()),
             None => "Our answer".to_owned(),

@@ -24,7 +24,8 @@ pub const SIGNIFICANT: f64 = 0.05;
 pub fn corrected((view, side, claim, judgement): Found<'_>) -> Verdict {
     let place = view.experiment.claims.iter().position(|own| own.id == claim.id);
     let holm = place.and_then(|place| side.holm.get(place).copied().flatten());
-    match holm.is_some_and(|p| p > SIGNIFICANT) && Outcome::Holds.is(judgement.verdict) {
+    let is_stated = !Outcome::Open.is(judgement.verdict);
+    match holm.is_some_and(|p| p > SIGNIFICANT) && is_stated {
         true => Verdict::WithinNoise,
         false => judgement.verdict,
     }
@@ -37,9 +38,9 @@ pub fn answer<'v>(
     verdict: impl Fn(Found<'v>) -> Verdict,
 ) -> Option<String> {
     let is_true = |own: &&AnswerSentence| {
-        own.states.iter().all(|(claim, outcome)| {
-            find(claim).is_some_and(|found| outcome.is(verdict(found)))
-        })
+        own.states
+            .iter()
+            .all(|(claim, outcome)| find(claim).is_some_and(|found| outcome.is(verdict(found))))
     };
     let shown = sentences.iter().filter(is_true);
     let texts: Vec<String> =

@@ -150,6 +150,7 @@ mod tests {
             statistics: String::new(),
             reason: String::new(),
             p_values: Vec::new(),
+            decisive_p: 0,
             of_limit: None,
         }
     }
