@@ -95,7 +95,7 @@ pub(super) static ERRATA: &[Erratum] = &[
         correct: "The sentence does not say which rank of the simple encoding it means. It holds for the rank along one \
                   axis: the complex encoding has rank $K^D$ (Eq. 9). It does not hold for the feature matrix of the \
                   simple encoding, whose rank is about $DK$.",
-        consequence: "Eq. 9 is tested with the one-dimensional ranks.",
+        consequence: "Both readings are tested with Eq. 9.",
         check: appendix_c_rank,
     },
 ];

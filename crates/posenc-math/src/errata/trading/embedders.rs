@@ -10,7 +10,8 @@ pub(super) static ERRATA: &[Erratum] = &[
         severity: Severity::Ambiguous,
         printed: "Under perfect convergence, full rank of $X$ is \"the sufficient condition\" for memorizing the mapping \
                   from $x$ to $y$ (main text). The appendix calls it \"the necessary and sufficient condition\".",
-        correct: "Full rank is necessary only for memorizing every $y$. A given $y$ only requires $y \\in \
+        correct: "Full rank is sufficient but not necessary. With the bias, every $y$ is memorized if and only if $[X, 1]$ \
+                  has rank $N$, which almost every $X$ of rank $N - 1$ meets. A given $y$ only requires $y \\in \
                   \\operatorname{range}[X, 1]$.",
         consequence: "Redundant signals can be fitted at ranks far below $N$, as in Figure 7.",
         check: prop1_wording,
