@@ -109,8 +109,7 @@ impl Published {
         self.item(paper, item).filter(move |v| {
             v.group == select.group
                 && v.metric == select.metric
-                && select.method.as_ref().is_none_or(|m| *m == v.method)
-                && select.signal.as_ref().is_none_or(|s| *s == v.signal)
+                && select.takes(&v.method, &v.signal)
                 && select.x.as_ref().is_none_or(|x| x.contains(v.x))
         })
     }

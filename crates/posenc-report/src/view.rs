@@ -84,9 +84,7 @@ impl<'a> View<'a> {
 fn lacking(claim: &Claim, mut judgement: Judgement, failures: &[Failure]) -> Judgement {
     let is_asked = |failure: &&Failure| {
         claim.selects().any(|select| {
-            select.group == failure.group
-                && select.method.as_ref().is_none_or(|method| *method == failure.method)
-                && select.signal.as_ref().is_none_or(|signal| *signal == failure.signal)
+            select.group == failure.group && select.takes(&failure.method, &failure.signal)
         })
     };
     let units = failures.iter().filter(is_asked).count();

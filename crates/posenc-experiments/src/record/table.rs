@@ -190,8 +190,7 @@ impl Row {
     pub fn selected(&self, select: &Select) -> bool {
         self.group == select.group
             && self.metric == select.metric
-            && select.method.as_ref().is_none_or(|m| *m == self.method)
-            && select.signal.as_ref().is_none_or(|s| *s == self.signal)
+            && select.takes(&self.method, &self.signal)
             && select.x.as_ref().is_none_or(|x| x.contains(self.x))
     }
 }

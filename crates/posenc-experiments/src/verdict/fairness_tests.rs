@@ -131,3 +131,23 @@ fn few_samples_of_random_features_do_not_decide() {
         Verdict::Reproduced
     );
 }
+
+/// Catches a selection by name that takes other methods or signals, too, and one that lacks a signal and is judged on the others.
+#[test]
+fn several_methods_and_signals_are_selected_by_name() {
+    let table = record(LEARNED, 5);
+    let bound = |select: &str, limit: f64| {
+        let of = format!("{{ group: run, metric: psnr{select} }}");
+        judged(
+            &format!("check: {{ kind: bound, each: true, of: {of}, at_least: {limit} }}"),
+            &table,
+        )
+    };
+    assert_eq!(bound("", 21.9).verdict, Verdict::NotReproduced);
+    assert_eq!(bound(", methods: [A, R]", 21.9).verdict, Verdict::Reproduced);
+    assert_eq!(bound(", signals: [image-4, image-5]", 23.9).verdict, Verdict::Reproduced);
+    assert_eq!(bound(", signals: [image-0, image-5]", 23.9).verdict, Verdict::NotReproduced);
+    let lacking = bound(", signals: [image-5, image-6]", 0.0);
+    assert_eq!(lacking.verdict, Verdict::NotComparable);
+    assert_eq!(lacking.reason, "1 of 2 signals of `run`");
+}

@@ -7,7 +7,7 @@ use posenc_math::errata::Severity;
 
 use super::clusters::Clusters;
 use super::select::{
-    Context, Pair, Point, Spread, describe, deviations, incomparable, margin, missing_methods,
+    Context, Pair, Point, Spread, describe, deviations, incomparable, margin, missing,
     not_run, on_common_seeds, pairs, points, show, single_points, spread_text, unlike,
 };
 use super::statistics::{self, Fit, Interval, fit, interval_at, jackknife};
@@ -155,7 +155,7 @@ fn decide(check: &Check, is_exact: bool, context: Context<'_>) -> Judgement {
         Check::Agreement(c) => curves::agreement(c, clusters, context),
         Check::Position(c) => curves::position(c, clusters, context),
     };
-    let missing = || selects.iter().find_map(|(_, select)| missing_methods(select, context));
+    let missing = || selects.iter().find_map(|(_, select)| missing(select, context));
     let judgement = match judged {
         Ok(judgement) => judgement.unless(missing()).unless(floors::below(check, context)),
         Err(reason) => return reason.judgement(),

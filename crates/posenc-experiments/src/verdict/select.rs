@@ -260,16 +260,22 @@ pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<Stri
     group.parts(rows(select, context)).pop_first()
 }
 
-/// If a selection of all methods lacks some: how many methods of its group are on record.
-pub(super) fn missing_methods(select: &Select, context: Context<'_>) -> Option<String> {
-    let all = select.from == Source::Measured && select.method.is_none();
-    let group = context.experiment.group(&select.group).filter(|_| all)?;
-    let own = context.record?.rows.iter().filter(|row| row.group == group.id);
-    let methods: BTreeSet<&str> = own.map(|row| row.method.as_str()).collect();
-    let found = group.variants.iter().filter(|v| methods.contains(v.id.as_str())).count();
-    let total = group.variants.len();
+/// If a selection of several methods or of several signals lacks some: how many are on record.
+pub(super) fn missing(select: &Select, context: Context<'_>) -> Option<String> {
+    let is_measured = select.from == Source::Measured;
+    let group = context.experiment.group(&select.group).filter(|_| is_measured)?;
+    let own = || context.record.into_iter().flat_map(|t| &t.rows).filter(|r| r.group == group.id);
+    let lacks = |found: usize, total: usize, what: &str| {
+        (1..total).contains(&found).then(|| format!("{found} of {total} {what} of `{}`", group.id))
+    };
     // Rows of `errata` name no variant.
-    (1..total).contains(&found).then(|| format!("{found} of {total} methods of `{}`", group.id))
+    let methods: BTreeSet<&str> = own().map(|row| row.method.as_str()).collect();
+    let selected = || group.variants.iter().filter(|v| select.takes_method(&v.id));
+    let found = selected().filter(|v| methods.contains(v.id.as_str())).count();
+    let signals: BTreeSet<&str> =
+        own().filter(|row| row.selected(select)).map(|row| row.signal.as_str()).collect();
+    let named = select.signals.as_ref().map_or(0, Vec::len);
+    lacks(found, selected().count(), "methods").or_else(|| lacks(signals.len(), named, "signals"))
 }
 
 /// A number with four significant digits, without trailing zeros; in scientific notation below 10⁻³ and from 10⁶ on.

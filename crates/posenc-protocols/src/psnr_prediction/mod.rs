@@ -16,10 +16,11 @@
 //! | `signal` | all embedders on a held-out signal, relative to their mean | all embedders on the known signals |
 //! | `both` | a family on a held-out signal, relative to the mean | the other families on the known signals |
 //!
-//! The predictor `interpolation` is itself a predicted test PSNR and needs neither other embedders nor other signals. It predicts the mean
-//! squared error as D + E/2, at most the variance of the training samples. D is the mean squared difference between the fit and linear
-//! interpolation, midway between training samples. E is the mean squared error of linear interpolation from every second training sample.
-//! For a 1/f² spectrum, that error is proportional to the distance between samples, hence E/2.
+//! The predictor `interpolation` is itself a predicted test PSNR and needs neither other embedders nor other signals. It reads the
+//! outputs of the fit at the test positions, but no test values. It predicts the mean squared error as D + E/2, at most the variance of
+//! the training samples. D is the mean squared difference between the fit and linear interpolation, midway between training samples. E is
+//! the mean squared error of linear interpolation from every second training sample. For a 1/f² spectrum, that error is proportional to the
+//! distance between samples, hence E/2.
 //!
 //! The settings of a variant name its `predictors`; the variants of a group share everything else.
 //!

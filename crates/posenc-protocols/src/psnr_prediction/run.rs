@@ -158,7 +158,8 @@ impl<'a> Study<'a> {
     fn measure_once(&self) -> Result<Arc<Vec<Measured>>> {
         type Once = Arc<Mutex<Option<Arc<Vec<Measured>>>>>;
         static DONE: Mutex<BTreeMap<String, Once>> = Mutex::new(BTreeMap::new());
-        let own = PsnrPrediction { predictors: Vec::new(), ..self.settings.clone() };
+        // Predictors and neighbors change no measurement.
+        let own = PsnrPrediction { predictors: Vec::new(), neighbors: 0, ..self.settings.clone() };
         let data = self.context.units.first().map(|unit| &unit.parts.data);
         let seed = Self::stream(self.context, "").get_seed();
         // A variant that runs at the same time waits for the result. An interrupted measurement stores nothing.

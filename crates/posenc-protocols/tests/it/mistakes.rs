@@ -110,6 +110,21 @@ fn mistakes_are_named_with_line_and_remedy() {
             &["claims[1].check.tolerance", "`published_runs`"],
         ),
         (
+            "direction: increasing }",
+            "direction: increasing }\n  - id: second\n    says: a\n    source: b\n    check: { kind: bound, of: { group: rank, methods: [Gua], metric: a }, at_most: 1 }",
+            &["claims[1].check.of.methods", "no variant `Gua`"],
+        ),
+        (
+            "direction: increasing }",
+            "direction: increasing }\n  - id: second\n    says: a\n    source: b\n    check: { kind: bound, of: { group: rank, signal: a, signals: [b], metric: a }, at_most: 1 }",
+            &["claims[1].check.of.signals", "not with `signal`"],
+        ),
+        (
+            "direction: increasing }",
+            "direction: increasing }\n  - id: second\n    says: a\n    source: b\n    check: { kind: bound, of: { group: rank, signals: [], metric: a }, at_most: 1 }",
+            &["claims[1].check.of.signals", "at least one name"],
+        ),
+        (
             "x: { label: N }",
             "markers: [{ label: a, shape: star, at: { Gua: 3 } }]\n        x: { label: N }",
             &["a.yaml:31", "plots[0].panels[0].markers[0].at", "no variant `Gua`"],

@@ -193,7 +193,8 @@ pub fn render(views: &Views<'_>, view: &View<'_>) -> String {
                 continue;
             }
             is_measured = true;
-            let who = source.who(run.side).map(|who| format!("*{who}.* ")).unwrap_or_default();
+            // A paragraph of its own, since a table begins at the start of a line.
+            let who = source.who(run.side).map(|who| format!("*{who}.*\n\n")).unwrap_or_default();
             text.push_str(&format!("{who}{}", table(choice, &methods)));
             let is_read = |row: &Row| choice.groups.iter().any(|chosen| chosen.group == row.group);
             let conditions = Conditions::of(source.experiment, run, is_read);

@@ -115,18 +115,19 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-fn report(catalog: &Catalog, rows: Vec<Row>) -> Report {
-    let mut reference = Records::default();
+fn records(rows: Vec<Row>) -> Records {
+    let mut records = Records::default();
     let record = Record { table: Table { rows }, ..Record::default() };
-    reference.items.insert(("demo".into(), "table1".into()), record);
-    let inputs = Inputs {
-        catalog,
-        reference: &reference,
-        local: None,
-        record: None,
-        costs: None,
-        repository: "",
-    };
+    records.items.insert(("demo".into(), "table1".into()), record);
+    records
+}
+
+fn report(catalog: &Catalog, rows: Vec<Row>) -> Report {
+    report_of(catalog, &records(rows), None)
+}
+
+fn report_of(catalog: &Catalog, reference: &Records, local: Option<&Records>) -> Report {
+    let inputs = Inputs { catalog, reference, local, record: None, costs: None, repository: "" };
     render(&inputs).expect("a report")
 }
 
@@ -363,9 +364,7 @@ fn a_choice_lists_the_pareto_front() {
                  | 60.0 s | Gau (network) | 38.00 | 2 | all methods |\n\n";
     assert!(text.contains(table), "{text}");
 
-    let mut records = Records::default();
-    let record = Record { table: Table { rows }, ..Record::default() };
-    records.items.insert(("demo".into(), "table1".into()), record);
+    let records = records(rows);
     let advice = |sides: &[usize], positions, predictor| {
         posenc_report::advice(&catalog, &records, (sides, positions), predictor).expect("advice")
     };
@@ -375,6 +374,24 @@ fn a_choice_lists_the_pareto_front() {
     assert!(advice(&[100, 200], Positions::Grid, None).contains("Small images"));
     assert_eq!(advice(&[512; 3], Positions::Grid, None), "");
     assert_eq!(advice(&[512; 2], Positions::Random, None), "");
+}
+
+/// Catches a text on the line on which a table begins, which turns the table into a paragraph. With a local run, the name of the run
+/// precedes each table.
+#[test]
+fn tables_of_a_local_run_begin_at_the_start_of_a_line() {
+    let root = tempfile::tempdir().expect("a directory");
+    let choices = CHOICE.split_once("choices:\n").expect("choices").1;
+    let catalog = catalog(root.path(), &format!("{DEPTH}choices:\n{choices}")).expect("a catalog");
+    let records = records(rows());
+    let text = text(&report_of(&catalog, &records, Some(&records)));
+    let lines: Vec<&str> = text.lines().collect();
+    let is_ruler = |line: &str| line.starts_with("| -") && line.chars().all(|c| "|-: ".contains(c));
+    let pairs = lines.windows(2).filter(|pair| is_ruler(pair[1]));
+    let heads: Vec<&str> = pairs.map(|pair| pair[0]).collect();
+    let of_choices = heads.iter().filter(|head| head.starts_with("| Time | Method |"));
+    assert_eq!(of_choices.count(), 2, "{text}");
+    assert!(heads.iter().all(|head| head.starts_with("| ")), "{heads:?}");
 }
 
 /// Catches a prediction that uses the signal that it predicts, or values of another method.
@@ -399,9 +416,7 @@ fn a_choice_predicts_each_signal_from_the_others() {
     let text = text(&report(&catalog, rows.clone()));
     let gau = text.lines().find(|line| line.contains("| Gau (one layer) |")).expect("a row");
     assert!(gau.ends_with(" 5 of 6 |"), "{text}");
-    let mut records = Records::default();
-    let record = Record { table: Table { rows }, ..Record::default() };
-    records.items.insert(("demo".into(), "table1".into()), record);
+    let records = records(rows);
     let advice =
         posenc_report::advice(&catalog, &records, (&[512, 512], Positions::Grid), Some(40.0));
     let advice = advice.expect("advice");

@@ -133,7 +133,7 @@ fn an_embedder_by_code_is_registered_everywhere() {
     let text = repository.read(&format!("{folder}/mod.rs"));
     assert!(text.contains("    matrix\n    two_sided\n    // new kinds"), "{text}");
     let text = repository.read("experiments/extensions/10-two-sided.yaml");
-    assert!(text.contains("{ kind: two-sided, dimension: 64, width: 0.01 }"), "{text}");
+    assert!(text.contains("{ kind: two-sided, dimension: 128, width: 0.01 }"), "{text}");
 }
 
 /// Catches an item whose copy is rejected, plans nothing, or loses its comments; and a group that cannot be copied alone.

@@ -17,8 +17,12 @@ pub struct Select {
     pub group: String,
     /// Method. Default: all. Allowed: id of a variant.
     pub method: Option<String>,
+    /// Methods, each compared with itself; not with `method`. Default: all. Allowed: list of variants.
+    pub methods: Option<Vec<String>>,
     /// Signal. Default: all. Allowed: name.
     pub signal: Option<String>,
+    /// Signals, all of which must be on record; not with `signal`. Default: all. Allowed: list of names.
+    pub signals: Option<Vec<String>>,
     /// Metric. Allowed: a metric.
     pub metric: String,
     /// Metric that is subtracted, unit by unit; measured values only. Allowed: a metric.
@@ -91,8 +95,32 @@ impl Abscissa {
     }
 }
 
+fn takes(one: &Option<String>, many: &Option<Vec<String>>, name: &str) -> bool {
+    one.as_ref().is_none_or(|own| own == name)
+        && many.as_ref().is_none_or(|all| all.iter().any(|own| own == name))
+}
+
 impl Select {
+    /// Whether it selects values of this method.
+    pub fn takes_method(&self, method: &str) -> bool {
+        takes(&self.method, &self.methods, method)
+    }
+
+    /// Whether it selects values of this method on this signal.
+    pub fn takes(&self, method: &str, signal: &str) -> bool {
+        self.takes_method(method) && takes(&self.signal, &self.signals, signal)
+    }
+
     pub(super) fn check(&self, place: &Place<'_>, groups: &[Group]) -> Result<(), FileError> {
+        for (name, one, names, many) in [
+            ("method", &self.method, "methods", &self.methods),
+            ("signal", &self.signal, "signals", &self.signals),
+        ] {
+            if many.as_ref().is_some_and(|all| one.is_some() || all.is_empty()) {
+                let message = format!("allowed: at least one name, and not with `{name}`");
+                return Err(place.error(names, message));
+            }
+        }
         if self.from == Source::Published {
             let message = "only allowed for measured values; published values cannot be paired";
             return match self.minus {
@@ -101,14 +129,19 @@ impl Select {
             };
         }
         let group = find_group(&place.key("group"), &self.group, groups)?;
-        match &self.method {
-            Some(method) if !group.variants.iter().any(|v| v.id == *method) => {
+        let named = self.method.iter().map(|method| ("method", method));
+        let mut named =
+            named.chain(self.methods.iter().flatten().map(|method| ("methods", method)));
+        let is_unknown =
+            |(_, method): &(&str, &String)| group.variants.iter().all(|v| v.id != **method);
+        match named.find(is_unknown) {
+            Some((key, method)) => {
                 let ids: Vec<_> = group.variants.iter().map(|v| v.id.as_str()).collect();
                 let (group, ids) = (&group.id, ids.join(", "));
                 let message = format!("no variant `{method}` in group `{group}`; allowed: {ids}");
-                Err(place.error("method", message))
+                Err(place.error(key, message))
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 }

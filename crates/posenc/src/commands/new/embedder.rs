@@ -23,6 +23,16 @@ const FOLDER: &str = "crates/posenc-math/src/embedder";
 const ANCHOR: &str = "// new kinds: above this line";
 /// Width of the starting profile exp(-|u|/w) in the experiment.
 const WIDTH: f64 = 0.01;
+/// Number of training samples per axis of the template's rows and images.
+const ROWS: usize = 256;
+const IMAGES: usize = 64;
+
+/// An embedding dimension for N samples per axis. With fewer than about four features per unit of stable rank, centers are too far apart,
+/// and a square matrix of random features is ill-conditioned: the comparison would be one of dimensions.
+fn dimension(rank: f64, samples: usize) -> usize {
+    let wanted = 4.0 * rank.min(samples as f64);
+    (wanted.ceil() as usize).max(samples).next_power_of_two()
+}
 
 pub fn embedder(repository: &Repository, options: &NewEmbedder) -> Result<()> {
     let root = repository.root();
@@ -164,14 +174,19 @@ fn of_formula(name: &Name, psi: &str, numbers: &BTreeMap<String, f64>) -> Result
     for (name, value) in numbers {
         keys.push_str(&format!(", {}: {}", key(name), ParameterValue::Number(*value).display()));
     }
-    let shows = format!(
+    let mut shows = format!(
         "We compare the profile `{}` of $u = t - x$ with a Gaussian and random Fourier features. For dense samples, all have the stable rank {}.",
         one_line(psi),
         significant(rank)
     );
+    if rank > IMAGES as f64 {
+        shows.push_str(&format!(
+            " The images have {IMAGES} samples per axis, fewer than this rank: D vanishes within a sample distance, so they are of little use for a comparison."
+        ));
+    }
     let matching = "the formula's stable rank R for dense samples,";
     let values = values(name, shows, matching, rank, SAME_RANK);
-    complete(name, values, |dimension| format!("kind: formula, dimension: {dimension}, {keys}"))
+    complete(name, &values, &keys)
 }
 
 /// The experiment of the starting profile exp(-|u|/w), of stable rank 1/(4w).
@@ -181,18 +196,11 @@ fn of_code(name: &Name) -> Result<String> {
     let matching = "the starting profile's stable rank R, 1/(4 width) =";
     let values = values(name, shows.to_owned(), matching, rank, RISES);
     // The kind is not compiled yet, so a formula replaces it for the check of the text.
-    let stand_in = |dimension: usize| {
-        format!(
-            "kind: formula, dimension: {dimension}, psi: \"exp(-abs(u)/width)\", width: {WIDTH}"
-        )
-    };
-    complete(name, values.clone(), stand_in)?;
-    fill_embedders(values, |dimension| {
-        format!("kind: {}, dimension: {dimension}, width: {WIDTH}", name.kebab())
-    })
+    complete(name, &values, &format!("psi: \"exp(-abs(u)/width)\", width: {WIDTH}"))?;
+    fill_experiment(&values, &name.kebab(), &format!("width: {WIDTH}"))
 }
 
-/// Values of the experiment's placeholders except the embedders. Gaussian and RFF get the stable rank `rank`.
+/// Values of the experiment's placeholders except those of the embedder. Gaussian and RFF get the stable rank `rank`.
 fn values(
     name: &Name,
     shows: String,
@@ -207,6 +215,8 @@ fn values(
     );
     let mut values = base(name);
     values.extend([
+        ("lines", dimension(rank, ROWS).to_string()),
+        ("images", dimension(rank, IMAGES).to_string()),
         ("shows", shows),
         ("matching", matching),
         ("sigma", significant(0.5 / (pi.sqrt() * rank))),
@@ -216,27 +226,22 @@ fn values(
     values
 }
 
-fn fill_embedders(
-    mut values: Vec<(&'static str, String)>,
-    keys: impl Fn(usize) -> String,
+/// Fills in the experiment with the kind and the parameters of the embedder.
+fn fill_experiment(
+    values: &[(&'static str, String)],
+    kind: &str,
+    parameters: &str,
 ) -> Result<String> {
-    values.extend([
-        ("embedder:2000", keys(2000)),
-        ("embedder:256", keys(256)),
-        ("embedder:64", keys(64)),
-    ]);
+    let mut values = values.to_vec();
+    values.extend([("kind", kind.to_owned()), ("parameters", parameters.to_owned())]);
     // Claims contain placeholders, so they are inserted first.
     values.sort_by_key(|(key, _)| *key != "claims");
     fill(EXPERIMENT, &values)
 }
 
-/// Fills in the embedders and checks that the text parses as an experiment.
-fn complete(
-    name: &Name,
-    values: Vec<(&'static str, String)>,
-    keys: impl Fn(usize) -> String,
-) -> Result<String> {
-    let text = fill_embedders(values, keys)?;
+/// Fills in the experiment of a formula and checks that the text parses.
+fn complete(name: &Name, values: &[(&'static str, String)], parameters: &str) -> Result<String> {
+    let text = fill_experiment(values, embedder::names::FORMULA, parameters)?;
     let document = Document::parse(Path::new(&format!("{}.yaml", name.kebab())), &text)?;
     Experiment::from_document(&document, KINDS)?;
     Ok(text)
@@ -310,7 +315,28 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        assert!(of_code(&name).unwrap().contains("{ kind: bell, dimension: 64, width: 0.01 }"));
+        assert!(of_code(&name).unwrap().contains("{ kind: bell, dimension: 128, width: 0.01 }"));
+    }
+
+    /// Catches a comparison with fewer features than the stable rank needs, in which random features fail for that reason alone.
+    #[test]
+    fn dimensions_follow_the_stable_rank() {
+        assert_eq!(
+            [10.0, 16.0, 28.2, 60.0, 83.9, 500.0].map(|r| dimension(r, IMAGES)),
+            [64, 64, 128, 256, 256, 256]
+        );
+        assert_eq!([10.0, 83.9, 500.0].map(|r| dimension(r, ROWS)), [256, 512, 1024]);
+        let sinc = |w: f64| {
+            let psi = "sin(PI*(u+1e-12)/w)*w/(PI*(u+1e-12))";
+            let numbers = BTreeMap::from([("w".to_owned(), w)]);
+            of_formula(&Name::parse("sinc").unwrap(), psi, &numbers).unwrap()
+        };
+        let (narrow, wide) = (sinc(0.012), sinc(0.1));
+        assert!(
+            narrow.contains("of little use for a comparison")
+                && narrow.contains("kind: rff, dimension: 256,")
+        );
+        assert!(!wide.contains("of little use") && wide.contains("kind: rff, dimension: 64,"));
     }
 
     /// Catches a formula or a number that is accepted although no experiment could use it.

@@ -100,7 +100,7 @@ impl Notices {
                 }
             };
             match origin {
-                Origin::Published => line("found", "the paper's data".to_owned(), false),
+                Origin::Published => line("found", "the data of the manifest".to_owned(), false),
                 Origin::Substitute => line("substitute", format!("labeled {label}"), false),
                 Origin::Other => line("other data", format!("labeled {label}"), false),
                 Origin::User if label.starts_with("unverified:") => {
