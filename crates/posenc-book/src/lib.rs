@@ -30,6 +30,7 @@ use anyhow::Result;
 use posenc_report::Report;
 
 pub use links::decoded;
+pub use output::check as check_directory;
 pub use repository::Repository;
 pub use weight::weights;
 
@@ -72,11 +73,11 @@ impl Site {
         Ok(site)
     }
 
-    /// Writes the files that differ, and removes what an earlier site left in `directory`.
+    /// Writes the files that differ, and removes what an earlier site left in `directory`, which [`check_directory`] accepted.
     ///
     /// # Errors
     ///
-    /// A directory that is not empty and contains no site; a file that cannot be written.
+    /// A file that cannot be written or removed.
     pub fn write(&self, directory: &Path) -> Result<()> {
         output::write(&self.files, directory)
     }

@@ -55,6 +55,8 @@ fn run(arguments: &Arguments) -> Result<()> {
             root.display()
         );
     }
+    let out = arguments.out.clone().unwrap_or_else(|| root.join("out/book"));
+    posenc_book::check_directory(&out, root)?;
     let catalog = Catalog::read(root, posenc_protocols::KINDS)?;
     let reference = Records::read(&root.join("report/record"), &catalog)?;
     let local = local(arguments, &catalog)?;
@@ -75,7 +77,6 @@ fn run(arguments: &Arguments) -> Result<()> {
     for remark in &site.remarks {
         eprintln!("{remark}");
     }
-    let out = arguments.out.clone().unwrap_or_else(|| root.join("out/book"));
     site.write(&out)?;
     let first = out.join("index.html");
     println!("{}", first.display());

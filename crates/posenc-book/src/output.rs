@@ -3,12 +3,20 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use posenc_experiments::output::{check_folder, remove};
 use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
-use posenc_files::{entries, is_there, write_atomically, write_if_changed};
+use posenc_files::{write_atomically, write_if_changed};
 
 /// File that lists the files of a site, so that the next run recognizes them as its own.
 const LIST: &str = ".posenc-book";
+
+/// Refuses a directory that is the repository at `root`, in its reference, or not empty without a site.
+pub fn check(directory: &Path, root: &Path) -> Result<()> {
+    Ok(check_folder(directory, root, |directory| {
+        posenc_files::open(&directory.join(LIST)).is_ok()
+    })?)
+}
 
 /// Writes files that differ, and removes files of an earlier site that this one does not have. Other files are not
 /// touched.
@@ -16,12 +24,6 @@ pub fn write(files: &BTreeMap<String, Vec<u8>>, directory: &Path) -> Result<()> 
     posenc_files::protect(directory);
     let list = directory.join(LIST);
     let earlier = read_text(&list, MAX_RECORD_BYTES).unwrap_or_default();
-    if earlier.is_empty() && !is_empty(directory)? {
-        bail!(
-            "{} is not empty and contains no site of `cargo xtask book`; choose another directory with --out",
-            directory.display()
-        );
-    }
     // Write the list first: if this run is interrupted, the next one finds all files in it.
     let mut names: Vec<&str> = earlier.lines().chain(files.keys().map(String::as_str)).collect();
     names.sort_unstable();
@@ -34,8 +36,7 @@ pub fn write(files: &BTreeMap<String, Vec<u8>>, directory: &Path) -> Result<()> 
     }
     for name in earlier.lines().filter(|name| !files.contains_key(*name) && is_below(name)) {
         let file = directory.join(name);
-        // The file may be gone already, and its folder may contain other files.
-        let _ = posenc_files::remove(&file);
+        remove(&file, "no longer part of the site")?;
         if let Some(folder) = file.parent().filter(|f| *f != directory) {
             posenc_files::remove_empty_folder(folder);
         }
@@ -46,15 +47,6 @@ pub fn write(files: &BTreeMap<String, Vec<u8>>, directory: &Path) -> Result<()> 
 fn write_list(file: &Path, names: &[&str]) -> Result<()> {
     write_atomically(file, format!("{}\n", names.join("\n")).as_bytes())
         .with_context(|| format!("{} cannot be written", file.display()))
-}
-
-fn is_empty(directory: &Path) -> Result<bool> {
-    if !is_there(directory) {
-        return Ok(true);
-    }
-    let entries =
-        entries(directory).with_context(|| format!("{} cannot be listed", directory.display()))?;
-    Ok(entries.is_empty())
 }
 
 /// Whether a name of the list stays within the directory.
@@ -80,11 +72,15 @@ mod tests {
         write(&files(&["index.html", "c.html"]), &out).unwrap();
         assert!(out.join("notes.txt").exists() && out.join("c.html").exists());
         assert!(!out.join("a").exists());
+        let root = directory.path().join("root");
+        check(&out, &root).unwrap();
+        check(&directory.path().join("new"), &root).unwrap();
         let foreign = directory.path().join("photos");
-        std::fs::create_dir(&foreign).unwrap();
+        std::fs::create_dir_all(&foreign).unwrap();
         std::fs::write(foreign.join("cat.jpg"), "x").unwrap();
-        let error = write(&files(&["index.html"]), &foreign).unwrap_err().to_string();
-        assert!(error.contains("photos is not empty") && error.contains("--out"), "{error}");
-        assert!(!foreign.join("index.html").exists());
+        for (refused, why) in [(&foreign, "cat.jpg"), (&root.join("report/new"), "the reference")] {
+            let error = check(refused, &root).unwrap_err().to_string();
+            assert!(error.contains(why) && error.contains("--out"), "{error}");
+        }
     }
 }

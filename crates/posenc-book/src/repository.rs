@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// Files above this size are not published.
 const LONGEST: u64 = 500_000;
@@ -71,14 +70,7 @@ impl Repository {
 
 /// Regular files that git tracks below a directory.
 fn tracked(root: &Path) -> Option<BTreeSet<String>> {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(root)
-        // No other setting makes `git ls-files` start another program.
-        .args(["-c", "core.fsmonitor=false", "ls-files", "-z", "--stage"])
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
+    let output = posenc_files::git(root, &["ls-files", "-z", "--stage"]).ok()?;
     if !output.status.success() {
         return None;
     }
@@ -92,6 +84,8 @@ fn tracked(root: &Path) -> Option<BTreeSet<String>> {
 
 #[cfg(test)]
 pub mod tests {
+    use std::process::Command;
+
     use super::*;
 
     /// Creates a git repository that tracks all files below a directory.

@@ -4,10 +4,15 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+// The printing macro that escapes hidden characters.
+#[macro_use(eprintln)]
+extern crate posenc_text;
+
 pub mod catalog;
 pub mod coverage;
 pub mod derive;
 pub mod lint;
+pub mod output;
 pub mod plan;
 pub mod published;
 pub mod record;

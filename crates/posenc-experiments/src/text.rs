@@ -1,8 +1,10 @@
 //! Text of regular files, with a limit on its length.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use posenc_files::ReadError;
+use serde::de::DeserializeOwned;
 
 use crate::yaml::FileError;
 
@@ -12,15 +14,43 @@ pub const MAX_RECORD_BYTES: u64 = 1 << 27;
 /// What to do about a damaged record.
 pub(crate) const RESTORE: &str = "restore the file (git checkout) or delete it";
 
-/// Parses JSON; errors name `file` and end in `remedy`.
-pub(crate) fn parsed<'de, T: serde::Deserialize<'de>>(
+/// BLAKE3 of a text, in hexadecimal. Windows line ends, which git may write, do not change it.
+pub(crate) fn checksum(text: &str) -> String {
+    blake3::hash(text.replace("\r\n", "\n").as_bytes()).to_hex().to_string()
+}
+
+/// What precedes the checksum of a JSON object, after `{` alone on a line.
+const CHECKSUM: &str = "  \"checksum\": \"";
+
+/// Adds to a JSON object that begins with `{` alone on a line, as its first entry, the checksum of its text.
+pub(crate) fn sealed(text: &str) -> String {
+    match text.strip_prefix("{\n") {
+        Some(rest) => format!("{{\n{CHECKSUM}{}\",\n{rest}", checksum(text)),
+        None => text.to_owned(),
+    }
+}
+
+/// Verifies the checksum of a JSON object and takes it out; lines keep their numbers. Records from before checksums have none.
+pub(crate) fn unsealed<'a>(file: &Path, text: &'a str) -> Result<Cow<'a, str>, FileError> {
+    let rest = ["{\n", "{\r\n"].into_iter().find_map(|start| text.strip_prefix(start));
+    let rest = rest.and_then(|rest| rest.strip_prefix(CHECKSUM)?.split_once("\","));
+    let Some((sum, rest)) = rest else { return Ok(text.into()) };
+    if checksum(&format!("{{{rest}")) != sum {
+        let message = format!("damaged: its checksum does not match its content; {RESTORE}");
+        return Err(FileError::of(file, message));
+    }
+    Ok(format!("{{\n{rest}").into())
+}
+
+/// Parses JSON; errors name `file` and end in `remedy`. If the text has a checksum, it is verified.
+pub(crate) fn parsed<T: DeserializeOwned>(
     file: &Path,
-    text: &'de str,
+    text: &str,
     remedy: &str,
 ) -> Result<T, FileError> {
     let damaged =
         |e: serde_json::Error| FileError::of(file, format!("damaged: {e}; {remedy}")).at(e.line());
-    serde_json::from_str(text).map_err(damaged)
+    serde_json::from_str(&unsealed(file, text)?).map_err(damaged)
 }
 
 /// The text of a file of at most `most` bytes.
@@ -47,24 +77,18 @@ pub(crate) fn write_text(file: &Path, text: &str) -> Result<bool, FileError> {
     written.map_err(|e| FileError::unwritable(file, e))
 }
 
-/// Like [`write_text`], for a value as JSON with one line per entry.
+/// Like [`write_text`], for a value as JSON with one line per entry, with a checksum if it is an object.
 pub(crate) fn write_json<T: serde::Serialize + ?Sized>(
     file: &Path,
     value: &T,
 ) -> Result<bool, FileError> {
     let text = serde_json::to_string_pretty(value).map_err(|e| FileError::unwritable(file, e))?;
-    write_text(file, &(text + "\n"))
+    write_text(file, &sealed(&(text + "\n")))
 }
 
 /// The last part of a path; empty for paths without one.
 pub(crate) fn file_name(path: &Path) -> String {
     path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-/// Removes a file. True if it was there.
-pub(crate) fn remove(file: &Path) -> Result<bool, FileError> {
-    let removed = posenc_files::remove(file);
-    removed.map_err(|e| FileError::of(file, format!("cannot be removed: {e}")))
 }
 
 /// The bytes of a file of at most `most` bytes.
@@ -77,6 +101,14 @@ pub fn read_bytes(file: &Path, most: u64) -> Result<Vec<u8>, FileError> {
         ReadError::Io(e) => FileError::of(file, format!("cannot be read: {e}")),
         long => FileError::of(file, long.to_string()),
     })
+}
+
+/// A sealed record as earlier versions wrote it, for tests that edit it.
+#[cfg(test)]
+pub(crate) fn without_checksum(text: &str) -> String {
+    let (seal, rest) = text.split_once(",\n").unwrap();
+    assert!(seal.contains(CHECKSUM));
+    format!("{{\n{rest}")
 }
 
 #[cfg(test)]

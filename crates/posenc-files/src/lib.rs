@@ -8,17 +8,22 @@
 //! - **Protected folders** ([`protect`]) are `out/`, `report/` and temporary folders. Below them, no function of this crate follows a
 //!   symbolic link: each component of a path is opened relative to the one before it. The folder itself may be a link, since a user may
 //!   keep it elsewhere.
+//! - **[`git`]** runs git in a repository whose configuration may name programs, without running them.
 //! - **Locks** ([`Lock`]) are kernel locks; on file systems without locks, exclusively created files replace them.
 //!
 //! On systems other than Unix, path components are checked before they are used, and a change between check and use goes unnoticed.
 
 mod folder;
+mod git;
 mod lock;
 mod read;
 mod roots;
 mod write;
 
-pub use folder::{Entry, Kind, entries, make_folder, remove, remove_empty_folder, sweep};
+pub use folder::{
+    Entry, Kind, entries, is_half_written, make_folder, remove, remove_empty_folder, sweep,
+};
+pub use git::git;
 pub use lock::{Lock, LockError, host};
 pub use read::{ReadError, is_same, is_there, open, read};
 pub use roots::protect;

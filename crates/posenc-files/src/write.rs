@@ -28,10 +28,18 @@ impl Prepared {
     /// # Errors
     ///
     /// Returns an error if a directory is in its place, or if the disk fails.
-    pub fn commit(mut self) -> Result<()> {
-        self.folder.rename(&self.temporary, &self.name)?;
-        self.is_there = false;
-        self.folder.sync()
+    pub fn commit(self) -> Result<()> {
+        Prepared::commit_all(vec![self])
+    }
+
+    /// Like [`Prepared::commit`], for files that belong together: renames all of them before it waits for the disk, so that hardly any
+    /// time passes in which only some are in place.
+    pub fn commit_all(mut files: Vec<Prepared>) -> Result<()> {
+        for file in &mut files {
+            file.folder.rename(&file.temporary, &file.name)?;
+            file.is_there = false;
+        }
+        files.iter().try_for_each(|file| file.folder.sync())
     }
 }
 

@@ -31,6 +31,9 @@ const MAGIC: &[u8; 16] = b"posenc-job-2\0\0\0\0";
 /// Magic of the previous format, which has no owner and always covers all units of the job.
 const MAGIC_WITHOUT_OWNER: &[u8; 16] = b"posenc-job-1\0\0\0\0";
 
+/// What both begin with.
+const NAME: &[u8; 11] = b"posenc-job-";
+
 const KEY: usize = 64;
 const HEADER: usize = MAGIC.len() + KEY + 8;
 const CHECKSUM: usize = blake3::OUT_LEN;
@@ -94,6 +97,13 @@ impl Owner {
         file.take(length.min(LONGEST_OWNER) as u64).read_to_end(&mut json).ok()?;
         serde_json::from_slice(&json).ok().filter(|_| json.len() == length)
     }
+}
+
+/// Whether a file begins like a checkpoint of any version.
+pub fn is_checkpoint(file: &Path) -> bool {
+    let mut start = [0; NAME.len()];
+    posenc_files::open(file).is_ok_and(|mut file| file.read_exact(&mut start).is_ok())
+        && start == *NAME
 }
 
 /// The key of a job with these units. Its checkpoint file has this name.

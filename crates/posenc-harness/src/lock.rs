@@ -1,9 +1,11 @@
 //! Locks: one `reproduce` per output directory, and one writer of the reference.
 
-use std::path::Path;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
+use posenc_experiments::output::check_folder;
 use posenc_files::LockError;
 
 use crate::repository::Repository;
@@ -11,8 +13,35 @@ use crate::repository::Repository;
 /// Name of the lock file in an output directory and in `report/`.
 const FILE: &str = ".lock";
 
+/// Marks an output directory, so that a later run may write and remove files in it.
+const MARKER: &str = ".posenc-out";
+
+/// First line of the file `README.md` in an output directory. Directories of earlier versions have it, but not the marker.
+pub const TITLE: &str = "# Output of `cargo xtask reproduce`\n";
+
 /// How long a process waits for another writer of the reference. Writing takes a small part of this time.
 const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The output directory of a run: the given one, or `default` below the root, which may contain any files unless it is a link.
+///
+/// # Errors
+///
+/// The directory is the repository or in its reference, or it contains files and no run made it.
+pub fn output(repository: &Repository, given: Option<&Path>, default: &str) -> Result<PathBuf> {
+    let out = given.map_or_else(|| repository.root().join(default), Path::to_owned);
+    check_folder(&out, repository.root(), |out| {
+        let starts = |title: &str| {
+            let mut start = vec![0; title.len()];
+            let file = posenc_files::open(&out.join("README.md"));
+            file.and_then(|mut file| file.read_exact(&mut start))
+                .is_ok_and(|()| start == title.as_bytes())
+        };
+        posenc_files::open(&out.join(MARKER)).is_ok()
+            || starts(TITLE)
+            || given.is_none() && out.is_dir() && !out.is_symlink()
+    })?;
+    Ok(out)
+}
 
 /// An exclusive lock on a directory. It is released when it is dropped or when the process ends for any reason.
 pub struct Lock {
@@ -20,7 +49,8 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Locks an output directory and creates it if it is missing. Fails at once if another process holds the lock.
+    /// Locks and marks an output directory, which [`output`] accepted, and creates it if it is missing. Fails at once if another process
+    /// holds the lock.
     ///
     /// # Errors
     ///
@@ -28,7 +58,12 @@ impl Lock {
     pub fn take(directory: &Path) -> Result<Self> {
         posenc_files::protect(directory);
         match posenc_files::Lock::try_take(&directory.join(FILE)) {
-            Ok(lock) => Ok(Lock::of(lock)),
+            Ok(lock) => {
+                let marker = directory.join(MARKER);
+                posenc_files::open_or_create(&marker)
+                    .with_context(|| format!("{} cannot be written", marker.display()))?;
+                Ok(Lock::of(lock))
+            }
             Err(held @ LockError::Held { .. }) => bail!(
                 "another reproduce is running in {} ({held}); wait for it, or use another --out DIR",
                 directory.display()
@@ -55,7 +90,7 @@ impl Lock {
         };
         match posenc_files::Lock::take(&file, PATIENCE, waits) {
             Ok(lock) => {
-                posenc_files::sweep(&repository.report());
+                sweep(&repository.report());
                 Ok(Lock::of(lock))
             }
             Err(held @ LockError::Held { .. }) => bail!(
@@ -74,5 +109,12 @@ impl Lock {
             eprintln!("note: {substitute}");
         }
         Lock { _lock: lock }
+    }
+}
+
+/// Removes half-written files of killed processes and names them.
+pub fn sweep(folder: &Path) {
+    for file in posenc_files::sweep(folder) {
+        eprintln!("removed: {}: a killed process left it half-written", file.display());
     }
 }

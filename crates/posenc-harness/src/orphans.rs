@@ -8,23 +8,23 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use posenc_experiments::output::remove;
 use posenc_experiments::plan::Job;
 use posenc_experiments::record::KeyParts;
 use posenc_experiments::{Catalog, Experiment};
 use posenc_files::Kind;
 
-use crate::checkpoint::{Owner, key};
+use crate::checkpoint::{Owner, is_checkpoint, key};
 use crate::plan::{PlannedJob, Plans, all_jobs, defines};
 use crate::store::{Found, Store};
 
-/// Removes orphaned checkpoints from a store that no other process uses, and returns their number. With `is_forced`, units with records run
+/// Removes orphaned checkpoints from a store that no other process uses, and names them. With `is_forced`, units with records run
 /// again, so their checkpoints are kept. Checkpoints that earlier versions left in the common folder move to the folder of their item.
 ///
 /// # Errors
 ///
 /// Errors of the plan. No checkpoint that a plan could still use has then been removed.
-pub fn sweep(store: &Store, plans: &Plans<'_>, is_forced: bool) -> Result<usize> {
-    let mut removed = 0;
+pub fn sweep(store: &Store, plans: &Plans<'_>, is_forced: bool) -> Result<()> {
     let root = store.all_checkpoints();
     let mut by_name: Option<BTreeMap<String, PathBuf>> = None;
     for (folder, experiment) in folders(root, plans.catalog) {
@@ -44,12 +44,12 @@ pub fn sweep(store: &Store, plans: &Plans<'_>, is_forced: bool) -> Result<usize>
                     }
                 }
             };
-            if !is_used && posenc_files::remove(&file).is_ok() {
-                removed += 1;
+            if !is_used {
+                remove(&file, "no run resumes from this checkpoint")?;
             }
         }
     }
-    Ok(removed)
+    Ok(())
 }
 
 /// Moves a checkpoint to the folder of its item; `false` if that folder already has a file of this name.
@@ -83,7 +83,7 @@ fn directories(folder: &Path) -> Vec<(PathBuf, String)> {
         .collect()
 }
 
-/// Files in a folder that have the name of a checkpoint.
+/// Files in a folder that have the name and the first bytes of a checkpoint.
 fn checkpoints(folder: &Path) -> Vec<PathBuf> {
     let is_name = |path: &Path| {
         let stem = path.file_stem().map(|stem| stem.to_string_lossy());
@@ -94,7 +94,7 @@ fn checkpoints(folder: &Path) -> Vec<PathBuf> {
     entries
         .filter(|entry| entry.kind == Kind::File)
         .map(|entry| folder.join(entry.name))
-        .filter(|path| is_name(path))
+        .filter(|path| is_name(path) && is_checkpoint(path))
         .collect()
 }
 

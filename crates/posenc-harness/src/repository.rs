@@ -1,9 +1,9 @@
 //! Paths and git state of a repository.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
+use posenc_experiments::output;
 use posenc_experiments::text::MAX_RECORD_BYTES;
 
 /// A checkout of the project, or a directory laid out like one.
@@ -60,9 +60,18 @@ impl Repository {
         self.root.join("data/manifest.yaml")
     }
 
-    /// Output directory of runs on this machine.
+    /// Directory with the records of this machine, for reading.
     pub fn out(&self, given: Option<&Path>) -> PathBuf {
         given.map_or_else(|| self.root.join("out"), Path::to_owned)
+    }
+
+    /// Refuses an output file in the reference.
+    ///
+    /// # Errors
+    ///
+    /// The path leads into `report/` or cannot be resolved.
+    pub fn check_file(&self, file: &Path) -> Result<()> {
+        Ok(output::check_file(file, &self.root)?)
     }
 
     /// blake3 of the published values, which the errata checks compute with.
@@ -93,8 +102,8 @@ impl Repository {
     /// below the folders of code and definitions. `None` outside a git checkout.
     fn changes(&self) -> Option<Vec<String>> {
         // Records and the report are results, not inputs: they do not make a run dirty.
-        let tracked =
-            ["status", "--porcelain", "--untracked-files=no", "--", ".", ":!report", ":!out"];
+        let tracked = ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"];
+        let tracked = [&tracked[..], &["--", ".", ":!report", ":!out"]].concat();
         let new = ["ls-files", "--others", "--exclude-standard", "--"];
         let new = [&new[..], &INPUTS].concat();
         let lines = |text: String, prefix: usize| -> Vec<String> {
@@ -132,9 +141,8 @@ impl Repository {
     }
 
     fn git_lines(&self, arguments: &[&str]) -> Option<String> {
-        let mut command = Command::new("git");
-        command.arg("-C").arg(&self.root).args(arguments);
-        let output = command.output().ok().filter(|o| o.status.success())?;
+        let output =
+            posenc_files::git(&self.root, arguments).ok().filter(|o| o.status.success())?;
         String::from_utf8(output.stdout).ok()
     }
 }
@@ -145,6 +153,8 @@ const INPUTS: [&str; 6] =
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     fn git(root: &Path, arguments: &[&str]) {

@@ -4,10 +4,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use posenc_experiments::output::remove;
 use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::record::{
     KeyParts, Picture, StoredCaptions, StoredPicture, UnitCaptions, UnitFailure, UnitRecord,
 };
+
+use crate::lock::sweep;
 
 /// The raw records of a directory.
 #[derive(Debug, Clone)]
@@ -145,20 +148,10 @@ impl Store {
             let blake3 = blake3::hash(&bytes).to_hex().to_string();
             record.captions = Some(StoredCaptions { file: name, blake3 });
         }
-        let before = UnitRecord::read(&file).map(|old| old.pictures).unwrap_or_default();
-        let bytes = record.bytes().map_err(anyhow::Error::msg)?;
-        write_file(&file, &bytes)?;
-        self.forget_failure(paper, item, &record.parts);
-        // A forced run may produce fewer pictures than the one before.
-        for old in before {
-            if record.pictures.iter().all(|new| new.file != old.file) {
-                let _ = posenc_files::remove(&folder.join(old.file));
-            }
-        }
-        Ok(())
+        write_file(&file, &record.bytes().map_err(anyhow::Error::msg)?)
     }
 
-    /// Stores a unit's failure until the unit has a record.
+    /// Stores a unit's failure.
     ///
     /// # Errors
     ///
@@ -173,8 +166,8 @@ impl Store {
 
     /// Removes a unit's failure, if it has one.
     pub fn forget_failure(&self, paper: &str, item: &str, parts: &KeyParts) {
-        let name = UnitRecord::file_name(parts);
-        let _ = posenc_files::remove(&self.failed.join(paper).join(item).join(name));
+        let file = self.failed.join(paper).join(item).join(UnitRecord::file_name(parts));
+        let _ = remove(&file, "the unit has a record or is no longer defined");
     }
 
     /// Stored failures of an item, and one line for each unusable file.
@@ -195,7 +188,7 @@ impl Store {
     /// Removes temporary files of killed processes.
     pub fn sweep(&self) {
         for folder in [&self.directory, &self.checkpoints, &self.failed] {
-            posenc_files::sweep(folder);
+            sweep(folder);
         }
     }
 }

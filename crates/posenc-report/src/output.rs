@@ -5,12 +5,16 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use posenc_experiments::output::remove;
+use posenc_experiments::record::Picture;
+use posenc_experiments::text::MAX_RECORD_BYTES;
 use posenc_experiments::verdict::Classified;
 use posenc_files::{Kind, entries, is_same, is_there, write_if_changed};
 
 use crate::markdown;
 use crate::pages::MARKER;
 use crate::pages::entries::Entry;
+use crate::plot::STYLE;
 
 /// A rendered report.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -27,7 +31,7 @@ pub struct Report {
     /// The answer and the first decided findings, as Markdown with links relative to the report; `None` without findings.
     pub digest: Option<String>,
     /// PNG files next to the reference's pictures that its index does not list. [`Report::check`] reports them and
-    /// [`Report::write`] removes them.
+    /// [`Report::write`] removes those that posenc wrote.
     pub unlisted: Vec<PathBuf>,
 }
 
@@ -85,8 +89,8 @@ impl Report {
         self
     }
 
-    /// Writes files that changed, each atomically, and removes generated pages and pictures that are no longer part of the
-    /// report. Other files are not touched.
+    /// Writes files that changed, each atomically, and removes generated pages, plots and pictures that are no longer part of
+    /// the report. Other files are not touched.
     ///
     /// # Errors
     ///
@@ -98,10 +102,9 @@ impl Report {
             write_if_changed(&file, bytes)
                 .with_context(|| format!("{} cannot be written", file.display()))?;
         }
-        for path in self.surplus(directory)? {
-            let file = directory.join(&path);
-            posenc_files::remove(&file)
-                .with_context(|| format!("{} cannot be removed", file.display()))?;
+        let surplus = self.surplus(directory)?.into_iter().map(|path| directory.join(path));
+        for file in surplus.filter(|file| is_page(file) || is_plot(file) || is_picture(file)) {
+            remove(&file, "no longer part of the report")?;
             // Remove the folder as well if it is empty now.
             if let Some(folder) = file.parent().filter(|f| *f != directory) {
                 posenc_files::remove_empty_folder(folder);
@@ -163,11 +166,33 @@ impl Report {
     }
 }
 
+/// Whether a folder contains a report.
+pub fn is_report(directory: &Path) -> bool {
+    is_page(&directory.join("README.md"))
+}
+
 /// Whether a file begins with [`MARKER`].
 fn is_page(file: &Path) -> bool {
-    let mut start = vec![0; MARKER.len()];
-    let read = posenc_files::open(file).and_then(|mut file| file.read_exact(&mut start));
-    read.is_ok() && start == MARKER.as_bytes()
+    start(file, MARKER.len()) == MARKER.as_bytes()
+}
+
+/// Whether the first line of a file ends like that of our plots. It contains a description of at most a few hundred bytes.
+fn is_plot(file: &Path) -> bool {
+    let start = start(file, 1 << 16);
+    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    line.starts_with(b"<svg ") && line.ends_with(STYLE.as_bytes())
+}
+
+fn is_picture(file: &Path) -> bool {
+    posenc_files::read(file, MAX_RECORD_BYTES).is_ok_and(|bytes| Picture::is_own_file(&bytes))
+}
+
+/// The first bytes of a regular file; none if it cannot be read.
+fn start(file: &Path, most: usize) -> Vec<u8> {
+    let mut start = Vec::new();
+    let _ =
+        posenc_files::open(file).and_then(|file| file.take(most as u64).read_to_end(&mut start));
+    start
 }
 
 /// Entries of one kind in a folder; none if the folder is missing.

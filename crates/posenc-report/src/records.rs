@@ -48,9 +48,17 @@ impl Records {
     /// A damaged file, with its name, line and column; a table that does not match its provenance; a picture that is
     /// missing or damaged; damaged captions.
     pub fn read(directory: &Path, catalog: &Catalog) -> Result<Self, FileError> {
+        Records::of(directory, &catalog.experiments)
+    }
+
+    /// Like [`Records::read`], of these experiments only.
+    pub fn of<'a>(
+        directory: &Path,
+        experiments: impl IntoIterator<Item = &'a Experiment>,
+    ) -> Result<Self, FileError> {
         let benchmarks = Benchmarks::read(directory)?;
         let mut records = Records { benchmarks, ..Records::default() };
-        for experiment in &catalog.experiments {
+        for experiment in experiments {
             let folder = directory.join(&experiment.paper);
             let file = folder.join(format!("{}.csv", experiment.item));
             let key = (experiment.paper.clone(), experiment.item.clone());

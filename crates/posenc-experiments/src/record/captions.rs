@@ -4,10 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::output::remove;
 use crate::schema::Profile;
-use crate::text::{MAX_RECORD_BYTES, read_record, read_text, remove, write_text};
+use crate::text::{MAX_RECORD_BYTES, read_record, read_text, sealed, unsealed, write_text};
 use crate::yaml::FileError;
 
 /// Largest coordinate of a box; the smallest is 0.
@@ -395,7 +397,7 @@ impl CaptionRecord {
         Ok(CaptionRecord { methods })
     }
 
-    /// Writes the file of an item, or removes it if there is nothing to write. True if anything changed.
+    /// Writes the file of an item, or removes one that can be read if there is nothing to write. True if anything changed.
     ///
     /// # Errors
     ///
@@ -403,7 +405,8 @@ impl CaptionRecord {
     pub fn write(&self, directory: &Path, paper: &str, item: &str) -> Result<bool, FileError> {
         let file = CaptionRecord::file_of(directory, paper, item);
         if self.methods.is_empty() {
-            let removed = remove(&file)?;
+            let is_ours = CaptionRecord::read(directory, paper, item).is_ok();
+            let removed = is_ours && remove(&file, "the record has no captions")?;
             if let Some(folder) = file.parent().filter(|_| removed) {
                 posenc_files::remove_empty_folder(folder);
             }
@@ -416,7 +419,7 @@ impl CaptionRecord {
             })?;
         }
         let text = self.text(paper, item).map_err(|e| FileError::unwritable(&file, e))?;
-        write_text(&file, &text)
+        write_text(&file, &sealed(&text))
     }
 
     /// The text of the file, with one line per screen, widget and method to keep diffs small.
@@ -441,7 +444,7 @@ impl CaptionRecord {
             ));
         }
         Ok(format!(
-            "{{\"paper\":{},\"item\":{},\"sets\":[\n{}\n]}}\n",
+            "{{\n\"paper\":{},\"item\":{},\"sets\":[\n{}\n]}}\n",
             serde_json::to_string(paper)?,
             serde_json::to_string(item)?,
             sets.join(",\n")
@@ -497,9 +500,10 @@ fn check_written_out(key: &str, bytes: usize) -> Result<(), Fault> {
     Err((key.into(), message))
 }
 
-fn parsed<'de, T: Deserialize<'de>>(file: &Path, text: &'de str) -> Result<T, FileError> {
+fn parsed<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, FileError> {
     let damaged = |e: serde_json::Error| FileError::of(file, format!("damaged: {e}")).at(e.line());
-    let mut reader = serde_json::Deserializer::from_str(text);
+    let text = unsealed(file, text)?;
+    let mut reader = serde_json::Deserializer::from_str(&text);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|e| {
         let key = e.path().to_string();
         damaged(e.into_inner()).key(key)

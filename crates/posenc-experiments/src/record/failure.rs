@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::table::write_atomically;
 use super::unit::{self, KeyParts, UnitRecord};
-use crate::text::{MAX_RECORD_BYTES, parsed, read_record, read_text, remove, write_json};
+use crate::text::{MAX_RECORD_BYTES, parsed, read_record, read_text, write_json};
 use crate::yaml::FileError;
 
 /// A unit that failed, as the report shows it.
@@ -67,7 +67,7 @@ pub fn read_failures(directory: &Path, paper: &str, item: &str) -> Result<Vec<Fa
     parsed(&file, &text, "reproduce writes it anew")
 }
 
-/// Writes the failures of an item, or removes the file if there are none.
+/// Writes the failures of an item. Without failures, no file is created.
 pub fn write_failures(
     directory: &Path,
     paper: &str,
@@ -75,8 +75,8 @@ pub fn write_failures(
     failures: &[Failure],
 ) -> Result<(), FileError> {
     let file = file(directory, paper, item);
-    match failures.is_empty() {
-        true => remove(&file).map(drop),
+    match failures.is_empty() && !posenc_files::is_there(&file) {
+        true => Ok(()),
         false => write_json(&file, failures).map(drop),
     }
 }

@@ -11,10 +11,9 @@ use super::table::is_of_machine;
 use super::unit::{
     StoredPicture, UnitRecord, Value, damage, digest, is_own_file, optional_float_text, safe,
 };
+use crate::output::remove;
 use crate::schema::Profile;
-use crate::text::{
-    MAX_RECORD_BYTES, file_name, parsed, read_bytes, read_record, remove, write_json,
-};
+use crate::text::{MAX_RECORD_BYTES, file_name, parsed, read_bytes, read_record, write_json};
 use crate::yaml::FileError;
 
 /// A picture of an item's record, with everything that its caption may contain.
@@ -335,7 +334,7 @@ impl Gallery {
         read_bytes(&file, MAX_RECORD_BYTES)
     }
 
-    /// Names and writes the files and then the index of an item, and removes PNG files that it no
+    /// Names and writes the files and then the index of an item, and removes undamaged files of the earlier index that it no
     /// longer lists. Contents must not name files of this folder. True if anything changed.
     ///
     /// # Errors
@@ -348,6 +347,8 @@ impl Gallery {
         pictures: Vec<(GalleryPicture, Content)>,
     ) -> Result<bool, FileError> {
         let folder = Gallery::folder_of(directory, paper, item);
+        let old = Gallery::read_usable(directory, paper, item);
+        let (is_ours, old) = (old.is_ok(), old.unwrap_or_default());
         let (mut pictures, contents): (Vec<_>, Vec<_>) = pictures.into_iter().unzip();
         assign(&mut pictures);
         let mut changed = false;
@@ -370,13 +371,14 @@ impl Gallery {
             let (paper, item) = (paper.to_owned(), item.to_owned());
             changed |= write_json(&index, &Index { paper, item, pictures: pictures.clone() })?;
         }
-        for file in png_files(&folder) {
-            if !written.contains(file_name(&file).as_str()) {
-                changed |= remove(&file)?;
+        for old in old.pictures {
+            if !written.contains(old.file.as_str()) {
+                changed |=
+                    remove(&folder.join(&old.file), "the record no longer has this picture")?;
             }
         }
         if pictures.is_empty() {
-            changed |= remove(&index)?;
+            changed |= is_ours && remove(&index, "the record has no pictures")?;
             posenc_files::remove_empty_folder(&folder);
         }
         Ok(changed)

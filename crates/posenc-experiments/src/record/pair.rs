@@ -5,15 +5,16 @@
 
 use std::path::Path;
 
-use posenc_files::{is_same, prepare};
+use posenc_files::{Prepared, is_same, prepare};
 
 use super::{Provenance, Table};
+use crate::output;
 use crate::text::{self, MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
 
-/// BLAKE3 of a table's text, in hexadecimal. Windows line ends, which git may write, do not change it.
+/// Checksum of a table's text.
 pub fn checksum(text: &str) -> String {
-    blake3::hash(text.replace("\r\n", "\n").as_bytes()).to_hex().to_string()
+    text::checksum(text)
 }
 
 /// Reads a table and its provenance. A table without a provenance gets an empty one.
@@ -63,21 +64,25 @@ pub fn write(
     let mut prepared = Vec::new();
     for (file, text) in [(table_file, &text), (provenance_file, &provenance)] {
         if !is_same(file, text.as_bytes()) {
-            let one =
-                prepare(file, &[text.as_bytes()]).map_err(|e| FileError::unwritable(file, e))?;
-            prepared.push((file, one));
+            let one = prepare(file, &[text.as_bytes()]);
+            prepared.push(one.map_err(|e| FileError::unwritable(file, e))?);
         }
     }
-    for (file, one) in prepared {
-        one.commit().map_err(|e| FileError::unwritable(file, e))?;
-    }
-    Ok(())
+    Prepared::commit_all(prepared).map_err(|e| FileError::unwritable(table_file, e))
 }
 
-/// Removes a table and its provenance, if they are there.
-pub fn remove(table_file: &Path, provenance_file: &Path) -> Result<(), FileError> {
-    for file in [table_file, provenance_file] {
-        text::remove(file)?;
+/// Removes a table and its provenance if they are a record that posenc wrote: both can be read, and the checksum matches.
+pub fn remove(
+    table_file: &Path,
+    provenance_file: &Path,
+    paper: &str,
+    item: &str,
+    why: &str,
+) -> Result<(), FileError> {
+    let record = read(table_file, provenance_file, paper, item);
+    if record.is_ok_and(|(_, provenance)| provenance.table.is_some()) {
+        output::remove(table_file, why)?;
+        output::remove(provenance_file, why)?;
     }
     Ok(())
 }
@@ -132,10 +137,18 @@ mod tests {
         std::fs::write(&json, Provenance { table: None, ..own }.text()).unwrap();
         std::fs::write(&csv, &first[0]).unwrap();
         assert_eq!(read().unwrap().0, table(1.0));
-        remove(&csv, &json).unwrap();
-        remove(&csv, &json).unwrap();
-        std::fs::write(&csv, &first[0]).unwrap();
+        std::fs::remove_file(&json).unwrap();
         assert_eq!(read().unwrap().1, Provenance::default());
+        // Neither this table nor one that was edited is removed: nothing proves that a run wrote them.
+        let remove = || remove(&csv, &json, "p", "i", "a test").unwrap();
+        remove();
+        write(2.0);
+        std::fs::write(&csv, &first[0]).unwrap();
+        remove();
+        assert!(csv.exists() && json.exists());
+        write(2.0);
+        remove();
+        assert!(!csv.exists() && !json.exists());
     }
 
     /// Catches a table that was replaced although its provenance could not be written.

@@ -190,6 +190,12 @@ impl Picture {
         Ok(())
     }
 
+    /// Whether the bytes of a PNG file are those that posenc writes for its pixels.
+    pub fn is_own_file(bytes: &[u8]) -> bool {
+        let own = Picture::from_png("truth", "-", bytes).and_then(|picture| picture.png());
+        own.is_ok_and(|own| own == bytes)
+    }
+
     /// The picture as a PNG file: the same bytes for the same pixels.
     ///
     /// # Errors
@@ -273,13 +279,16 @@ mod tests {
         Picture::new("truth", "a", size, pixels)
     }
 
-    /// Catches pixels that do not read back equal, and bytes that depend on anything but the pixels.
+    /// Catches pixels that do not read back equal, and bytes that depend on anything but the pixels, or are not recognized as ours.
     #[test]
     fn a_png_file_keeps_every_pixel() {
         for size in [(1, 1, 1), (7, 5, 3), (300, 2, 1), (64, 64, 3)] {
             let picture = noise(size);
             let bytes = picture.png().unwrap();
             assert_eq!(Picture::from_png("truth", "a", &bytes).unwrap(), picture);
+            assert!(
+                Picture::is_own_file(&bytes) && !Picture::is_own_file(&[&bytes[..], b"x"].concat())
+            );
             let renamed = Picture { name: "error".into(), signal: "b".into(), ..picture };
             assert_eq!(renamed.psnr(3.0).png().unwrap(), bytes, "{size:?}");
         }

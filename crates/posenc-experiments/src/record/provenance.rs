@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::table::Row;
 use crate::schema::Profile;
-use crate::text::{RESTORE, parsed, read_record};
+use crate::text::{RESTORE, parsed, read_record, sealed};
 use crate::yaml::FileError;
 
 /// Where an item's record comes from.
@@ -178,7 +178,7 @@ impl Provenance {
 
     /// The text of the file.
     pub(super) fn text(&self) -> String {
-        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+        sealed(&(serde_json::to_string_pretty(self).unwrap_or_default() + "\n"))
     }
 }
 

@@ -13,7 +13,7 @@ use other as system;
 use std::ffi::{OsStr, OsString};
 use std::fs::FileType;
 use std::io::{Error, ErrorKind, Result};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) use system::Folder;
 pub(crate) use system::open_following;
@@ -177,33 +177,42 @@ pub fn remove_empty_folder(path: &Path) {
     }
 }
 
-/// Removes half-written files of killed processes from a folder and its subfolders. Links are not followed. Files that cannot be removed
-/// are skipped.
-pub fn sweep(folder: &Path) {
+/// Removes half-written files of killed processes from a folder and its subfolders, and returns their paths. Links are not followed.
+/// Files that cannot be removed are skipped.
+pub fn sweep(folder: &Path) -> Vec<PathBuf> {
+    let mut removed = Vec::new();
     if let Ok(folder) = folder_at(folder) {
-        sweep_below(&folder, folder.path(), 0);
+        sweep_below(&folder, folder.path(), 0, &mut removed);
     }
+    removed
 }
 
-fn sweep_below(folder: &Folder, root: &Path, depth: usize) {
+fn sweep_below(folder: &Folder, root: &Path, depth: usize, removed: &mut Vec<PathBuf>) {
     for entry in folder.entries().unwrap_or_default() {
         match entry.kind {
             Kind::Folder if depth < DEEPEST => {
                 if let Ok(inner) = folder.enter(&entry.name, root) {
-                    sweep_below(&inner, root, depth + 1);
+                    sweep_below(&inner, root, depth + 1, removed);
                 }
             }
-            Kind::File if is_half_written(&entry.name) => {
-                let _ = folder.remove(&entry.name);
+            Kind::File if is_half_written(&entry.name) && folder.remove(&entry.name).is_ok() => {
+                removed.push(folder.path().join(&entry.name));
             }
             _ => {}
         }
     }
 }
 
-fn is_half_written(name: &OsStr) -> bool {
-    let name = name.as_encoded_bytes();
-    name.starts_with(WRITING.0.as_bytes()) && name.ends_with(WRITING.1.as_bytes())
+/// Whether a name is one of a temporary file of this crate: `.writing-<process>-<number>-<hexadecimal digits>.tmp`.
+pub fn is_half_written(name: &OsStr) -> bool {
+    let is_of = |part: &str, radix| !part.is_empty() && part.chars().all(|c| c.is_digit(radix));
+    let of_name = |name: &str| {
+        let numbers: Vec<&str> =
+            name.strip_prefix(WRITING.0)?.strip_suffix(WRITING.1)?.split('-').collect();
+        Some(matches!(numbers[..], [process, number, now]
+            if is_of(process, 10) && is_of(number, 10) && is_of(now, 16)))
+    };
+    name.to_str().and_then(of_name).unwrap_or(false)
 }
 
 #[cfg(test)]

@@ -92,24 +92,27 @@ fn the_protected_folder_may_be_a_link() {
     assert_eq!(std::fs::read(foreign.join("a/b")).unwrap(), b"x");
 }
 
-/// Catches files that are removed through a link, other files that are removed, and half-written files that remain.
+/// Catches files that are removed through a link, other files that are removed, and half-written files that remain or are not named.
 #[cfg(unix)]
 #[test]
 fn sweeping_removes_only_half_written_files() {
     let Places { own, foreign, .. } = &places();
-    for file in [own.join(".writing-1.tmp"), own.join("a/b/.writing-2.tmp"), own.join("a/x.tmp")] {
-        write_new(&file, b"").unwrap();
+    let half = [own.join(".writing-1-2-3f.tmp"), own.join("a/b/.writing-40-0-f.tmp")];
+    for file in half.iter().chain(&[own.join("a/x.tmp"), own.join("a/.writing-notes-1-2.tmp")]) {
+        write_new(file, b"").unwrap();
     }
-    std::fs::write(foreign.join(".writing-3.tmp"), "").unwrap();
+    std::fs::write(foreign.join(".writing-3-0-1.tmp"), "").unwrap();
     std::os::unix::fs::symlink(foreign, own.join("a/link")).unwrap();
     std::os::unix::fs::symlink(own, own.join("a/loop")).unwrap();
-    sweep(own);
+    let mut removed = sweep(own);
+    removed.sort();
+    assert_eq!(removed, half);
     assert_eq!(names(own), ["a"]);
-    assert_eq!(names(&own.join("a")), ["b", "link", "loop", "x.tmp"]);
+    assert_eq!(names(&own.join("a")), [".writing-notes-1-2.tmp", "b", "link", "loop", "x.tmp"]);
     assert_eq!(names(&own.join("a/b")), [""; 0]);
-    assert_eq!(names(foreign), [".writing-3.tmp"]);
+    assert_eq!(names(foreign), [".writing-3-0-1.tmp"]);
     sweep(&own.join("a/link"));
-    assert_eq!(names(foreign), [".writing-3.tmp"]);
+    assert_eq!(names(foreign), [".writing-3-0-1.tmp"]);
 }
 
 /// Catches permissions that ignore the umask. The umask belongs to the whole process, so the test compares with a file that the standard

@@ -24,7 +24,7 @@ use posenc_experiments::shell::quoted;
 
 use crate::device::Devices;
 use crate::interrupts::Interrupts;
-use crate::lock::Lock;
+use crate::lock::{self, Lock};
 use crate::options::{Executor, Reproduce};
 use crate::plan::PlannedJob;
 use crate::queue::Work;
@@ -105,7 +105,7 @@ pub fn run(
     planned: &[PlannedJob<'_>],
     store: &Store,
 ) -> Result<Option<ExitCode>> {
-    let out = std::path::absolute(repository.out(options.out.as_deref()))?;
+    let out = std::path::absolute(lock::output(repository, options.out.as_deref(), "out")?)?;
     let root = std::path::absolute(repository.root())?;
     client::check()?;
     // Held while looking for a run and submitting, not while waiting.

@@ -23,6 +23,7 @@ use canvas::{Anchor, Canvas, INK, Marker, SOFT, text_width, wrapped};
 pub use dots::DotRow;
 pub use names::Naming;
 pub use scale::AxisSpec;
+pub use svg::STYLE;
 
 use crate::colors::Rgb;
 

@@ -43,6 +43,10 @@ pub struct Svg<'a> {
     strokes: BTreeSet<(u8, u8, u8)>,
 }
 
+/// End of the first line of every plot.
+pub const STYLE: &str = "font-family=\"-apple-system, 'Segoe UI', 'Noto Sans', Helvetica, Arial, sans-serif\" \
+                         stroke-linejoin=\"round\" stroke-linecap=\"round\">";
+
 type Drawn = Result<(), DrawingErrorKind<Infallible>>;
 
 impl<'a> Svg<'a> {
@@ -53,9 +57,7 @@ impl<'a> Svg<'a> {
         let px = |units: u32| f64::from(units) / UNITS;
         text.push_str(&format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {width} {height}\" \
-             role=\"img\" aria-label=\"{alt}\" \
-             font-family=\"-apple-system, 'Segoe UI', 'Noto Sans', Helvetica, Arial, sans-serif\" \
-             stroke-linejoin=\"round\" stroke-linecap=\"round\">\n\
+             role=\"img\" aria-label=\"{alt}\" {STYLE}\n\
              <title>{alt}</title>\n\
              <rect x=\"5\" y=\"5\" width=\"{}\" height=\"{}\" rx=\"{CORNER}\" fill=\"#FFFFFF\" stroke=\"#D0D7DE\" stroke-width=\"10\"/>\n",
             px(width),

@@ -144,13 +144,16 @@ fn a_report_elsewhere_has_copies() {
         assert!(directory.join("demo").join(source).is_file(), "{source}");
     }
     assert_eq!(report.check(&directory).expect("checked"), []);
-    fs::write(directory.join("pictures/demo/fig4/old.png"), "x").expect("written");
+    let other = directory.join("pictures/demo/fig4-local/mine.png");
+    fs::write(&other, "x").expect("written");
     let stale = report.check(&directory).expect("checked");
     assert_eq!(stale.len(), 1);
-    assert_eq!(stale[0].to_string(), "pictures/demo/fig4/old.png: is no longer part of the report");
+    let name = "pictures/demo/fig4-local/mine.png";
+    assert_eq!(stale[0].to_string(), format!("{name}: is no longer part of the report"));
     repository.render(None, None).write(&directory).expect("written");
-    assert!(!directory.join("pictures/demo/fig4-local").exists());
-    assert!(!directory.join("pictures/demo/fig4/old.png").exists());
+    // A file that posenc did not write stays.
+    let left = fs::read_dir(directory.join("pictures/demo/fig4-local")).expect("a folder");
+    assert_eq!(left.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>(), [other]);
 }
 
 /// Catches a check that ignores pictures of the record that are damaged, missing, or not listed in an index.
@@ -186,12 +189,16 @@ fn a_check_sees_the_pictures_of_the_record() {
     assert_eq!(check().1, Vec::<String>::new());
 
     let folder = directory.join("record/demo/fig4");
-    fs::write(folder.join("mine.png"), "x").expect("written");
-    assert_eq!(check().1, ["record/demo/fig4/mine.png: is no longer part of the report"]);
-    check().0.write(&directory).expect("written");
-    assert!(!folder.join("mine.png").exists());
-
     let file = folder.join("complex--Tri--image-00--error.png");
+    fs::copy(&file, folder.join("old.png")).expect("copied");
+    fs::write(folder.join("mine.png"), "x").expect("written");
+    let stale =
+        |name: &str| format!("record/demo/fig4/{name}.png: is no longer part of the report");
+    assert_eq!(check().1, [stale("mine"), stale("old")]);
+    check().0.write(&directory).expect("written");
+    assert_eq!(check().1, [stale("mine")]);
+    fs::remove_file(folder.join("mine.png")).expect("still there");
+
     let whole = fs::read(&file).expect("the picture");
     let mut damaged = whole.clone();
     damaged[whole.len() / 2] ^= 1;

@@ -206,7 +206,8 @@ fn writing_and_checking() {
     fs::remove_file(root.join("errata.md")).expect("removed");
     fs::copy(root.join("demo.md"), root.join("old.md")).expect("copied");
     fs::copy(root.join("demo/fig1.md"), root.join("demo/fig9.md")).expect("copied");
-    fs::write(root.join("figures/demo/old.svg"), "<svg/>").expect("written");
+    fs::copy(root.join("figures/demo/fig1-curves.svg"), root.join("figures/demo/old.svg"))
+        .expect("copied");
     assert_eq!(
         stale(&one),
         [
@@ -218,12 +219,14 @@ fn writing_and_checking() {
         ]
     );
 
-    // Files of others stay: a page without the marker line, and the records.
+    // Files of others stay: a page without the marker line, a plot with another first line, and the records. A check names plots.
     fs::write(root.join("notes.md"), "mine").expect("written");
+    fs::write(root.join("figures/demo/mine.svg"), "<svg/>").expect("written");
     fs::create_dir_all(root.join("record/demo")).expect("a folder");
     fs::write(root.join("record/demo/fig1.csv"), "x").expect("written");
     one.write(root).expect("written");
-    assert_eq!(stale(&one), Vec::<String>::new());
+    assert_eq!(stale(&one), ["figures/demo/mine.svg: is no longer part of the report"]);
+    fs::remove_file(root.join("figures/demo/mine.svg")).expect("still there");
     assert!(!root.join("old.md").exists() && !root.join("figures/demo/old.svg").exists());
     assert!(root.join("notes.md").exists() && root.join("record/demo/fig1.csv").exists());
 

@@ -1,6 +1,6 @@
 //! `doctor`: prints what this machine supports, what is disabled and how to enable it.
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use anyhow::Result;
 use posenc_experiments::Catalog;
@@ -49,8 +49,7 @@ pub fn doctor(repository: &Repository, options: &Doctor) -> Result<ExitCode> {
             "peers       off: {why}; benchmarks show only our times. To compare: pip install torch, and set POSENC_PYTHON to that Python"
         ),
     }
-    let git = Command::new("git").arg("--version").output().is_ok_and(|o| o.status.success());
-    if !git {
+    if posenc_files::git(repository.root(), &["--version"]).is_err() {
         println!("git         missing: provenance will have no commit; install git");
     }
     println!();

@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use posenc_experiments::Catalog;
+use posenc_experiments::output::check_folder;
 use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
-use posenc_report::{Inputs, Records, Report as Rendered};
+use posenc_report::{Inputs, Records, Report as Rendered, is_report};
 
 use crate::arguments::Report;
 use posenc_harness::lock::Lock;
@@ -14,6 +15,9 @@ use posenc_harness::store::write_file;
 use posenc_protocols::KINDS;
 
 pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
+    if let Some(directory) = &options.out {
+        check_folder(directory, repository.root(), is_report)?;
+    }
     let catalog = Catalog::read(repository.root(), KINDS)?;
     let is_written = !options.check && options.out.is_none();
     let _lock = is_written.then(|| Lock::of_reference(repository)).transpose()?;

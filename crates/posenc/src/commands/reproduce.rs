@@ -22,7 +22,7 @@ use posenc_harness::cost_model::{CostModel, estimate_makespan};
 use posenc_harness::data::{self, DataSets};
 use posenc_harness::events::{Event, Events, millis};
 use posenc_harness::interrupts::{self, Interrupts};
-use posenc_harness::lock::Lock;
+use posenc_harness::lock::{self, Lock};
 use posenc_harness::options::{Executor, Reproduce, parse_profile, parse_selectors};
 use posenc_harness::plan::{PlannedJob, Plans, Reason, expand, leave_out_absent_picks, lookup};
 use posenc_harness::progress::{Detail, Progress};
@@ -37,9 +37,11 @@ use posenc_protocols::KINDS;
 pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCode> {
     let began = Instant::now();
     options.executor.check(options)?;
+    options.events.as_deref().map_or(Ok(()), |file| repository.check_file(file))?;
     if let Some(record) = &options.from {
         return super::repeat::repeat(repository, options, record);
     }
+    let out = lock::output(repository, options.out.as_deref(), "out")?;
     if options.record && !options.allow_dirty && !options.dry_run {
         repository.refuse_changes()?;
     }
@@ -47,7 +49,6 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let catalog = keep(Catalog::read(repository.root(), KINDS)?);
     let selectors = parse_selectors(catalog, &options.selectors)?;
     let data = keep(DataSets::new(data::source(repository, &options.data)?, options.seed));
-    let out = repository.out(options.out.as_deref());
     let store = keep(Store::new(&out));
 
     let mut selected = jobs(catalog.experiments.iter(), &selectors, profile);
@@ -163,10 +164,8 @@ fn sweep_checkpoints(store: &Store, plans: &Plans<'_>, options: &Reproduce) {
     if !plans.are_whole() {
         return;
     }
-    match orphans::sweep(store, plans, options.force) {
-        Ok(0) => {}
-        Ok(removed) => eprintln!("removed checkpoints that no run resumes from: {removed}"),
-        Err(error) => eprintln!("warning: checkpoints of older versions are kept: {error:#}"),
+    if let Err(error) = orphans::sweep(store, plans, options.force) {
+        eprintln!("warning: checkpoints that no run resumes from are kept: {error:#}");
     }
 }
 

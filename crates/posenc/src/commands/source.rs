@@ -3,7 +3,7 @@
 //! A revision is read from git's objects; neither the working tree nor the index changes.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use posenc_experiments::record::{Provenance, Table, pair};
@@ -87,7 +87,9 @@ impl Source {
         let files: Vec<String> =
             listed.split('\0').filter(|file| !file.is_empty()).map(str::to_owned).collect();
         let definitions = ["experiments", "data/papers"];
-        let quiet = ["diff", "--quiet", "--no-ext-diff", "--no-textconv", &commit, "--"];
+        let quiet =
+            ["diff", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"];
+        let quiet = [&quiet[..], &[&commit, "--"]].concat();
         let changed = git(root, &[&quiet[..], &definitions].concat())?;
         let others = ["ls-files", "--others", "--exclude-standard", "--"];
         let added = git(root, &[&others[..], &definitions].concat())?;
@@ -195,10 +197,7 @@ fn is_revision_name(text: &str) -> bool {
 }
 
 fn git(root: &Path, arguments: &[&str]) -> Result<Output> {
-    let mut command = Command::new("git");
-    // git must not write anything, not even the index.
-    command.arg("--no-optional-locks").arg("-C").arg(root).args(arguments);
-    command.output().map_err(|e| {
+    posenc_files::git(root, arguments).map_err(|e| {
         anyhow::anyhow!(
             "git cannot be started ({e}); name a directory of records instead of a revision"
         )

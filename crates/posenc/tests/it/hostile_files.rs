@@ -4,6 +4,7 @@
 
 use crate::common;
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{EXPERIMENT, Repository, Run};
+use common::{EXPERIMENT, Repository, Run, with_a_failing_unit};
 
 /// A command that takes longer counts as hanging. The limit is many times the longest duration.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -32,7 +33,9 @@ impl Scene {
     fn new() -> Self {
         let foreign = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(foreign.path().join("extensions/mexican-hat")).unwrap();
-        for file in ["file", ".writing-1.tmp", "extensions/.writing-2.tmp", "extensions/a.svg"] {
+        for file in
+            ["file", ".writing-1-2-3.tmp", "extensions/.writing-2-3-4.tmp", "extensions/a.svg"]
+        {
             std::fs::write(foreign.path().join(file), "precious").unwrap();
         }
         Scene {
@@ -88,7 +91,8 @@ impl Scene {
         list(self.foreign.path(), &mut files);
         let names: Vec<_> =
             files.iter().map(|file| file.strip_prefix(self.foreign.path()).unwrap()).collect();
-        let expected = [".writing-1.tmp", "extensions/.writing-2.tmp", "extensions/a.svg", "file"];
+        let expected =
+            [".writing-1-2-3.tmp", "extensions/.writing-2-3-4.tmp", "extensions/a.svg", "file"];
         assert_eq!(names, expected.map(Path::new));
         for file in &files {
             assert_eq!(std::fs::read_to_string(file).unwrap(), "precious", "{}", file.display());
@@ -313,14 +317,220 @@ fn links_below_our_folders_are_not_followed() {
     // Loops and half-written files in a folder that is swept.
     symlink(foreign, scene.at("out/raw/link")).unwrap();
     symlink(scene.at("out/raw"), scene.at("out/raw/extensions/loop")).unwrap();
-    scene.repository.write("out/raw/extensions/.writing-3.tmp", "");
+    scene.repository.write("out/raw/extensions/.writing-3-4-5f.tmp", "");
     scene.ok(&SMOKE);
-    assert!(!scene.at("out/raw/extensions/.writing-3.tmp").exists());
+    assert!(!scene.at("out/raw/extensions/.writing-3-4-5f.tmp").exists());
     // A link at the path of a file is replaced, not followed.
     scene.clear("out/record/extensions/mexican-hat.csv");
     symlink(foreign.join("file"), scene.at("out/record/extensions/mexican-hat.csv")).unwrap();
     scene.ok(&SMOKE);
     scene.ok(&["report"]);
+}
+
+/// Everything below the given folders, with the content of files and the target of links.
+fn listing(folders: &[&Path]) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut paths: Vec<PathBuf> = folders.iter().map(|folder| (*folder).to_owned()).collect();
+    while let Some(path) = paths.pop() {
+        let kind = std::fs::symlink_metadata(&path).unwrap().file_type();
+        let content = match kind {
+            kind if kind.is_dir() => {
+                paths.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+                Vec::new()
+            }
+            kind if kind.is_symlink() => {
+                std::fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()
+            }
+            _ => std::fs::read(&path).unwrap(),
+        };
+        found.insert(path, content);
+    }
+    found
+}
+
+/// Catches a command that writes or removes anything in a folder that no run made, in the reference or in the repository itself.
+#[test]
+fn wrong_folders_for_output_are_refused_and_unchanged() {
+    let scene = Scene::recorded();
+    let (root, foreign) = (scene.repository.path(), scene.foreign.path());
+    image::RgbImage::new(32, 32).save(scene.at("photo.png")).unwrap();
+    symlink(scene.at("report"), scene.at("link")).unwrap();
+    symlink(scene.at("experiments"), scene.at("definitions")).unwrap();
+    // A copy of the reference, and another repository.
+    let copy = tempfile::tempdir().unwrap();
+    common::copy(&scene.at("report"), copy.path());
+    let other = tempfile::tempdir().unwrap();
+    for folder in ["experiments", "data", "report/record"] {
+        common::copy(&scene.at(folder), &other.path().join(folder));
+    }
+    let path = |path: &Path| path.to_str().unwrap().to_owned();
+    let mut wrong: Vec<String> = [
+        "report",
+        "./report/",
+        "report/record",
+        "report/record/extensions",
+        "report/new/folder",
+        ".",
+        "..",
+        "experiments",
+        "experiments/extensions/..",
+        "data",
+        "out/record",
+        "out/raw/extensions",
+        "out/report/figures",
+        "link",
+        "link/new",
+        "link/../report",
+        "definitions",
+        "new/../report",
+        "data/manifest.yaml",
+    ]
+    .map(str::to_owned)
+    .into();
+    wrong.extend(
+        [root, foreign, copy.path(), other.path(), &other.path().join("report/new")].map(path),
+    );
+    let all = [root, foreign, copy.path(), other.path()];
+    let before = listing(&all);
+    let check = |arguments: &[&str]| {
+        scene.fails(arguments, &["with --out"]);
+        assert!(listing(&all) == before, "{arguments:?} changed something");
+    };
+    for out in &wrong {
+        check(&["reproduce", "--profile", "smoke", "--force", "--out", out]);
+        // A copy of the reference is a report.
+        if *out != path(copy.path()) {
+            check(&["report", "--out", out]);
+        }
+    }
+    for arguments in [
+        &["reproduce", "--from", "report/record", "--out", "experiments"][..],
+        &["reproduce", "--executor", "slurm", "--out", "experiments"],
+        &["fit", "photo.png", "--out", "link/fitted.png"],
+        &["bench", "--json", "report/record/benchmarks.json"],
+        &["reproduce", "--events", "report/README.md"],
+        &["captions", "lff/table1", "--export", "report/record"],
+    ] {
+        check(arguments);
+    }
+    // Folders without the marker: those of earlier versions have a guide, and the default one may contain anything.
+    std::fs::remove_file(scene.at("out/.posenc-out")).unwrap();
+    scene.ok(&["reproduce", "--profile", "smoke", "--out", "out"]);
+    std::fs::remove_file(scene.at("out/.posenc-out")).unwrap();
+    std::fs::write(scene.at("out/README.md"), "mine").unwrap();
+    scene.fails(&["reproduce", "--profile", "smoke", "--out", "out"], &["README.md", "with --out"]);
+    scene.ok(&SMOKE);
+}
+
+/// Catches a run that removes files that it did not make, or that removes its own without naming them.
+#[test]
+fn only_files_that_a_run_made_are_removed() {
+    let scene = Scene::recorded();
+    let name = format!("checkpoints/{}.bin", "0123456789abcdef".repeat(4));
+    let others = [
+        "record/notes.txt",
+        "record/extensions/other.csv",
+        "record/extensions/mexican-hat/mine.png",
+        "report/notes.md",
+        "report/figures/extensions/mine.svg",
+        "report/pictures/extensions/mexican-hat/mine.png",
+        "raw/.writing-notes.tmp",
+        &name,
+    ]
+    .map(|file| format!("out/{file}"));
+    others.iter().for_each(|file| scene.repository.write(file, "mine"));
+    let table = "out/record/extensions/mexican-hat.csv";
+    let plot = "out/report/figures/extensions/mexican-hat-rank.svg";
+    assert!(scene.at(table).exists() && scene.at(plot).exists());
+    // The only unit fails, so the item has no record any more.
+    let failing = with_a_failing_unit();
+    let (start, rest) = failing.split_once("      - { id: Gaussian,").unwrap();
+    let (_, failing) = rest.split_once("      - { id: RFF,").unwrap();
+    let (failing, _) = failing.split_once("  - id: images").unwrap();
+    scene.repository.write(DEFINITION, &format!("{start}      - {{ id: RFF,{failing}"));
+    let run = scene.run(&SMOKE);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    for file in [table, "out/record/extensions/mexican-hat.provenance.json", plot] {
+        assert!(!scene.at(file).exists(), "{file}");
+        assert!(run.stderr.contains(&format!("{file}: ")), "{file}: {}", run.stderr);
+    }
+    assert!(others.iter().all(|file| scene.repository.read(file) == "mine"));
+}
+
+/// Catches a run that removes or changes records of items that it does not run, such as copies of the reference.
+#[test]
+fn records_of_other_items_stay() {
+    let repository = Repository::new();
+    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../report/record");
+    let record = repository.path().join("out/record");
+    common::copy(&reference, &record);
+    let mut before = listing(&[&record]);
+    repository.ok(&["reproduce", "rethinking/fig3", "--profile", "smoke"]);
+    let mut after = listing(&[&record]);
+    for files in [&mut before, &mut after] {
+        files.retain(|file, _| !file.file_name().unwrap().to_string_lossy().starts_with("fig3."));
+    }
+    assert!(before.len() > 300 && before == after);
+}
+
+/// Catches a command that runs a program which the configuration of the repository names.
+#[test]
+fn a_hostile_git_configuration_runs_nothing() {
+    let scene = Scene::recorded();
+    let outside = tempfile::tempdir().unwrap();
+    let (script, proof) = (outside.path().join("evil"), outside.path().join("proof"));
+    std::fs::create_dir(outside.path().join("hooks")).unwrap();
+    for file in [&script, &outside.path().join("hooks/post-index-change")] {
+        std::fs::write(file, format!("#!/bin/sh\ntouch {}\nexit 1\n", proof.display())).unwrap();
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    scene.repository.write(".gitattributes", "* filter=evil diff=evil\n*.csv filter=more\n");
+    git(&scene, &["init", "--quiet"], b"");
+    git(&scene, &["add", "experiments", "data", "report", ".gitattributes"], b"");
+    git(&scene, &["commit", "--quiet", "--message", "all"], b"");
+    let commit = git(&scene, &["rev-parse", "--short=12", "HEAD"], b"");
+    let blob = git(&scene, &["rev-parse", &format!("HEAD:{TABLE}")], b"");
+    let config = format!(
+        "[core]\nrepositoryFormatVersion = 1\nfsmonitor = EVIL\nhooksPath = {}\npager = EVIL\nsshCommand = EVIL\n\
+         gitProxy = EVIL\naskPass = EVIL\neditor = EVIL\n[diff]\nexternal = EVIL\n[diff \"evil\"]\ntextconv = EVIL\n\
+         command = EVIL\n[filter \"evil\"]\nclean = EVIL\nsmudge = EVIL\nrequired = true\n[filter \"more\"]\nprocess = EVIL\n\
+         required = true\n[alias]\nx = !EVIL\n[credential]\nhelper = EVIL\n[extensions]\npartialClone = evil\n\
+         [remote \"evil\"]\nurl = ext::EVIL\npromisor = true\n[protocol \"ext\"]\nallow = always\n[gpg]\nprogram = EVIL\n",
+        outside.path().join("hooks").display()
+    );
+    let file = scene.at(".git/config");
+    let config = config.replace("EVIL", script.to_str().unwrap());
+    std::fs::write(&file, std::fs::read_to_string(&file).unwrap() + &config).unwrap();
+    // The same content with other times, so that git would run the filters.
+    let touch = |file: &str| {
+        std::fs::write(scene.at(file), std::fs::read(scene.at(file)).unwrap()).unwrap();
+    };
+    let control = |setting: &str, arguments: &[&str]| {
+        touch(DEFINITION);
+        let mut command = Command::new("git");
+        command.arg("-C").arg(scene.repository.path()).args(["-c", setting]).args(arguments);
+        command.output().unwrap();
+        assert!(std::fs::remove_file(&proof).is_ok(), "{arguments:?} runs nothing here");
+    };
+    control("core.hooksPath=", &["status"]);
+    control("core.fsmonitor=false", &["-c", "core.hooksPath=", "status"]);
+    for arguments in [
+        &["reproduce", "--profile", "smoke", "--force", "--record"][..],
+        &["reproduce", "--from", "HEAD"],
+        &["diff", "HEAD", "out/record"],
+        &["doctor"],
+    ] {
+        touch(DEFINITION);
+        scene.ok(arguments);
+        assert!(!proof.exists(), "{arguments:?} ran a program");
+    }
+    let provenance = scene.repository.read("out/record/extensions/mexican-hat.provenance.json");
+    assert!(provenance.contains(&format!("\"commit\": \"{commit}\"")), "{provenance}");
+    // A missing object would be fetched from the address.
+    std::fs::remove_file(scene.at(&format!(".git/objects/{}/{}", &blob[..2], &blob[2..]))).unwrap();
+    control("core.fsmonitor=false", &["cat-file", "blob", &blob]);
+    scene.fails(&["diff", "HEAD", "out/record"], &["git cannot read", "mexican-hat.csv"]);
+    assert!(!proof.exists());
 }
 
 /// Catches output and data folders that are rejected because they are links.

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use common::{Repository, events, files_in, in_flight};
+use common::{EXPERIMENT, Repository, events, files_in, in_flight};
 use serde_json::Value;
 
 const KILLS: usize = 16;
@@ -122,6 +122,12 @@ fn draw(state: &mut u64, n: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     (z ^ (z >> 31)) % n
+}
+
+/// Number of kills.
+fn wanted() -> usize {
+    let wanted = std::env::var("POSENC_KILLS").ok();
+    wanted.map_or(KILLS, |n| n.parse().expect("POSENC_KILLS: a number"))
 }
 
 /// When a run is killed.
@@ -244,8 +250,7 @@ fn run_until(
 /// a complete training that is repeated.
 #[test]
 fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
-    let wanted = std::env::var("POSENC_KILLS").ok();
-    let wanted = wanted.map_or(KILLS, |n| n.parse().expect("POSENC_KILLS: a number"));
+    let wanted = wanted();
     let repository = Repository::with_experiment(&experiment());
     let started = Instant::now();
     let whole = repository.ok(&["reproduce", "--out", "whole", "--events", "events"]);
@@ -307,4 +312,38 @@ fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
     assert!(2 * counts.hits >= counts.kills, "too few kills hit a running unit: {counts:?}");
     assert!(6 * counts.between >= counts.kills, "too few kills between records: {counts:?}");
     assert!(counts.resumed > 0 && 2 * counts.without_training >= counts.between, "{counts:?}");
+}
+
+/// Catches a file of the reference that a kill of `reproduce --record` or `report` loses, truncates or mixes with that of another run.
+#[test]
+fn killed_recordings_lose_no_file_of_the_reference() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let record = ["reproduce", "--profile", "smoke", "--force", "--record"];
+    repository.ok(&record);
+    let started = Instant::now();
+    repository.ok(&record);
+    let longest = (started.elapsed().as_millis() as u64).max(100);
+    let folder = repository.path().join("report");
+    let (names, rows) = (files(&folder).into_keys(), repository.rows("report"));
+    let names: Vec<PathBuf> = names.collect();
+    let (mut state, mut hits) = (11, 0);
+    for kill in 0..wanted() {
+        let arguments = if kill % 3 == 0 { &["report"][..] } else { &record };
+        // Pages that must be written again.
+        for page in files_in(&folder, "md") {
+            std::fs::write(&page, "# Another page\n").unwrap();
+        }
+        let mut child = repository.start(arguments);
+        std::thread::sleep(Duration::from_millis(draw(&mut state, longest)));
+        child.kill().unwrap();
+        hits += usize::from(!child.wait().unwrap().success());
+        let now = files(&folder);
+        assert!(names.iter().all(|name| now.contains_key(name)), "kill {kill} of {arguments:?}");
+        assert_eq!(repository.rows("report"), rows, "kill {kill} of {arguments:?}");
+        // Reads the tables, which must match their provenance.
+        repository.ok(&["diff", "report/record", "report/record"]);
+    }
+    assert!(2 * hits >= wanted(), "too few kills hit a process: {hits}");
+    repository.ok(&record);
+    repository.ok(&["report", "--check"]);
 }

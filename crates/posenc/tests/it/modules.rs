@@ -24,6 +24,7 @@ fn code(name: &str) -> BTreeMap<String, String> {
     files.retain(|path| !is_test(&path));
     let read = |path: PathBuf| {
         let text = std::fs::read_to_string(&path).unwrap();
+        let text = text.replace("#[cfg(test)]\npub mod ", "#[cfg(test)]\nmod ");
         let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or("").to_owned();
         let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
         let relative = path.strip_prefix(&src).unwrap().to_string_lossy().replace('\\', "/");
@@ -154,4 +155,17 @@ fn the_harness_names_no_protocol() {
             assert!(!text.contains(&format!("\"{kind}\"")), "{path}: {kind}");
         }
     }
+}
+
+/// Catches a call of git that the configuration of a repository could turn into a call of another program.
+#[test]
+fn git_is_started_in_one_place() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let names = std::fs::read_dir(crates).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut found = BTreeSet::new();
+    for name in names.map(|name| name.into_string().unwrap()).chain(["../xtask".to_owned()]) {
+        let starts = code(&name).into_iter().filter(|(_, text)| text.contains("new(\"git\")"));
+        found.extend(starts.map(|(file, _)| format!("{name}/{file}")));
+    }
+    assert_eq!(found, BTreeSet::from(["posenc-files/git.rs".to_owned()]));
 }

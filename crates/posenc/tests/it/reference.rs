@@ -6,7 +6,7 @@ use std::path::Path;
 
 use posenc_data::Manifest;
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{Row, Table};
+use posenc_experiments::record::{Benchmarks, CaptionRecord, Gallery, Provenance, Row, Table};
 use posenc_experiments::schema::Experiment;
 
 fn record(paper: &str, item: &str) -> Table {
@@ -271,4 +271,35 @@ fn every_recorded_row_has_its_profile() {
         }
     }
     assert!(checked > 10_000, "{checked} rows were checked");
+}
+
+/// Catches a changed bit of a committed file that goes unnoticed, a checksum that depends on line ends, and files of earlier versions
+/// that no longer read.
+#[test]
+fn checksums_cover_every_byte() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../report/record");
+    type Parse = fn(&Path, &str) -> bool;
+    let files: [(&str, Parse); 4] = [
+        ("benchmarks.json", |file, text| Benchmarks::parse(file, text).is_ok()),
+        ("trading/fig10.provenance.json", |file, text| Provenance::parse(file, text).is_ok()),
+        ("trading/fig10/pictures.json", |file, text| {
+            Gallery::parse(file, text, "trading", "fig10").is_ok()
+        }),
+        ("lff/table1/captions.json", |file, text| {
+            CaptionRecord::parse(file, text, "lff", "table1").is_ok()
+        }),
+    ];
+    for (file, parse) in files {
+        let text = std::fs::read_to_string(root.join(file)).unwrap();
+        let reads = |text: &str| parse(Path::new(file), text);
+        assert!(reads(&text) && reads(&text.replace('\n', "\r\n")), "{file}");
+        let (_, rest) = text.split_once(",\n").unwrap();
+        assert!(reads(&format!("{{\n{rest}")), "{file}");
+        for (place, bit) in (0..100).chain((100..text.len()).step_by(97)).zip((0..7).cycle()) {
+            let mut changed = text.clone().into_bytes();
+            changed[place] ^= 1 << bit;
+            let Ok(changed) = String::from_utf8(changed) else { continue };
+            assert!(!reads(&changed), "{file}: bit {bit} of byte {place}");
+        }
+    }
 }

@@ -29,6 +29,7 @@ use posenc_protocols::captioning::Captioning;
 const OURS: &str = "spice";
 
 pub fn captions(repository: &Repository, options: &Captions) -> Result<ExitCode> {
+    options.export.as_deref().map_or(Ok(()), |folder| repository.check_file(folder))?;
     let catalog = Catalog::read(repository.root(), KINDS)?;
     let experiment = experiment(&catalog, &options.item)?;
     let data = DataOptions { data: None, images: Vec::new() };

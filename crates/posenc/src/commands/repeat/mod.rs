@@ -21,7 +21,7 @@ use posenc_harness::data::{self, DataSets};
 use posenc_harness::device::{CPU, Devices, GPU, SOFTWARE};
 use posenc_harness::events::Events;
 use posenc_harness::interrupts::{self, Interrupts};
-use posenc_harness::lock::Lock;
+use posenc_harness::lock::{self, Lock};
 use posenc_harness::options::{Reproduce, parse_selectors};
 use posenc_harness::plan::{PlannedJob, expand};
 use posenc_harness::progress::{Detail, Progress};
@@ -85,6 +85,7 @@ struct Round<'a> {
 
 /// Runs the verb: status 1 if a value differs or a unit fails.
 pub fn repeat(repository: &Repository, options: &Reproduce, record: &str) -> Result<ExitCode> {
+    let out = lock::output(repository, options.out.as_deref(), "out/repeat")?;
     let catalog = keep(Catalog::read(repository.root(), KINDS)?);
     let selectors = parse_selectors(catalog, &options.selectors)?;
     let source = Source::open(repository, record)?;
@@ -126,7 +127,6 @@ pub fn repeat(repository: &Repository, options: &Reproduce, record: &str) -> Res
         );
     }
     announce_unchecked(&items);
-    let out = options.out.clone().unwrap_or_else(|| repository.out(None).join("repeat"));
     let _lock = Lock::take(&out)?;
     executor::refuse_beside(&out)?;
     let store = keep(Store::new(&out));

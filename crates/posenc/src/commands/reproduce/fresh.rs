@@ -28,12 +28,11 @@ pub fn is_fresh(inputs: &ResultInputs<'_>) -> bool {
     !kept.is_empty() && checksum(inputs).is_ok_and(|checksum| checksum == kept)
 }
 
-/// Stores the checksum of the current state. If that fails, the next run renders everything again.
+/// Stores the checksum of the current state. If that fails, the next run renders everything again, unless the state is that of the
+/// earlier checksum.
 pub fn keep(inputs: &ResultInputs<'_>) {
-    let file = inputs.out.join(FILE);
-    let kept = checksum(inputs).map(|checksum| write_atomically(&file, checksum.as_bytes()));
-    if !matches!(kept, Ok(Ok(()))) {
-        let _ = posenc_files::remove(&file);
+    if let Ok(checksum) = checksum(inputs) {
+        let _ = write_atomically(&inputs.out.join(FILE), checksum.as_bytes());
     }
 }
 

@@ -4,9 +4,7 @@ use std::path::Path;
 
 use posenc_experiments::text::read_text;
 use posenc_files::{is_there, write_if_changed};
-
-/// First line of the file. A file that begins with another line belongs to the user.
-const TITLE: &str = "# Output of `cargo xtask reproduce`\n";
+use posenc_harness::lock::TITLE;
 
 const TEXT: &str = "
 Read `report/README.md` first. Git ignores this folder, and nothing in it is needed to build the project.
@@ -23,6 +21,7 @@ Read `report/README.md` first. Git ignores this folder, and nothing in it is nee
 | `book/` | the report as a site (`cargo xtask book`) | the next call renders it again |
 | `pace.json` | measured times, used for estimates only | estimates of the next run are less accurate |
 | `report.checksum` | checksum that shows whether the report is up to date | the next run renders the report again |
+| `.posenc-out` | marks the folder as output of a run | `--out` refuses the folder if `README.md` is gone, too |
 
 Delete the whole folder to start from scratch. Do not delete anything while a run is active.
 ";
@@ -30,7 +29,7 @@ Delete the whole folder to start from scratch. Do not delete anything while a ru
 /// Maximum size in bytes of a file that can be an older version of this one.
 const LIMIT: u64 = 64 << 10;
 
-/// Writes the file, unless the user has a file of that name. Ignores errors.
+/// Writes the file, unless the user has a file of that name, which begins with another line. Ignores errors.
 pub fn write(out: &Path) {
     let file = out.join("README.md");
     let is_ours = || read_text(&file, LIMIT).is_ok_and(|text| text.starts_with(TITLE));

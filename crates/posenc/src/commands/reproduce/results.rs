@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use posenc_experiments::record::{CaptionRecord, Gallery, pair, write_failures};
+use posenc_experiments::schema::Variant;
 use posenc_experiments::verdict::Classified;
+use posenc_experiments::{Experiment, Group};
 use posenc_report::{Inputs, Records};
 
 use posenc_harness::collect::collect;
 use posenc_harness::failed;
 use posenc_harness::lock::Lock;
+use posenc_harness::options::parse_selectors;
 use posenc_harness::promote::{files, promote, promote_captions, promote_pictures};
 use posenc_harness::run_env::ResultInputs;
 
@@ -26,9 +29,16 @@ pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts
     // Held until the report is rendered: two runs that record at the same time would lose each other's rows.
     let is_promoted = options.record && notice.is_none();
     let _lock = is_promoted.then(|| Lock::of_reference(repository)).transpose()?;
+    let selectors = parse_selectors(catalog, &options.selectors)?;
+    let is_selected = |e: &Experiment| {
+        let selects = |g: &Group, v: &Variant| selectors.matches(&e.paper, &e.item, &g.id, &v.id);
+        e.groups.iter().any(|group| group.variants.iter().any(|v| selects(group, v)))
+    };
+    let mut shown = Vec::new();
     for experiment in &catalog.experiments {
         if !plans.is_whole(experiment) {
             // A build with attention models collects the item.
+            shown.push(experiment);
             continue;
         }
         let (paper, item) = (&experiment.paper, &experiment.item);
@@ -40,11 +50,18 @@ pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts
         write_failures(&local_directory, paper, item, &failures)?;
         let (csv, provenance) = files(&local_directory, experiment);
         let Some(local) = collect(experiment, plans, store, devices, repository)? else {
-            pair::remove(&csv, &provenance)?;
-            Gallery::write(&local_directory, paper, item, Vec::new())?;
-            CaptionRecord::default().write(&local_directory, paper, item)?;
+            // The table of an earlier state. Items that this run does not select keep it, but the report does not show it.
+            if notice.is_none() && is_selected(experiment) {
+                pair::remove(&csv, &provenance, paper, item, "no unit of this item has a record")?;
+                Gallery::write(&local_directory, paper, item, Vec::new())?;
+                CaptionRecord::default().write(&local_directory, paper, item)?;
+            }
+            if !failures.is_empty() {
+                shown.push(experiment);
+            }
             continue;
         };
+        shown.push(experiment);
         pair::write(&csv, &provenance, paper, item, (&local.table, &local.provenance))?;
         Gallery::write(&local_directory, paper, item, local.pictures.clone())?;
         let captions = CaptionRecord { methods: local.captioned()? };
@@ -76,7 +93,7 @@ pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts
             .write(&repository.report())
             .context("report/ cannot be written")?;
     }
-    let local = Records::read(&local_directory, catalog)?;
+    let local = Records::of(&local_directory, shown)?;
     let costs = plans
         .are_whole()
         .then(|| crate::commands::costs::of_reference(repository, catalog, &reference))

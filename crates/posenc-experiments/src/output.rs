@@ -1,0 +1,94 @@
+//! What a run may write and remove: folders for output, and files that a run can prove to have made.
+
+use std::ffi::OsStr;
+use std::io::{Error, ErrorKind};
+use std::path::{Component, Path, PathBuf};
+
+use posenc_files::{Entry, entries, is_half_written};
+
+use crate::yaml::FileError;
+
+/// Refuses a folder for output unless it is missing or empty, or `is_ours` recognizes it as output of an earlier run. The repository at
+/// `root` and the folder `report/` of any repository are never allowed.
+///
+/// # Errors
+///
+/// The folder is refused or cannot be listed.
+pub fn check_folder(
+    folder: &Path,
+    root: &Path,
+    is_ours: impl FnOnce(&Path) -> bool,
+) -> Result<(), FileError> {
+    check_file(folder, root)?;
+    if is_ours(folder) {
+        return Ok(());
+    }
+    let remedy = "name a new or empty folder, or the output of an earlier run, with --out";
+    let found = match entries(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        found => found.map_err(|e| FileError::of(folder, format!("{e}; {remedy}")))?,
+    };
+    // A run that was killed at its start leaves only these.
+    let is_left = |name: &OsStr| name == ".lock" || name == ".lock.owner" || is_half_written(name);
+    match found.iter().find(|entry| !is_left(&entry.name)) {
+        None => Ok(()),
+        Some(Entry { name, .. }) => {
+            let message = format!("contains {name:?} and is not the output of this command");
+            Err(FileError::of(folder, format!("{message}; {remedy}")))
+        }
+    }
+}
+
+/// Refuses a path for output that is the repository at `root`, or its folder `report/` or that of another repository, or is in one.
+///
+/// # Errors
+///
+/// The path is refused or cannot be resolved.
+pub fn check_file(path: &Path, root: &Path) -> Result<(), FileError> {
+    let remedy = "nothing is written here; name another path with --out";
+    let problem = |what: String| FileError::of(path, format!("{what}; {remedy}"));
+    let resolved = |path: &Path| resolved(path).map_err(|e| problem(e.to_string()));
+    let place = resolved(path)?;
+    let is_root = |p: &&Path| p.join("experiments").is_dir() && p.join("data").is_dir();
+    for root in place.ancestors().filter(is_root).chain([root]) {
+        if place == resolved(root)? {
+            return Err(problem("is a repository".to_owned()));
+        }
+        if place.starts_with(resolved(&root.join("report"))?) {
+            return Err(problem(format!("is in the reference of {}", root.display())));
+        }
+    }
+    Ok(())
+}
+
+/// A path without links and `..`. It need not exist.
+fn resolved(path: &Path) -> std::io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    for folder in path.ancestors() {
+        match folder.canonicalize() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            found => {
+                let rest = path.strip_prefix(folder).map_err(Error::other)?;
+                if rest.components().any(|part| part == Component::ParentDir) {
+                    return Err(Error::other("`..` follows a folder that does not exist"));
+                }
+                return Ok(found?.join(rest));
+            }
+        }
+    }
+    Ok(path)
+}
+
+/// Removes a file that a run made, and names it on standard error. True if it was there.
+///
+/// # Errors
+///
+/// The file cannot be removed.
+pub fn remove(file: &Path, why: &str) -> Result<bool, FileError> {
+    let removed = posenc_files::remove(file)
+        .map_err(|e| FileError::of(file, format!("cannot be removed: {e}")))?;
+    if removed {
+        eprintln!("removed: {}: {why}", file.display());
+    }
+    Ok(removed)
+}
