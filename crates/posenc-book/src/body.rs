@@ -97,6 +97,8 @@ fn cleaner() -> Builder<'static> {
             let is_kept = match name {
                 // mdBook's scripts look up elements by ids that begin like this.
                 "id" => !value.starts_with("mdbook-"),
+                // A picture of another host would be loaded from there.
+                "src" => !value.contains(':') && !value.trim_start().starts_with(['/', '\\']),
                 "style" => {
                     matches!(value, "text-align: left" | "text-align: center" | "text-align: right")
                 }
@@ -369,6 +371,9 @@ mod tests {
         check("<a id=\"x\"></a>b", "<p><a id=\"x\"></a>b</p>");
         check("a<!-- b\n--> c", "<p>a c</p>");
         check("![a *b*](c.svg)", "<p><img src=\"c.svg\" alt=\"a b\"></p>");
+        for remote in ["https://a.b/c.svg", "//a.b/c.svg", "/\\a.b/c.svg"] {
+            check(&format!("![a](<{remote}>)"), "<p><img alt=\"a\"></p>");
+        }
     }
 
     /// Whether no tag, attribute or link of a page can run a script.

@@ -103,6 +103,7 @@ impl Catalog {
         check_sources(&experiments)?;
         let published =
             Published::read(&root.join("data/papers"), papers.iter().map(|p| p.key.as_str()))?;
+        published.check(&root.join("data/papers"), &experiments)?;
         check_tables(&experiments, &published)?;
         let mut catalog =
             Catalog { papers, experiments, published, metrics, coverage: BTreeMap::new() };
@@ -238,9 +239,22 @@ fn check_tables(experiments: &[Experiment], published: &Published) -> Result<(),
                 let wrong_method = unknown_name("method", chosen, &methods);
                 wrong_method.map(|wrong| ("methods", wrong))
             });
+            let error = |key: String, message| {
+                Err(FileError::of(&experiment.file, message).key(format!("tables[{i}].{key}")))
+            };
             if let Some((key, (j, message))) = wrong {
-                let error = FileError::of(&experiment.file, message);
-                return Err(error.key(format!("tables[{i}].{key}[{j}]")));
+                return error(format!("{key}[{j}]"), message);
+            }
+            for (j, column) in table.columns.iter().enumerate() {
+                let measured = table.groups.iter().filter_map(|id| experiment.group(id));
+                let problems = measured.map(|group| group.metric_problem(&column.metric));
+                let problem = problems.reduce(|a, b| a.and(b)).flatten();
+                let mut printed = published.item(&experiment.paper, &experiment.item);
+                if let Some(message) =
+                    problem.filter(|_| !printed.any(|v| v.metric == column.metric))
+                {
+                    return error(format!("columns[{j}].metric"), message);
+                }
             }
         }
     }

@@ -1,9 +1,12 @@
 //! Published values: `data/papers/<paper>.csv`.
 
-use std::collections::BTreeMap;
+mod check;
+
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use crate::record::csv::CsvFile;
+use crate::schema::Experiment;
 use crate::schema::claim::{Select, same_place};
 use crate::text::read_record;
 use crate::yaml::FileError;
@@ -33,6 +36,8 @@ pub struct PublishedValue {
     pub source: String,
     /// Remark.
     pub note: String,
+    /// Line in its file.
+    pub line: usize,
 }
 
 impl PublishedValue {
@@ -71,23 +76,56 @@ impl Published {
     pub fn parse(file: &Path, text: String) -> Result<Vec<PublishedValue>, FileError> {
         let mut csv = CsvFile::parse(file, &text, COLUMNS)?;
         let mut values = Vec::new();
+        let mut lines = HashMap::new();
         while let Some(row) = csv.next_row()? {
+            let spaced = |c: &&&str| row.text(c) != row.text(c).trim();
+            if let Some(column) = COLUMNS.iter().find(spaced) {
+                return Err(row.error(column, "spaces before or behind the text; remove them"));
+            }
+            let number = |column| match row.number(column)? {
+                Some(v) if !v.is_finite() || (column == "std" && v < 0.0) => {
+                    let allowed = if column == "std" { "0 or more" } else { "a finite number" };
+                    Err(row.error(column, format!("{v} is not allowed; allowed: {allowed}")))
+                }
+                number => Ok(number),
+            };
             let text = |c: &str| row.text(c).to_owned();
-            values.push(PublishedValue {
+            let value = PublishedValue {
                 item: text("item"),
                 group: text("group"),
                 method: text("method"),
                 signal: text("signal"),
                 metric: text("metric"),
-                x: row.number("x")?,
-                value: row.number("value")?,
-                deviation: row.number("std")?,
+                x: number("x")?,
+                value: number("value")?,
+                deviation: number("std")?,
                 unit: text("unit"),
                 source: text("source"),
                 note: text("note"),
-            });
+                line: row.line(),
+            };
+            let x = value.x.map(|x| format!("{:.9e}", x + 0.0));
+            let key = ["item", "group", "method", "signal", "metric"].map(text);
+            if let Some(line) = lines.insert((key, x), value.line) {
+                let message = format!(
+                    "same item, group, method, signal, metric and x as line {line}; remove one of the two"
+                );
+                return Err(row.error("value", message));
+            }
+            values.push(value);
         }
         Ok(values)
+    }
+
+    /// Rejects values that nothing uses, such as those with a misspelled name. `directory` is that of the files.
+    pub(crate) fn check(
+        &self,
+        directory: &Path,
+        experiments: &[Experiment],
+    ) -> Result<(), FileError> {
+        self.papers.iter().try_for_each(|(paper, values)| {
+            check::values(&directory.join(format!("{paper}.csv")), paper, values, experiments)
+        })
     }
 
     /// All values of an item.

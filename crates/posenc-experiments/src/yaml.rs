@@ -136,6 +136,25 @@ impl Document {
         Document::parse(file, &read_text(file, MAX_YAML_BYTES)?)
     }
 
+    /// Rejects NaN and infinities: no key has a use for them.
+    pub fn check_finite(&self) -> Result<(), FileError> {
+        fn check(place: &Place<'_>, value: &Value) -> Result<(), FileError> {
+            match value {
+                Value::Number(number) if !number.as_f64().is_some_and(f64::is_finite) => {
+                    Err(place.error("", format!("{number} is not allowed; write a finite number")))
+                }
+                Value::Sequence(list) => {
+                    (0..).zip(list).try_for_each(|(i, value)| check(&place.entry("", i), value))
+                }
+                Value::Mapping(map) => map.iter().try_for_each(|(key, value)| {
+                    check(&place.key(key.as_str().unwrap_or("?")), value)
+                }),
+                _ => Ok(()),
+            }
+        }
+        check(&self.root(), &self.value)
+    }
+
     fn line(&self, mut path: &str) -> Option<usize> {
         loop {
             if let Some(line) = self.positions.get(path) {
@@ -373,6 +392,17 @@ mod tests {
         ] {
             let message = failure(text);
             assert!(message.starts_with(place) && message.contains(part), "{message}");
+        }
+    }
+
+    /// Catches a number that is not finite and becomes a limit, at any depth.
+    #[test]
+    fn numbers_are_finite() {
+        for number in [".nan", ".inf", "-.Inf", "+.INF", ".NaN"] {
+            let text = format!("a: 1\nb:\n  - {{ c: 1e308,\n      d: {number} }}\n");
+            let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
+            let message = document.check_finite().unwrap_err().to_string();
+            assert!(message.starts_with("a.yaml:4: `b[0].d`: "), "{message}");
         }
     }
 

@@ -13,6 +13,7 @@
 use std::f64::consts::{LN_10, PI};
 
 use faer::{Mat, MatRef};
+use posenc_fft::{Complex, forward};
 
 use crate::Error;
 use crate::spectrum::{check_finite, no_convergence, numerical_rank};
@@ -108,14 +109,22 @@ pub fn periodized(law: impl Fn(f64) -> f64, n_images: u32) -> impl Fn(f64) -> f6
     }
 }
 
-/// N·D(0) / Σ_j D(j/N): the stable rank of N equally spaced samples of a periodic embedder.
+/// N·D(0) / max_k λ_k with λ_k = Σ_j D(j/N) cos 2πjk/N: the stable rank of N equally spaced samples of a periodic embedder.
 ///
-/// `kernel` is D on the circle of circumference 1, up to a factor, and must not be negative. The Gram
-/// matrix is then circulant and its largest eigenvalue is the row sum, which makes the value exact.
-/// Returns NaN for `n = 0`.
+/// `kernel` is D on the circle of circumference 1, up to a factor. The Gram matrix is then circulant with eigenvalues λ_k, which makes the
+/// value exact. If D is nowhere negative, the largest is the row sum λ_0. Returns NaN for `n = 0`, and if an eigenvalue is clearly
+/// negative: then D is not periodic, and no embedder has it on the circle.
 pub fn exact_stable_rank(n: usize, kernel: impl Fn(f64) -> f64) -> f64 {
-    let row_sum: f64 = (0..n).map(|j| kernel(j as f64 / n as f64)).sum();
-    n as f64 * kernel(0.0) / row_sum
+    let row: Vec<f64> = (0..n).map(|j| kernel(j as f64 / n as f64)).collect();
+    let row_sum: f64 = row.iter().sum();
+    let mut values: Vec<Complex<f64>> = row.iter().map(|&v| Complex::new(v, 0.0)).collect();
+    forward(n).process(&mut values);
+    let least = values.iter().map(|value| value.re).fold(f64::INFINITY, f64::min);
+    let most = values.iter().map(|value| value.re).fold(row_sum, f64::max);
+    // The transform rounds, so the row sum itself is the largest unless another one clearly is.
+    let most = if most > row_sum * (1.0 + 1e-12) { most } else { row_sum };
+    let rank = n as f64 * kernel(0.0) / most;
+    if least < -1e-3 * most || rank < 1.0 - 1e-9 { f64::NAN } else { rank }
 }
 
 /// √(k ln 10/π)/l: the stable rank of a Gaussian embedder that preserves distances up to l.

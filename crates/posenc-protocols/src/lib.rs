@@ -34,6 +34,24 @@ macro_rules! attention_runner {
     };
 }
 
+/// A kind with its settings, its runner, and the example and documentation in its folder. `attention:` for attention models.
+macro_rules! kind {
+    (attention: $settings:ty, $name:literal) => {
+        kind!($settings, $name, attention_runner!($settings))
+    };
+    ($settings:ty, $name:literal) => {
+        kind!($settings, $name, runner!($settings))
+    };
+    ($settings:ty, $name:literal, $runner:expr) => {
+        Kind {
+            example: include_str!("example.yaml"),
+            docs: include_str!("mod.rs"),
+            runner: $runner,
+            ..Kind::of::<$settings>($name)
+        }
+    };
+}
+
 pub mod blending_weights;
 pub mod box_positions;
 mod boxes;

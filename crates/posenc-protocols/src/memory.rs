@@ -2,7 +2,7 @@
 //!
 //! A test compares the estimates with the recorded peaks.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use faer::Mat;
 use posenc_experiments::plan::Job;
 use posenc_experiments::schema::NumberList;
@@ -35,15 +35,25 @@ pub fn check_memory(what: &str, numbers: f64) -> Result<()> {
     Ok(())
 }
 
+/// Largest magnitude of a feature: of larger ones, the sum of squares over a row overflows.
+const LARGEST_FEATURE: f64 = 1e150;
+
 /// Computes the N × d embedding matrix.
 ///
 /// # Errors
 ///
-/// As [`check_memory`].
+/// As [`check_memory`], and features that are not finite or whose squares overflow.
 pub fn embedding_matrix(embedder: &dyn Embedder, positions: &[f64]) -> Result<Mat<f64>> {
     let (n, d) = (positions.len(), embedder.dimension());
     check_memory(&format!("a {n} × {d} embedding matrix"), n as f64 * d as f64)?;
-    Ok(embedder::matrix(embedder, positions))
+    let matrix = embedder::matrix(embedder, positions);
+    let is_wrong = |v: &&f64| v.is_nan() || v.abs() > LARGEST_FEATURE;
+    if let Some(value) = (0..d).find_map(|j| matrix.col_as_slice(j).iter().find(is_wrong)) {
+        bail!(
+            "a feature is {value:e}; allowed: up to {LARGEST_FEATURE:e}, so that squares can be added. Change `psi` or the parameters"
+        );
+    }
+    Ok(matrix)
 }
 
 /// ψ(x).

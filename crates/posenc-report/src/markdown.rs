@@ -202,13 +202,20 @@ fn without_heading(line: &str) -> String {
     line.to_owned()
 }
 
-/// Escapes text that could become HTML, define a link or a footnote, or open code or a formula without an end. Also
-/// escapes the characters in `more`.
+/// Escapes text that could become HTML, a picture or a link to a script, define a link or a footnote, or open code or a formula without
+/// an end. Also escapes the characters in `more`.
 fn escaped(text: &str, more: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for piece in pieces(text) {
-        if piece.is_code || piece.math.is_some() {
+        if piece.is_code {
             out.push_str(piece.raw);
+            continue;
+        }
+        if piece.math.is_some() {
+            // Renderers without formulas would see these pictures and links.
+            let math = piece.raw.replace("![", "!{}[");
+            let is_safe = math.split("](").skip(1).all(|to| is_safe_destination(to.chars()));
+            out.push_str(&if is_safe { math } else { math.replace("](", "]{}(") });
             continue;
         }
         let mut characters = piece.raw.chars().peekable();
@@ -226,6 +233,14 @@ fn escaped(text: &str, more: &str) -> String {
                 }
                 '`' | '$' => out.extend(['\\', c]),
                 ']' if characters.peek() == Some(&':') => out.push_str("\\]"),
+                // A picture becomes a link, so that no page loads anything.
+                '!' if characters.peek() == Some(&'[') => out.push_str("\\!"),
+                ']' if more.is_empty()
+                    && characters.peek() == Some(&'(')
+                    && !is_safe_destination(characters.clone().skip(1)) =>
+                {
+                    out.push_str("]\\");
+                }
                 c if more.contains(c) => out.extend(['\\', c]),
                 c => out.push(c),
             }
@@ -237,6 +252,23 @@ fn escaped(text: &str, more: &str) -> String {
         out.push('\\');
     }
     out
+}
+
+/// Whether what follows `](` is a path, or a link by `http`, `https` or `mailto`, in plain characters.
+fn is_safe_destination(to: impl Iterator<Item = char>) -> bool {
+    const LONGEST: usize = 200;
+    let mut to = to.skip_while(|c| c.is_whitespace() || *c == '<').take(LONGEST);
+    let mut scheme = String::new();
+    let end = to.by_ref().find(|c| {
+        scheme.extend(c.to_lowercase());
+        c.is_whitespace() || ":/?#)&\\".contains(*c)
+    });
+    match end {
+        Some('&' | '\\') => false,
+        Some(':') => ["http:", "https:", "mailto:"].contains(&scheme.as_str()),
+        Some(_) => true,
+        None => scheme.len() < LONGEST,
+    }
 }
 
 /// A text on one line, without control characters and characters that change the writing direction.
@@ -412,6 +444,9 @@ mod tests {
         assert_eq!(cell("a \\\\| b | c \\| d"), "a \\\\\\| b \\| c \\| d");
         assert_eq!(inline("a < b <c> `<d>` `e $f \\"), "a < b &lt;c> `<d>` \\`e \\$f \\\\");
         assert_eq!(label("a](b) `[c]` $[d]$"), "a\\](b) `[c]` $[d]$");
+        assert_eq!(inline("![a](https://b) [c](d.md#e)"), "\\![a](https://b) [c](d.md#e)");
+        assert_eq!(inline("[a](HTTPS://b) [c](\\d:e)"), "[a](HTTPS://b) [c]\\(\\d:e)");
+        assert_eq!(inline("[a]( java:b) $[c](d:e)$"), "[a]\\( java:b) $[c]{}(d:e)$");
         assert_eq!(block("a\n\n# b\n\n```sh\n# c <d>"), "a\n\n\\# b\n\n```sh\n# c <d>\n```\n\n");
         assert_eq!(block("```\na\n```"), "\n\n```\na\n```\n\n");
         assert_eq!(block("- a\n  # b\n===\n[c]: d"), "- a\n  \\# b\n\\===\n[c\\]: d");

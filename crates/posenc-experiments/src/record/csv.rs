@@ -87,6 +87,11 @@ impl CsvRow<'_> {
         text.parse().map(Some).map_err(|_| self.error(column, format!("`{text}` is not a number")))
     }
 
+    /// The line, from 1.
+    pub fn line(&self) -> usize {
+        self.record.line
+    }
+
     /// An error at a field.
     pub fn error(&self, column: &str, message: impl Into<String>) -> FileError {
         FileError::of(self.file, message).at(self.record.line).key(column)

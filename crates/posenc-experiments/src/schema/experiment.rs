@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use posenc_math::embedder::EmbedderSpec;
+use posenc_math::embedder::{EmbedderSpec, find};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::answer::{self, AnswerSentence};
-use super::claim::{Claim, Floor, Source};
+use super::claim::{Claim, Floor};
 use super::display::{Choice, Comparison, PictureGrid, Plot, Table};
 use super::embedder;
 use super::limits::{Asked, MOST_VARIANTS};
@@ -16,7 +16,7 @@ use super::protocol::{Fault, Kind, Kinds, Protocol};
 use super::signals::SignalCount;
 use super::wire::{WireExperiment, WireGroup};
 use crate::record::{Row, is_counted};
-use crate::yaml::{Document, FileError, Place};
+use crate::yaml::{Document, FileError, Place, hint};
 
 /// How much of the published protocol a run does, ordered from smallest to largest.
 #[derive(
@@ -225,6 +225,34 @@ impl Group {
         self.metrics.as_ref().is_none_or(|all| all.iter().any(|own| own == metric))
     }
 
+    /// Why the group never records a metric: its protocol does not have it, or its `metrics` leave it out.
+    pub(crate) fn metric_problem(&self, metric: &str) -> Option<String> {
+        let kind = self.kind()?;
+        let kinds = self.variants.iter().filter_map(|v| find(&v.embedder.as_ref()?.kind));
+        let is_parameter = || { kinds }.any(|kind| kind.parameter(metric).is_some());
+        if !kind.records(metric) && !is_parameter() {
+            let (name, hint) = (kind.name, hint(metric, kind.documented()));
+            return Some(format!(
+                "`{name}` records no metric `{metric}`; docs/protocols.md lists its metrics{hint}"
+            ));
+        }
+        let id = &self.id;
+        let message = format!(
+            "`metrics` of the group `{id}` do not name `{metric}`, so it is not recorded; add it"
+        );
+        (!self.records(metric)).then_some(message)
+    }
+
+    /// Rejects a metric that the group never records; the error is at `key` below `place`.
+    pub(super) fn check_metric(
+        &self,
+        place: &Place<'_>,
+        key: &str,
+        metric: &str,
+    ) -> Result<(), FileError> {
+        self.metric_problem(metric).map_or(Ok(()), |message| Err(place.error(key, message)))
+    }
+
     /// Whether rows with this data label were measured on the paper's own data. Always true for groups without a data set.
     pub fn is_papers_data(&self, label: &str) -> bool {
         self.data.as_ref().is_none_or(|data| self.is_on_papers_data && data.set == label)
@@ -392,7 +420,6 @@ impl Experiment {
         let claims = (wire.claims.into_iter().enumerate())
             .map(|(i, claim)| claim.checked(&root.entry("claims", i), &groups))
             .collect::<Result<Vec<_>, _>>()?;
-        check_metrics(&root, &claims, &groups)?;
         let selections = |id: &str| {
             let claim = claims.iter().find(|claim| claim.id == id)?;
             Some(claim.selects().count())
@@ -422,6 +449,8 @@ impl Experiment {
             }
         }
         super::display::check(&root, &wire.plots, &wire.tables, &wire.pictures, &groups)?;
+        // Most keys state what they allow, so this comes last.
+        document.check_finite()?;
         Ok(Experiment {
             file: root.file().to_owned(),
             kinds,
@@ -445,29 +474,6 @@ impl Experiment {
             deviations: wire.deviations,
         })
     }
-}
-
-/// Rejects claims on metrics that their group does not record.
-fn check_metrics(root: &Place<'_>, claims: &[Claim], groups: &[Group]) -> Result<(), FileError> {
-    for (i, claim) in claims.iter().enumerate() {
-        let checks = claim.checks.iter().enumerate().flat_map(|(j, own)| {
-            let check =
-                if claim.checks.len() == 1 { "check".to_owned() } else { format!("checks[{j}]") };
-            own.check.selects().into_iter().map(move |(key, s)| (format!("{check}.{key}"), s))
-        });
-        for (key, select) in checks {
-            let group = groups.iter().find(|group| group.id == select.group);
-            if select.from == Source::Measured && group.is_some_and(|g| !g.records(&select.metric))
-            {
-                let message = format!(
-                    "`metrics` of the group `{}` do not name `{}`, so it is not recorded; add it",
-                    select.group, select.metric
-                );
-                return Err(root.entry("claims", i).error(&key, message));
-            }
-        }
-    }
-    Ok(())
 }
 
 impl WireGroup {

@@ -119,6 +119,8 @@ pub struct Kind {
     pub signals_are_samples: bool,
     /// A commented YAML mapping with every key.
     pub example: &'static str,
+    /// The source file whose documentation names every metric in backticks; if empty, any metric is accepted.
+    pub docs: &'static str,
     /// How units run; `None` in programs that only read definitions.
     pub runner: Option<&'static (dyn Any + Send + Sync)>,
     /// Deserializes the settings.
@@ -146,10 +148,31 @@ impl Kind {
             without_data: WithoutData::Generated,
             signals_are_samples: false,
             example: "",
+            docs: "",
             runner: None,
             parse: parse::<T>,
             schema: T::json_schema,
         }
+    }
+
+    /// Names in the documentation, among them those of all metrics.
+    pub fn documented(&self) -> impl Iterator<Item = &'static str> {
+        let lines = self.docs.lines().take_while(|line| line.starts_with("//!"));
+        lines.flat_map(|line| line.split('`').skip(1).step_by(2))
+    }
+
+    /// Whether the documentation names a metric or its parts: `_x` and `x_` are a suffix and a prefix of other names, and capitals, as in
+    /// `x_SUFFIX` and `x_N`, stand for other names and for numbers.
+    pub fn records(&self, metric: &str) -> bool {
+        let is_name = |text: &str| self.documented().any(|name| name == text);
+        let is_made_with = |name: &str| {
+            let start = name.trim_end_matches(|c: char| c.is_ascii_uppercase());
+            let rest = metric.strip_prefix(start).filter(|_| start.ends_with('_'));
+            let begins = rest.is_some_and(|rest| is_name(rest) || rest.parse::<u64>().is_ok());
+            let ends = || metric.strip_suffix(name).is_some_and(is_name);
+            begins || (name.starts_with('_') && ends())
+        };
+        self.docs.is_empty() || is_name(metric) || self.documented().any(is_made_with)
     }
 }
 

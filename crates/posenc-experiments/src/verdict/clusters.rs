@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::NotRun;
+use super::Unjudged;
 use super::select::{Context, Point, not_grouped, rows};
 use crate::plan::NO_SIGNAL;
 use crate::record::{Keys, Row, is_of_machine};
@@ -110,7 +110,7 @@ impl Clusters {
         &self,
         values: &'a [T],
         point: impl Fn(&T) -> &Point + Copy,
-    ) -> Result<Vec<Vec<&'a T>>, NotRun> {
+    ) -> Result<Vec<Vec<&'a T>>, Unjudged> {
         let mut keys = Keys::of(values)
             .by(move |v| &point(v).method)
             .by(move |v| &point(v).x)

@@ -7,11 +7,11 @@ use posenc_math::random;
 use super::clusters::Clusters;
 use super::judge::{EQUIVALENCE, LEVEL, near, no_deviation, no_tolerance};
 use super::select::{
-    Context, Place, Point, Spread, at_place, check_pairs, describe, incomparable, margin,
-    not_grouped, not_run, places, points, show,
+    Context, Place, Point, Spread, at_place, check_pairs, check_places, describe, incomparable,
+    margin, not_grouped, not_run, places, points, show,
 };
 use super::statistics::{self, Fit, Interval, interval_at};
-use super::{Judged, Judgement, NotRun, Verdict};
+use super::{Judged, Judgement, Unjudged, Verdict};
 use crate::record::Keys;
 use crate::schema::claim::{
     AgreementCheck, Feature, PositionCheck, Sample, Select, Source, Tolerance, same_place,
@@ -46,10 +46,24 @@ pub(super) fn agreement(
     let expected = expectations(with, context)?;
     let by_method = check.of.method.is_none() && with.method.is_none();
     let curves = Measured::new(&of, by_method, clusters)?;
-    let mut matches = Vec::new();
+    if with.from == Source::Measured {
+        check_places([(&check.of, &points_of), (with, &points(with, context)?)], by_method, true)?;
+    }
+    let (mut matches, mut missing) = (Vec::new(), 0);
     for e in &expected {
-        matches.extend(curves.matching(e).into_iter().map(|place| (place, e)));
+        let own = curves.matching(e);
+        missing += usize::from(own.is_empty());
+        matches.extend(own.into_iter().map(|place| (place, e)));
         check_pairs(matches.len(), [of.len(), expected.len()])?;
+    }
+    let reduced = match with.from {
+        Source::Published => incomparable(&check.of, context),
+        Source::Measured => None,
+    };
+    // A reduced run may have fewer points, and is not compared.
+    if missing > 0 && (reduced.is_none() || matches.is_empty()) {
+        let (of, all) = (describe(&check.of), expected.len());
+        return Err(not_run(format!("no values for {of} at {missing} of {all} points")));
     }
     let outcome = |(place, e): &(&Values, &Expectation)| {
         let outcome = outcome(place, e, tolerance, matches.len(), clusters.is_exact);
@@ -80,15 +94,11 @@ pub(super) fn agreement(
     // The place that decides: the last one that must agree to reach the share.
     let decisive = (needed.ceil().max(1.0) as usize - 1).min(all - 1);
     let of_limit = outcomes.get(decisive).map(|o| o.excess);
-    let reduced = match with.from {
-        Source::Published => incomparable(&check.of, context),
-        Source::Measured => None,
-    };
     let judgement = Judgement::new(verdict, measured, statistics, String::new()).near(of_limit);
     Ok(judgement.unless(reduced))
 }
 
-fn expectations(with: &Select, context: Context<'_>) -> Result<Vec<Expectation>, NotRun> {
+fn expectations(with: &Select, context: Context<'_>) -> Result<Vec<Expectation>, Unjudged> {
     let points = points(with, context)?;
     let all = places(&points)?;
     let mean = |p: Place<'_>| {
@@ -103,7 +113,6 @@ fn expectations(with: &Select, context: Context<'_>) -> Result<Vec<Expectation>,
         for value in context.published_of(with).filter(|v| v.value.is_some()) {
             let (at, without) = printed.entry(&value.method).or_default();
             match value.x {
-                Some(x) if x.is_nan() => {}
                 Some(x) => at.push((x, value.deviation)),
                 None => without.push(value.deviation),
             }
@@ -162,7 +171,7 @@ struct Measured {
 }
 
 impl Measured {
-    fn new(of: &[Place<'_>], by_method: bool, clusters: Clusters) -> Result<Self, NotRun> {
+    fn new(of: &[Place<'_>], by_method: bool, clusters: Clusters) -> Result<Self, Unjudged> {
         let mut at: BTreeMap<String, Vec<(f64, usize)>> = BTreeMap::new();
         for (index, place) in of.iter().enumerate() {
             if let Some(x) = place.x.filter(|x| !x.is_nan()) {
@@ -228,7 +237,6 @@ fn outcome(
         None => near(&place.means, expected.value, margin, places, is_exact),
     };
     let excess = (mean - expected.value).abs() / margin.max(f64::MIN_POSITIVE);
-    let excess = if excess.is_nan() { f64::INFINITY } else { excess };
     let at = place.x.map(|x| format!(" at x = {}", show(x))).unwrap_or_default();
     let spread = match place.interval.half_width {
         Some(h) if !is_exact => {
@@ -276,7 +284,7 @@ pub(super) fn curves(
     select: &Select,
     clusters: Clusters,
     context: Context<'_>,
-) -> Result<Vec<Curve>, NotRun> {
+) -> Result<Vec<Curve>, Unjudged> {
     let mut all: Vec<Curve> = Vec::new();
     let points = points(select, context)?;
     for place in places(&points)? {
@@ -351,13 +359,6 @@ pub(super) fn position(check: &PositionCheck, clusters: Clusters, context: Conte
     let with = check.with.as_ref().map(curves).transpose()?;
     let by_method =
         check.of.method.is_none() && check.with.as_ref().is_some_and(|w| w.method.is_none());
-    // The feature may be at a place whose measurement failed.
-    let hole = |curve: &Curve| curve.points.iter().find(|p| p.1.is_nan()).map(|p| p.0);
-    for curve in with.iter().flatten() {
-        if let Some(x) = hole(curve) {
-            return Err(not_run(format!("{} is not a number at x = {}", curve.method, show(x))));
-        }
-    }
     let keys: BTreeSet<&String> =
         of.iter().flat_map(|c| &c.by_cluster).flat_map(|p| p.keys()).collect();
     let keys: Vec<&String> = keys.into_iter().collect();
@@ -385,12 +386,6 @@ pub(super) fn position(check: &PositionCheck, clusters: Clusters, context: Conte
     let (mut fits, mut failures) = (Vec::new(), Vec::new());
     let mut farthest: Option<usize> = None;
     for curve in &of {
-        if let Some(x) = hole(curve) {
-            texts.push(format!("{}: not a number at x = {}", curve.method, show(x)));
-            failures.push(format!("{} failed at x = {}", curve.method, show(x)));
-            fits.push(Fit::Outside);
-            continue;
-        }
         let expected = match (&mean_with, check.at) {
             (Some(with), _) => match with.of(curve) {
                 Ok(Some((_, Some(place)))) => *place,

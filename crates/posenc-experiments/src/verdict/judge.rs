@@ -7,12 +7,12 @@ use posenc_math::errata::Severity;
 
 use super::clusters::Clusters;
 use super::select::{
-    Context, Pair, Point, Spread, describe, deviations, incomparable, margin, missing,
-    not_run, on_common_seeds, pairs, points, show, single_points, spread_text, unlike,
+    Context, Pair, Point, Spread, describe, deviations, incomparable, margin, missing, not_run,
+    on_common_seeds, pairs, points, show, single_points, spread_text, unlike,
 };
 use super::statistics::{self, Fit, Interval, fit, interval_at, jackknife};
 use super::{
-    Judged, Judgement, NotRun, Verdict, curves, evidence, floors, limits, samples, select,
+    Judged, Judgement, Unjudged, Verdict, curves, evidence, floors, limits, samples, select,
 };
 use crate::schema::claim::{
     Abscissa, Check, Claim, ClaimCheck, Expected, First, OrderingCheck, RatioCheck, Select, Source,
@@ -229,14 +229,14 @@ fn value(check: &ValueCheck, clusters: Clusters, context: Context<'_>) -> Judged
 }
 
 /// The error for a check without tolerance whose metric has none either.
-pub(super) fn no_tolerance() -> NotRun {
+pub(super) fn no_tolerance() -> Unjudged {
     not_run(
         "no tolerance: the check has none, and neither has its metric in experiments/metrics.yaml",
     )
 }
 
 /// The error for a tolerance in standard deviations or errors that are unknown.
-pub(super) fn no_deviation() -> NotRun {
+pub(super) fn no_deviation() -> Unjudged {
     not_run("no standard deviation for the tolerance")
 }
 
@@ -247,7 +247,7 @@ pub(super) struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    pub(super) fn of(select: &'a Select, context: Context<'_>) -> Result<Self, NotRun> {
+    pub(super) fn of(select: &'a Select, context: Context<'_>) -> Result<Self, Unjudged> {
         Ok(Side { select, points: single_points(select, context)? })
     }
 
@@ -256,7 +256,7 @@ impl<'a> Side<'a> {
     }
 
     /// The points that are compared: the values, or their deviations.
-    pub(super) fn compared(&self) -> Result<Cow<'_, [Point]>, NotRun> {
+    pub(super) fn compared(&self) -> Result<Cow<'_, [Point]>, Unjudged> {
         Ok(match self.is_deviation() {
             true => Cow::Owned(deviations(&self.points)?),
             false => Cow::Borrowed(&self.points),
@@ -264,7 +264,7 @@ impl<'a> Side<'a> {
     }
 
     /// The points that are compared, without those of a cluster.
-    fn without(&self, clusters: Clusters, excluded: Option<&str>) -> Result<Vec<Point>, NotRun> {
+    fn without(&self, clusters: Clusters, excluded: Option<&str>) -> Result<Vec<Point>, Unjudged> {
         let is_kept = |p: &&Point| excluded != Some(clusters.key(p).as_str());
         let kept: Vec<Point> = self.points.iter().filter(is_kept).cloned().collect();
         match self.is_deviation() {
@@ -279,8 +279,8 @@ impl<'a> Side<'a> {
 fn left_out(
     [left, right]: [&Side<'_>; 2],
     clusters: Clusters,
-    statistic: impl Fn(&[Point], &[Point]) -> Result<f64, NotRun>,
-) -> Result<Vec<f64>, NotRun> {
+    statistic: impl Fn(&[Point], &[Point]) -> Result<f64, Unjudged>,
+) -> Result<Vec<f64>, Unjudged> {
     let of = |excluded: Option<&str>| {
         statistic(&left.without(clusters, excluded)?, &right.without(clusters, excluded)?)
     };
@@ -305,7 +305,7 @@ pub(super) fn differences(
     all: &[Pair<'_>],
     clusters: Clusters,
     difference: impl Fn(&Pair<'_>) -> f64,
-) -> Result<Vec<f64>, NotRun> {
+) -> Result<Vec<f64>, Unjudged> {
     if left.is_deviation() || right.is_deviation() {
         return left_out([left, right], clusters, |a, b| {
             let pairs = pairs((left.select, a), (right.select, b))?;
@@ -432,8 +432,7 @@ fn exact_order(pairs: &[Pair<'_>], sign: f64, effect: f64, margin: f64) -> Step 
     // Ignore differences at the level of rounding errors.
     let holds = |p: &&Pair<'_>| {
         let scale = p.left.value.abs().max(p.right.value.abs());
-        let rounding = if scale.is_finite() { 1e-12 * scale } else { 0.0 };
-        difference(p) + margin > rounding
+        difference(p) + margin > 1e-12 * scale
     };
     let (count, held) = (pairs.len(), pairs.iter().filter(holds).count());
     let points = format!("holds at {held} of {count} points");
@@ -473,18 +472,12 @@ impl Step {
         let shown = statistics::mean_interval(values).mean;
         let values: Vec<f64> = values.iter().map(|v| v + margin).collect();
         let test = statistics::mean_interval(&values);
-        let is_finite = values.iter().all(|d| d.is_finite());
         let significant = |mean: f64| match (mean.abs() >= effect, mean > 0.0) {
             (false, _) => Verdict::Negligible,
             (true, true) => Verdict::Reproduced,
             (true, false) => Verdict::NotReproduced,
         };
         let verdict = match test.half_width {
-            None if values.iter().any(|d| d.is_nan()) => Verdict::NotReproduced,
-            // Infinite differences have no mean, so only their signs decide.
-            None if !is_finite && values.iter().all(|d| *d > 0.0) => Verdict::Reproduced,
-            None if !is_finite && values.iter().any(|d| *d > 0.0) => Verdict::WithinNoise,
-            None if !is_finite => Verdict::NotReproduced,
             None if values.len() == 1 => Verdict::NotDecided,
             // All repetitions differ by the same number.
             None if test.mean == 0.0 => Verdict::NotReproduced,
@@ -564,6 +557,7 @@ fn ratio(check: &RatioCheck, clusters: Clusters, context: Context<'_>) -> Judged
     };
     let measured = format!("{} ({})", show(quotient.value), limits.join(", "));
     let reason = match verdict {
+        Verdict::NotDecided if !quotient.is_finite() => "the quotient is not finite".to_owned(),
         Verdict::NotDecided => clusters.lack(),
         Verdict::WithinNoise => "the interval contains a limit".to_owned(),
         _ => "outside the limits".to_owned(),
@@ -575,8 +569,8 @@ fn ratio(check: &RatioCheck, clusters: Clusters, context: Context<'_>) -> Judged
 
 impl Quotient {
     fn verdict(&self, least: f64, most: f64, is_exact: bool) -> Verdict {
-        if self.value.is_nan() {
-            return Verdict::NotReproduced;
+        if !self.is_finite() {
+            return Verdict::NotDecided;
         }
         let is_inside = |v: f64| v.is_finite() && least <= v && v <= most;
         let at_value = match is_inside(self.value) {
@@ -597,6 +591,11 @@ impl Quotient {
         } else {
             Verdict::WithinNoise
         }
+    }
+
+    /// Whether the denominator is nonzero, also without any one repetition.
+    fn is_finite(&self) -> bool {
+        self.value.is_finite() && self.interval.mean.is_finite()
     }
 
     fn ends(&self, half_width: f64) -> (f64, f64) {
@@ -624,7 +623,7 @@ impl Quotient {
     }
 }
 
-pub(super) fn quotient(sides: &[Side<'_>; 2], clusters: Clusters) -> Result<Quotient, NotRun> {
+pub(super) fn quotient(sides: &[Side<'_>; 2], clusters: Clusters) -> Result<Quotient, Unjudged> {
     let [above, below] = sides;
     if above.is_deviation() || below.is_deviation() {
         // Deviations have no signal and seed that could be paired.

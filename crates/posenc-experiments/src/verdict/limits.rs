@@ -10,7 +10,7 @@ use super::select::{
     values_at,
 };
 use super::statistics::{Fit, fit, mean_interval};
-use super::{Judged, Judgement, NotRun, Verdict};
+use super::{Judged, Judgement, Unjudged, Verdict};
 use crate::schema::claim::{BoundCheck, Direction, EqualityCheck, Limit, Select, TrendCheck};
 
 /// The verdict on a claim about several places.
@@ -147,8 +147,8 @@ fn monotone(curve: &Curve, sign: f64, slack: f64, is_exact: bool) -> Course {
 /// Tests the largest difference between two places.
 fn constant(curve: &Curve, slack: f64, is_exact: bool) -> Course {
     let (least, most) = curve.range();
-    let range = if curve.points.iter().any(|p| p.1.is_nan()) { f64::NAN } else { most - least };
-    let fit = if is_exact || range.is_nan() {
+    let range = most - least;
+    let fit = if is_exact {
         if range <= slack { Fit::Inside } else { Fit::Outside }
     } else {
         let place = |value: f64| curve.points.iter().position(|p| p.1 == value).unwrap_or(0);
@@ -174,7 +174,7 @@ struct Excess<'a> {
 
 pub(super) fn bound(check: &BoundCheck, clusters: Clusters, context: Context<'_>) -> Judged {
     let all = points(&check.of, context)?;
-    let limit_of = |limit: &Limit| -> Result<Vec<Option<f64>>, NotRun> {
+    let limit_of = |limit: &Limit| -> Result<Vec<Option<f64>>, Unjudged> {
         match limit {
             Limit::Number(v) => Ok(vec![Some(*v); all.len()]),
             Limit::Metric(metric) => {
@@ -215,8 +215,8 @@ pub(super) fn bound(check: &BoundCheck, clusters: Clusters, context: Context<'_>
             fits.push(fit(&shares, (f64::NEG_INFINITY, slack), LEVEL, places.len(), is_exact));
             let (share, shown) = match is_exact {
                 true => {
-                    let by_share = |a: &&&Excess<'_>, b: &&&Excess<'_>| order(a.share, b.share);
-                    let Some(most) = place.iter().max_by(by_share) else { continue };
+                    let most = place.iter().max_by(|a, b| a.share.total_cmp(&b.share));
+                    let Some(most) = most else { continue };
                     (most.share, vec![*most])
                 }
                 false => (mean_interval(&shares).mean, place.clone()),
@@ -224,7 +224,6 @@ pub(super) fn bound(check: &BoundCheck, clusters: Clusters, context: Context<'_>
             let mean = |of: fn(&Excess<'_>) -> f64| {
                 shown.iter().map(|e| of(e)).sum::<f64>() / shown.len().max(1) as f64
             };
-            let share = if share.is_nan() { f64::INFINITY } else { share };
             if worst.is_none_or(|(w, ..)| share > w)
                 && let Some(first) = shown.first()
             {
@@ -253,12 +252,6 @@ pub(super) fn bound(check: &BoundCheck, clusters: Clusters, context: Context<'_>
     Ok(Judgement::new(verdict, measured, statistics, reason).near(Some(of_limit)))
 }
 
-/// Orders excesses from small to large, with NaN as the largest.
-fn order(a: f64, b: f64) -> std::cmp::Ordering {
-    let key = |v: f64| if v.is_nan() { f64::INFINITY } else { v };
-    key(a).total_cmp(&key(b))
-}
-
 pub(super) fn equality(check: &EqualityCheck, clusters: Clusters, context: Context<'_>) -> Judged {
     let [left, right] = [points(&check.left, context)?, points(&check.right, context)?];
     let [left, right] = on_common_seeds([&left, &right], clusters);
@@ -272,10 +265,6 @@ pub(super) fn equality(check: &EqualityCheck, clusters: Clusters, context: Conte
         return Err(not_run("an equality needs `absolute` or `relative`"));
     };
     let difference = |pair: &Pair<'_>| {
-        // Equal infinities are equal.
-        if pair.left.value == pair.right.value {
-            return 0.0;
-        }
         let d = pair.left.value - pair.right.value;
         if is_relative { d / pair.right.value.abs().max(f64::MIN_POSITIVE) } else { d }
     };
@@ -291,8 +280,7 @@ pub(super) fn equality(check: &EqualityCheck, clusters: Clusters, context: Conte
         let values = clusters.means(place.iter().map(|p| (p.measured, difference(p))));
         let range = (-tolerance, tolerance);
         fits.push(fit(&values, range, EQUIVALENCE, places.len(), is_exact));
-        let mean = mean_interval(&values).mean.abs();
-        largest = largest.max(if mean.is_nan() { f64::INFINITY } else { mean });
+        largest = largest.max(mean_interval(&values).mean.abs());
         repetitions = repetitions.max(values.len());
     }
     let unit = if is_relative { " %" } else { "" };

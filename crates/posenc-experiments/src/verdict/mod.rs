@@ -40,7 +40,7 @@ pub enum Verdict {
     WithinNoise,
     /// The difference is significant and smaller than the smallest effect that matters.
     Negligible,
-    /// There is only one signal or repetition, so the uncertainty is unknown.
+    /// There is only one signal or repetition, so the uncertainty is unknown, or a measurement is not finite.
     NotDecided,
     /// The claim does not hold.
     NotReproduced,
@@ -140,18 +140,21 @@ pub struct Classified {
     pub evidence: Option<Evidence>,
 }
 
-/// Why a claim cannot be judged.
+/// Why a claim cannot be judged, with the verdict that says so.
 #[derive(Debug, Clone, PartialEq)]
-struct NotRun(String);
+struct Unjudged {
+    verdict: Verdict,
+    reason: String,
+}
 
-impl NotRun {
+impl Unjudged {
     fn judgement(self) -> Judgement {
-        Judgement::new(Verdict::NotRun, "–".into(), String::new(), self.0)
+        Judgement::new(self.verdict, "–".into(), String::new(), self.reason)
     }
 }
 
 /// A judgement, or why there is none.
-type Judged = Result<Judgement, NotRun>;
+type Judged = Result<Judgement, Unjudged>;
 
 impl Judgement {
     fn new(verdict: Verdict, measured: String, statistics: String, reason: String) -> Self {

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::NotRun;
 use super::clusters::Clusters;
 use super::statistics::Interval;
+use super::{Unjudged, Verdict};
 use crate::published::{Published, PublishedValue};
 use crate::record::{Keys, Row, Table, is_counted, is_of_machine};
 use crate::schema::claim::{Abscissa, Select, Source, Statistic, Tolerance, same_place};
@@ -55,7 +55,7 @@ impl Point {
 const MOST_REPEATS: usize = 4;
 
 /// Rejects pairs whose number grows with the product of the sizes of both selections.
-pub(super) fn check_pairs(pairs: usize, [left, right]: [usize; 2]) -> Result<(), NotRun> {
+pub(super) fn check_pairs(pairs: usize, [left, right]: [usize; 2]) -> Result<(), Unjudged> {
     match pairs > MOST_REPEATS * (left + right) {
         true => Err(not_run(
             "the record or the published values have duplicate rows, so values cannot be paired",
@@ -64,8 +64,22 @@ pub(super) fn check_pairs(pairs: usize, [left, right]: [usize; 2]) -> Result<(),
     }
 }
 
-pub(super) fn not_run(reason: impl Into<String>) -> NotRun {
-    NotRun(reason.into())
+pub(super) fn not_run(reason: impl Into<String>) -> Unjudged {
+    Unjudged { verdict: Verdict::NotRun, reason: reason.into() }
+}
+
+/// Largest magnitude of a measurement: of larger ones, the sum of squares over a record overflows.
+const LARGEST: f64 = 1e140;
+
+/// Rejects values that are not finite or too large to compute with. A run that diverged neither confirms nor refutes a claim.
+fn check_finite(select: &Select, points: &[Point]) -> Result<(), Unjudged> {
+    let Some(point) = points.iter().find(|point| !(point.value.abs() <= LARGEST)) else {
+        return Ok(());
+    };
+    let (method, metric, value) = (&point.method, &select.metric, show(point.value));
+    let at = point.x.map(|x| format!(" at x = {}", show(x))).unwrap_or_default();
+    let reason = format!("{method}: {metric} is {value}{at}, which decides nothing");
+    Err(Unjudged { verdict: Verdict::NotDecided, reason })
 }
 
 pub(super) fn describe(select: &Select) -> String {
@@ -79,7 +93,7 @@ pub(super) fn describe(select: &Select) -> String {
 }
 
 /// The selected values, or their standard deviations if the selection asks for these.
-pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>, NotRun> {
+pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>, Unjudged> {
     let points = single_points(select, context)?;
     match select.statistic {
         Statistic::Deviation => deviations(&points),
@@ -89,7 +103,7 @@ pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>
 }
 
 /// The selected values, regardless of the selection's statistic.
-pub(super) fn single_points(select: &Select, context: Context<'_>) -> Result<Vec<Point>, NotRun> {
+pub(super) fn single_points(select: &Select, context: Context<'_>) -> Result<Vec<Point>, Unjudged> {
     let points: Vec<Point> = match select.from {
         Source::Measured => {
             let mut points: Vec<Point> = rows(select, context).map(Point::of).collect();
@@ -112,6 +126,7 @@ pub(super) fn single_points(select: &Select, context: Context<'_>) -> Result<Vec
             context.published_of(select).filter_map(point).collect()
         }
     };
+    check_finite(select, &points)?;
     match points.is_empty() {
         true => Err(not_run(format!("no values for {}", describe(select)))),
         false => Ok(points),
@@ -119,14 +134,14 @@ pub(super) fn single_points(select: &Select, context: Context<'_>) -> Result<Vec
 }
 
 /// Population standard deviations by method and abscissa.
-pub(super) fn deviations(points: &[Point]) -> Result<Vec<Point>, NotRun> {
+pub(super) fn deviations(points: &[Point]) -> Result<Vec<Point>, Unjudged> {
     let deviation = |place: Place<'_>| {
-        // A failed measurement is not averaged away.
-        let value = posenc_math::statistics::population_std(&place.values()).unwrap_or(f64::NAN);
+        let value = posenc_math::statistics::population_std(&place.values());
+        let value = value.map_err(|e| not_run(format!("no standard deviation: {e}")))?;
         let (method, x) = (place.method.to_owned(), place.x);
-        Point { method, signal: String::new(), seed: 0, x, y: None, value }
+        Ok(Point { method, signal: String::new(), seed: 0, x, y: None, value })
     };
-    Ok(places(points)?.into_iter().map(deviation).collect())
+    places(points)?.into_iter().map(deviation).collect()
 }
 
 /// A point with its index in its selection.
@@ -145,7 +160,7 @@ struct Common {
 fn matched<'a>(
     [left, right]: [&'a [Point]; 2],
     common: Common,
-) -> Result<Vec<[Vec<Placed<'a>>; 2]>, NotRun> {
+) -> Result<Vec<[Vec<Placed<'a>>; 2]>, Unjudged> {
     let second = right.iter().enumerate().map(|(place, p)| (true, place, p));
     let all: Vec<_> =
         left.iter().enumerate().map(|(place, p)| (false, place, p)).chain(second).collect();
@@ -169,7 +184,7 @@ fn matched<'a>(
 }
 
 /// For each point, the value of the first of `others` with the same keys.
-pub(super) fn values_at(points: &[Point], others: &[Point]) -> Result<Vec<Option<f64>>, NotRun> {
+pub(super) fn values_at(points: &[Point], others: &[Point]) -> Result<Vec<Option<f64>>, Unjudged> {
     let mut values = vec![None; points.len()];
     let common = Common { unit: true, method: true, x: true };
     for [own, others] in matched([points, others], common)? {
@@ -180,7 +195,7 @@ pub(super) fn values_at(points: &[Point], others: &[Point]) -> Result<Vec<Option
     Ok(values)
 }
 
-pub(super) fn not_grouped(error: polars::error::PolarsError) -> NotRun {
+pub(super) fn not_grouped(error: polars::error::PolarsError) -> Unjudged {
     not_run(format!("values cannot be grouped: {error}"))
 }
 
@@ -200,7 +215,7 @@ impl Place<'_> {
 }
 
 /// Values by method and abscissa: methods in the order of the values, abscissas ascending.
-pub(super) fn places(points: &[Point]) -> Result<Vec<Place<'_>>, NotRun> {
+pub(super) fn places(points: &[Point]) -> Result<Vec<Place<'_>>, Unjudged> {
     let mut methods: HashMap<&str, usize> = HashMap::new();
     let mut all: Vec<(usize, Place<'_>)> = Vec::new();
     let keys = Keys::of(points).by(|p| &p.method).by(|p| &p.x);
@@ -264,16 +279,14 @@ pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<Stri
 pub(super) fn missing(select: &Select, context: Context<'_>) -> Option<String> {
     let is_measured = select.from == Source::Measured;
     let group = context.experiment.group(&select.group).filter(|_| is_measured)?;
-    let own = || context.record.into_iter().flat_map(|t| &t.rows).filter(|r| r.group == group.id);
     let lacks = |found: usize, total: usize, what: &str| {
         (1..total).contains(&found).then(|| format!("{found} of {total} {what} of `{}`", group.id))
     };
     // Rows of `errata` name no variant.
-    let methods: BTreeSet<&str> = own().map(|row| row.method.as_str()).collect();
+    let methods: BTreeSet<&str> = rows(select, context).map(|row| row.method.as_str()).collect();
     let selected = || group.variants.iter().filter(|v| select.takes_method(&v.id));
     let found = selected().filter(|v| methods.contains(v.id.as_str())).count();
-    let signals: BTreeSet<&str> =
-        own().filter(|row| row.selected(select)).map(|row| row.signal.as_str()).collect();
+    let signals: BTreeSet<&str> = rows(select, context).map(|row| row.signal.as_str()).collect();
     let named = select.signals.as_ref().map_or(0, Vec::len);
     lacks(found, selected().count(), "methods").or_else(|| lacks(signals.len(), named, "signals"))
 }
@@ -474,6 +487,27 @@ pub(super) struct Pair<'a> {
     pub measured: &'a Point,
 }
 
+/// Rejects two selections with common places of which one lacks places of the other, so that no claim is decided on a part of its
+/// points. Published values may be sparser than measured ones.
+pub(super) fn check_places(
+    sides: [(&Select, &[Point]); 2],
+    method: bool,
+    x: bool,
+) -> Result<(), Unjudged> {
+    let places = matched([sides[0].1, sides[1].1], Common { unit: false, method, x })?;
+    let lacks = |side: usize| places.iter().filter(|place| place[side].is_empty()).count();
+    for (side, other) in [(0, 1), (1, 0)] {
+        let is_sparse =
+            sides[side].0.from == Source::Published && sides[other].0.from == Source::Measured;
+        let (missing, all) = (lacks(side), places.len());
+        if missing > 0 && !is_sparse && missing + lacks(other) < all {
+            let of = describe(sides[side].0);
+            return Err(not_run(format!("no values for {of} at {missing} of {all} points")));
+        }
+    }
+    Ok(())
+}
+
 /// Pairs the values of two selections that share signal, seed and abscissas.
 ///
 /// They must also share the method if neither selection names one; otherwise a value is paired with all methods of the other side. If
@@ -482,13 +516,14 @@ pub(super) struct Pair<'a> {
 pub(super) fn pairs<'a>(
     left: (&Select, &'a [Point]),
     right: (&Select, &'a [Point]),
-) -> Result<Vec<Pair<'a>>, NotRun> {
+) -> Result<Vec<Pair<'a>>, Unjudged> {
     let both = |of: fn(&Select) -> bool| of(left.0) && of(right.0);
     let common = Common {
         unit: left.0.from == right.0.from,
         method: both(|s| s.method.is_none()),
         x: !both(|s| matches!(s.x, Some(Abscissa::At(_)))),
     };
+    check_places([left, right], common.method, common.x)?;
     let groups = matched([left.1, right.1], common)?;
     let counts = groups.iter().map(|[own, others]| own.len().saturating_mul(others.len()));
     check_pairs(counts.fold(0, usize::saturating_add), [left.1.len(), right.1.len()])?;

@@ -47,9 +47,9 @@ pub(super) enum Fit {
     Inside,
     /// The interval contains an end of the range.
     Unclear,
-    /// A random quantity has only one repetition, so there is no interval.
+    /// A random quantity has only one repetition, so there is no interval, or there is no value.
     Undecided,
-    /// The interval is outside, or a value is NaN.
+    /// The interval is outside.
     Outside,
 }
 
@@ -78,15 +78,12 @@ pub(super) fn fit(
     is_exact: bool,
 ) -> Fit {
     let is_inside = |v: f64| range.0 <= v && v <= range.1;
-    if values.iter().any(|v| v.is_nan()) || values.is_empty() {
-        return Fit::Outside;
+    if values.is_empty() || (!is_exact && values.len() == 1) {
+        return Fit::Undecided;
     }
     let inside = values.iter().filter(|v| is_inside(**v)).count();
     if is_exact {
         return if inside == values.len() { Fit::Inside } else { Fit::Outside };
-    }
-    if values.len() == 1 {
-        return Fit::Undecided;
     }
     let interval = interval_at(values, level);
     let Some(half_width) = interval.half_width else {

@@ -13,7 +13,7 @@ use super::{
 /// The values that a parameter accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
-    /// `0 < value <= most`.
+    /// `0 < value <= most`, and not so small that its square is 0.
     Positive {
         /// Largest value.
         most: f64,
@@ -58,7 +58,9 @@ impl Rule {
     /// Whether the rule allows the value; no rule allows NaN or infinities.
     pub fn accepts(&self, value: &ParameterValue) -> bool {
         match (self, value) {
-            (Self::Positive { most }, ParameterValue::Number(v)) => *v > 0.0 && v <= most,
+            (Self::Positive { most }, ParameterValue::Number(v)) => {
+                *v >= LEAST_POSITIVE && v <= most
+            }
             (Self::Between { least, most }, ParameterValue::Number(v)) => v >= least && v <= most,
             (Self::Multiple { step, most }, ParameterValue::Number(v)) => {
                 *v >= f64::from(*step) && *v <= f64::from(*most) && v % f64::from(*step) == 0.0
@@ -71,6 +73,9 @@ impl Rule {
         }
     }
 }
+
+/// Smallest positive parameter: the square of a much smaller one is 0.
+const LEAST_POSITIVE: f64 = 1e-150;
 
 /// A default value that a constant can hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -324,6 +329,9 @@ fn checked(spec: &EmbedderSpec) -> Result<Values<'_>, EmbedderError> {
         };
         match (kind.parameter(name), value) {
             (Some(parameter), _) if parameter.rule.accepts(value) => continue,
+            (Some(_), ParameterValue::Number(v)) if *v > 0.0 && *v < LEAST_POSITIVE => {
+                return refuse(must_be(&format!("at least {LEAST_POSITIVE:e}")));
+            }
             (Some(parameter), _) => return refuse(must_be(&parameter.rule.allowed())),
             (None, _) if !kind.takes_extra_numbers => {
                 let (suggestion, allowed) = (suggestion(name, all()), listed());

@@ -15,7 +15,8 @@ impl Embedder for UnitRow {
         let norm = self.0.row_norm(x);
         if norm > 0.0 {
             for value in out {
-                *value /= norm;
+                // A norm that overflows must not turn features into zeros.
+                *value = if norm.is_finite() { *value / norm } else { f64::NAN };
             }
         }
     }

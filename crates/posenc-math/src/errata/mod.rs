@@ -156,6 +156,38 @@ impl Erratum {
 /// Looks up a published value by paper, item, group, method, metric and abscissa.
 pub type Published<'a> = dyn Fn(&str, &str, &str, &str, &str, Option<f64>) -> Option<f64> + 'a;
 
+/// Published values that only errata use: paper, item, group, method and metric, with `|` between alternatives.
+const QUOTED: [[&str; 5]; 20] = [
+    ["rethinking", "fig7", "n=256", "Gaussian", "small_marker_sigma"],
+    ["rethinking", "sec5-1", "constant", "RFF|Gaussian", "sigma"],
+    ["rethinking", "sec5-2|sec5-5", "constant", "Gaussian", "k"],
+    ["trading", "table1", "complex-gd", "LinF|RFF", "encoder_param"],
+    ["trading", "table1", "closed-form", "RFF", "encoder_param"],
+    ["trading", "table1|table2", "complex-gd", "all", "dim"],
+    ["trading", "table3", "simple", "all", "dim|width"],
+    ["trading", "table3", "complex-gd", "LinF|Gau|Tri", "encoder_param"],
+    ["trading", "table3", "closed-form|closed-form-intended", "LinF|Gau|Tri", "encoder_param"],
+    ["trading", "table4", "claim", "complex vs simple", "speedup"],
+    ["lff", "table1", "setup", "Fourier-based", "gamma"],
+    ["lff", "table1", "setup", "Fourier-based-2/2", "feature_width"],
+    ["lff", "table2", "counts", "all", "seen_widgets|unseen_widgets"],
+    ["lff", "fig3", "sec4-1", "Learnable-Fourier + MLP", "feature_width"],
+    ["lff", "fig3", "setup", "Learnable-Fourier + MLP", "encoding_width|gamma"],
+    ["lff", "fig3", "setup", "all", "cores|images_per_core"],
+    ["lff", "fig4", "caption|appendix-b", "DETR", "training_steps"],
+    ["lff", "fig4", "setup", "DETR", "batch"],
+    ["lff", "fig8", "setup", "Learnable-Fourier+MLP-2/2", "gamma"],
+    ["lff", "fig9", "setup", "Learnable-Fourier+MLP-2/2 + KL", "gamma"],
+];
+
+/// Whether a published value, by paper, item, group, method and metric, is one that only errata use.
+pub fn quotes(key: [&str; 5]) -> bool {
+    let is_of = |quoted: &[&str; 5]| {
+        quoted.iter().zip(key).all(|(names, name)| names.split('|').any(|own| own == name))
+    };
+    QUOTED.iter().any(is_of)
+}
+
 /// External inputs of the checks.
 pub struct Inputs<'a> {
     /// Published values (`data/papers/*.csv`); abscissas match to a relative tolerance of 1e-9.

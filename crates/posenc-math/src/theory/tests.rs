@@ -89,6 +89,28 @@ fn the_minimum_is_an_envelope() {
     assert_close(corner / 100.0, 1.0 / 1.0864, Tolerance::decimals(4));
 }
 
+/// Catches the row sum of D in place of its largest eigenvalue, which is impossible if D has negative values, and a law of embedders whose
+/// D is not periodic.
+#[test]
+fn laws_with_negative_values_are_stable_ranks() {
+    let law = |spec: &EmbedderSpec, n: usize| {
+        let embedder = embedder(spec);
+        exact_stable_rank(n, periodized(|delta| embedder.distance_law(delta).unwrap(), 3))
+    };
+    for (kind, limit) in [("sine", 2.0), ("square", PI * PI / 4.0)] {
+        let spec = EmbedderSpec::new(kind).number("dimension", 2000.0);
+        for n in [1, 2, 5, 20, 40, 200, 1000] {
+            assert_close(law(&spec, n), measured(&spec, n), Tolerance::relative(1e-9));
+        }
+        assert_close(law(&spec, 1000), limit, Tolerance::relative(1e-5));
+    }
+    for n in [5, 16, 64] {
+        assert!(law(&spec("linf", 64, "sigma", 2.0), n).is_nan(), "{n}");
+        assert!(law(&spec("logf", 64, "sigma", 2.0), n).is_nan(), "{n}");
+    }
+    assert_close(measured(&spec("linf", 64, "sigma", 2.0), 64), 6.195, Tolerance::decimals(2));
+}
+
 #[test]
 fn two_centers_per_sigma_suffice() {
     // σ = 0.005, N = 256, open interval.

@@ -20,10 +20,8 @@ use posenc_experiments::schema::NumberList;
 /// The kind `blending-weights`.
 pub const KIND: Kind = Kind {
     needs_embedder: true,
-    example: include_str!("example.yaml"),
-    runner: runner!(BlendingWeights),
     without_data: WithoutData::Theory,
-    ..Kind::of::<BlendingWeights>("blending-weights")
+    ..kind!(BlendingWeights, "blending-weights")
 };
 
 /// Settings of `blending-weights`.

@@ -46,9 +46,7 @@ use crate::limits::Transformer;
 pub const KIND: Kind = Kind {
     // 2: no padding of words and nodes.
     revision: 2,
-    example: include_str!("example.yaml"),
-    runner: attention_runner!(Captioning),
-    ..Kind::of::<Captioning>("captioning")
+    ..kind!(attention: Captioning, "captioning")
 };
 
 /// Maximum number of screens that a report shows.

@@ -36,11 +36,9 @@ use crate::network_nd::{Blending, TestPositions};
 pub const KIND: Kind = Kind {
     needs_embedder: true,
     takes_auto: true,
-    example: include_str!("example.yaml"),
-    runner: runner!(ClosedForm),
     without_data: WithoutData::Defined,
     signals_are_samples: true,
-    ..Kind::of::<ClosedForm>("closed-form")
+    ..kind!(ClosedForm, "closed-form")
 };
 
 /// Settings of `closed-form`.

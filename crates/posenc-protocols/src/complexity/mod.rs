@@ -24,10 +24,8 @@ use crate::checks::{preset, range, whole};
 /// The kind `complexity`.
 pub const KIND: Kind = Kind {
     measures_time: true,
-    example: include_str!("example.yaml"),
-    runner: runner!(Complexity),
     without_data: WithoutData::Theory,
-    ..Kind::of::<Complexity>("complexity")
+    ..kind!(Complexity, "complexity")
 };
 
 /// Settings of `complexity`.

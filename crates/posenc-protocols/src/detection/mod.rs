@@ -30,11 +30,7 @@ use crate::checks::{
 use crate::limits::{Transformer, check_bytes};
 
 /// The kind `detection`.
-pub const KIND: Kind = Kind {
-    example: include_str!("example.yaml"),
-    runner: attention_runner!(Detection),
-    ..Kind::of::<Detection>("detection")
-};
+pub const KIND: Kind = kind!(attention: Detection, "detection");
 
 /// Coordinates of a patch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

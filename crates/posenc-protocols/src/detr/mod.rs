@@ -31,12 +31,7 @@ use crate::detection::PatchCoordinates;
 use crate::limits::Transformer;
 
 /// The kind `detr`.
-pub const KIND: Kind = Kind {
-    takes_weights: true,
-    example: include_str!("example.yaml"),
-    runner: attention_runner!(Detr),
-    ..Kind::of::<Detr>("detr")
-};
+pub const KIND: Kind = Kind { takes_weights: true, ..kind!(attention: Detr, "detr") };
 
 /// Settings of `detr`, which builds DETR on a residual network, counts its parameters and trains it for some steps.
 ///

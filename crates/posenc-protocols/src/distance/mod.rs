@@ -20,13 +20,8 @@ use serde::{Deserialize, Serialize};
 use crate::checks::{positive, preset, range};
 
 /// The kind `distance`.
-pub const KIND: Kind = Kind {
-    needs_embedder: true,
-    example: include_str!("example.yaml"),
-    runner: runner!(Distance),
-    without_data: WithoutData::Theory,
-    ..Kind::of::<Distance>("distance")
-};
+pub const KIND: Kind =
+    Kind { needs_embedder: true, without_data: WithoutData::Theory, ..kind!(Distance, "distance") };
 
 /// Largest exponent k: the distances have rounding errors of about 10^-16.
 pub(crate) const MOST_EXPONENT: f64 = 16.0;

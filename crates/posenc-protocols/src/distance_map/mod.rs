@@ -21,10 +21,8 @@ use crate::network_nd::Directions;
 /// The kind `distance-map`.
 pub const KIND: Kind = Kind {
     needs_embedder: true,
-    example: include_str!("example.yaml"),
-    runner: runner!(DistanceMap),
     without_data: WithoutData::Theory,
-    ..Kind::of::<DistanceMap>("distance-map")
+    ..kind!(DistanceMap, "distance-map")
 };
 
 /// Settings of `distance-map`.

@@ -1,18 +1,30 @@
 //! Maps the embedding distance of two-dimensional encodings (`rethinking` Fig. 11, right).
 
-use anyhow::Result;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use anyhow::{Result, ensure};
 use posenc_experiments::record::Value;
 use posenc_math::embedder::Embedder;
 use posenc_math::spectrum::dot;
 
 use super::DistanceMap;
-use crate::memory::{RECORDED, row, square};
+use crate::memory::{RECORDED, feature_count, row, square};
 use crate::network_nd::Directions;
-use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
+use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
 
 impl Protocol for DistanceMap {
-    fn memory(&self, _: &Workload<'_>) -> f64 {
-        RECORDED * square(self.points as f64)
+    fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
+        let n = self.points as f64;
+        let rows = match self.directions {
+            Directions::Axes | Directions::Grid => 4.0 * n,
+            Directions::Diagonals | Directions::Joint => 2.0 * square(n) + 6.0 * n,
+        };
+        Estimate::of(0.01 + rows * feature_count(work.job) * 8e-9)
+    }
+
+    fn memory(&self, work: &Workload<'_>) -> f64 {
+        RECORDED * square(self.points as f64) + 32.0 * feature_count(work.job)
     }
 
     /// D(Δ) = ψ(c)·ψ(c + Δ)/‖ψ(c)‖² around the center c of the unit square.
@@ -46,6 +58,11 @@ impl Protocol for DistanceMap {
             }
         };
         let whole = map(0.0, 0.0);
+        let is_usable = whole.is_finite() && whole != 0.0;
+        ensure!(
+            is_usable,
+            "the features at the center have the squared norm {whole}, so distances have no scale; change the embedder"
+        );
         let mut values = Vec::with_capacity(n * n + n);
         for i in 0..n {
             for j in 0..n {
@@ -59,12 +76,18 @@ impl Protocol for DistanceMap {
             values.push(Value::new("distance_axis", map(radius, 0.0) / whole).at(radius));
             values.push(Value::new("distance_diagonal", map(slanted, slanted) / whole).at(radius));
         }
+        let broken = values.iter().find(|value| !value.value.is_finite());
+        ensure!(broken.is_none(), "a distance is not finite; change the embedder");
         emit(0, values.into())
     }
 }
 
-/// Δ ↦ ψ(1/2)·ψ(1/2 + Δ).
+/// Δ ↦ ψ(1/2)·ψ(1/2 + Δ), computed once for each Δ.
 fn inner_products(embedder: Box<dyn Embedder>) -> impl Fn(f64) -> f64 {
     let center = row(&*embedder, 0.5);
-    move |delta| dot(&center, &row(&*embedder, 0.5 + delta))
+    let known = RefCell::new(HashMap::new());
+    move |delta| {
+        let product = || dot(&center, &row(&*embedder, 0.5 + delta));
+        *known.borrow_mut().entry(delta.to_bits()).or_insert_with(product)
+    }
 }

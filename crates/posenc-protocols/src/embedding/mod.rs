@@ -20,10 +20,8 @@ use crate::checks::{preset, range};
 /// The kind `embedding`.
 pub const KIND: Kind = Kind {
     needs_embedder: true,
-    example: include_str!("example.yaml"),
-    runner: runner!(Embedding),
     without_data: WithoutData::Theory,
-    ..Kind::of::<Embedding>("embedding")
+    ..kind!(Embedding, "embedding")
 };
 
 /// Settings of `embedding`.

@@ -61,7 +61,10 @@ impl Protocol for Embedding {
         let least = squares.iter().copied().fold(f64::INFINITY, f64::min);
         let most = squares.iter().copied().fold(0.0, f64::max);
         let mean = squares.iter().sum::<f64>() / squares.len() as f64;
-        values.push(Value::new("norm_spread", (most - least) / mean));
+        // Rows of zeros have no spread.
+        if mean > 0.0 {
+            values.push(Value::new("norm_spread", (most - least) / mean));
+        }
         emit(0, values.into())
     }
 }

@@ -18,10 +18,8 @@ pub const KIND: Kind = Kind {
     // 2: names of quantities. 3: fairer readings of several statements.
     revision: 3,
     reads_published: true,
-    example: include_str!("example.yaml"),
-    runner: runner!(Errata),
     without_data: WithoutData::Theory,
-    ..Kind::of::<Errata>("errata")
+    ..kind!(Errata, "errata")
 };
 
 /// Settings of `errata`.

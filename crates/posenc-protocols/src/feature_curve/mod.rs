@@ -21,12 +21,8 @@ use crate::checks::{positive, preset, range, whole};
 use crate::distance::MOST_EXPONENT;
 
 /// The kind `feature-curve`.
-pub const KIND: Kind = Kind {
-    example: include_str!("example.yaml"),
-    runner: runner!(FeatureCurve),
-    without_data: WithoutData::Theory,
-    ..Kind::of::<FeatureCurve>("feature-curve")
-};
+pub const KIND: Kind =
+    Kind { without_data: WithoutData::Theory, ..kind!(FeatureCurve, "feature-curve") };
 
 /// Settings of `feature-curve`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]

@@ -32,11 +32,7 @@ use crate::checks::{below_one, check_sizes, check_training, hundredths, range};
 use crate::limits::Transformer;
 
 /// The kind `icon-labels`.
-pub const KIND: Kind = Kind {
-    example: include_str!("example.yaml"),
-    runner: attention_runner!(IconLabels),
-    ..Kind::of::<IconLabels>("icon-labels")
-};
+pub const KIND: Kind = kind!(attention: IconLabels, "icon-labels");
 
 /// Settings of `icon-labels`, which trains a transformer over the boxes of a screen to predict the label of each box.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]

@@ -39,12 +39,7 @@ use crate::checks::{
 use crate::limits::Transformer;
 
 /// The kind `image-model`.
-pub const KIND: Kind = Kind {
-    takes_held_out: true,
-    example: include_str!("example.yaml"),
-    runner: attention_runner!(ImageModel),
-    ..Kind::of::<ImageModel>("image-model")
-};
+pub const KIND: Kind = Kind { takes_held_out: true, ..kind!(attention: ImageModel, "image-model") };
 
 /// Settings of `image-model`, which trains a transformer to predict the gray level of each pixel from the pixels before it.
 ///

@@ -38,11 +38,9 @@ pub use threads::Threads;
 
 /// The kind `interpolation`.
 pub const KIND: Kind = Kind {
-    example: include_str!("example.yaml"),
-    runner: runner!(Interpolation),
     without_data: WithoutData::Defined,
     signals_are_samples: true,
-    ..Kind::of::<Interpolation>("interpolation")
+    ..kind!(Interpolation, "interpolation")
 };
 
 /// Settings of `interpolation`.

@@ -25,10 +25,8 @@ pub const KIND: Kind = Kind {
     needs_embedder: true,
     // 2: stable ranks.
     revision: 2,
-    example: include_str!("example.yaml"),
-    runner: runner!(KroneckerRank),
     without_data: WithoutData::Theory,
-    ..Kind::of::<KroneckerRank>("kronecker-rank")
+    ..kind!(KroneckerRank, "kronecker-rank")
 };
 
 /// Settings of `kronecker-rank`.

@@ -18,12 +18,8 @@ use serde::{Deserialize, Serialize};
 use crate::checks::range;
 
 /// The kind `memorization`.
-pub const KIND: Kind = Kind {
-    example: include_str!("example.yaml"),
-    runner: runner!(Memorization),
-    without_data: WithoutData::Theory,
-    ..Kind::of::<Memorization>("memorization")
-};
+pub const KIND: Kind =
+    Kind { without_data: WithoutData::Theory, ..kind!(Memorization, "memorization") };
 
 /// Settings of `memorization`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]

@@ -13,7 +13,7 @@
 //! - `diverged_epoch` of runs that diverged. Their other values are NaN.
 //! - With `abscissa: stable-rank`, also `samples` (number of training samples) and `parameter` (the value of the sweep).
 //! - With `curve_every`, curves over the epoch, as means over the repeats: `train_curve` and `test_curve` (dB), and with `layers` also
-//!   `stable_rank_input`, `stable_rank_layer_1`, `stable_rank_layer_2`, ….
+//!   `stable_rank_input` and `stable_rank_layer_N`, N = 1, 2, ….
 //! - With `mean_of_first`, `train_psnr_run_mean` and `test_psnr_run_mean` (dB): means over the points of a curve before that epoch.
 //! - With `reconstruction`, `prediction` and `target` over the position, for the first repeat.
 
@@ -47,11 +47,9 @@ pub const KIND: Kind = Kind {
     needs_embedder: true,
     emits_as_batch: true,
     repeats_key: Some("repeats"),
-    example: include_str!("example.yaml"),
-    runner: runner!(Network1d),
     without_data: WithoutData::Defined,
     signals_are_samples: true,
-    ..Kind::of::<Network1d>("network-1d")
+    ..kind!(Network1d, "network-1d")
 };
 
 /// The name under which a sweep varies the sample step instead of an embedder parameter.

@@ -55,11 +55,9 @@ use crate::network_1d::Scale;
 pub const KIND: Kind = Kind {
     needs_embedder: true,
     takes_auto: true,
-    example: include_str!("example.yaml"),
-    runner: runner!(NetworkNd),
     without_data: WithoutData::Defined,
     signals_are_samples: true,
-    ..Kind::of::<NetworkNd>("network-nd")
+    ..kind!(NetworkNd, "network-nd")
 };
 
 /// Settings of `network-nd`.

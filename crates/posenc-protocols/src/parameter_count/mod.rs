@@ -16,12 +16,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The kind `parameter-count`.
-pub const KIND: Kind = Kind {
-    example: include_str!("example.yaml"),
-    runner: runner!(ParameterCount),
-    without_data: WithoutData::Theory,
-    ..Kind::of::<ParameterCount>("parameter-count")
-};
+pub const KIND: Kind =
+    Kind { without_data: WithoutData::Theory, ..kind!(ParameterCount, "parameter-count") };
 
 /// Settings of `parameter-count`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]

@@ -18,12 +18,8 @@ use serde::{Deserialize, Serialize};
 use crate::checks::{check_photographs, is_one, preset, range};
 
 /// The kind `pixel-entropies`.
-pub const KIND: Kind = Kind {
-    takes_held_out: true,
-    example: include_str!("example.yaml"),
-    runner: attention_runner!(PixelEntropies),
-    ..Kind::of::<PixelEntropies>("pixel-entropies")
-};
+pub const KIND: Kind =
+    Kind { takes_held_out: true, ..kind!(attention: PixelEntropies, "pixel-entropies") };
 
 /// Settings of `pixel-entropies`, which estimates the entropy of a pixel, alone and given its neighbors.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]

@@ -32,10 +32,8 @@ use crate::checks::{range, whole, within};
 
 /// The kind `position-encoding`.
 pub const KIND: Kind = Kind {
-    example: include_str!("example.yaml"),
-    runner: attention_runner!(PositionEncoding),
     without_data: WithoutData::Theory,
-    ..Kind::of::<PositionEncoding>("position-encoding")
+    ..kind!(attention: PositionEncoding, "position-encoding")
 };
 
 /// Settings of `position-encoding`.

@@ -70,11 +70,9 @@ use crate::checks::{check_rate, preset, range};
 pub const KIND: Kind = Kind {
     takes_held_out: true,
     revision: 2,
-    example: include_str!("example.yaml"),
-    runner: runner!(PsnrPrediction),
     without_data: WithoutData::Generated,
     signals_are_samples: true,
-    ..Kind::of::<PsnrPrediction>("psnr-prediction")
+    ..kind!(PsnrPrediction, "psnr-prediction")
 };
 
 /// Maximum number of embedders of a group.

@@ -36,11 +36,7 @@ use crate::checks::{below_one, check_sizes, check_training, hundredths, preset, 
 use crate::limits::Transformer;
 
 /// The kind `referred-box`.
-pub const KIND: Kind = Kind {
-    example: include_str!("example.yaml"),
-    runner: attention_runner!(ReferredBox),
-    ..Kind::of::<ReferredBox>("referred-box")
-};
+pub const KIND: Kind = kind!(attention: ReferredBox, "referred-box");
 
 /// Settings of `referred-box`, which trains a transformer to choose the box of a screen that an expression refers to.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]

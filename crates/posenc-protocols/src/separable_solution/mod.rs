@@ -24,10 +24,8 @@ use crate::checks::range;
 /// The kind `separable-solution`.
 pub const KIND: Kind = Kind {
     needs_embedder: true,
-    example: include_str!("example.yaml"),
-    runner: runner!(SeparableSolution),
     without_data: WithoutData::Theory,
-    ..Kind::of::<SeparableSolution>("separable-solution")
+    ..kind!(SeparableSolution, "separable-solution")
 };
 
 /// Settings of `separable-solution`.

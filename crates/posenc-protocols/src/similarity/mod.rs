@@ -20,12 +20,8 @@ use serde::{Deserialize, Serialize};
 use crate::checks::{positive, range};
 
 /// The kind `similarity`.
-pub const KIND: Kind = Kind {
-    example: include_str!("example.yaml"),
-    runner: runner!(Similarity),
-    without_data: WithoutData::Theory,
-    ..Kind::of::<Similarity>("similarity")
-};
+pub const KIND: Kind =
+    Kind { without_data: WithoutData::Theory, ..kind!(Similarity, "similarity") };
 
 /// Settings of `similarity`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]

@@ -20,10 +20,8 @@ use crate::checks::range;
 /// The kind `singular-values`.
 pub const KIND: Kind = Kind {
     needs_embedder: true,
-    example: include_str!("example.yaml"),
-    runner: runner!(SingularValues),
     without_data: WithoutData::Theory,
-    ..Kind::of::<SingularValues>("singular-values")
+    ..kind!(SingularValues, "singular-values")
 };
 
 /// Settings of `singular-values`.

@@ -6,7 +6,8 @@
 //!
 //! - `stable_rank`: ‖Ψ‖²_F/σ_1².
 //! - `stable_rank_bound`: min(N, b), if the embedder has an upper bound b for d → ∞.
-//! - `stable_rank_law`: N·D(0)/Σ D(j/N), if the embedder has a law D(Δ). D is continued periodically.
+//! - `stable_rank_law`: N·D(0)/max_k Σ_j D(j/N) cos(2πjk/N), if the embedder has a law D(Δ) and D, continued periodically, is positive
+//!   semidefinite. Without negative D, the maximum is the sum at k = 0.
 //! - `stable_rank_limit`: the stable rank for d → ∞ without periodic continuation; Fourier kinds only.
 
 #[cfg(feature = "run")]
@@ -23,11 +24,11 @@ use crate::sweep::Sweep;
 
 /// The kind `stable-rank`.
 pub const KIND: Kind = Kind {
+    // 2: the law is the maximum over k, not the sum at k = 0.
+    revision: 2,
     needs_embedder: true,
-    example: include_str!("example.yaml"),
-    runner: runner!(StableRank),
     without_data: WithoutData::Theory,
-    ..Kind::of::<StableRank>("stable-rank")
+    ..kind!(StableRank, "stable-rank")
 };
 
 /// Settings of `stable-rank`.

@@ -29,8 +29,8 @@ impl Protocol for StableRank {
         8.0 * (2.0 * n * dimension(work.job, self.sweep.as_ref()) + 2.0 * square(n))
     }
 
-    /// Records the measured stable rank, the bound min(N, b), the law N·D(0)/Σ D(j/N) of a periodic kernel, and for Fourier kinds the
-    /// limit d → ∞ on the open interval.
+    /// Records the measured stable rank, the bound min(N, b), the law of a periodic kernel, and for Fourier kinds the limit d → ∞ on the
+    /// open interval.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let mut values = Vec::new();
         match &self.sweep {
@@ -77,7 +77,10 @@ fn measure(
     }
     if embedder.distance_law(0.0).is_some() {
         let law = |delta: f64| embedder.distance_law(delta).unwrap_or(0.0);
-        push("stable_rank_law", exact_stable_rank(n, periodized(law, 3)));
+        let rank = exact_stable_rank(n, periodized(law, 3));
+        if rank.is_finite() {
+            push("stable_rank_law", rank);
+        }
         if embedder.gram_kernel(0.0).is_some() {
             let row: Vec<f64> = (0..n).map(|j| law(j as f64 / n as f64)).collect();
             push("stable_rank_limit", toeplitz_stable_rank(&row)?);

@@ -4,11 +4,11 @@
 //! tables of `source` and `target` are. The *peak* of a position is its mean cosine similarity to its two neighbors minus that to all other
 //! positions, in standard deviations of the latter.
 //!
-//! Records for each table, here for `source`:
+//! Records for each table, with the prefix `source_` or `target_`:
 //!
-//! - `source_peak`: means of the peak over `bin` positions, over the middle of the bin.
-//! - `source_first_peak`, `source_last_peak`: of the first and the last bin. `source_decay`: the last divided by the first.
-//! - `source_similarity`: cosine similarities of all pairs of positions; table `source` of the first seed only.
+//! - `peak`: means of the peak over `bin` positions, over the middle of the bin.
+//! - `first_peak`, `last_peak`: of the first and the last bin. `decay`: the last divided by the first.
+//! - `similarity`: cosine similarities of all pairs of positions; table `source` of the first seed only.
 //!
 //! Also records:
 //!
@@ -33,9 +33,7 @@ use crate::limits::Transformer;
 pub const KIND: Kind = Kind {
     // 2: another learning rate, and a single map instead of one per table and seed.
     revision: 2,
-    example: include_str!("example.yaml"),
-    runner: attention_runner!(Translation),
-    ..Kind::of::<Translation>("translation")
+    ..kind!(attention: Translation, "translation")
 };
 
 /// Distribution of sentence lengths.

@@ -43,12 +43,8 @@ use crate::checks::{below_one, hundredths, positive, preset, range, within};
 use crate::limits::Transformer;
 
 /// The kind `widget-captioning`.
-pub const KIND: Kind = Kind {
-    takes_weights: true,
-    example: include_str!("example.yaml"),
-    runner: attention_runner!(WidgetCaptioning),
-    ..Kind::of::<WidgetCaptioning>("widget-captioning")
-};
+pub const KIND: Kind =
+    Kind { takes_weights: true, ..kind!(attention: WidgetCaptioning, "widget-captioning") };
 
 /// Settings of `widget-captioning`, which builds the public widget captioner, counts its parameters, trains it for some steps and evaluates
 /// it.

@@ -58,11 +58,9 @@ pub const KIND: Kind = Kind {
     needs_embedder: true,
     takes_auto: true,
     emits_as_batch: true,
-    example: include_str!("example.yaml"),
-    runner: runner!(WidthSelection),
     without_data: WithoutData::Defined,
     signals_are_samples: true,
-    ..Kind::of::<WidthSelection>("width-selection")
+    ..kind!(WidthSelection, "width-selection")
 };
 
 /// Settings of `width-selection`.

@@ -83,6 +83,66 @@ fn claims_of_papers_decide_statements() {
     assert!(missing.is_empty(), "decide no statement of data/papers/*.coverage.yaml: {missing:?}");
 }
 
+/// Catches published values that nothing uses because of a typo, that would be averaged, or that are not numbers.
+#[test]
+fn published_values_match_what_is_measured() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("experiments/demo");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(root.path().join("data/papers")).unwrap();
+    std::fs::write(folder.join("paper.yaml"), PAPER).unwrap();
+    let text = "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n  - id: rank\n    protocol: { kind: stable-rank, samples: [4, 16] }\n    \
+                variants: [{ id: M, embedder: { kind: identity } }]\ntables: [{ id: t, title: T, groups: [rank, printed], methods: [M, N], \
+                columns: [{ metric: stable_rank, label: rank }, { metric: stable_rank, published_metric: width, label: width }] }]\n";
+    let good = "fig1,rank,M,,stable_rank,16,15.54,0.1,,theory,\"a, b\"\nfig1,printed,N,,width,16,15.54,,,theory,\n";
+    let read = |yaml: &str, rows: &str| {
+        std::fs::write(folder.join("01-fig1.yaml"), yaml).unwrap();
+        let header = "item,group,method,signal,metric,x,value,std,unit,source,note\n";
+        std::fs::write(root.path().join("data/papers/demo.csv"), format!("{header}{rows}"))
+            .unwrap();
+        Catalog::read(root.path(), posenc_protocols::KINDS).map(drop).map_err(|e| e.to_string())
+    };
+    assert_eq!(read(text, good), Ok(()));
+    for (from, to, line, part) in [
+        ("15.54,0.1", "NaN,0.1", 2, "`value`: NaN is not allowed"),
+        ("15.54,0.1", "1e999,0.1", 2, "`value`: inf is not allowed"),
+        ("15.54,0.1", "15.54,-inf", 2, "`std`: -inf is not allowed; allowed: 0 or more"),
+        ("15.54,0.1", "15.54,-1", 2, "`std`: -1 is not allowed; allowed: 0 or more"),
+        ("rank,M", " rank,M", 2, "`group`: spaces"),
+        ("rank,M", "rank,M\u{a0}", 2, "`method`: spaces"),
+        ("stable_rank,16", "stable_rank,inf", 2, "`x`: inf is not allowed"),
+        ("stable_rank,16", "stable_rank,17", 2, "`x`: 17 is in no list"),
+        ("M,,", "M,image,", 2, "`signal`: the group has no data"),
+        ("fig1,rank", "fig2,rank", 2, "`item`: no item `fig2`; allowed: fig1"),
+        (
+            "rank,M",
+            "rnak,M",
+            2,
+            "`group`: no group `rnak`; allowed: printed, rank; did you mean `rank`?",
+        ),
+        ("rank,M", "rank,MM", 2, "`method`: no method `MM`; allowed: M, N"),
+        (
+            ",stable_rank",
+            ",stable_rnak",
+            2,
+            "`metric`: `stable-rank` records no metric `stable_rnak`",
+        ),
+        ("printed,N", "printed,n", 3, "`method`: no method `n`"),
+        (",width", ",widht", 3, "`metric`: no claim, table or plot uses this metric"),
+    ] {
+        let message = read(text, &good.replacen(from, to, 1)).unwrap_err();
+        assert!(message.contains(&format!("demo.csv:{line}: {part}")), "{to}: {message}");
+    }
+    let again = format!("{good}fig1,rank,M,,stable_rank,1.6e1,99,,,theory,n\n");
+    let message = read(text, &again).unwrap_err();
+    assert!(message.contains("demo.csv:4: ") && message.contains("as line 2"), "{message}");
+    let message = read(&text.replacen("metric: stable_rank", "metric: stable_rnak", 1), good);
+    assert!(message.unwrap_err().contains("01-fig1.yaml:10: `tables[0].columns[0].metric`: "));
+}
+
+/// A paper with one item.
+const PAPER: &str = "key: demo\ntitle: T\nauthors: [A]\nvenue: V\nyear: 2021\nsummary: S\nitems:\n  - { item: fig1, name: F, title: T }\n";
+
 /// Catches an erratum whose printed statement and correction are tested with different tolerances.
 #[test]
 fn an_erratum_and_its_correction_have_equal_tolerances() {
@@ -90,8 +150,7 @@ fn an_erratum_and_its_correction_have_equal_tolerances() {
     let folder = root.path().join("experiments/demo");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::create_dir_all(root.path().join("data/papers")).unwrap();
-    let paper = "key: demo\ntitle: T\nauthors: [A]\nvenue: V\nyear: 2021\nsummary: S\nitems:\n  - { item: fig1, name: F, title: T }\n";
-    std::fs::write(folder.join("paper.yaml"), paper).unwrap();
+    std::fs::write(folder.join("paper.yaml"), PAPER).unwrap();
     let id = posenc_math::errata::all().first().expect("an erratum").id;
     for (tolerance, is_read) in [("0.1", true), ("0.2", false)] {
         let check = |tolerance: &str| {

@@ -78,6 +78,31 @@ fn mistakes_are_named_with_line_and_remedy() {
         ("id: first", "id: first.one", &["a.yaml:20", "claims[0].id", "a-z"]),
         ("group: rank, metric", "group: rang, metric", &["a.yaml:23", "allowed: images, rank"]),
         ("id: rank", "id: rank\n    metrics: [params]", &["claims[0].check.of", "not recorded"]),
+        (
+            "metric: stable_rank }, direction",
+            "metric: stable_rnak }, direction",
+            &["a.yaml:23", "claims[0].check.of.metric", "did you mean `stable_rank`"],
+        ),
+        (
+            "kind: trend, of: { group: rank, metric: stable_rank }, direction: increasing }",
+            "kind: bound, of: { group: rank, metric: stable_rank }, at_most: 1e999 }",
+            &["a.yaml:23", "claims[0].check.at_most", "no metric `1e999`"],
+        ),
+        (
+            "kind: trend, of: { group: rank, metric: stable_rank }, direction: increasing }",
+            "kind: bound, of: { group: rank, metric: stable_rank }, at_most: .nan }",
+            &["a.yaml:23", "claims[0].check.at_most", "write a finite number"],
+        ),
+        (
+            "kind: trend, of: { group: rank, metric: stable_rank }, direction: increasing }",
+            "kind: bound, of: { group: rank, metric: stable_rank }, at_most: 1, at_least: 2 }",
+            &["a.yaml:23", "claims[0].check.at_least", "2 is above `at_most`, 1"],
+        ),
+        (
+            "metric: stable_rank }, direction",
+            "metric: stable_rank, x: { from: 2, to: 1 } }, direction",
+            &["a.yaml:23", "claims[0].check.of.x", "`from` 2 is above `to` 1"],
+        ),
         ("signals: 1", "signals: 0", &["a.yaml:14", "allowed: 1 to"]),
         (
             "- id: images",

@@ -238,7 +238,7 @@ impl<'a> Pairs<'a> {
     fn answer(&self) -> String {
         let group = self.source.experiment.group(&self.comparison.baseline.group);
         let all = group.and_then(Group::signals);
-        let noun = all.map_or("signals", |all| all.noun.as_str());
+        let noun = all.map_or("signals".into(), |all| plain(&all.noun));
         let n = self.signals.len();
         let counts = self.methods.iter().flat_map(|m| &m.others).map(|other| other.quality.len());
         let fewest = counts.filter(|count| *count > 0).min();

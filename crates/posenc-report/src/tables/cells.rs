@@ -178,7 +178,7 @@ pub fn measured_cell(
     }
     let is_reduced = |r: &Row| group.is_some_and(|g| g.reduced(r.profile).is_some());
     if let Some(all) = part.filter(|_| !is_equal) {
-        cell.labels.push(format!("{} of {} {}", signals.len(), all.count, all.noun));
+        cell.labels.push(format!("{} of {} {}", signals.len(), all.count, plain(&all.noun)));
     } else if mixed.reduced && !is_equal && rows(run, key, column).any(is_reduced) {
         cell.labels.push("reduced".into());
     }

@@ -11,7 +11,7 @@ use posenc_report::{Inputs, Records, Report, render};
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
 /// One line each; in a table, a list, a heading, a link or a summary each could change what is around it.
-const HOSTILE: [&str; 48] = [
+const HOSTILE: [&str; 55] = [
     "`",
     "``",
     "` `` ```",
@@ -49,6 +49,13 @@ const HOSTILE: [&str; 48] = [
     "[",
     "]",
     "![",
+    "![a](https://evil.example/x.png)",
+    "!\\[a](x) ![b][c]",
+    "$![a](https://evil.example/x.png)$",
+    "[a](javascript:alert(1))",
+    "[a](<java&#115;cript:alert(1)>) [b]( JaVaScRiPt:x)",
+    "$x$ [a $y](javascript:x) z$",
+    "[a](data:text/html,x) [b](file:///etc/passwd) [c](//evil.example)",
     "# forged",
     "---",
     "===",
@@ -119,6 +126,23 @@ fn skeleton(page: &str, links: bool) -> Vec<String> {
     parts.collect()
 }
 
+/// Pictures of other hosts, and links other than paths and those by `http`, `https` and `mailto`.
+fn forbidden(page: &str) -> Vec<String> {
+    let all = Parser::new_ext(page, Options::ENABLE_TABLES).filter_map(|event| match event {
+        Event::Start(Tag::Link { dest_url, .. }) => {
+            Some((dest_url, &["http", "https", "mailto"][..]))
+        }
+        Event::Start(Tag::Image { dest_url, .. }) => Some((dest_url, &[][..])),
+        _ => None,
+    });
+    let is_wrong = |(to, schemes): &(pulldown_cmark::CowStr<'_>, &[&str])| {
+        let scheme = to.split_once(':').map(|(scheme, _)| scheme.trim().to_lowercase());
+        scheme.is_some_and(|scheme| !schemes.contains(&&*scheme))
+            || (schemes.is_empty() && to.starts_with("//"))
+    };
+    all.filter(is_wrong).map(|(to, _)| to.to_string()).collect()
+}
+
 /// The tags of raw HTML without the values of descriptions.
 fn tags(html: &str) -> String {
     html.split(" alt=").next().unwrap_or_default().trim().to_owned()
@@ -134,6 +158,8 @@ fn of_experiment(text: &str, is_block: bool) -> Option<Report> {
     let root = tempfile::tempdir().expect("a directory");
     let long = quoted(text);
     let short = if is_block { quoted("x") } else { long.clone() };
+    let signals = quoted(&format!("16 {}", if is_block { "x" } else { text }));
+    let data = format!("data: {{ set: pictures, signals: {signals} }}");
     let change = |yaml: &str| {
         let mut yaml = yaml.to_owned();
         for (from, key, to) in [
@@ -157,6 +183,7 @@ fn of_experiment(text: &str, is_block: bool) -> Option<Report> {
             ("Only three of the curves.", "", &long),
             ("2 of 4 sample counts", "", &short),
             ("Reconstructions and five times the absolute error", "", &short),
+            ("data: { set: pictures }", "", &data),
         ] {
             yaml = yaml.replace(from, &format!("{key}{to}"));
         }
@@ -205,6 +232,8 @@ fn pages(report: &Report) -> impl Iterator<Item = (&Path, &str)> {
 
 fn compare(plain: &Report, hostile: &Report, text: &str, links: bool) {
     for ((path, plain), (_, page)) in pages(plain).zip(pages(hostile)) {
+        let loaded = forbidden(page);
+        assert!(loaded.is_empty(), "{text:?} in {}: {loaded:?}\n{page}", path.display());
         let (wanted, found) = (skeleton(plain, links), skeleton(page, links));
         let place = wanted.iter().zip(&found).position(|(a, b)| a != b);
         let place = place.unwrap_or(wanted.len().min(found.len()));

@@ -256,6 +256,28 @@ fn impossible_requests_are_refused_with_a_remedy() {
         (&["photo.png", "--set", "sigma=-1", "--out", "a.png"], ["sigma", "-1"]),
         (&["photo.png", "--set", "sigma", "--out", "a.png"], ["--set sigma", "NAME=VALUE"]),
         (&["photo.png", "--set", "dimension=60000", "--out", "a.png"], ["GiB", "dimension"]),
+        (&["photo.png", "--set", "dimension=10000000", "--out", "a.png"], ["GiB", "4 GiB"]),
+        (&["film", "--set", "dimension=1000000", "--out", "a.npz"], ["GiB", "4 GiB"]),
+        (
+            &["photo.png", "--mask", "0.5", "--set", "dimension=6000", "--out", "a.png"],
+            ["about 29 h", "allowed: 10 h"],
+        ),
+        (
+            &[
+                "photo.png",
+                "--encoding",
+                "simple",
+                "--solver",
+                "gradient-descent",
+                "--depth",
+                "1",
+                "--set",
+                "dimension=5000000",
+                "--out",
+                "a.png",
+            ],
+            ["the network needs", "4 GiB"],
+        ),
         (&["photo.png", "--encoding", "simple", "--out", "a.png"], ["ridge", "gradient-descent"]),
         (
             &["photo.png", "--mask", "0.5", "--solver", "ridge", "--out", "a.png"],

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde_yaml::{Mapping, Value};
 
-use super::super::experiment::Group;
+use super::super::experiment::{Group, find_group};
 use super::super::json;
 use super::super::metrics::Metrics;
 use super::super::protocol::Fault;
@@ -394,6 +394,13 @@ impl Check {
         for (key, select) in check.selects() {
             select.check(&place.key(&key), groups)?;
         }
+        if let Check::Bound(BoundCheck { of, at_most, at_least, .. }) = &check {
+            for (key, limit) in [("at_most", at_most), ("at_least", at_least)] {
+                if let (Some(Limit::Metric(metric)), Source::Measured) = (limit, of.from) {
+                    find_group(place, &of.group, groups)?.check_metric(place, key, metric)?;
+                }
+            }
+        }
         Ok(check)
     }
 
@@ -415,6 +422,15 @@ impl Check {
                 effect.or_else(|| at_least_0("margin", c.margin))
             }
             Check::Trend(TrendCheck { slack: Some(slack), .. }) => at_least_0("slack", *slack),
+            Check::Ratio(RatioCheck { at_least: Some(least), at_most: Some(most), .. })
+            | Check::Bound(BoundCheck {
+                at_least: Some(Limit::Number(least)),
+                at_most: Some(Limit::Number(most)),
+                ..
+            }) if least > most => {
+                let message = format!("{least} is above `at_most`, {most}; exchange the two");
+                Some(("at_least", message))
+            }
             Check::Ratio(RatioCheck { at_least: None, at_most: None, .. })
             | Check::Bound(BoundCheck { at_least: None, at_most: None, .. }) => {
                 Some(("at_least", "set `at_least`, `at_most` or both".into()))

@@ -121,6 +121,11 @@ impl Select {
                 return Err(place.error(names, message));
             }
         }
+        if let Some(Abscissa::Between(Interval { from, to })) = &self.x
+            && from > to
+        {
+            return Err(place.error("x", format!("`from` {from} is above `to` {to}")));
+        }
         if self.from == Source::Published {
             let message = "only allowed for measured values; published values cannot be paired";
             return match self.minus {
@@ -139,9 +144,15 @@ impl Select {
                 let ids: Vec<_> = group.variants.iter().map(|v| v.id.as_str()).collect();
                 let (group, ids) = (&group.id, ids.join(", "));
                 let message = format!("no variant `{method}` in group `{group}`; allowed: {ids}");
-                Err(place.error(key, message))
+                return Err(place.error(key, message));
             }
-            None => Ok(()),
+            None => {}
         }
+        let mut metrics =
+            [("metric", Some(&self.metric)), ("minus", self.minus.as_ref())].into_iter();
+        metrics.try_for_each(|(key, metric)| match metric {
+            Some(metric) => group.check_metric(place, key, metric),
+            None => Ok(()),
+        })
     }
 }

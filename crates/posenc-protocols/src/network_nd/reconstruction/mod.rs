@@ -16,6 +16,7 @@ use rand_chacha::ChaCha8Rng;
 use posenc_harness::protocol::Context;
 use posenc_harness::unit::Unit;
 
+pub use crate::memory::check_memory;
 pub use complex::Scattered;
 pub use pictures::pictures;
 pub use points::{Rule, Split, mean_squared_error, positions_per_axis, split};

@@ -11,7 +11,7 @@ use crate::arguments::{Fit, FitEncoding, FitSolver, FitWithEncoding};
 use posenc_math::closed_form::RIDGE_CUTOFF;
 use posenc_protocols::network_nd::reconstruction::auto_width::{self, Search};
 use posenc_protocols::network_nd::reconstruction::{
-    self, Problem, Signal, Split, positions_per_axis,
+    self, Problem, Signal, Split, check_memory, positions_per_axis,
 };
 
 /// The solver of `--solver`, or the default.
@@ -52,6 +52,7 @@ pub fn choose(
         format!("--embedder {} (--set NAME=VALUE sets a parameter)", options.embedder)
     })?;
     let iterations = options.iterations.map(|count| count as usize);
+    check_size(fit, options, &spec, signal)?;
     let mut chosen = Chosen {
         spec,
         cutoff: RIDGE_CUTOFF,
@@ -151,6 +152,39 @@ fn embedder(options: &FitWithEncoding, n: f64) -> Result<EmbedderSpec> {
     }
     Ok(EmbedderSpec { parameters, ..EmbedderSpec::new(name) })
 }
+
+/// Rejects a model that exceeds the memory of a unit, or whose closed form would take longer than [`MOST_HOURS`], before any work.
+fn check_size(
+    fit: &Fit,
+    options: &FitWithEncoding,
+    spec: &EmbedderSpec,
+    signal: &Signal,
+) -> Result<()> {
+    let d = spec.dimension().unwrap_or(0.0);
+    let sides = signal.sides.iter().map(|&n| n as f64);
+    let channels = signal.channels as f64;
+    if options.encoding == FitEncoding::Simple {
+        // Weights with gradients and moments, and the features of all coordinates.
+        let outputs = if options.depth == 0 { channels } else { f64::from(options.width) };
+        return check_memory("the network", d * (2.0 * outputs + 3.0 * sides.sum::<f64>()));
+    }
+    let axes = signal.sides.len() as f64;
+    let values = channels * sides.map(|n| n.max(d)).product::<f64>();
+    check_memory("the fit", 4.0 * values)?;
+    let passes = match fit.mask {
+        Some(_) => 2.0 * options.iterations.map_or(reconstruction::ITERATIONS as f64, f64::from),
+        None => 2.0,
+    };
+    let hours = passes * 2.0 * axes * values * d / 1e10 / 3600.0;
+    ensure!(
+        solver(fit, options) == FitSolver::GradientDescent || hours <= MOST_HOURS,
+        "the fit would take about {hours:.0} h; allowed: {MOST_HOURS} h. Lower `dimension`, --iterations or --size"
+    );
+    Ok(())
+}
+
+/// Longest estimated time of a closed form on one core; it prints no progress.
+const MOST_HOURS: f64 = 10.0;
 
 /// The network and its training.
 pub fn network(
