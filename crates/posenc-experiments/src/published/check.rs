@@ -8,7 +8,7 @@ use posenc_math::errata;
 use serde_json::Value;
 
 use super::PublishedValue;
-use crate::schema::claim::{Check, Expected, Select, Source, same_place};
+use crate::schema::claim::{Select, same_place};
 use crate::schema::protocol::{Fault, WithoutData};
 use crate::schema::{Experiment, Group, Profile};
 use crate::yaml::{FileError, hint, unknown_name};
@@ -124,17 +124,9 @@ impl<'a> Known<'a> {
 fn uses(experiment: &Experiment) -> Vec<Use<'_>> {
     let mut uses = Vec::new();
     for claim in &experiment.claims {
-        let corrected = claim.erratum.iter().map(|erratum| &erratum.check);
-        for check in corrected.chain([&claim.check]) {
-            let printed = check.selects().into_iter().map(|(_, select)| select);
-            uses.extend(printed.filter(|s| s.from == Source::Published).map(Use::of));
-            match check {
-                Check::Value(c) if matches!(c.expect, Expected::Published(_)) => {
-                    uses.push(Use::of(&c.of));
-                }
-                Check::Agreement(c) if c.with.is_none() => uses.push(Use::of(&c.of)),
-                _ => {}
-            }
+        let corrected = claim.erratum.iter().flat_map(|erratum| &erratum.checks);
+        for own in claim.checks.iter().chain(corrected) {
+            uses.extend(own.check.published().into_iter().map(Use::of));
         }
     }
     for table in &experiment.tables {
