@@ -83,6 +83,24 @@ fn claims_of_papers_decide_statements() {
     assert!(missing.is_empty(), "decide no statement of data/papers/*.coverage.yaml: {missing:?}");
 }
 
+/// Catches a number of the authors' notebooks or code that does not name its file and cell or line, so that nobody can look it up.
+#[test]
+fn numbers_of_the_authors_code_name_their_place() {
+    let catalog = Catalog::read(&root(), posenc_protocols::KINDS).unwrap();
+    let mut checked = 0;
+    for experiment in &catalog.experiments {
+        for value in catalog.published.item(&experiment.paper, &experiment.item) {
+            if value.is_of_code() {
+                let has_place =
+                    (value.note.contains(".ipynb; cell ")) || (value.note.contains(".py; line "));
+                assert!(has_place, "{}, {}: {}", experiment.id(), value.method, value.note);
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 500, "{checked}");
+}
+
 /// Catches published values that nothing uses because of a typo, that would be averaged, or that are not numbers.
 #[test]
 fn published_values_match_what_is_measured() {
