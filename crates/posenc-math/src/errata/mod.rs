@@ -159,7 +159,13 @@ pub type Published<'a> = dyn Fn(&str, &str, &str, &str, &str, Option<f64>) -> Op
 /// Published values that only errata use: paper, item, group, method and metric, with `|` between alternatives.
 const QUOTED: [[&str; 5]; 22] = [
     ["rethinking", "sec4-1", "constant", "Gaussian and RFF", "sigma_product_printed"],
-    ["rethinking", "sec5-2|sec5-3", "constant", "all|Impulse|Random|Square/Sine|none|basic|RFF|Gaussian", "lr"],
+    [
+        "rethinking",
+        "sec5-2|sec5-3",
+        "constant",
+        "all|Impulse|Random|Square/Sine|none|basic|RFF|Gaussian",
+        "lr",
+    ],
     ["rethinking", "fig7", "n=256", "Gaussian", "small_marker_sigma"],
     ["rethinking", "sec5-1", "constant", "RFF|Gaussian", "sigma"],
     ["rethinking", "sec5-2|sec5-5", "constant", "Gaussian", "k"],

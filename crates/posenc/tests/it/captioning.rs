@@ -144,7 +144,6 @@ fn captions_of_the_first_screens_reach_the_report() {
     assert!(!repository.path().join(format!("plain/{name}")).exists());
 }
 
-/// Catches captions that are exported without their references or under another unit's name, and scores that are assigned to
 /// another method. The scores are invented.
 #[test]
 fn captions_go_to_the_scorer_and_its_scores_come_back() {
