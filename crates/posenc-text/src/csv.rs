@@ -33,6 +33,21 @@ impl<'a> Records<'a> {
         Records { rest: text.strip_prefix('\u{feff}').unwrap_or(text), lines: Lines::default() }
     }
 
+    /// The first record, which names the columns.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Records::next_record`], and an error for another separator and for the line `sep=` of spreadsheets.
+    pub fn header(&mut self) -> Result<Option<Record<'a>>, Fault> {
+        let header = self.next_record()?;
+        let is_foreign = |f: &Cow<'_, str>| f.contains([';', '|', '\t']) || f.starts_with("sep=");
+        let foreign = header.as_ref().filter(|header| header.fields.iter().any(is_foreign));
+        let reason = "the separator must be a comma; save the table with commas between fields, points in numbers, and the names \
+                      of the columns in the first line";
+        foreign.map_or(Ok(()), |header| Err((header.line, reason.to_owned())))?;
+        Ok(header)
+    }
+
     /// The next record; `None` at the end.
     ///
     /// # Errors
@@ -135,6 +150,25 @@ mod tests {
         assert_eq!(all("a\n\"b\nc").unwrap_err().0, 2);
         assert_eq!(all("a\n\"b\"c").unwrap_err(), (2, all("\"b\"c").unwrap_err().1));
         assert!(all(&",".repeat(MOST_FIELDS)).unwrap_err().1.contains("more than 1000 fields"));
+    }
+
+    /// Catches a table of a spreadsheet whose columns would be reported as missing.
+    #[test]
+    fn other_separators_are_named() {
+        for text in
+            ["\u{feff}x;psnr\r\n0,5;26,36", "sep=,\nx,psnr", "sep=;\nx;psnr", "x\tpsnr", "x,b;c"]
+        {
+            let (line, reason) = Records::new(text).header().unwrap_err();
+            assert!(
+                line == 1 && reason.contains("separator must be a comma"),
+                "{text:?}: {reason}"
+            );
+        }
+        assert_eq!(
+            Records::new("\u{feff}x,psnr\n").header().unwrap(),
+            Some(record(1, &["x", "psnr"]))
+        );
+        assert_eq!(Records::new("").header().unwrap(), None);
     }
 
     /// Catches line numbers that differ from an editor's.

@@ -272,7 +272,7 @@ fn read_rows(
     let bytes = read_whole(path, "the file of captions", MAX_TEXT_BYTES)?;
     let wrong = |(line, reason): (usize, String)| DataError::at_line(path, line, reason);
     let mut records = Records::new(as_text(path, &bytes)?);
-    let header = records.next_record().map_err(wrong)?;
+    let header = records.header().map_err(wrong)?;
     let header =
         header.ok_or_else(|| wrong((1, "the file is empty; fetch it again".to_owned())))?;
     let columns = Columns::new(&header).map_err(wrong)?;

@@ -34,7 +34,7 @@ impl<'a> CsvFile<'a> {
         expected: &[&'static str],
     ) -> Result<Self, FileError> {
         let mut records = Records::new(text);
-        let header = records.next_record().map_err(|e| fault(file, e))?;
+        let header = records.header().map_err(|e| fault(file, e))?;
         let (line, names) = header.map_or((1, Vec::new()), |header| (header.line, header.fields));
         let problem = |message: String| {
             let message = format!("{message}; the header must be {}", expected.join(","));
