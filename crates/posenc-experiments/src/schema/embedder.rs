@@ -107,11 +107,16 @@ fn table(folder: &Path, spec: &EmbedderSpec, read: ReadNumbers) -> Result<Featur
 /// The path of a file in the folder of the experiment. A definition from an untrusted source must not read other files of the user.
 fn inside(folder: &Path, file: &str) -> Result<PathBuf, String> {
     let is_inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-    if Path::new(file).components().all(is_inside) {
-        Ok(folder.join(file))
+    let path = folder.join(file);
+    // A path that does not exist is an error of the reader.
+    let is_below =
+        |path: PathBuf| folder.join(".").canonicalize().is_ok_and(|own| path.starts_with(own));
+    if Path::new(file).components().all(is_inside) && path.canonicalize().map_or(true, is_below) {
+        Ok(path)
     } else {
         Err(format!(
-            "{file} is outside the folder of the experiment file; allowed: a path below {} without `..`",
+            "{file} is outside the folder of the experiment file; allowed: a path below {} without `..` or links that lead \
+             out of it",
             folder.display()
         ))
     }
@@ -173,5 +178,27 @@ mod tests {
             assert!(error.contains(&format!("embedder.{key}")), "{keys}: {error}");
             assert!(error.contains(part), "{keys}: {error}");
         }
+    }
+
+    /// Catches a table that a link takes from another folder of the user.
+    #[cfg(unix)]
+    #[test]
+    fn links_out_of_the_folder_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join("own");
+        std::fs::create_dir(&own).unwrap();
+        for path in ["secret.npy", "own/a.npy"] {
+            std::fs::write(folder.path().join(path), "").unwrap();
+        }
+        for (link, target) in [("b.npy", "a.npy"), ("c.npy", "../secret.npy"), ("up", "..")] {
+            std::os::unix::fs::symlink(target, own.join(link)).unwrap();
+        }
+        for inner in ["a.npy", "b.npy", "missing.npy"] {
+            assert_eq!(inside(&own, inner), Ok(own.join(inner)));
+        }
+        for outer in ["c.npy", "up/secret.npy"] {
+            assert!(inside(&own, outer).unwrap_err().contains("links that lead out"), "{outer}");
+        }
+        assert!(inside(Path::new(""), "Cargo.toml").is_ok());
     }
 }
