@@ -35,16 +35,15 @@ pub(crate) fn of_file(path: &Path) -> Result<String, DataError> {
     }
 }
 
-/// SHA-256 of the lines `<SHA-256>  <name>` of some files, as `sha256sum` prints them in their
-/// folder: `sha256sum * | sha256sum` gives the same.
-pub(crate) fn of_list(files: &[PathBuf]) -> Result<String, DataError> {
+/// The lines `<SHA-256>  <name>` of some files, as `sha256sum` prints them in their folder.
+pub(crate) fn list(files: &[PathBuf]) -> Result<String, DataError> {
     let mut text = String::new();
     for file in files {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}  {name}", of_file(file)?);
     }
-    Ok(of_bytes(text.as_bytes()))
+    Ok(text)
 }
 
 fn hex(state: Sha256) -> String {

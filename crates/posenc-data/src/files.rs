@@ -115,25 +115,50 @@ impl FileSet {
         };
         let id = &self.id;
         let mut warnings = Vec::new();
-        let Some(published) = &self.sha256 else {
-            warnings.push(format!(
-                "{id}: no checksum of {} is published; results on them are labeled unverified:{id}",
-                folder.display()
-            ));
-            let sha256 = match self.format {
-                // Weights of two trainings may have the same file name and size.
-                Format::Weights | Format::WordVectors => of_content(&folder)?,
-                _ => of_names(&folder)?,
-            };
-            let label = format!("unverified:{id}");
-            let origin = Origin::User;
-            return Ok(Some(FileIdentity { label, origin, sha256, folder, warnings }));
+        let (sha256, listed) = match self.format {
+            // Weights of two trainings may have the same file name and size.
+            Format::Weights | Format::WordVectors => self.of_content(&folder)?,
+            _ if self.sha256.is_some() => self.of_content(&folder)?,
+            _ => (of_names(&folder)?, None),
         };
-        let sha256 = of_content(&folder)?;
+        let published = match (&self.sha256, listed) {
+            (Some(published), _) => published,
+            (None, Some(64)) => &sha256,
+            (None, Some(digits)) => {
+                warnings.push(format!(
+                    "{id}: verified by the first {digits} digits of SHA-256, which exclude damage but not forgery"
+                ));
+                &sha256
+            }
+            (None, None) => {
+                warnings.push(format!(
+                    "{id}: no checksum of {} is published; results on them are labeled unverified:{id}",
+                    folder.display()
+                ));
+                let (label, origin) = (format!("unverified:{id}"), Origin::User);
+                return Ok(Some(FileIdentity { label, origin, sha256, folder, warnings }));
+            }
+        };
         let what = format!("the files in {}", folder.display());
         let own = self.substitutes_for.as_deref();
         let (label, origin) = compared(id, own, &what, &sha256, published, &mut warnings);
         Ok(Some(FileIdentity { label, origin, sha256, folder, warnings }))
+    }
+
+    /// Checksum of the files directly inside a folder. Also returns how many digits of their own checksums are published, if they are those
+    /// that the manifest lists.
+    fn of_content(&self, folder: &Path) -> Result<(String, Option<usize>), DataError> {
+        let listing = digest::list(&files_in(folder)?)?;
+        let listed = &self.download.files;
+        let digits = |line: &str| {
+            let (sha256, name) = line.split_once("  ")?;
+            let mut own = listed.iter().filter(|file| file_name(&file.path) == name);
+            own.find(|file| sha256.starts_with(&file.sha256)).map(|file| file.sha256.len())
+        };
+        let digits = listing.lines().map(digits).collect::<Option<Vec<usize>>>();
+        let digits = digits.filter(|digits| digits.len() == listed.len());
+        let fewest = digits.and_then(|digits| digits.into_iter().min());
+        Ok((digest::of_bytes(listing.as_bytes()), fewest))
     }
 
     /// The first path that is a folder.
@@ -242,11 +267,6 @@ pub(crate) fn has_ending(path: &Path, endings: &[&str]) -> bool {
 
 pub(crate) fn file_name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-/// Checksum of the files directly inside a folder.
-fn of_content(folder: &Path) -> Result<String, DataError> {
-    digest::of_list(&files_in(folder)?)
 }
 
 /// Checksum of the names and sizes of all files below a folder.

@@ -75,7 +75,7 @@ impl Footage {
     pub(crate) fn sha256(&self) -> Result<String, DataError> {
         match self {
             Footage::Video(path) => digest::of_file(path),
-            Footage::Frames { files, .. } => digest::of_list(files),
+            Footage::Frames { files, .. } => Ok(digest::of_bytes(digest::list(files)?.as_bytes())),
             Footage::Slice(slice) => {
                 let header = format!("{:?} {:?}\n", slice.array.element, slice.shape);
                 Ok(digest::of_bytes(&[header.as_bytes(), slice.bytes()].concat()))
@@ -123,8 +123,8 @@ impl Slice {
             None => Ok(values),
             Some(&value) => {
                 let message = format!(
-                    "array '{}' contains the value {value}, but pixels as 32-bit numbers lie in [0, 1]; divide by the \
-                     largest value, or save 0 to 255 with .astype('uint8')",
+                    "array '{}' contains the value {value}, but pixels as 32-bit numbers lie in [0, 1]; with numpy and the \
+                     array x, save numpy.clip(x / WHITE, 0, 1).astype('float32'), where WHITE is the value of white",
                     self.key
                 );
                 Err(DataError::at(&self.path, message))

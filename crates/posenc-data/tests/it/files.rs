@@ -6,8 +6,8 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use posenc_data::{
-    DownsampledImages, FileSet, Format, Manifest, Origin, ParallelText, Split, Variant, Vocabulary,
-    write_archive,
+    Download, DownsampledImages, FileSet, Format, Manifest, Origin, ParallelText, RemoteFile,
+    Split, Variant, Vocabulary, write_archive,
 };
 use posenc_math::random::stream;
 use proptest::prelude::*;
@@ -211,7 +211,7 @@ fn file_set(sha256: Option<String>, substitutes_for: Option<&str>) -> FileSet {
         format: Format::ParallelText,
         any_of: vec!["first".into(), "second".into()],
         sha256,
-        download: posenc_data::Download::default(),
+        download: Download::default(),
         substitutes_for: substitutes_for.map(str::to_owned),
         used_by: Vec::new(),
     }
@@ -240,7 +240,22 @@ fn labels_identify_the_files() {
     assert_eq!(label(file_set(other, None)), ("other:set".into(), Origin::Other));
     let before = find(file_set(None, None)).unwrap();
     assert_eq!((before.label.as_str(), before.origin), ("unverified:set", Origin::User));
+    // Files of weights are verified by as many digits as are published.
+    let listed = |path: &str, digits: &str| {
+        let (path, sha256) = (path.into(), digits.to_owned());
+        let files = vec![RemoteFile { path, bytes: 1, sha256, url: None }];
+        let download = Download { files, steps: None };
+        find(FileSet { format: Format::Weights, download, ..file_set(None, None) }).unwrap()
+    };
+    let digits = sha256(b"x");
+    let found = listed("first/a", &digits[..8]);
+    assert_eq!((found.label.as_str(), found.origin), ("set", Origin::Published));
+    assert_says(&found.warnings.concat(), &["first 8 digits"]);
+    assert_eq!(listed("second/a", &digits).warnings, [""; 0]);
+    assert_eq!(listed("first/a", "00000000").label, "unverified:set");
+    assert_eq!(listed("first/b", &digits).label, "unverified:set");
     std::fs::write(data.path("second/b"), "y").unwrap();
+    assert_eq!(listed("first/a", &digits).label, "unverified:set");
     assert_ne!(find(file_set(None, None)).unwrap().sha256, before.sha256);
 }
 
