@@ -1,4 +1,4 @@
-//! Arrays of 8-bit integers and single-precision numbers in numpy's npz archives.
+//! Arrays of 8-bit integers and floating-point numbers in numpy's npz archives.
 //!
 //! An npz is a zip archive with one `.npy` file per array: the magic `\x93NUMPY`, a version, the length of a header, the header (a Python
 //! dictionary with `descr`, `fortran_order` and `shape`) and the elements in C order. This parser reads only what the data sets need.
@@ -20,6 +20,8 @@ const MAX_HEADER_BYTES: usize = 1 << 16;
 const MAX_AXES: usize = 64;
 /// Maximum number of characters of a header in a message.
 const SHOWN: usize = 200;
+/// Types of numbers, in words.
+const FLOATS: &str = "floating-point numbers of 16, 32 and 64 bits ('f2', 'f4', 'f8')";
 /// Bytes that are allocated up front. A larger buffer grows with the data that is read.
 const FIRST_ALLOCATION: u64 = 1 << 24;
 
@@ -28,19 +30,22 @@ const FIRST_ALLOCATION: u64 = 1 << 24;
 pub enum Element {
     /// 8-bit unsigned integers.
     Byte,
-    /// 32-bit floating-point numbers, the low byte first.
+    /// 16-bit floating-point numbers.
+    Half,
+    /// 32-bit floating-point numbers.
     Float,
-    /// 64-bit floating-point numbers, the low byte first.
+    /// 64-bit floating-point numbers.
     Double,
 }
 
 impl Element {
-    /// The type that a header names; `None` for one that is not read.
-    fn of(descr: &str) -> Option<Self> {
-        match descr {
-            "|u1" | "<u1" | ">u1" | "u1" => Some(Element::Byte),
-            "<f4" => Some(Element::Float),
-            "<f8" => Some(Element::Double),
+    /// The type that a header names without the order of its bytes; `None` for one that is not read.
+    fn of(kind: &str) -> Option<Self> {
+        match kind {
+            "u1" => Some(Element::Byte),
+            "f2" => Some(Element::Half),
+            "f4" => Some(Element::Float),
+            "f8" => Some(Element::Double),
             _ => None,
         }
     }
@@ -49,6 +54,7 @@ impl Element {
     pub(crate) fn size(self) -> usize {
         match self {
             Element::Byte => 1,
+            Element::Half => 2,
             Element::Float => 4,
             Element::Double => 8,
         }
@@ -62,7 +68,7 @@ pub struct RawArray {
     pub shape: Vec<u64>,
     /// Type of the elements.
     pub element: Element,
-    /// Bytes of all elements.
+    /// Bytes of all elements, the low byte of each first.
     pub bytes: Vec<u8>,
 }
 
@@ -130,22 +136,39 @@ fn read_from(
 ) -> Result<RawArray, DataError> {
     let damaged = |reason: String| damaged(path, what, &reason);
     let header = Header::read(file).map_err(damaged)?;
-    let element = Element::of(&header.descr).filter(|element| allowed.contains(element));
+    let kind = header.descr.trim_start_matches(['<', '>', '|', '=']);
+    let element = Element::of(kind).filter(|element| allowed.contains(element));
     let Some(element) = element else {
+        // A mere `astype` would wrap values around, or make zeros and ones of them.
         let (types, cure) = match allowed {
-            [Element::Byte] => ("8-bit unsigned integers ('|u1')", ".astype('uint8')"),
+            [Element::Byte] => (
+                "8-bit unsigned integers ('|u1')",
+                "(255 * numpy.clip(x / WHITE, 0, 1)).round().astype('uint8')",
+            ),
             [Element::Byte, ..] => (
                 "8-bit unsigned integers ('|u1') and 32-bit numbers in [0, 1] ('<f4')",
-                ".astype('uint8') or .astype('float32')",
+                "numpy.clip(x / WHITE, 0, 1).astype('float32')",
             ),
-            _ => ("32-bit and 64-bit floating-point numbers ('<f4', '<f8')", ".astype('float64')"),
+            _ if kind.starts_with('c') => (FLOATS, "numpy.hstack([x.real, x.imag])"),
+            _ => (FLOATS, "x.astype('float64')"),
+        };
+        let white = match cure.contains("WHITE") {
+            true => ", where WHITE is the value of white, such as 65535, 255 or 1",
+            false => "",
         };
         let message = format!(
-            "{what} has elements of type {}, but only {types} are read; save it again with {cure}",
+            "{what} has elements of type {}, but only {types} are read; with numpy and the array x, save {cure}{white}",
             header.descr
         );
         return Err(DataError::at(path, message));
     };
+    if header.fortran_order {
+        let message = format!(
+            "{what} is stored in Fortran order (first index fastest), but only C order is read; save it again with \
+             numpy.ascontiguousarray(x)"
+        );
+        return Err(DataError::at(path, message));
+    }
     let n_bytes = header
         .shape
         .iter()
@@ -157,11 +180,6 @@ fn read_from(
             return Err(DataError::too_large(path, what.to_owned(), bytes, limit));
         }
     };
-    if header.fortran_order {
-        return Err(damaged(
-            "it is stored in Fortran order (save it with numpy.ascontiguousarray)".to_owned(),
-        ));
-    }
 
     let mut bytes = Vec::with_capacity(n_bytes.min(FIRST_ALLOCATION) as usize);
     // Reads one byte more than announced to detect a surplus. The zip reader verifies the checksum at the end.
@@ -173,6 +191,9 @@ fn read_from(
             format!("only {}", bytes.len())
         };
         return Err(damaged(format!("its header announces {n_bytes} bytes, but {found} follow")));
+    }
+    if header.descr.starts_with('>') {
+        bytes.chunks_exact_mut(element.size()).for_each(<[u8]>::reverse);
     }
     Ok(RawArray { shape: header.shape, element, bytes })
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use half::{bf16, f16};
 use safetensors::{Dtype, SafeTensors};
 
 use crate::error::{DataError, list};
@@ -11,7 +12,7 @@ use crate::npz::{self, Element, RawArray};
 /// Maximum size of an array in bytes: 2²⁴ numbers in double precision.
 const MAX_BYTES: u64 = 1 << 27;
 /// Supported element types, in words.
-const TYPES: &str = "32-bit and 64-bit floating-point numbers";
+const TYPES: &str = "floating-point numbers of 16, 32 or 64 bits";
 
 /// An array of numbers in C order (last index fastest).
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +23,7 @@ pub struct NumberArray {
     pub numbers: Vec<f64>,
 }
 
-/// Reads an array of 32-bit or 64-bit floating-point numbers from a `.npy`, `.npz` or `.safetensors` file.
+/// Reads an array of floating-point numbers of 16, 32 or 64 bits from a `.npy`, `.npz` or `.safetensors` file.
 ///
 /// `name` may be `None` if the file contains one array.
 ///
@@ -46,7 +47,7 @@ pub fn read_numbers(path: &Path, name: Option<&str>) -> Result<NumberArray, Data
     }
 }
 
-const FLOATS: &[Element] = &[Element::Float, Element::Double];
+const FLOATS: &[Element] = &[Element::Half, Element::Float, Element::Double];
 
 /// The name of the array to read.
 fn chosen(path: &Path, name: Option<&str>, mut present: Vec<String>) -> Result<String, DataError> {
@@ -68,20 +69,17 @@ fn chosen(path: &Path, name: Option<&str>, mut present: Vec<String>) -> Result<S
 
 fn of_raw(path: &Path, array: RawArray) -> Result<NumberArray, DataError> {
     let numbers = match array.element {
-        Element::Double => doubles(&array.bytes),
-        _ => singles(&array.bytes),
+        Element::Double => numbers(&array.bytes, f64::from_le_bytes),
+        Element::Half => numbers(&array.bytes, f16::from_le_bytes),
+        _ => numbers(&array.bytes, f32::from_le_bytes),
     };
     let shape: Option<Vec<usize>> = array.shape.iter().map(|&n| usize::try_from(n).ok()).collect();
     let shape = shape.ok_or_else(|| DataError::at(path, "an axis is too long".to_owned()))?;
     Ok(NumberArray { shape, numbers })
 }
 
-fn singles(bytes: &[u8]) -> Vec<f64> {
-    bytes.as_chunks().0.iter().map(|b| f64::from(f32::from_le_bytes(*b))).collect()
-}
-
-fn doubles(bytes: &[u8]) -> Vec<f64> {
-    bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect()
+fn numbers<const N: usize, T: Into<f64>>(bytes: &[u8], of: fn([u8; N]) -> T) -> Vec<f64> {
+    bytes.as_chunks().0.iter().map(|bytes| of(*bytes).into()).collect()
 }
 
 fn safetensor(path: &Path, name: Option<&str>) -> Result<NumberArray, DataError> {
@@ -103,8 +101,10 @@ fn safetensor(path: &Path, name: Option<&str>) -> Result<NumberArray, DataError>
         ))
     })?;
     let numbers = match tensor.dtype() {
-        Dtype::F32 => singles(tensor.data()),
-        Dtype::F64 => doubles(tensor.data()),
+        Dtype::F64 => numbers(tensor.data(), f64::from_le_bytes),
+        Dtype::F32 => numbers(tensor.data(), f32::from_le_bytes),
+        Dtype::F16 => numbers(tensor.data(), f16::from_le_bytes),
+        Dtype::BF16 => numbers(tensor.data(), bf16::from_le_bytes),
         other => {
             return Err(wrong(format!(
                 "tensor '{name}' has elements of type {other:?}; allowed: {TYPES}"
@@ -150,17 +150,16 @@ mod tests {
 
     const NUMBERS: [f64; 6] = [0.5, -1.25, 3.0, 4.0, 5.5, -6.0];
 
+    fn bytes<const N: usize>(of: impl Fn(f64) -> [u8; N]) -> Vec<u8> {
+        NUMBERS.iter().flat_map(|x| of(*x)).collect()
+    }
+
     fn double_bytes() -> Vec<u8> {
-        NUMBERS.iter().flat_map(|x| x.to_le_bytes()).collect()
+        bytes(f64::to_le_bytes)
     }
 
-    fn single_bytes() -> Vec<u8> {
-        NUMBERS.iter().flat_map(|x| (*x as f32).to_le_bytes()).collect()
-    }
-
-    fn tensors(names: &[&str]) -> Vec<u8> {
-        let bytes = double_bytes();
-        let view = || TensorView::new(Dtype::F64, vec![2, 3], &bytes).unwrap();
+    fn tensors(names: &[&str], dtype: Dtype, bytes: &[u8]) -> Vec<u8> {
+        let view = || TensorView::new(dtype, vec![2, 3], bytes).unwrap();
         let all: BTreeMap<&str, TensorView<'_>> = names.iter().map(|n| (*n, view())).collect();
         safetensors::serialize(&all, None).unwrap()
     }
@@ -169,16 +168,21 @@ mod tests {
     #[test]
     fn all_formats_contain_the_same_numbers() {
         let folder = tempfile::tempdir().unwrap();
-        let (double, single) =
-            (npy("<f8", "False", &double_bytes()), npy("<f4", "False", &single_bytes()));
+        let double = npy("<f8", "False", &double_bytes());
+        let single = npy("<f4", "False", &bytes(|x| (x as f32).to_le_bytes()));
+        let (half, brain) =
+            (bytes(|x| f16::from_f64(x).to_le_bytes()), bytes(|x| bf16::from_f64(x).to_le_bytes()));
         let expected = NumberArray { shape: vec![2, 3], numbers: NUMBERS.to_vec() };
         for (file, name, bytes) in [
             ("a.npy", None, double.clone()),
             ("b.NPY", None, single.clone()),
             ("c.npz", None, zipped(&[("psi", double.clone())])),
             ("d.npz", Some("psi"), zipped(&[("x", double), ("psi", single)])),
-            ("e.safetensors", None, tensors(&["psi"])),
-            ("f.safetensors", Some("psi"), tensors(&["psi", "x"])),
+            ("e.safetensors", None, tensors(&["psi"], Dtype::F64, &double_bytes())),
+            ("f.safetensors", Some("psi"), tensors(&["psi", "x"], Dtype::F16, &half)),
+            ("g.safetensors", None, tensors(&["psi"], Dtype::BF16, &brain)),
+            ("h.npy", None, npy("<f2", "False", &half)),
+            ("i.npy", None, npy(">f8", "False", &bytes(f64::to_be_bytes))),
         ] {
             let path = folder.path().join(file);
             std::fs::write(&path, bytes).unwrap();
@@ -191,11 +195,13 @@ mod tests {
     fn files_without_a_number_array_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let double = npy("<f8", "False", &double_bytes());
+        let tensors = |names: &[&str]| tensors(names, Dtype::F64, &double_bytes());
         for (file, name, bytes, part) in [
             ("a.npy", Some("psi"), double.clone(), "remove the name"),
             ("b.npy", None, double[..double.len() - 8].to_vec(), "announces 48 bytes, but only 40"),
             ("c.npy", None, npy("<f8", "True", &double_bytes()), "ascontiguousarray"),
-            ("d.npy", None, npy("<i8", "False", &double_bytes()), ".astype('float64')"),
+            ("d.npy", None, npy("<i8", "False", &double_bytes()), "x.astype('float64')"),
+            ("l.npy", None, npy("<c8", "False", &double_bytes()), "[x.real, x.imag]"),
             ("e.npy", None, b"no array".to_vec(), "does not start like"),
             (
                 "f.npz",

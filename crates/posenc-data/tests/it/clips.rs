@@ -126,11 +126,15 @@ fn floats_are_read_and_refused_outside_of_their_range() {
     assert_eq!((set.label.as_str(), set.origin), ("other:array", Origin::Other));
     assert_eq!(set.signals[0].voxels, values);
     assert_eq!(names(&set.signals), ["clips.npz"]);
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_be_bytes()).collect();
+    let array = npy(&header(">f4", "4, 8, 8, 3"), &bytes);
+    write_npz(&data.path("clips.npz"), &[("test", array)]);
+    assert_eq!(data.plain().load_clips("array", 0, None).unwrap().signals, set.signals);
     for value in [255.0, -0.1, f32::NAN] {
         values[100] = value;
         write(&values);
         let error = data.plain().load_clips("array", 0, None).unwrap_err();
-        assert_says(&error, &["clips.npz", "'test'", &value.to_string(), "[0, 1]", "uint8"]);
+        assert_says(&error, &["clips.npz", "'test'", &value.to_string(), "[0, 1]", "clip(x"]);
     }
 }
 
@@ -141,7 +145,7 @@ fn an_array_without_clips_is_refused() {
         ("|u1", "4, 8, 8", 256, &["(4, 8, 8)", "(clips, frames, height, width, 3)"][..]),
         ("|u1", "4, 8, 8, 2", 512, &["(4, 8, 8, 2)", "gray"]),
         ("|u1", "0, 4, 8, 8, 3", 0, &["(0, 4, 8, 8, 3)"]),
-        ("<f8", "4, 8, 8, 1", 2048, &["<f8", "'<f4'", ".astype('float32')"]),
+        ("<f8", "4, 8, 8, 1", 2048, &["<f8", "'<f4'", "0, 1).astype('float32')"]),
         ("|u1", "3, 8, 8, 3", 576, &["clips.npz", "3 frames", "at least 4", "longer"]),
         ("|u1", "4, 8, 7, 3", 672, &["7×8", "at least 8×8", "never enlarged"]),
     ] {

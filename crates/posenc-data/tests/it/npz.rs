@@ -58,12 +58,14 @@ fn an_array_with_fewer_or_more_elements_than_announced_is_damaged() {
     assert_says(&read_array(more.path(), "test_data").unwrap_err(), &["10 bytes", "more follow"]);
 }
 
+/// Catches a cure that wraps values around, or makes zeros and ones of them.
 #[test]
 fn another_element_type_is_refused_with_the_cure() {
-    for descr in ["<f4", "<i8", "|b1"] {
+    for descr in ["<f4", ">f2", "|b1", "<u2", "<i8"] {
         let file = archive(&header(descr, "1,"), &[0; 8]);
         let error = read_array(file.path(), "test_data").unwrap_err();
-        assert_says(&error, &[descr, "'|u1'", ".astype('uint8')"]);
+        let cure = "(255 * numpy.clip(x / WHITE, 0, 1)).round().astype('uint8')";
+        assert_says(&error, &[descr, "'|u1'", cure]);
     }
 }
 
@@ -89,6 +91,7 @@ fn fortran_order_is_refused_with_the_cure() {
     let text = header("|u1", "2, 2").replace("False", "True");
     let error = read_array(archive(&text, &[0; 4]).path(), "test_data").unwrap_err();
     assert_says(&error, &["Fortran order", "ascontiguousarray"]);
+    assert!(!error.to_string().contains("damaged"), "{error}");
 }
 
 #[test]
