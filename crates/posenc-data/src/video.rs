@@ -1,7 +1,7 @@
 //! Video files, decoded by FFmpeg through video-rs if the build has the feature `video`.
 //!
-//! Frames are decoded one at a time; a video is never in memory as a whole. FFmpeg only converts them to 8-bit RGB. Its versions round this
-//! conversion differently, by about one level, so a video is identified by the bytes of its file.
+//! Frames are decoded one at a time; a video is never in memory as a whole. FFmpeg only converts them to 8-bit RGB, and this module turns
+//! them as the file demands. FFmpeg's versions round the conversion differently, by about one level, so a video is identified by the bytes of its file.
 
 use std::path::Path;
 
@@ -43,8 +43,11 @@ mod backend {
     use std::path::{Path, PathBuf};
     use std::sync::OnceLock;
 
+    use image::metadata::Orientation;
+    use image::{DynamicImage, RgbImage};
+    use video_rs::ffmpeg::codec::packet::side_data::Type;
     use video_rs::ffmpeg::format::Pixel;
-    use video_rs::{Decoder, DecoderBuilder, Error, Options, ffmpeg};
+    use video_rs::{Decoder, DecoderBuilder, Error, Options, ReaderBuilder, ffmpeg};
 
     use crate::error::DataError;
     use crate::frame::{Frame, Frames, MAX_FRAME_PIXELS, Samples};
@@ -62,17 +65,28 @@ mod backend {
         let allowed = [("protocol_whitelist", "file"), ("format_whitelist", FORMATS)];
         let allowed = allowed.map(|(key, value)| (key.to_owned(), value.to_owned()));
         let options: Options = HashMap::from(allowed).into();
-        let decoder = DecoderBuilder::new(path)
-            .with_options(&options)
-            .build()
-            .map_err(|error| {
-                let message = format!(
-                    "not a readable video ({}); allowed: formats that this machine's FFmpeg decodes, such as mp4 with H.264: \
-                     check that the file is complete, or convert it with: ffmpeg -i FILE -pix_fmt yuv420p OUT.mp4",
-                    why(&error)
-                );
+        let unreadable = |error: Error| {
+            let message = format!(
+                "not a readable video ({}); allowed: formats that this machine's FFmpeg decodes, such as mp4 with H.264: \
+                 check that the file is complete, or convert it with: ffmpeg -i FILE -pix_fmt yuv420p OUT.mp4",
+                why(&error)
+            );
+            DataError::at(path, message)
+        };
+        let reader = ReaderBuilder::new(path).with_options(&options).build().map_err(unreadable)?;
+        let index = reader.best_video_stream_index().map_err(unreadable)?;
+        let stream = reader.input.stream(index);
+        let mut data = stream.iter().flat_map(|stream| stream.side_data());
+        let orientation = match data.find(|data| data.kind() == Type::DisplayMatrix) {
+            None => Orientation::NoTransforms,
+            Some(matrix) => orientation(matrix.data()).ok_or_else(|| {
+                let message = "the frames are shown turned by an angle that is no multiple of 90°; convert the video with: \
+                               ffmpeg -i FILE -pix_fmt yuv420p OUT.mp4";
                 DataError::at(path, message)
-            })?;
+            })?,
+        };
+        let decoder =
+            DecoderBuilder::new(path).with_options(&options).build().map_err(unreadable)?;
         let (width, height) = decoder.size();
         let pixels = u64::from(width) * u64::from(height);
         if pixels > MAX_FRAME_PIXELS {
@@ -82,7 +96,8 @@ mod backend {
         }
         let announced = decoder.frames().ok().filter(|&n| n > 0);
         let path = path.to_owned();
-        let mut reader = Reader { path, decoder, announced, n_decoded: 0, ended: false };
+        let mut reader =
+            Reader { path, decoder, orientation, announced, n_decoded: 0, ended: false };
         Ok(Box::new(std::iter::from_fn(move || reader.next_frame().transpose())))
     }
 
@@ -107,6 +122,8 @@ mod backend {
     struct Reader {
         path: PathBuf,
         decoder: Decoder,
+        /// How the file's header turns the frames.
+        orientation: Orientation,
         /// Frames that the file's header announces.
         announced: Option<u64>,
         n_decoded: usize,
@@ -143,8 +160,15 @@ mod backend {
                     None => return Err(self.damaged("a frame has fewer rows than it announces")),
                 }
             }
+            let Some(image) = RgbImage::from_raw(raw.width(), raw.height(), bytes) else {
+                return Err(self.damaged("a frame has fewer pixels than it announces"));
+            };
+            let mut image = DynamicImage::from(image);
+            image.apply_orientation(self.orientation);
             self.n_decoded += 1;
-            Ok(Some(Frame { width, height, channels: 3, samples: Samples::Bytes(bytes) }))
+            let (width, height) = (image.width() as usize, image.height() as usize);
+            let samples = Samples::Bytes(image.into_bytes());
+            Ok(Some(Frame { width, height, channels: 3, samples }))
         }
 
         /// Handles the end of the file. FFmpeg does not report a file that was cut between two packets, so the number of frames is compared
@@ -171,6 +195,27 @@ mod backend {
             );
             DataError::at(&self.path, message)
         }
+    }
+
+    /// How a matrix of 3 × 3 numbers turns and flips a frame: (x, y) becomes (a x + c y, b x + d y), apart from shifts and scales. `None` for
+    /// other angles.
+    fn orientation(matrix: &[u8]) -> Option<Orientation> {
+        /// Signs of a, b, c, d in the order of Exif's numbers.
+        const SIGNS: [[i32; 4]; 8] = [
+            [1, 0, 0, 1],
+            [-1, 0, 0, 1],
+            [-1, 0, 0, -1],
+            [1, 0, 0, -1],
+            [0, 1, 1, 0],
+            [0, 1, -1, 0],
+            [0, -1, -1, 0],
+            [0, -1, 1, 0],
+        ];
+        let sign = |i: usize| Some(i32::from_ne_bytes(*matrix.as_chunks().0.get(i)?).signum());
+        let signs = [sign(0)?, sign(1)?, sign(3)?, sign(4)?];
+        // Some programs write zeros.
+        let at = SIGNS.iter().position(|known| *known == signs || signs == [0; 4])?;
+        Orientation::from_exif(at as u8 + 1)
     }
 
     /// Readable text for FFmpeg's errors.

@@ -38,8 +38,8 @@ mod with_ffmpeg {
         Film { noise: 0, frames: 40, width: 48, height: 32, pixels: PixelFormat::YUV420P };
 
     impl Film {
-        /// Frame t has the gray level 6 t, its left half 10 more. `None` if this machine's
-        /// FFmpeg has no H.264 encoder.
+        /// Frame t has the gray level 6 t, its left half 10 more, its upper quarter 30 more. `None` if this machine's FFmpeg has no H.264
+        /// encoder.
         fn write(&self, path: &Path) -> Option<()> {
             let settings = Settings::preset_h264_custom(
                 self.width as usize,
@@ -59,12 +59,13 @@ mod with_ffmpeg {
             for t in 0..=self.frames {
                 let mut frame = RawFrame::new(PixelFormat::RGB24, self.width, self.height);
                 let (stride, half) = (frame.stride(0), self.width as usize / 2);
-                for row in frame.data_mut(0).chunks_mut(stride) {
+                for (y, row) in frame.data_mut(0).chunks_mut(stride).enumerate() {
+                    let upper = if 4 * y < self.height as usize { 30 } else { 0 };
                     for (i, value) in row.iter_mut().enumerate() {
                         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                         let noise = if self.noise > 0 { (random >> 8) % self.noise } else { 0 };
                         let lighter = if i / 3 < half { 10 } else { 0 };
-                        *value = (6 * t as u32 % 240 + lighter + noise).min(255) as u8;
+                        *value = (6 * t as u32 % 240 + lighter + upper + noise).min(255) as u8;
                     }
                 }
                 let base = encoder.time_base();
@@ -222,6 +223,52 @@ mod with_ffmpeg {
         let first = u32::from_be_bytes(bytes[..4].try_into().unwrap()) as usize;
         let rest = &bytes[first..find_box(bytes, b"moov").start];
         [&bytes[..first], &index, rest].concat()
+    }
+
+    /// Catches frames that stay as the camera stored them, although the file demands to turn or flip them.
+    #[test]
+    fn frames_are_turned_as_the_file_demands() {
+        let data = Data::new();
+        let path = data.path("film.mp4");
+        let Some(()) = FILM.write(&path) else { return };
+        let bytes = std::fs::read(&path).unwrap();
+        let at = find_box(&bytes, b"tkhd").start + 48;
+        // The corners of the stored frame, first row first, are a, b, c and d.
+        for ([a, b, c, d], corners) in [
+            ([1, 0, 0, 1], "abcd"),
+            ([0, 1, -1, 0], "cadb"),
+            ([-1, 0, 0, -1], "dcba"),
+            ([0, -1, 1, 0], "bdac"),
+            ([-1, 0, 0, 1], "badc"),
+            ([1, 0, 0, -1], "cdab"),
+            ([0, 1, 1, 0], "acbd"),
+            ([0, -1, -1, 0], "dbca"),
+            ([1, 1, -1, 1], "no multiple of 90°"),
+        ] {
+            let mut turned = bytes.clone();
+            for (i, number) in [(0, a), (1, b), (3, c), (4, d)] {
+                turned[at + 4 * i..][..4].copy_from_slice(&i32::to_be_bytes(number << 16));
+            }
+            std::fs::write(&path, turned).unwrap();
+            let clip = match load_clip_file(&path, None) {
+                Ok(loaded) => loaded.signal,
+                Err(error) => {
+                    assert_says(&error, &["film.mp4", corners]);
+                    continue;
+                }
+            };
+            assert_eq!((clip.width, clip.height), if a == 0 { (32, 48) } else { (48, 32) });
+            let row = clip.width * 3;
+            let last = (clip.height - 1) * row;
+            // From the lightest to the darkest.
+            let mut order = [0, 1, 2, 3];
+            order.sort_by(|i, j| {
+                let level = |i: usize| clip.voxels[[0, row - 3, last, last + row - 3][i]];
+                level(*j).total_cmp(&level(*i))
+            });
+            let found = order.map(|place| corners.as_bytes()[place]);
+            assert_eq!(&found, b"abcd", "{corners}");
+        }
     }
 
     #[test]
