@@ -12,6 +12,8 @@ use crate::error::{DataError, FORMATS};
 use crate::files::{files_in, has_ending, read_whole};
 use crate::frame::{Frame, MAX_FRAME_PIXELS, Samples};
 use crate::image::Image;
+use crate::jpeg;
+use crate::pages::Page;
 
 /// Extensions of image files.
 pub(crate) const IMAGE_ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "tif", "tiff"];
@@ -36,10 +38,11 @@ pub struct Picture {
 impl Picture {
     /// Reads the image file at `path`; its content, not its name, determines the format.
     ///
-    /// An alpha channel is dropped, with a warning; a rotation stored in the file is applied.
+    /// An alpha channel is dropped, with a warning; colors that are multiplied by it are divided. A rotation stored in the file is applied.
+    /// Of a file with several pages or frames, one is read, with a warning.
     ///
     /// # Errors
-    /// When the file is missing, is no image, is larger than [`MAX_SIDE`] or [`MAX_IMAGE_BYTES`],
+    /// When the file is missing, is no image, is truncated, is larger than [`MAX_SIDE`] or [`MAX_IMAGE_BYTES`],
     /// or has samples that are not 8- or 16-bit integers.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         // A file is not much larger than its decoded image, so the same limit applies.
@@ -55,15 +58,14 @@ impl Picture {
             path: path.to_owned(),
             reason: reason.lines().next().unwrap_or_default().to_owned(),
         };
-        let mut reader = ImageReader::new(Cursor::new(bytes))
-            .with_guessed_format()
-            .map_err(|source| DataError::io(path, "file", source))?;
-        if reader.format().is_none() {
-            return Err(not_an_image("unknown format".to_owned()));
-        }
-        if reader.format() == Some(ImageFormat::Jpeg) && !is_whole_jpeg(bytes) {
-            return Err(not_an_image("the file is truncated: no end marker".to_owned()));
-        }
+        let format =
+            image::guess_format(bytes).map_err(|_| not_an_image("unknown format".to_owned()))?;
+        let page = match format {
+            ImageFormat::Png => Page::of_png(bytes),
+            ImageFormat::Tiff => Page::of_tiff(bytes),
+            _ => Page::only(bytes),
+        };
+        let mut reader = ImageReader::with_format(Cursor::new(&page.bytes), format);
         let mut limits = Limits::default();
         limits.max_image_width = Some(MAX_SIDE);
         limits.max_image_height = Some(MAX_SIDE);
@@ -77,11 +79,19 @@ impl Picture {
         }
         // A file whose orientation cannot be read is treated as upright.
         let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-        let mut image =
-            DynamicImage::from_decoder(decoder).map_err(|error| not_an_image(error.to_string()))?;
+        let mut image = match format {
+            ImageFormat::Jpeg => jpeg::decode(bytes).map_err(not_an_image)?,
+            _ => DynamicImage::from_decoder(decoder)
+                .map_err(|error| not_an_image(error.to_string()))?,
+        };
         image.apply_orientation(orientation);
 
         let has_alpha = image.color().has_alpha();
+        match &mut image {
+            DynamicImage::ImageRgba8(image) if page.is_premultiplied => divide(image, 255),
+            DynamicImage::ImageRgba16(image) if page.is_premultiplied => divide(image, 65535),
+            _ => {}
+        }
         let image = match image {
             DynamicImage::ImageLuma8(_)
             | DynamicImage::ImageLuma16(_)
@@ -100,9 +110,10 @@ impl Picture {
                 return Err(DataError::at(path, message));
             }
         };
-        let dropped =
-            has_alpha.then(|| format!("{}: the alpha channel is ignored", path.display()));
-        Ok(Picture { path: path.to_owned(), image, warnings: dropped.into_iter().collect() })
+        let dropped = has_alpha.then(|| "the alpha channel is ignored".to_owned());
+        let notes = page.note.into_iter().chain(dropped);
+        let warnings = notes.map(|note| format!("{}: {note}", path.display())).collect();
+        Ok(Picture { path: path.to_owned(), image, warnings })
     }
 
     /// Number of columns.
@@ -262,9 +273,13 @@ pub fn images_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     Ok(files)
 }
 
-/// Whether an end marker follows the last scan. The decoder fills the missing part of a truncated file with gray.
-fn is_whole_jpeg(bytes: &[u8]) -> bool {
-    let last = |marker: [u8; 2]| bytes.array_windows().rposition(|pair| *pair == marker);
-    // In a scan, 0xFF is followed by 0x00 or a restart marker, so the end marker is real. A preview in the header precedes the last scan.
-    last([0xFF, 0xDA]).is_none_or(|scan| last([0xFF, 0xD9]).is_some_and(|end| end > scan))
+/// Divides colors by the alpha channel.
+fn divide<T: Copy + Into<u32> + TryFrom<u32>>(values: &mut [T], white: u32) {
+    for [colors @ .., alpha] in values.as_chunks_mut::<4>().0 {
+        let alpha = (*alpha).into().max(1);
+        for color in colors {
+            let value = (white * (*color).into() + alpha / 2) / alpha;
+            *color = T::try_from(value.min(white)).unwrap_or(*color);
+        }
+    }
 }
