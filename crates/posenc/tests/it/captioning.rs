@@ -129,10 +129,15 @@ fn captions_of_the_first_screens_reach_the_report() {
     assert!(again.stderr.contains("-captions.json: damaged"), "{}", again.stderr);
     assert!(again.stderr.contains("1 of 2 units to run"), "{}", again.stderr);
     assert_eq!(text, repository.read(&format!("one/{name}")));
-    repository.write(&format!("report/{name}"), &text.replacen("\"kind\":\"", "\"kind\":\"no ", 1));
+    let edited = text.replacen("[[\"", "[[\"other ", 1);
+    repository.write(&format!("report/{name}"), &edited);
+    repository.fails(&["report", "--check"], &["captions.json", "checksum", "git checkout"]);
+    let older = common::without_checksum(&text);
+    let edited = older.replacen("\"kind\":\"", "\"kind\":\"no ", 1);
+    repository.write(&format!("report/{name}"), &edited);
     repository
         .fails(&["report", "--check"], &["captions.json", "sets[0].layouts[0].nodes[0].kind"]);
-    repository.write(&format!("report/{name}"), &text.replacen("[[\"", "[[\"other ", 1));
+    repository.write(&format!("report/{name}"), &older.replacen("[[\"", "[[\"other ", 1));
     repository.fails(&["report", "--check"], &["extensions/mexican-hat.md"]);
     repository.write(&format!("report/{name}"), &text);
 
