@@ -120,7 +120,14 @@ impl Catalog {
             let Some(value) = &paper.answer else { return Ok(None) };
             let selections = |name: &str| {
                 let name = ClaimName::parse(name, Some(&paper.key))?;
-                Some(self.claim(&name)?.selects().count())
+                let other = self.papers.iter().find(|other| other.key == name.paper);
+                match self.experiment(&name.paper, &name.item) {
+                    Some(_) => Some(self.claim(&name)?.selects().count()),
+                    // A copy with some of the experiments has no such claims, so the sentence is not shown.
+                    None => other
+                        .is_none_or(|other| other.items.iter().any(|own| own.item == name.item))
+                        .then_some(usize::MAX),
+                }
             };
             let sentences = answer::parse(value, selections).map_err(|(key, message)| {
                 let file = directory.join(&paper.key).join("paper.yaml");
