@@ -73,7 +73,9 @@ const LARGEST: f64 = 1e140;
 
 /// Rejects values that are not finite or too large to compute with. A run that diverged neither confirms nor refutes a claim.
 fn check_finite(select: &Select, points: &[Point]) -> Result<(), Unjudged> {
-    let Some(point) = points.iter().find(|point| !(point.value.abs() <= LARGEST)) else {
+    let Some(point) =
+        points.iter().find(|point| point.value.is_nan() || point.value.abs() > LARGEST)
+    else {
         return Ok(());
     };
     let (method, metric, value) = (&point.method, &select.metric, show(point.value));
@@ -461,7 +463,7 @@ pub(super) fn on_common_seeds<'a>(
 
 /// Means over seeds, in the order of the first values.
 fn averaged(points: &[Point], seed: u64) -> Vec<Point> {
-    let mut places: HashMap<(&str, &str, Option<u64>, Option<u64>), usize> = HashMap::new();
+    let mut places = HashMap::new();
     let mut means: Vec<(Point, usize)> = Vec::new();
     let bits = |x: Option<f64>| x.map(f64::to_bits);
     for point in points {
