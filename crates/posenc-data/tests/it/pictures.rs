@@ -150,7 +150,7 @@ fn tiff(pages: &[(u32, u32, &[u8])]) -> Vec<u8> {
 /// Catches a thumbnail or one of several pages that is read without a word, and colors that stay multiplied by the alpha channel.
 #[test]
 fn one_page_of_a_tiff_file_is_read_with_a_note() {
-    let (full, small): ((u32, u32, &[u8]), (u32, u32, &[u8])) = ((4, 0, &[200]), (2, 1, &[90]));
+    let [full, small]: [(u32, u32, &[u8]); 2] = [(4, 0, &[200]), (2, 1, &[90])];
     for (pages, side, note) in [
         (vec![full], 4, ""),
         (vec![small, full, small], 4, "a.tif: page 2 of 3 is used"),
