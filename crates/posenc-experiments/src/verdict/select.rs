@@ -490,7 +490,7 @@ pub(super) struct Pair<'a> {
 }
 
 /// Rejects two selections with common places of which one lacks places of the other, so that no claim is decided on a part of its
-/// points. Published values may be sparser than measured ones.
+/// points. Published values may be missing, since papers leave cells empty.
 pub(super) fn check_places(
     sides: [(&Select, &[Point]); 2],
     method: bool,
@@ -498,12 +498,11 @@ pub(super) fn check_places(
 ) -> Result<(), Unjudged> {
     let places = matched([sides[0].1, sides[1].1], Common { unit: false, method, x })?;
     let lacks = |side: usize| places.iter().filter(|place| place[side].is_empty()).count();
-    for (side, other) in [(0, 1), (1, 0)] {
-        let is_sparse =
-            sides[side].0.from == Source::Published && sides[other].0.from == Source::Measured;
+    for (side, (select, _)) in sides.iter().enumerate() {
         let (missing, all) = (lacks(side), places.len());
-        if missing > 0 && !is_sparse && missing + lacks(other) < all {
-            let of = describe(sides[side].0);
+        let is_measured = select.from == Source::Measured;
+        if is_measured && missing > 0 && missing + lacks(1 - side) < all {
+            let of = describe(select);
             return Err(not_run(format!("no values for {of} at {missing} of {all} points")));
         }
     }
