@@ -80,7 +80,7 @@ mod tests {
         std::fs::write(foreign.join("cat.jpg"), "x").unwrap();
         for (refused, why) in [(&foreign, "cat.jpg"), (&root.join("report/new"), "the reference")] {
             let error = check(refused, &root).unwrap_err().to_string();
-            assert!(error.contains(why) && error.contains("--out"), "{error}");
+            assert!(error.contains(why) && error.contains("; name a"), "{error}");
         }
     }
 }

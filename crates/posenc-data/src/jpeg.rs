@@ -17,14 +17,13 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<DynamicImage, String> {
     let (data, last_scan) = first_picture(bytes)
         .ok_or_else(|| truncated("its first picture has no end marker or too few scans"))?;
     // Without its last bytes, a picture is incomplete, unless they come from something behind a truncated scan.
-    let without =
-        data.get(..data.len() - MOST_SUPERFLUOUS).filter(|_| last_scan > MOST_SUPERFLUOUS);
-    let without = without.and_then(|data| decode_strictly(data).ok());
+    let shorter = data.get(..data.len().saturating_sub(MOST_SUPERFLUOUS));
+    let shorter = shorter.filter(|_| last_scan > MOST_SUPERFLUOUS).map(decode_strictly);
     let image = decode_strictly(&data)
         .map_err(|reason| format!("the file is truncated or damaged: {reason}"))?;
-    match without.is_some_and(|other| other == image) {
-        true => Err(truncated("other data follow an incomplete scan")),
-        false => Ok(image),
+    match shorter {
+        Some(Ok(other)) if other == image => Err(truncated("other data follow an incomplete scan")),
+        _ => Ok(image),
     }
 }
 

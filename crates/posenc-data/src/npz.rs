@@ -139,23 +139,26 @@ fn read_from(
     let kind = header.descr.trim_start_matches(['<', '>', '|', '=']);
     let element = Element::of(kind).filter(|element| allowed.contains(element));
     let Some(element) = element else {
+        // A mere `astype` would wrap values around, or make zeros and ones of them.
         let (types, cure) = match allowed {
-            [Element::Byte] => {
-                let cure =
-                    format!("(255 * numpy.clip({}, 0, 1)).round().astype('uint8')", scaled(kind));
-                ("8-bit unsigned integers ('|u1')", cure)
-            }
+            [Element::Byte] => (
+                "8-bit unsigned integers ('|u1')",
+                "(255 * numpy.clip(x / WHITE, 0, 1)).round().astype('uint8')",
+            ),
             [Element::Byte, ..] => (
                 "8-bit unsigned integers ('|u1') and 32-bit numbers in [0, 1] ('<f4')",
-                format!("({}).astype('float32')", scaled(kind)),
+                "numpy.clip(x / WHITE, 0, 1).astype('float32')",
             ),
-            _ if kind.starts_with('c') => (FLOATS, "numpy.hstack([x.real, x.imag])".to_owned()),
-            _ => (FLOATS, "x.astype('float64')".to_owned()),
+            _ if kind.starts_with('c') => (FLOATS, "numpy.hstack([x.real, x.imag])"),
+            _ => (FLOATS, "x.astype('float64')"),
+        };
+        let white = match cure.contains("WHITE") {
+            true => ", where WHITE is the value of white, such as 65535, 255 or 1",
+            false => "",
         };
         let message = format!(
-            "{what} has elements of type {}, but only {types} are read; with numpy and the array x, save {cure}{}",
-            header.descr,
-            if cure.contains("WHITE") { ", where WHITE is the value of white" } else { "" }
+            "{what} has elements of type {}, but only {types} are read; with numpy and the array x, save {cure}{white}",
+            header.descr
         );
         return Err(DataError::at(path, message));
     };
@@ -193,15 +196,6 @@ fn read_from(
         bytes.chunks_exact_mut(element.size()).for_each(<[u8]>::reverse);
     }
     Ok(RawArray { shape: header.shape, element, bytes })
-}
-
-/// Values of a type, divided by that of white. A mere `astype` would wrap around or yield 0 and 1.
-fn scaled(kind: &str) -> &str {
-    match kind {
-        "u2" => "x / 65535",
-        _ if kind.starts_with(['f', 'b']) => "x",
-        _ => "x / WHITE",
-    }
 }
 
 fn open(path: &Path) -> Result<ZipArchive<BufReader<File>>, DataError> {

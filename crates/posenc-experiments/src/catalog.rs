@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::coverage::{self, Statement};
 use crate::published::Published;
-use crate::schema::answer;
+use crate::schema::answer::{self, AnswerSentence};
 use crate::schema::claim::{Claim, ClaimName};
 use crate::schema::metrics::Metrics;
 use crate::schema::paper::Paper;
@@ -24,6 +24,8 @@ pub struct Catalog {
     pub published: Published,
     /// Rules of metrics.
     pub metrics: Metrics,
+    /// Our answers to the papers' questions, by paper; papers without one are absent.
+    pub answers: BTreeMap<String, Vec<AnswerSentence>>,
     /// Statements of the papers and what tests them, by paper; papers without a list are absent.
     pub coverage: BTreeMap<String, Vec<Statement>>,
 }
@@ -105,8 +107,7 @@ impl Catalog {
             Published::read(&root.join("data/papers"), papers.iter().map(|p| p.key.as_str()))?;
         published.check(&root.join("data/papers"), &experiments)?;
         check_tables(&experiments, &published)?;
-        let mut catalog =
-            Catalog { papers, experiments, published, metrics, coverage: BTreeMap::new() };
+        let mut catalog = Catalog { papers, experiments, published, metrics, ..Catalog::default() };
         catalog.check_repeats()?;
         catalog.read_answers(&directory)?;
         catalog.coverage = catalog.read_coverage(root)?;
@@ -116,18 +117,26 @@ impl Catalog {
     /// Reads the answer of each paper, whose claims are named `item#claim`.
     fn read_answers(&mut self, directory: &Path) -> Result<(), FileError> {
         let read = |paper: &Paper| {
-            let Some(value) = &paper.answer else { return Ok(Vec::new()) };
+            let Some(value) = &paper.answer else { return Ok(None) };
             let selections = |name: &str| {
                 let name = ClaimName::parse(name, Some(&paper.key))?;
-                Some(self.claim(&name)?.selects().count())
+                let other = self.papers.iter().find(|other| other.key == name.paper);
+                match self.experiment(&name.paper, &name.item) {
+                    Some(_) => Some(self.claim(&name)?.selects().count()),
+                    // A copy with some of the experiments has no such claims, so the sentence is not shown.
+                    None => other
+                        .is_none_or(|other| other.items.iter().any(|own| own.item == name.item))
+                        .then_some(usize::MAX),
+                }
             };
-            answer::parse(value, selections).map_err(|(key, message)| {
+            let sentences = answer::parse(value, selections).map_err(|(key, message)| {
                 let file = directory.join(&paper.key).join("paper.yaml");
                 FileError::of(file, message).key(answer::key(&key))
-            })
+            })?;
+            Ok(Some((paper.key.clone(), sentences)))
         };
-        let all = self.papers.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        self.papers.iter_mut().zip(all).for_each(|(paper, answer)| paper.answers = answer);
+        self.answers =
+            self.papers.iter().filter_map(|p| read(p).transpose()).collect::<Result<_, _>>()?;
         Ok(())
     }
 

@@ -28,6 +28,8 @@ pub enum Tested {
     By(Vec<ClaimName>),
     /// No claim, for this reason (Markdown).
     Not(String),
+    /// It is counted elsewhere (Markdown).
+    Elsewhere(String),
 }
 
 #[derive(Deserialize)]
@@ -37,6 +39,7 @@ struct Wire {
     statement: String,
     claims: Option<Vec<String>>,
     none: Option<String>,
+    elsewhere: Option<String>,
     erratum: Option<String>,
 }
 
@@ -71,8 +74,9 @@ pub fn from_document(
                 return Err(place.error(key, "empty"));
             }
         }
-        let tested = match (wire.claims.clone(), wire.none.clone()) {
-            (Some(claims), None) if !claims.is_empty() => {
+        let of = (wire.claims.clone(), wire.none.clone(), wire.elsewhere.clone());
+        let tested = match of {
+            (Some(claims), None, None) if !claims.is_empty() => {
                 let name = |(j, text): (usize, String)| {
                     let name = ClaimName::parse(&text, Some(paper)).filter(&is_known);
                     name.ok_or_else(|| {
@@ -84,9 +88,10 @@ pub fn from_document(
                 };
                 Tested::By(claims.into_iter().enumerate().map(name).collect::<Result<_, _>>()?)
             }
-            (None, Some(reason)) if !reason.trim().is_empty() => Tested::Not(reason),
+            (None, Some(reason), None) if !reason.trim().is_empty() => Tested::Not(reason),
+            (None, None, Some(place)) if !place.trim().is_empty() => Tested::Elsewhere(place),
             _ => {
-                let message = "set exactly one of `claims` (at least one) and `none` (the reason)";
+                let message = "set exactly one of `claims` (at least one), `none` (the reason) and `elsewhere` (where)";
                 return Err(place.error("", message));
             }
         };

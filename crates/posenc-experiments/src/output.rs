@@ -45,11 +45,12 @@ pub fn check_folder(
 ///
 /// The path is refused or cannot be resolved.
 pub fn check_file(path: &Path, root: &Path) -> Result<(), FileError> {
-    let remedy = "nothing is written here; name another path with --out";
+    let remedy = "nothing is written there; name another path";
     let problem = |what: String| FileError::of(path, format!("{what}; {remedy}"));
     let resolved = |path: &Path| resolved(path).map_err(|e| problem(e.to_string()));
     let place = resolved(path)?;
-    let is_root = |p: &&Path| p.join("experiments").is_dir() && p.join("data").is_dir();
+    let is_root =
+        |p: &&Path| p.join("experiments").is_dir() && p.join("data/manifest.yaml").is_file();
     for root in place.ancestors().filter(is_root).chain([root]) {
         if place == resolved(root)? {
             return Err(problem("is a repository".to_owned()));

@@ -30,15 +30,12 @@ const PATIENCE: Duration = Duration::from_secs(600);
 pub fn output(repository: &Repository, given: Option<&Path>, default: &str) -> Result<PathBuf> {
     let out = given.map_or_else(|| repository.root().join(default), Path::to_owned);
     check_folder(&out, repository.root(), |out| {
-        let starts = |title: &str| {
-            let mut start = vec![0; title.len()];
-            let file = posenc_files::open(&out.join("README.md"));
-            file.and_then(|mut file| file.read_exact(&mut start))
-                .is_ok_and(|()| start == title.as_bytes())
-        };
-        posenc_files::open(&out.join(MARKER)).is_ok()
-            || starts(TITLE)
-            || given.is_none() && out.is_dir() && !out.is_symlink()
+        let mut start = [0; TITLE.len()];
+        let guide = posenc_files::open(&out.join("README.md"));
+        let is_guide = guide.and_then(|mut file| file.read_exact(&mut start)).is_ok()
+            && start == *TITLE.as_bytes();
+        let is_default = given.is_none() && out.is_dir() && !out.is_symlink();
+        is_default || is_guide || posenc_files::open(&out.join(MARKER)).is_ok()
     })?;
     Ok(out)
 }

@@ -81,8 +81,6 @@ pub enum Verb {
     Data(DataVerb),
     /// Measure speed and compare it with PyTorch, JAX and this machine's own limit.
     Bench(Bench),
-    /// Export captions of this machine for the SPICE scorer (Java), or read its scores.
-    Captions(Captions),
     /// Show what this machine supports, what is disabled and how to enable it.
     Doctor(Doctor),
     /// Run one share of a Slurm job.
@@ -387,24 +385,6 @@ pub struct Bench {
     /// Number of measured runs per workload. Medians are printed.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub repeats: u16,
-}
-
-#[derive(Args)]
-pub struct Captions {
-    /// Item with captions of widgets, such as lff/table1.
-    pub item: String,
-    /// Write the scorer's input into DIR/in, one file per unit, and print how to start the scorer.
-    #[arg(long, value_name = "DIR", required_unless_present = "scores")]
-    pub export: Option<PathBuf>,
-    /// Read the scorer's output from DIR/out and print the scores per method.
-    #[arg(long, value_name = "DIR", conflicts_with = "export")]
-    pub scores: Option<PathBuf>,
-    /// Directory with the records of this machine. Default: out/.
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Seed of the run.
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    pub seed: u64,
 }
 
 #[derive(Args)]

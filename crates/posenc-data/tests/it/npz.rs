@@ -61,13 +61,11 @@ fn an_array_with_fewer_or_more_elements_than_announced_is_damaged() {
 /// Catches a cure that wraps values around, or makes zeros and ones of them.
 #[test]
 fn another_element_type_is_refused_with_the_cure() {
-    for (descr, scaled) in
-        [("<f4", "x"), (">f2", "x"), ("|b1", "x"), ("<u2", "x / 65535"), ("<i8", "x / WHITE")]
-    {
+    for descr in ["<f4", ">f2", "|b1", "<u2", "<i8"] {
         let file = archive(&header(descr, "1,"), &[0; 8]);
         let error = read_array(file.path(), "test_data").unwrap_err();
-        let cure = format!("(255 * numpy.clip({scaled}, 0, 1)).round().astype('uint8')");
-        assert_says(&error, &[descr, "'|u1'", &cure]);
+        let cure = "(255 * numpy.clip(x / WHITE, 0, 1)).round().astype('uint8')";
+        assert_says(&error, &[descr, "'|u1'", cure]);
     }
 }
 

@@ -86,7 +86,11 @@ impl<'a> Known<'a> {
         let is_of = |u: &&Use<'_>| u.method.is_none_or(|own| own == method);
         let is_used = own().filter(is_of).any(|u| u.metric == metric);
         unknown("group", id, &Vec::from_iter(groups))
-            .or_else(|| unknown("method", method, &Vec::from_iter(methods)))
+            // The paper's empty cell may belong to a method that nobody ran.
+            .or_else(|| {
+                unknown("method", method, &Vec::from_iter(methods))
+                    .filter(|_| value.value.is_some())
+            })
             .or_else(|| match group {
                 _ if is_used => None,
                 Some(group) if group.variants.iter().any(|variant| variant.id == *method) => {

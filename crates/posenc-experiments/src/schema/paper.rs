@@ -4,7 +4,6 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::answer::AnswerSentence;
 use super::experiment::check_key;
 use crate::yaml::{Document, FileError};
 
@@ -45,10 +44,6 @@ pub struct Paper {
     /// Our answer to the paper's question: [sentences](#answers) whose claims are named `item#claim`. Allowed: list.
     #[serde(default)]
     pub(crate) answer: Option<serde_yaml::Value>,
-    // The sentences of `answer`. The catalog reads them, since they name claims of experiments.
-    #[serde(skip)]
-    #[allow(missing_docs)]
-    pub answers: Vec<AnswerSentence>,
     /// Data sets that the paper itself used, by their ids in `data/manifest.yaml`. Results on other sets count as other data.
     /// Allowed: list of ids of sets.
     #[serde(default)]

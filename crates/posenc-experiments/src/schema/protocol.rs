@@ -49,9 +49,9 @@ pub trait Settings: Any + Debug + Send + Sync {
         0
     }
 
-    /// Whether all seeds of a variant share one sample of its random features.
-    fn shares_random_features(&self) -> bool {
-        false
+    /// Number of samples of a variant's random features behind rows of this number of seeds.
+    fn random_samples(&self, seeds: usize) -> usize {
+        seeds
     }
 
     /// Whether another start of the same training ends elsewhere, as a network with hidden layers does. A linear layer does not: its loss
@@ -287,9 +287,9 @@ impl Protocol {
         format!("embedders {EMBEDDER_REVISION}, {} {}", self.name(), self.kind.revision)
     }
 
-    /// Whether all seeds of a variant share one sample of its random features.
-    pub fn shares_random_features(&self) -> bool {
-        self.settings.shares_random_features()
+    /// Number of samples of a variant's random features behind rows of this number of seeds.
+    pub fn random_samples(&self, seeds: usize) -> usize {
+        self.settings.random_samples(seeds)
     }
 
     /// Whether another start of the same training ends elsewhere.

@@ -43,7 +43,10 @@ pub(super) fn agreement(
     let default = Select { from: Source::Published, ..check.of.clone() };
     let with = check.with.as_ref().unwrap_or(&default);
     let tolerance = check.tolerance.as_ref().ok_or_else(no_tolerance)?;
-    let expected = expectations(with, context)?;
+    let mut expected = expectations(with, context)?;
+    // The claim is about the abscissas that it selects.
+    let range = check.of.x.as_ref();
+    expected.retain(|e| e.x.is_none() || range.is_none_or(|range| range.contains(e.x)));
     let by_method = check.of.method.is_none() && with.method.is_none();
     let curves = Measured::new(&of, by_method, clusters)?;
     if with.from == Source::Measured {

@@ -29,8 +29,7 @@ pub(super) fn too_few(check: &Check, context: Context<'_>) -> Option<String> {
             return None;
         }
         let profile = group_profile(context, &group.id, method)?;
-        let shared = group.resolved(profile, variant)?.protocol.shares_random_features();
-        let samples = if shared { 1 } else { seeds.len() };
+        let samples = group.resolved(profile, variant)?.protocol.random_samples(seeds.len());
         (samples < FEWEST).then(|| {
             let s = if samples == 1 { "" } else { "s" };
             format!(

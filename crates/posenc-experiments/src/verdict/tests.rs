@@ -267,6 +267,12 @@ fn a_part_of_the_points_decides_nothing() {
         let judgement = verdict(&check, &part);
         assert_eq!((judgement.verdict, &*judgement.reason), (Verdict::NotRun, reason), "{check}");
     }
+    // A claim about some abscissas needs these only.
+    let one = A.replace(" }", ", x: 1 }");
+    let with = A.replace(" }", ", from: published }");
+    let check =
+        format!("{{ kind: agreement, of: {one}, with: {with}, tolerance: {{ absolute: 1 }} }}");
+    assert_eq!(verdict(&check, &part).verdict, Verdict::Reproduced);
     let mut metric = part.clone();
     metric.rows.extend(
         part.rows

@@ -142,7 +142,7 @@ pub fn large_files() -> Vec<(&'static str, &'static str, Vec<u8>)> {
                 .to_owned();
         for i in 0..60_000 {
             let [method, x, profile] = row(i);
-            for metric in ["stable_rank", "rank", "params"] {
+            for metric in ["stable_rank", "stable_rank_bound", "stable_rank_limit"] {
                 text +=
                     &format!("demo,fig1,rank,{method},-,0,{metric},{x},,{i},,{profile},cpu,-\n");
             }

@@ -157,12 +157,20 @@ impl Erratum {
 pub type Published<'a> = dyn Fn(&str, &str, &str, &str, &str, Option<f64>) -> Option<f64> + 'a;
 
 /// Published values that only errata use: paper, item, group, method and metric, with `|` between alternatives.
-const QUOTED: [[&str; 5]; 20] = [
+const QUOTED: [[&str; 5]; 22] = [
+    ["rethinking", "sec4-1", "constant", "Gaussian and RFF", "sigma_product_printed"],
+    [
+        "rethinking",
+        "sec5-2|sec5-3",
+        "constant",
+        "all|Impulse|Random|Square/Sine|none|basic|RFF|Gaussian",
+        "lr",
+    ],
     ["rethinking", "fig7", "n=256", "Gaussian", "small_marker_sigma"],
     ["rethinking", "sec5-1", "constant", "RFF|Gaussian", "sigma"],
     ["rethinking", "sec5-2|sec5-5", "constant", "Gaussian", "k"],
     ["trading", "table1", "complex-gd", "LinF|RFF", "encoder_param"],
-    ["trading", "table1", "closed-form", "RFF", "encoder_param"],
+    ["trading", "table1", "closed-form", "LinF|LogF|RFF", "encoder_param"],
     ["trading", "table1|table2", "complex-gd", "all", "dim"],
     ["trading", "table3", "simple", "all", "dim|width"],
     ["trading", "table3", "complex-gd", "LinF|Gau|Tri", "encoder_param"],

@@ -325,8 +325,9 @@ impl Settings for Network1d {
         Sweep::count(self.sweep.as_ref())
     }
 
-    fn shares_random_features(&self) -> bool {
-        !self.redraw
+    fn random_samples(&self, seeds: usize) -> usize {
+        // Curves are means over the repeats.
+        if self.redraw { seeds.max(self.repeats) } else { 1 }
     }
 
     fn depends_on_start(&self) -> bool {

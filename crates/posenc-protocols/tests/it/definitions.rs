@@ -54,7 +54,7 @@ fn claims_of_papers_decide_statements() {
             .iter()
             .flat_map(|statement| match &statement.tested {
                 Tested::By(claims) => claims.as_slice(),
-                Tested::Not(_) => &[],
+                Tested::Not(_) | Tested::Elsewhere(_) => &[],
             })
             .collect();
         for experiment in catalog.experiments.iter().filter(|e| e.paper == *paper) {

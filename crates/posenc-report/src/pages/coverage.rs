@@ -6,7 +6,8 @@ use posenc_experiments::schema::paper::Paper;
 
 use crate::Inputs;
 use crate::markdown::{Align, Grid, cell, label, plain};
-use crate::pages::{Content, item_name, places, statements};
+use crate::pages::statements::{self, Status};
+use crate::pages::{Content, item_name, places};
 use crate::records::Side;
 use crate::view::{Views, sides};
 
@@ -47,8 +48,10 @@ pub fn of_paper(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Option
                 links.join("<br>")
             }
             Tested::Not(reason) => format!("*none:* {}", cell(reason)),
+            Tested::Elsewhere(place) => format!("*elsewhere:* {}", cell(place)),
         };
-        let status = statements::status(statement, views, Side::Reference).name();
+        let status = statements::status(statement, views, Side::Reference);
+        let status = status.map_or("", Status::name);
         grid.row(vec![
             plain(&statement.section),
             cell(&statement.statement),

@@ -87,9 +87,10 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Content 
 /// Our answer to the paper's question, by run; empty without a sentence that is true on the record.
 pub fn answers(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> String {
     let mut text = String::new();
+    let Some(sentences) = inputs.catalog.answers.get(&paper.key) else { return text };
     for side in sides(inputs) {
         let find = |name: &str| views.claim(side, &ClaimName::parse(name, Some(&paper.key))?);
-        let Some(answer) = sentences::answer(&paper.answers, find, sentences::corrected) else {
+        let Some(answer) = sentences::answer(sentences, find, sentences::corrected) else {
             continue;
         };
         let who = match inputs.local {

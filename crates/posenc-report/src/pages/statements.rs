@@ -82,18 +82,25 @@ impl Status {
     }
 }
 
-/// The status of a statement on a run.
-pub fn status(statement: &Statement, views: &Views<'_>, side: Side) -> Status {
-    let Tested::By(claims) = &statement.tested else { return Status::NotTested };
+/// The status of a statement on a run; `None` if it is counted elsewhere.
+pub fn status(statement: &Statement, views: &Views<'_>, side: Side) -> Option<Status> {
+    let claims = match &statement.tested {
+        Tested::By(claims) => claims,
+        Tested::Elsewhere(_) => return None,
+        // The computation of the erratum decides it.
+        Tested::Not(_) if statement.erratum.is_some() => return Some(Status::Corrected),
+        Tested::Not(_) => return Some(Status::NotTested),
+    };
     let judged: Vec<&Judgement> =
         claims.iter().filter_map(|name| Some(views.claim(side, name)?.3)).collect();
-    Status::of(&judged, statement.erratum.is_some())
+    Some(Status::of(&judged, statement.erratum.is_some()))
 }
 
 /// Number of statements of some papers with each status, in the order of [`Status::ALL`].
 fn counts(inputs: &Inputs<'_>, views: &Views<'_>, side: Side, papers: &[&Paper]) -> [usize; 7] {
     let statements = papers.iter().filter_map(|paper| inputs.catalog.coverage.get(&paper.key));
-    let all: Vec<Status> = statements.flatten().map(|own| status(own, views, side)).collect();
+    let all: Vec<Status> =
+        statements.flatten().filter_map(|own| status(own, views, side)).collect();
     Status::ALL.map(|status| all.iter().filter(|own| **own == status).count())
 }
 

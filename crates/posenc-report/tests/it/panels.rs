@@ -26,7 +26,7 @@ title: A figure
 shows: Nothing.
 groups:
   - id: run
-    protocol: { kind: stable-rank, samples: [1] }
+    protocol: { kind: network-1d, lines: { rows: [5] }, learning_rate: 0.1, epochs: 9, sweep: { parameter: sigma, values: [1, 10, 100] } }
     variants:
       - { id: Gau, embedder: { kind: gaussian, dimension: 10, sigma: 0.1 } }
       - { id: RFF, embedder: { kind: rff, dimension: 10, sigma: 1 } }
@@ -37,7 +37,7 @@ plots:
     panels:
       - title: a panel
         group: run
-        metric: train
+        metric: train_psnr
         x: { label: x, scale: log }
         y: { label: y }
 PANEL
@@ -46,25 +46,25 @@ tables:
     title: A table
     groups: [run]
     columns:
-      - { metric: train, label: PSNR, x: 1 }
+      - { metric: train_psnr, label: PSNR, x: 1 }
 COLUMN
 ";
 
-/// `train` and `test` of both methods at x = 1, 10, 100 for two signals; a `target` that is the same.
+/// `train_psnr` and `test_psnr` of both methods at x = 1, 10, 100 for two signals; a `target` that is the same.
 pub fn rows() -> Vec<Row> {
     rows_of(&[("row 1", -2.0), ("row 2", 2.0)])
 }
 
-/// Like [`rows`], for signals with their offsets from the mean of `train`.
+/// Like [`rows`], for signals with their offsets from the mean of `train_psnr`.
 pub fn rows_of(signals: &[(&str, f64)]) -> Vec<Row> {
     let mut rows = Vec::new();
     for (method, level) in [("Gau", 30.0), ("RFF", 20.0)] {
         for (i, x) in [1.0, 10.0, 100.0].into_iter().enumerate() {
             for (signal, step) in signals.iter().copied() {
                 for (metric, value) in
-                    [("train", level + i as f64), ("test", level - 5.0), ("target", 3.0)]
+                    [("train_psnr", level + i as f64), ("test_psnr", level - 5.0), ("target", 3.0)]
                 {
-                    let spread = if metric == "train" { step } else { 0.0 };
+                    let spread = if metric == "train_psnr" { step } else { 0.0 };
                     rows.push(Row {
                         signal: signal.into(),
                         x: Some(x),
@@ -128,13 +128,13 @@ fn each_metric_has_its_own_curve() {
     assert_eq!(curves(&svg("")), 2 + 2);
     let one = svg(
         "        methods: [Gau]\n        series: metric\n        metric_label: training\n        \
-                   more: [{ metric: test, label: between }]",
+                   more: [{ metric: test_psnr, label: between }]",
     );
     assert_eq!(curves(&one), 2 + 2);
     assert!(one.contains(">training<") && one.contains(">between<"), "{one}");
-    let two = svg("        series: metric\n        more: [{ metric: test, label: between }]");
+    let two = svg("        series: metric\n        more: [{ metric: test_psnr, label: between }]");
     assert_eq!(curves(&two), 4 + 4);
-    assert!(two.contains(">RFF, between<") && two.contains(">Gau, train<"), "{two}");
+    assert!(two.contains(">RFF, between<") && two.contains(">Gau, train_psnr<"), "{two}");
 }
 
 /// Catches a target that is drawn once for every method, or not named.
@@ -242,9 +242,11 @@ fn abscissas_are_scaled_and_reversed() {
 /// Catches a published mean that is missing next to the measured one, and profiles that are not means over directions.
 #[test]
 fn dots_and_radial_profiles() {
-    let published = "fig1,run,Gau,,train,,29,1.5,dB,paper,\n";
-    let dots =
-        FIGURE.replace("        metric: train\n", "        kind: dots\n        metric: train\n");
+    let published = "fig1,run,Gau,,train_psnr,,29,1.5,dB,paper,\n";
+    let dots = FIGURE.replace(
+        "        metric: train_psnr\n",
+        "        kind: dots\n        metric: train_psnr\n",
+    );
     let dots = dots.replace("PANEL", "").replace("COLUMN", "");
     let svg = text(&report_of(rows(), &dots, published), "figures/demo/fig1-p.svg");
     assert!(
@@ -256,8 +258,10 @@ fn dots_and_radial_profiles() {
         let row = rows().into_iter().next().expect("a row");
         map.push(Row { x: Some(x), y: Some(y), value: 1.0 - x.abs(), ..row });
     }
-    let radial =
-        FIGURE.replace("        metric: train\n", "        kind: radial\n        metric: train\n");
+    let radial = FIGURE.replace(
+        "        metric: train_psnr\n",
+        "        kind: radial\n        metric: train_psnr\n",
+    );
     let radial = radial.replace(", scale: log", "").replace("PANEL", "").replace("COLUMN", "");
     let svg = text(&report_of(map, &radial, ""), "figures/demo/fig1-p.svg");
     assert!(svg.contains("standard deviation over directions"), "{svg}");
@@ -286,19 +290,20 @@ fn marks_lie_on_their_curves() {
 /// Catches published values that are lost because the paper names them differently.
 #[test]
 fn published_values_under_other_names() {
-    let published =
-        "fig1,notebook,N=8,,train,10,30,,dB,notebook,\nfig1,run,Gau,,final_train,,29,,dB,plot,\n";
+    let published = "fig1,notebook,N=8,,train_psnr,10,30,,dB,notebook,\n";
     let crosses = |report: &Report| {
         let svg = text(report, "figures/demo/fig1-p.svg");
         svg.lines().filter(|l| l.contains("stroke-width=\"44\"")).count() / 2
     };
-    assert_eq!(crosses(&report("", "", published)), 0);
+    assert_eq!(crosses(&report("", "", "")), 0);
     let panel = "        published_as: [{ group: notebook, method: \"N=8\", shown: Gau }]";
     let shown = report(panel, "", published);
     // One in the panel, one in the legend.
     assert_eq!(crosses(&shown), 2);
     assert!(!text(&shown, "demo/fig1.md").contains("29<sup>p</sup>"));
-    let column = "      - { metric: train, label: the same, x: 10, published_metric: final_train }";
+    let column =
+        "      - { metric: train_psnr, label: the same, x: 10, published_metric: final_train }";
+    let published = "fig1,run,Gau,,final_train,,29,,dB,plot,\n";
     let page = text(&report("", column, published), "demo/fig1.md");
     let row = page.lines().find(|l| l.starts_with("| Gau ")).expect("a row");
     assert!(row.contains("29<sup>p</sup>"), "{row}");

@@ -7,7 +7,11 @@ use crate::panels::{FIGURE, report_of, rows, rows_of, text};
 
 /// The table of an item with its notes, from the item's page.
 fn page(rows: Vec<Row>, table: &str, published: &str) -> String {
-    let head = FIGURE.split("plots:").next().expect("a head");
+    page_of(FIGURE, rows, table, published)
+}
+
+fn page_of(figure: &str, rows: Vec<Row>, table: &str, published: &str) -> String {
+    let head = figure.split("plots:").next().expect("a head");
     let figure =
         format!("{head}tables:\n  - id: t\n    title: A table\n    groups: [run]\n{table}");
     let page = text(&report_of(rows, &figure, published), "demo/fig1.md");
@@ -28,7 +32,7 @@ fn grid(page: &str) -> Vec<Vec<&str>> {
 /// Catches rows whose numbers of runs differ and are not shown, and a column that repeats one number.
 #[test]
 fn rows_show_the_number_of_their_runs() {
-    let table = "    columns: [{ metric: train, label: PSNR, x: 1 }]\n";
+    let table = "    columns: [{ metric: train_psnr, label: PSNR, x: 1 }]\n";
     let page_of = |rows| page(rows, table, "");
     let equal = page_of(rows());
     assert_eq!(grid(&equal)[0], ["Method", "PSNR<br>measured"], "{equal}");
@@ -49,15 +53,17 @@ fn rows_show_the_number_of_their_runs() {
 #[test]
 fn times_of_another_device_are_labeled() {
     let table = "    columns: [{ metric: time, label: time, x: 1 }]\n";
+    let protocol = FIGURE.lines().find(|line| line.contains("protocol:")).expect("a protocol");
+    let timed = "    protocol: { kind: complexity, scheme: simple, sizes: [2] }";
     let page_of = |gpu: fn(&Row) -> bool| {
         let mut rows = rows();
-        for row in rows.iter_mut().filter(|row| row.metric == "train") {
+        for row in rows.iter_mut().filter(|row| row.metric == "train_psnr") {
             row.metric = "time".into();
             if gpu(row) {
                 row.device = "NVIDIA H200 (vulkan, driver 580)".into();
             }
         }
-        page(rows, table, "")
+        page_of(&FIGURE.replace(protocol, timed), rows, table, "")
     };
     let mixed = page_of(|row| row.method == "RFF");
     let cells: Vec<_> = grid(&mixed).into_iter().filter_map(|line| line.last().copied()).collect();
@@ -73,7 +79,7 @@ fn times_of_another_device_are_labeled() {
 fn columns_that_are_the_same_in_all_rows_become_a_note() {
     let with = |target: &str, published: &str, rows: Vec<Row>| {
         let table = format!(
-            "    rows: x\n    columns:\n      - {{ metric: train, label: PSNR, aggregate: mean }}\n      \
+            "    rows: x\n    columns:\n      - {{ metric: train_psnr, label: PSNR, aggregate: mean }}\n      \
              - {{ metric: target, label: the target, digits: 1, aggregate: mean{target} }}\n"
         );
         page(rows, &table, published)
@@ -104,8 +110,8 @@ fn columns_that_are_the_same_in_all_rows_become_a_note() {
 /// Catches rows of several signals that are averaged, and abscissas that are lost.
 #[test]
 fn a_row_can_be_a_signal_at_an_abscissa() {
-    let table = "    rows: signal-x\n    row_label: N\n    methods: [Gau]\n    columns: [{ metric: train, label: PSNR }]\n";
-    let published = "fig1,run,Gau,row 2,train,10,33.5,,dB,paper,\n";
+    let table = "    rows: signal-x\n    row_label: N\n    methods: [Gau]\n    columns: [{ metric: train_psnr, label: PSNR }]\n";
+    let published = "fig1,run,Gau,row 2,train_psnr,10,33.5,,dB,paper,\n";
     let page = page(rows(), table, published);
     let lines: Vec<&str> = page.lines().filter(|line| line.starts_with("| row ")).collect();
     let expected = [
@@ -123,17 +129,20 @@ fn a_row_can_be_a_signal_at_an_abscissa() {
 /// Catches published values of the row's own group where the column names another one.
 #[test]
 fn published_values_can_be_those_of_another_group() {
-    let published =
-        "fig1,run,Gau,,train,1,99,,dB,paper,\nfig1,other,Gau,,train,1,31.5,,dB,paper,\n";
-    let of = |group: &str| {
+    let of = |group: &str, other: &str| {
+        let published = format!("fig1,run,Gau,,train_psnr,1,99,,dB,paper,\n{other}");
         let table = format!(
-            "    columns: [{{ metric: train, label: PSNR, x: 1, aggregate: mean{group} }}]\n"
+            "    columns: [{{ metric: train_psnr, label: PSNR, x: 1, aggregate: mean{group} }}]\n"
         );
-        let page = page(rows(), &table, published);
+        let page = page(rows(), &table, &published);
         grid(&page)[1][1].to_owned()
     };
-    assert_eq!(of(""), "99");
-    assert_eq!(of(", published_group: other"), "31.5");
+    let other = "fig1,other,Gau,,train_psnr,1,31.5,,dB,paper,\n";
+    assert_eq!(of("", ""), "99");
+    assert_eq!(of(", published_group: other", other), "31.5");
     // A group without published values has none.
-    assert_eq!(of(", published_group: third"), "30.00 ± 2.00".split(' ').next().expect("a mean"));
+    assert_eq!(
+        of(", published_group: third", ""),
+        "30.00 ± 2.00".split(' ').next().expect("a mean")
+    );
 }

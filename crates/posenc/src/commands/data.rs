@@ -44,6 +44,7 @@ enum FetchResult {
 fn fetch(repository: &Repository, options: &Fetch) -> Result<ExitCode> {
     let manifest = Manifest::read(&repository.manifest())?;
     let directory = DataDirectory::resolve(options.data.as_deref(), repository.root())?;
+    repository.check_file(directory.path())?;
     // With handlers installed, a file size limit is a write error. Ctrl-C still ends the process, and the next run resumes.
     Interrupts::listen()?.end_at_once();
     println!("data directory: {}", directory.path().display());

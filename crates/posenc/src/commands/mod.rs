@@ -1,7 +1,6 @@
 //! One file per verb.
 
 mod bench;
-mod captions;
 mod costs;
 mod data;
 mod diff;
@@ -38,7 +37,6 @@ pub fn dispatch(arguments: Arguments) -> Result<ExitCode> {
         Verb::Costs(options) => costs::costs(&repository, &options),
         Verb::Data(verb) => data::data(&repository, &verb),
         Verb::Bench(options) => bench::bench(&repository, &options),
-        Verb::Captions(options) => captions::captions(&repository, &options),
         Verb::Doctor(options) => doctor::doctor(&repository, &options),
         Verb::Work(options) => {
             let write_results =

@@ -37,7 +37,9 @@ use posenc_protocols::KINDS;
 pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCode> {
     let began = Instant::now();
     options.executor.check(options)?;
-    options.events.as_deref().map_or(Ok(()), |file| repository.check_file(file))?;
+    if let Some(file) = options.events.as_deref().filter(|file| *file != Path::new("-")) {
+        repository.check_file(file)?;
+    }
     if let Some(record) = &options.from {
         return super::repeat::repeat(repository, options, record);
     }

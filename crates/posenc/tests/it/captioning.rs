@@ -129,10 +129,15 @@ fn captions_of_the_first_screens_reach_the_report() {
     assert!(again.stderr.contains("-captions.json: damaged"), "{}", again.stderr);
     assert!(again.stderr.contains("1 of 2 units to run"), "{}", again.stderr);
     assert_eq!(text, repository.read(&format!("one/{name}")));
-    repository.write(&format!("report/{name}"), &text.replacen("\"kind\":\"", "\"kind\":\"no ", 1));
+    let edited = text.replacen("[[\"", "[[\"other ", 1);
+    repository.write(&format!("report/{name}"), &edited);
+    repository.fails(&["report", "--check"], &["captions.json", "checksum", "git checkout"]);
+    let older = common::without_checksum(&text);
+    let edited = older.replacen("\"kind\":\"", "\"kind\":\"no ", 1);
+    repository.write(&format!("report/{name}"), &edited);
     repository
         .fails(&["report", "--check"], &["captions.json", "sets[0].layouts[0].nodes[0].kind"]);
-    repository.write(&format!("report/{name}"), &text.replacen("[[\"", "[[\"other ", 1));
+    repository.write(&format!("report/{name}"), &older.replacen("[[\"", "[[\"other ", 1));
     repository.fails(&["report", "--check"], &["extensions/mexican-hat.md"]);
     repository.write(&format!("report/{name}"), &text);
 
@@ -142,68 +147,6 @@ fn captions_of_the_first_screens_reach_the_report() {
     repository.ok(&["reproduce", "--out", "plain"]);
     assert_eq!(repository.raw("plain").len(), 2);
     assert!(!repository.path().join(format!("plain/{name}")).exists());
-}
-
-/// Catches captions that are exported without their references or under another unit's name, and scores that are assigned to
-/// another method. The scores are invented.
-#[test]
-fn captions_go_to_the_scorer_and_its_scores_come_back() {
-    let protocol = format!("{PROTOCOL}, encoding: {FOURIER}");
-    let text = experiment(&protocol, "{ id: one }, { id: other-4/1 }")
-        .replace("    protocol", "    seeds: 2\n    protocol");
-    let repository = Repository::with_experiment(&text);
-    let item = "extensions/mexican-hat";
-    repository
-        .fails(&["captions", item, "--export", "spice"], &["reproduce extensions/mexican-hat"]);
-    repository.ok(&["reproduce", "extensions/mexican-hat/group/other-4/1"]);
-    let run = repository.ok(&["captions", item, "--export", "spice"]);
-    assert!(
-        run.stdout.contains("2 units") && run.stdout.contains("spice-1.0.jar"),
-        "{}",
-        run.stdout
-    );
-    repository.ok(&["reproduce"]);
-    repository.ok(&["captions", item, "--export", "spice"]);
-    repository
-        .fails(&["captions", item, "--scores", "spice"], &["no scores in spice/out", "--export"]);
-    repository.fails(
-        &["captions", "extensions/hat", "--export", "spice"],
-        &["allowed: extensions/mexican-hat"],
-    );
-    repository.fails(&["captions", item], &["--export"]);
-
-    let mut inputs: Vec<_> =
-        std::fs::read_dir(repository.path().join("spice/in")).unwrap().flatten().collect();
-    inputs.sort_by_key(|entry| entry.file_name());
-    assert_eq!(inputs.len(), 4);
-    for entry in &inputs {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let given: serde_json::Value =
-            serde_json::from_str(&std::fs::read_to_string(entry.path()).unwrap()).unwrap();
-        let score = if name.contains("other") { 0.5 } else { 0.25 };
-        let scored: Vec<String> = (0..)
-            .zip(given.as_array().unwrap())
-            .map(|(id, candidate)| {
-                assert_eq!(candidate["image_id"], id);
-                assert_eq!(candidate["refs"].as_array().unwrap().len(), 3);
-                assert!(candidate["test"].is_string());
-                format!(
-                    "{{\"image_id\":{id},\"scores\":{{\"All\":{{\"pr\":1.0,\"re\":1.0,\"f\":{score},\"fn\":0,\"numImages\":1,\"fp\":0,\"tp\":1}}}}}}"
-                )
-            })
-            .collect();
-        assert!(scored.len() >= 18, "all widgets of six screens");
-        repository.write(&format!("spice/out/{name}"), &format!("[{}]", scored.join(",")));
-    }
-    let run = repository.ok(&["captions", item, "--scores", "spice"]);
-    let row =
-        |method: &str| run.stdout.lines().find(|line| line.starts_with(method)).unwrap().to_owned();
-    assert!(row("group/one ").contains("2   25.00 ± 0.00"), "{}", run.stdout);
-    assert!(row("group/other-4/1 ").contains("2   50.00 ± 0.00"), "{}", run.stdout);
-    let broken = format!("spice/out/{}", inputs[0].file_name().to_string_lossy());
-    repository.write(&broken, "[");
-    repository
-        .fails(&["captions", item, "--scores", "spice"], &[&broken, "score the captions again"]);
 }
 
 /// Catches meaningless settings that are accepted. Positions of boxes are counted without a model.

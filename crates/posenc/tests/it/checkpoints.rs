@@ -134,11 +134,8 @@ fn checkpoints_that_no_run_resumes_from_are_removed() {
     let yaml = "experiments/extensions/01-mexican-hat.yaml";
     repository.write(yaml, &experiment("0.2", 200_000));
     let run = repository.ok(&["reproduce", RANK]);
-    assert!(
-        run.stderr.contains("removed checkpoints that no run resumes from: 1"),
-        "{}",
-        run.stderr
-    );
+    let named = format!("removed: {}: no run resumes from this checkpoint", file.display());
+    assert!(run.stderr.contains(&named), "{}", run.stderr);
     assert!(!file.exists() && others.iter().all(|other| other.exists()));
     others.iter().for_each(|other| std::fs::remove_file(other).unwrap());
 
@@ -174,7 +171,7 @@ fn checkpoints_of_older_versions_are_resumed_or_removed() {
     let root = repository.path().join("out/checkpoints");
     make_old(&checkpoint(&repository), &root);
     let orphan = root.join(format!("{}.bin", "0123456789abcdef".repeat(4)));
-    std::fs::write(&orphan, "of a job that is no more").unwrap();
+    std::fs::write(&orphan, "posenc-job-0, of a job that is no more").unwrap();
     // A run of another job moves the checkpoint; a run of its own job resumes from it.
     let run = repository.ok(&["reproduce", RANK]);
     assert!(!orphan.exists(), "{}", run.stderr);

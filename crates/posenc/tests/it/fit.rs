@@ -260,7 +260,7 @@ fn impossible_requests_are_refused_with_a_remedy() {
         (&["film", "--set", "dimension=1000000", "--out", "a.npz"], ["GiB", "4 GiB"]),
         (
             &["photo.png", "--mask", "0.5", "--set", "dimension=6000", "--out", "a.png"],
-            ["about 29 h", "allowed: 10 h"],
+            ["about 14 h", "allowed: 4 h"],
         ),
         (
             &[

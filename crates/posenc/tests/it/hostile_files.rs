@@ -393,7 +393,7 @@ fn wrong_folders_for_output_are_refused_and_unchanged() {
     let all = [root, foreign, copy.path(), other.path()];
     let before = listing(&all);
     let check = |arguments: &[&str]| {
-        scene.fails(arguments, &["with --out"]);
+        scene.fails(arguments, &["; name a"]);
         assert!(listing(&all) == before, "{arguments:?} changed something");
     };
     for out in &wrong {
@@ -409,7 +409,7 @@ fn wrong_folders_for_output_are_refused_and_unchanged() {
         &["fit", "photo.png", "--out", "link/fitted.png"],
         &["bench", "--json", "report/record/benchmarks.json"],
         &["reproduce", "--events", "report/README.md"],
-        &["captions", "lff/table1", "--export", "report/record"],
+        &["data", "fetch", "--data", "link/data"],
     ] {
         check(arguments);
     }

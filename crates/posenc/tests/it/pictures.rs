@@ -93,9 +93,10 @@ fn pictures_of_generated_images_reach_the_reference() {
     repository.fails(&["report", "--check"], &[&first.file, "is missing", "git checkout"]);
     repository.ok(&["reproduce", "--profile", "smoke", "--record"]);
     repository.ok(&["report", "--check"]);
-    std::fs::write(folder.join("mine.png"), "x").unwrap();
-    repository.fails(&["report", "--check"], &["mine.png"]);
-    repository.ok(&["report"]);
+    std::fs::copy(folder.join(&first.file), folder.join("old.png")).unwrap();
+    repository.fails(&["report", "--check"], &["old.png"]);
+    let run = repository.ok(&["report"]);
+    assert!(run.stderr.contains("old.png: no longer part of the report"), "{}", run.stderr);
     repository.ok(&["report", "--check"]);
 
     // The raw records: units with damaged pictures run again, with the reason.

@@ -45,9 +45,7 @@ fn every_command_and_option_of_the_guides_exists() {
         words.any(|word| word == option)
     };
     let mut all = help(&["data", "fetch"]);
-    for verb in
-        ["reproduce", "fit", "bench", "captions", "list", "costs", "report", "diff", "verify"]
-    {
+    for verb in ["reproduce", "fit", "bench", "list", "costs", "report", "diff", "verify"] {
         all += &help(&[verb]);
     }
     let (mut commands, mut loose) = (0, 0);

@@ -139,14 +139,11 @@ impl Select {
             named.chain(self.methods.iter().flatten().map(|method| ("methods", method)));
         let is_unknown =
             |(_, method): &(&str, &String)| group.variants.iter().all(|v| v.id != **method);
-        match named.find(is_unknown) {
-            Some((key, method)) => {
-                let ids: Vec<_> = group.variants.iter().map(|v| v.id.as_str()).collect();
-                let (group, ids) = (&group.id, ids.join(", "));
-                let message = format!("no variant `{method}` in group `{group}`; allowed: {ids}");
-                return Err(place.error(key, message));
-            }
-            None => {}
+        if let Some((key, method)) = named.find(is_unknown) {
+            let ids: Vec<_> = group.variants.iter().map(|v| v.id.as_str()).collect();
+            let (group, ids) = (&group.id, ids.join(", "));
+            let message = format!("no variant `{method}` in group `{group}`; allowed: {ids}");
+            return Err(place.error(key, message));
         }
         let mut metrics =
             [("metric", Some(&self.metric)), ("minus", self.minus.as_ref())].into_iter();

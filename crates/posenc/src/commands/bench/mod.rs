@@ -71,7 +71,9 @@ fn check(asked: &[String]) -> Result<()> {
 
 pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
     check(&options.names)?;
-    options.json.as_deref().map_or(Ok(()), |file| repository.check_file(file))?;
+    if let Some(file) = &options.json {
+        repository.check_file(file)?;
+    }
     if options.record && !options.allow_dirty {
         repository.refuse_changes()?;
     }

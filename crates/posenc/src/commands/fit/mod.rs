@@ -28,7 +28,9 @@ use target::OutputPath;
 /// Runs the command: reads, fits, prints and writes.
 pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     settings::check(options)?;
-    options.out.as_deref().map_or(Ok(()), |out| repository.check_file(out))?;
+    if let Some(out) = &options.out {
+        repository.check_file(out)?;
+    }
     let target = options.out.as_ref().map(|out| OutputPath::new(&options.file, out)).transpose()?;
     let Loaded { signal: loaded, warnings } =
         posenc_data::load_signal_file(&options.file, options.size)?;

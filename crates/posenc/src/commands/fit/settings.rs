@@ -184,7 +184,7 @@ fn check_size(
 }
 
 /// Longest estimated time of a closed form on one core; it prints no progress.
-const MOST_HOURS: f64 = 10.0;
+const MOST_HOURS: f64 = 4.0;
 
 /// The network and its training.
 pub fn network(
