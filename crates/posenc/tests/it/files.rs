@@ -58,14 +58,14 @@ fn a_reformer_trains_on_archives_and_records_them() {
     let repository = Repository::with_experiment(&reformer("    data: { set: imagenet64 }\n", ""));
     images(&repository.path().join("pictures/imagenet64"), 3);
     images(&repository.path().join("other/imagenet64"), 7);
-    for (data, out) in [("pictures", "one"), ("pictures", "two"), ("other", "other")] {
+    for (data, out) in [("pictures", "one"), ("pictures", "two"), ("other", "of-other")] {
         let run = repository.ok(&["reproduce", "--data", data, "--out", out]);
         assert!(run.stderr.contains("unverified:imagenet64"), "{}", run.stderr);
     }
     let bits = |out: &str| value(&repository.rows(out), "bits");
     assert!(bits("one") > 6.0 && bits("one") < 12.0, "{}", bits("one"));
     assert_eq!(bits("one").to_bits(), bits("two").to_bits());
-    assert_ne!(bits("one"), bits("other"));
+    assert_ne!(bits("one"), bits("of-other"));
     let rows = repository.rows("one");
     assert!(
         rows.iter().all(|r| r.ends_with(",unverified:imagenet64") || r.starts_with("paper,")),

@@ -409,7 +409,6 @@ fn wrong_folders_for_output_are_refused_and_unchanged() {
         &["fit", "photo.png", "--out", "link/fitted.png"],
         &["bench", "--json", "report/record/benchmarks.json"],
         &["reproduce", "--events", "report/README.md"],
-        &["data", "fetch", "--data", "link/data"],
     ] {
         check(arguments);
     }
