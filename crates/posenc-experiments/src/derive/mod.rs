@@ -128,6 +128,18 @@ fn tree(whole: &Value, source: &Experiment, target: &NewItem<'_>, kept: &Kept) -
                 }
                 retain(&mut value, |p| !is_empty(p.get("panels")));
             }
+            "floors" => {
+                retain(&mut value, |floor| names(floor, "group", &kept.groups));
+                for floor in value.as_sequence_mut().into_iter().flatten() {
+                    if let Some(list) = floor.get_mut("applies_to") {
+                        retain(list, |v| is_one_of(v, &kept.groups));
+                    }
+                }
+                // An empty list would mean the group of the floor itself.
+                retain(&mut value, |f| {
+                    f.get("applies_to").is_none() || !is_empty(f.get("applies_to"))
+                });
+            }
             "tables" | "pictures" => {
                 for shown in value.as_sequence_mut().into_iter().flatten() {
                     if let Some(list) = shown.get_mut("groups") {
