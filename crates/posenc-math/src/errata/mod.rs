@@ -168,8 +168,6 @@ const QUOTED: &[[&str; 5]] = &[
     ["trading", "table1", "closed-form", "LinF|LogF|RFF", "encoder_param"],
     ["trading", "table1|table2", "complex-gd", "all", "dim"],
     ["trading", "table3", "simple", "all", "dim|width"],
-    ["trading", "table3", "complex-gd", "LinF|Gau|Tri", "encoder_param"],
-    ["trading", "table3", "closed-form|closed-form-intended", "LinF|Gau|Tri", "encoder_param"],
     ["trading", "table4", "claim", "complex vs simple", "speedup"],
     ["lff", "table1", "setup", "Fourier-based", "gamma"],
     ["lff", "table1", "setup", "Fourier-based-2/2", "feature_width"],

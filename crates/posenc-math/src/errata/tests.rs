@@ -55,7 +55,7 @@ fn quoted_values_are_used() {
     }
     let is_quoted = |key: &&String| quotes(key.split('|').collect::<Vec<_>>().try_into().unwrap());
     let quoted: Vec<&String> = tables.0.keys().filter(is_quoted).collect();
-    assert_eq!(quoted.len(), 36, "{quoted:#?}");
+    assert_eq!(quoted.len(), 38, "{quoted:#?}");
     assert!(quoted.iter().all(|key| used.borrow().contains(*key)), "{quoted:#?}");
 }
 
