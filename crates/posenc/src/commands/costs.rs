@@ -306,6 +306,7 @@ mod tests {
         ("network-nd, simple, linear", "all records take less than 5 s"),
         ("pixel-entropies", "its item trains models as well, whose times are tested"),
         ("position-encoding", "all records take less than 5 s"),
+        ("psnr-prediction", "its record lacks the numbers of neighbors that were added last"),
         ("separable-solution", "all records take less than 5 s"),
         ("similarity", "all records take less than 5 s"),
         ("singular-values", "all records take less than 5 s"),
