@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 /// Maximum size of a page, in bytes.
-const LONGEST: usize = 60 << 10;
+const LONGEST: usize = 72_000;
 /// Maximum size of the first page, in bytes.
 const FIRST: usize = 12 << 10;
 

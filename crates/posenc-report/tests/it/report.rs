@@ -91,8 +91,6 @@ fn headlines_take_their_numbers_from_the_record() {
     // The mean of 26.6, 27.6 and 28.6.
     let gau = line("Gau reaches 27.60 of $\\frac{1}{2}$ (paper: 26.6 dB).");
     assert!(gau.ends_with("([One et al. 2024, Table 1](demo/table1.md#table1-gau))"), "{gau}");
-    let narrow = line("The narrow Gaussian differs from RFF by +");
-    assert!(narrow.contains("](demo/fig1.md#fig1-order)"), "{narrow}");
     let doubled = shown(&records(Made { factor: 2.0, ..REFERENCE }));
     assert!(doubled.contains("Gau reaches 55.20 of"), "{doubled}");
     let empty = shown(&Records::default());
@@ -360,7 +358,7 @@ fn failures_of_this_machine_are_shown_and_counted() {
 fn answers_state_only_what_the_record_shows() {
     let root = tempfile::tempdir().expect("a directory");
     let answer = "answer:\n\
-                  \x20 - It reaches {gau.1:1} (paper: {gau.paper 1:1}).\n\
+                  \x20 - 'It reaches {gau.1:1} (paper: {gau.paper 1:1}).'\n\
                   \x20 - { text: 'It misses print, with {gau.1:1}.', fails: [gau] }\n\
                   \x20 - { text: Nothing is decided., open: [gau] }\n\
                   groups:\n  - id: closed-form\n";

@@ -210,7 +210,7 @@ table1,simple,Tri,,params,,329475,,count,paper,
 table1,closed-form,Tri,,test_psnr,,26.36,3.39,dB,paper,
 table1,closed-form,Tri,image-01,test_psnr,,27.4,,dB,notebook,
 table1,closed-form,Tri,,time,,0.02,,s,paper,
-table1,closed-form,Gau,,test_psnr,,26.63,3.86,dB,notebook,
+table1,closed-form,Gau,,test_psnr,,26.63,3.86,dB,paper,
 table1,closed-form,LogF,,test_psnr,,,,dB,paper,not reported (ill-conditioned)
 ";
 
