@@ -9,7 +9,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 /// Maximum size of a page, in bytes.
 const LONGEST: usize = 72_000;
 /// Maximum size of the first page, in bytes.
-const FIRST: usize = 12 << 10;
+const FIRST: usize = 16_000;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository").to_owned()
