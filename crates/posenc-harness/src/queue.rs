@@ -281,10 +281,11 @@ mod tests {
 
     /// An experiment with `claims` claims and one group that has a method per cost.
     fn experiment(item: &str, claims: usize, kind: &str, costs: &[f64]) -> Experiment {
+        let metric = if kind == RANK { "stable_rank" } else { "time" };
         let claims: String = (0..claims)
             .map(|i| {
                 format!(
-                    "  - {{ id: c{i}, says: a, source: a, check: {{ kind: value, of: {{ group: g, metric: m }}, expect: 1, tolerance: {{ absolute: 1 }} }} }}\n"
+                    "  - {{ id: c{i}, says: a, source: a, check: {{ kind: value, of: {{ group: g, metric: {metric} }}, expect: 1, tolerance: {{ absolute: 1 }} }} }}\n"
                 )
             })
             .collect();

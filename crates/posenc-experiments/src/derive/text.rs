@@ -115,9 +115,10 @@ fn item(lines: &[String], old: &Value, new: &Value) -> Option<Vec<String>> {
             out.extend_from_slice(part);
         } else if let (Some(was), Some(is)) = (was.as_str(), is.as_str()) {
             out.extend(replaced(part, key, was, is)?);
-        } else if part.len() == 1 {
-            // A list in brackets: `groups: [a, b]`.
-            let at = part[0].find('[')?;
+        } else if let Some(at) =
+            part[0].find('[').filter(|_| is.get(0).is_none_or(Value::is_string))
+        {
+            // A list of names in brackets, which may take several lines: `groups: [a, b]`.
             let names: Option<Vec<String>> =
                 is.as_sequence()?.iter().map(|v| v.as_str().map(quoted_name)).collect();
             out.push(format!("{}[{}]", &part[0][..at], names?.join(", ")));

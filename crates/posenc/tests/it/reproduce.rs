@@ -234,7 +234,7 @@ fn an_unwritable_output_directory_is_named() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.write("taken", "a file");
     repository.fails(&["reproduce", "--out", "taken"], &["taken", "--out"]);
-    repository.fails(&["reproduce", "--out", "taken/below"], &["taken/below", "--out"]);
+    repository.fails(&["reproduce", "--out", "taken/below"], &["taken/below", "another path"]);
 }
 
 /// Catches options and selectors whose typos look like success.
