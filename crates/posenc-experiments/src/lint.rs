@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::catalog::Catalog;
-use crate::schema::claim::{Abscissa, Check, Claim, ClaimCheck, LintName, Select, Source};
+use crate::schema::claim::{Abscissa, Check, Claim, ClaimCheck, First, LintName, Select, Source};
 use crate::schema::{Experiment, Profile};
+use crate::verdict::samples;
 
 /// A finding of a lint.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,13 +38,15 @@ pub fn findings(catalog: &Catalog) -> Vec<Finding> {
     let mut all = Vec::new();
     for experiment in &catalog.experiments {
         for claim in &experiment.claims {
-            let lints: [(LintName, Option<String>); 6] = [
+            let lints: [(LintName, Option<String>); 8] = [
                 (LintName::Conjunction, conjunction(claim)),
                 (LintName::Every, every(experiment, claim)),
                 (LintName::Source, source(claim)),
                 (LintName::Abscissas, abscissas(experiment, claim)),
                 (LintName::Measured, measured(catalog, experiment, claim)),
                 (LintName::Metric, metric(claim)),
+                (LintName::Print, print(catalog, experiment, claim)),
+                (LintName::Samples, samples::undecidable(experiment, claim)),
             ];
             let found = lints.into_iter().filter(|(lint, _)| !claim.allowed.contains(lint));
             all.extend(found.filter_map(|(lint, message)| {
@@ -170,6 +173,33 @@ fn measured(catalog: &Catalog, experiment: &Experiment, claim: &Claim) -> Option
     ))
 }
 
+/// An order that the published values contradict would blame our runs, or the authors, for what the paper does not print.
+fn print(catalog: &Catalog, experiment: &Experiment, claim: &Claim) -> Option<String> {
+    if claim.is_ours || claim.erratum.is_some() {
+        return None;
+    }
+    let published = |select: &Select| {
+        let mut values = catalog.published.select(&experiment.paper, &experiment.item, select);
+        let only = values.next().filter(|value| !value.is_of_code())?;
+        values.next().is_none().then_some(only.value?)
+    };
+    claim.checks.iter().find_map(|own| {
+        let Check::Ordering(check) = &own.check else { return None };
+        let sign = if check.first == First::Highest { 1.0 } else { -1.0 };
+        check.of.iter().zip(check.of.iter().skip(1)).find_map(|(a, b)| {
+            let (left, right) = (published(a)?, published(b)?);
+            // The last digits of decimal numbers are not exact in binary.
+            let fails = sign * (left - right) + check.margin.unwrap_or(0.0) < -1e-9;
+            fails.then(|| {
+                format!(
+                    "the check fails on the paper's own numbers, {left} and {right} {}; leave it out, or name an erratum",
+                    a.metric
+                )
+            })
+        })
+    })
+}
+
 fn metric(claim: &Claim) -> Option<String> {
     let lacks_effect = |own: &ClaimCheck| match &own.check {
         Check::Ordering(check) if check.smallest_effect.is_none() => {
@@ -185,6 +215,7 @@ fn metric(claim: &Claim) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::published::Published;
     use crate::schema::protocol::testing::experiment;
 
     fn findings_of(claim: &str) -> Vec<LintName> {
@@ -196,6 +227,47 @@ mod tests {
         );
         let catalog = Catalog { experiments: vec![experiment(&text)], ..Catalog::default() };
         findings(&catalog).into_iter().map(|finding| finding.lint).collect()
+    }
+
+    /// Catches a statement that the paper's own numbers contradict, and a check that stays undecided whatever is run.
+    #[test]
+    fn undecidable_checks_and_orders_against_print_are_found() {
+        let definition = |claims: &str| {
+            let group = |id: &str, seeds: u64| {
+                format!(
+                    "  - {{ id: {id}, seeds: {seeds}, protocol: {{ kind: stable-rank }}, variants: [{{ id: A, embedder: {{ kind: identity }} }}, \
+                     {{ id: R, embedder: {{ kind: rff, dimension: 4, sigma: 1 }} }}] }}\n"
+                )
+            };
+            let head = "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n";
+            experiment(&format!("{head}{}{}claims: [{claims}]\n", group("one", 4), group("run", 5)))
+        };
+        let csv = "item,group,method,signal,metric,x,value,std,unit,source,note\n\
+                   fig1,run,A,,m,,2,,,paper,\nfig1,run,R,,m,,3,,,paper,\n";
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("demo.csv"), csv).unwrap();
+        let published = Published::read(folder.path(), ["demo"].into_iter()).unwrap();
+        for (group, first, more, expected) in [
+            ("run", "A", "", vec![LintName::Print]),
+            ("run", "A", ", margin: 1", vec![]),
+            ("run", "R", "", vec![]),
+            ("one", "R", "", vec![LintName::Samples]),
+        ] {
+            let second = if first == "A" { "R" } else { "A" };
+            let of = |method: &str| format!("{{ group: {group}, method: {method}, metric: m }}");
+            let claim = format!(
+                "{{ id: c, says: a, source: b, check: {{ kind: ordering, smallest_effect: 0, of: [{}, {}]{more} }} }}",
+                of(first),
+                of(second)
+            );
+            let catalog = Catalog {
+                experiments: vec![definition(&claim)],
+                published: published.clone(),
+                ..Catalog::default()
+            };
+            let found: Vec<LintName> = findings(&catalog).iter().map(|f| f.lint).collect();
+            assert_eq!(found, expected, "{claim}");
+        }
     }
 
     /// Catches claims that cannot be read alone or state more than they test, and lints that cannot be switched off.

@@ -9,7 +9,7 @@ pub struct Sources {
 
 /// Name of a source in the published values, its letter, and its meaning.
 const KNOWN: &[(&str, &str, &str)] = &[
-    ("notebook", "n", "printed in the authors' notebook, not in the paper"),
+    ("notebook", "n", "printed by the authors' notebook or read off its pictures"),
     ("plot", "p", "read off a plot"),
     ("theory", "t", "follows from the paper's theory"),
     ("code", "c", "set in the authors' code"),

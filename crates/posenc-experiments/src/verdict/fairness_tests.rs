@@ -96,6 +96,12 @@ fn methods_below_a_floor_are_not_compared() {
     assert!(below.reason.contains("B did not learn: -34.44 against 14.53 with Mean"), "{below:?}");
     let above = judged(&format!("check: {}", order(["A", "R"])), &table);
     assert_eq!(above.verdict, Verdict::Reproduced, "{above:?}");
+    // Compared with the floor itself, a method that did not learn fails.
+    let of_floor = format!(
+        "check: {{ kind: ordering, smallest_effect: 0, of: [{}, {{ group: constant, method: Mean, metric: psnr }}] }}",
+        select("B")
+    );
+    assert_eq!(judged(&of_floor, &table).verdict, Verdict::NotReproduced);
     let itself = format!(
         "check: {{ kind: ordering, smallest_effect: 0, of: [{}, {{ group: constant, method: Mean, metric: psnr }}] }}",
         select("A")

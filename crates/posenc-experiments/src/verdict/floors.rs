@@ -11,7 +11,14 @@ pub(super) fn below(check: &Check, context: Context<'_>) -> Option<String> {
     let is_order = matches!(check, Check::Ordering(_) | Check::Ratio(_) | Check::Equality(_));
     let floors = context.experiment.floors.iter().filter(|_| is_order);
     let selects = check.selects();
-    floors.into_iter().find_map(|floor| {
+    // A check that compares a method with the floor itself must be able to fail.
+    let is_compared = |floor: &&Floor| {
+        let is_named = |s: &Select| s.method.is_some() || s.methods.is_some();
+        selects.iter().any(|(_, s)| {
+            s.group == floor.group && is_named(s) && s.takes_method(&floor.method)
+        })
+    };
+    floors.into_iter().filter(|floor| !is_compared(floor)).find_map(|floor| {
         let compared = |select: &&Select| {
             select.from == Source::Measured
                 && select.metric == floor.metric

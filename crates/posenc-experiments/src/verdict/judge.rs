@@ -110,8 +110,12 @@ fn all(checks: &[ClaimCheck], context: Context<'_>) -> Judgement {
         let texts: Vec<String> = shown.iter().map(labeled).filter(|t| !t.is_empty()).collect();
         texts.join("; ")
     };
-    let measured =
-        format!("{held} of {} checks hold; {}", judged.len(), text(|j| j.measured.clone()));
+    let numbers = text(|j| j.measured.clone());
+    // Without a decision, the number of checks that hold would read like one.
+    let measured = match verdict {
+        Verdict::NotRun | Verdict::NotDecided | Verdict::NotComparable => numbers,
+        _ => format!("{held} of {} checks hold; {numbers}", judged.len()),
+    };
     let reason = text(|j| match j.reason.as_str() {
         "" => String::new(),
         reason => format!("{} ({reason})", j.verdict.name()),

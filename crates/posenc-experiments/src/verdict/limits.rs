@@ -245,11 +245,16 @@ pub(super) fn bound(check: &BoundCheck, clusters: Clusters, context: Context<'_>
     }
     let reason = match verdict {
         Verdict::NotDecided => clusters.lack(),
-        Verdict::WithinNoise => "the interval contains the limit".to_owned(),
+        Verdict::WithinNoise => format!("the {}interval contains the limit", joint(all_places)),
         _ => format!("violates the limit by {} %", show(100.0 * excess)),
     };
     let of_limit = (1.0 + excess) / (1.0 + check.slack);
     Ok(Judgement::new(verdict, measured, statistics, reason).near(Some(of_limit)))
+}
+
+/// Intervals at several places are joint: all of them together have the level.
+fn joint(places: usize) -> &'static str {
+    if places > 1 { "joint " } else { "" }
 }
 
 pub(super) fn equality(check: &EqualityCheck, clusters: Clusters, context: Context<'_>) -> Judged {
@@ -299,7 +304,7 @@ pub(super) fn equality(check: &EqualityCheck, clusters: Clusters, context: Conte
     let verdict = joined(&fits);
     let reason = match verdict {
         Verdict::NotDecided => clusters.lack(),
-        Verdict::WithinNoise => "the 90 % interval contains the limit".to_owned(),
+        Verdict::WithinNoise => format!("the {}90 % interval contains the limit", joint(places.len())),
         _ => "the series differ".to_owned(),
     };
     let of_limit = (tolerance > 0.0).then(|| largest / tolerance);

@@ -10,7 +10,7 @@ mod holm;
 mod judge;
 mod limits;
 mod numbers;
-mod samples;
+pub(crate) mod samples;
 mod select;
 #[cfg(test)]
 mod simulation;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::select::{Context, rows};
 use crate::plan::NO_SIGNAL;
 use crate::record::{Row, is_of_machine};
-use crate::schema::claim::{Check, Source};
+use crate::schema::claim::{Check, Claim, Source};
+use crate::schema::{Experiment, Profile, Variant};
 
 /// Fewest samples of random features from which a verdict is drawn.
 const FEWEST: usize = 5;
@@ -22,10 +23,7 @@ pub(super) fn too_few(check: &Check, context: Context<'_>) -> Option<String> {
     seeds.into_iter().find_map(|((group, method), seeds)| {
         let group = context.experiment.group(group)?;
         let variant = group.variants.iter().position(|variant| variant.id == method)?;
-        let spec = group.variants[variant].embedder.as_ref()?;
-        let kind = posenc_math::embedder::find(&spec.kind)?;
-        // The first numbers of a generator of another program are a fixed sample, which is what such a variant is about.
-        if !kind.is_random || spec.parameters.contains_key("torch_seed") {
+        if !is_sampled(&group.variants[variant]) {
             return None;
         }
         let profile = group_profile(context, &group.id, method)?;
@@ -35,6 +33,47 @@ pub(super) fn too_few(check: &Check, context: Context<'_>) -> Option<String> {
             format!(
                 "{samples} sample{s} of the random features of {method}; at least {FEWEST} decide"
             )
+        })
+    })
+}
+
+/// Whether a variant has random features, of which other samples could have been taken.
+fn is_sampled(variant: &Variant) -> bool {
+    let Some(spec) = &variant.embedder else { return false };
+    // The first numbers of a generator of another program are a fixed sample, which is what such a variant is about.
+    let is_fixed = spec.parameters.contains_key("torch_seed");
+    !is_fixed && posenc_math::embedder::find(&spec.kind).is_some_and(|kind| kind.is_random)
+}
+
+/// Why a claim cannot be decided by any run of its definition.
+pub(crate) fn undecidable(experiment: &Experiment, claim: &Claim) -> Option<String> {
+    let checks = claim.checks.iter().filter(|own| !own.is_exact);
+    checks.flat_map(|own| own.check.selects().into_iter().map(move |s| (own, s.1))).find_map(|(own, select)| {
+        if select.from != Source::Measured {
+            return None;
+        }
+        let group = experiment.group(&select.group)?;
+        let signals = group.data.as_ref().and_then(|data| data.pick.as_ref()).map_or(2, Vec::len);
+        let is_against_print =
+            matches!(own.check, Check::Value(_) | Check::Agreement(_) | Check::Position(_));
+        let is_linear = matches!(&select.x, Some(x) if x.contains(Some(0.0)));
+        let methods = group.variants.iter().enumerate().filter(|(_, v)| select.takes_method(&v.id));
+        methods.into_iter().find_map(|(index, variant)| {
+            let plans = || Profile::ALL.iter().filter_map(|profile| group.resolved(*profile, index));
+            let seeds = plans().map(|plan| plan.seeds).max()?;
+            let samples = plans().map(|plan| plan.protocol.random_samples(plan.seeds)).max()?;
+            let depends = plans().any(|plan| plan.protocol.depends_on_start());
+            let lack = if is_sampled(variant) && samples < FEWEST {
+                format!("{samples} of at least {FEWEST} samples of random features")
+            } else if depends && !is_linear && is_against_print && signals * seeds == 1 {
+                "one run of a network, which another start would change".to_owned()
+            } else {
+                return None;
+            };
+            Some(format!(
+                "no run decides the check: group `{}` has {lack} with {}; raise `seeds`, or leave the check out",
+                group.id, variant.id
+            ))
         })
     })
 }
@@ -69,7 +108,7 @@ fn group_profile(
     context: Context<'_>,
     group: &str,
     method: &str,
-) -> Option<crate::schema::Profile> {
+) -> Option<Profile> {
     let is_own = |row: &&Row| row.group == group && row.method == method;
     context.record?.rows.iter().find(is_own).map(|row| row.profile)
 }

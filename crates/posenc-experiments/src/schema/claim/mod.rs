@@ -121,6 +121,10 @@ pub enum LintName {
     Measured,
     /// A metric has no rule in `experiments/metrics.yaml`.
     Metric,
+    /// The check fails on the paper's own published numbers, and the claim names no erratum.
+    Print,
+    /// No run of the definition can decide the check: too few samples of random features, or one run of a network.
+    Samples,
 }
 
 impl LintName {
@@ -133,6 +137,8 @@ impl LintName {
             LintName::Abscissas => "abscissas",
             LintName::Measured => "measured",
             LintName::Metric => "metric",
+            LintName::Print => "print",
+            LintName::Samples => "samples",
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) static ERRATA: &[Erratum] = &[
                   task.\"",
         correct: "The 4/1 grouping is above 1/4 in all six metrics of Table 1. The 2/2 grouping is above it in four \
                   metrics, has the same BLEU-2 and a lower CIDEr.",
-        consequence: "The claim is judged for each metric.",
+        consequence: "The claim uses the metrics in which print has the stated order.",
         check: claim_groupings,
     },
     Erratum {

@@ -16,7 +16,7 @@ pub(super) static ERRATA: &[Erratum] = &[
         correct: "The roles are reversed, as in Sections 4.1 and 5.4. With a small $\\sigma$, $D$ is narrow and the \
                   stable rank is high: the model memorizes and does not interpolate. A large $\\sigma$ smooths the \
                   output, so train and test PSNR decrease together.",
-        consequence: "The claims about Figure 7 are stated with the roles reversed.",
+        consequence: "Claims about Figure 7 test the printed statement and the reversed one.",
         check: sigma_roles,
     },
     Erratum {
@@ -40,7 +40,7 @@ pub(super) static ERRATA: &[Erratum] = &[
                   the embedding scheme increase, as predicted in theory.\"",
         correct: "The order none < basic < {RFF, Gaussian} holds. It fails for the two best encodings: RFF has a \
                   lower stable rank than the Gaussian but a higher train PSNR.",
-        consequence: "The two best encodings are compared by a claim of their own.",
+        consequence: "The statement is judged as printed.",
         check: fig8_order,
     },
     Erratum {
