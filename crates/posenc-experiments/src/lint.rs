@@ -189,7 +189,7 @@ fn print(catalog: &Catalog, experiment: &Experiment, claim: &Claim) -> Option<St
         check.of.iter().zip(check.of.iter().skip(1)).find_map(|(a, b)| {
             let (left, right) = (published(a)?, published(b)?);
             // The last digits of decimal numbers are not exact in binary.
-            let fails = sign * (left - right) + check.margin.unwrap_or(0.0) < -1e-9;
+            let fails = sign * (left - right) + check.margin < -1e-9;
             fails.then(|| {
                 format!(
                     "the check fails on the paper's own numbers, {left} and {right} {}; leave it out, or name an erratum",

@@ -14,9 +14,9 @@ pub(super) fn below(check: &Check, context: Context<'_>) -> Option<String> {
     // A check that compares a method with the floor itself must be able to fail.
     let is_compared = |floor: &&Floor| {
         let is_named = |s: &Select| s.method.is_some() || s.methods.is_some();
-        selects.iter().any(|(_, s)| {
-            s.group == floor.group && is_named(s) && s.takes_method(&floor.method)
-        })
+        selects
+            .iter()
+            .any(|(_, s)| s.group == floor.group && is_named(s) && s.takes_method(&floor.method))
     };
     floors.into_iter().filter(|floor| !is_compared(floor)).find_map(|floor| {
         let compared = |select: &&Select| {

@@ -304,7 +304,9 @@ pub(super) fn equality(check: &EqualityCheck, clusters: Clusters, context: Conte
     let verdict = joined(&fits);
     let reason = match verdict {
         Verdict::NotDecided => clusters.lack(),
-        Verdict::WithinNoise => format!("the {}90 % interval contains the limit", joint(places.len())),
+        Verdict::WithinNoise => {
+            format!("the {}90 % interval contains the limit", joint(places.len()))
+        }
         _ => "the series differ".to_owned(),
     };
     let of_limit = (tolerance > 0.0).then(|| largest / tolerance);

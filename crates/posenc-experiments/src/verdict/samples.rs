@@ -104,11 +104,7 @@ pub(super) fn one_run(check: &Check, context: Context<'_>) -> Option<String> {
     })
 }
 
-fn group_profile(
-    context: Context<'_>,
-    group: &str,
-    method: &str,
-) -> Option<Profile> {
+fn group_profile(context: Context<'_>, group: &str, method: &str) -> Option<Profile> {
     let is_own = |row: &&Row| row.group == group && row.method == method;
     context.record?.rows.iter().find(is_own).map(|row| row.profile)
 }
