@@ -191,7 +191,7 @@ impl Formatter for Escaping {
         fragment: &str,
     ) -> std::io::Result<()> {
         let mut rest = fragment;
-        while let Some((at, c)) = rest.char_indices().find(|(_, c)| posenc_text::is_hidden(*c)) {
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| posenc_files::is_hidden(*c)) {
             let (plain, behind) = rest.split_at(at);
             writer.write_all(plain.as_bytes())?;
             for unit in c.encode_utf16(&mut [0; 2]) {
@@ -218,7 +218,7 @@ mod tests {
         let text = "a\u{9b}2J\u{7f}\u{202e}\u{2028}\u{e0041}é\n\u{1b}";
         let bytes = json(&Event::Note { text }).unwrap();
         let line = String::from_utf8(bytes).unwrap();
-        assert!(!line.contains(posenc_text::is_hidden), "{line:?}");
+        assert!(!line.contains(posenc_files::is_hidden), "{line:?}");
         let read: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(read["text"], text);
     }

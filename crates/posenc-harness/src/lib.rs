@@ -6,7 +6,7 @@
 
 // Printing macros that escape hidden characters. All text from files and other programs must reach the terminal through them.
 #[macro_use(eprintln, println)]
-extern crate posenc_text;
+extern crate posenc_files;
 
 pub mod checkpoint;
 pub mod collect;

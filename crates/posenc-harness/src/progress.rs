@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use posenc_experiments::plan::NO_SIGNAL;
-use posenc_text::escaped;
+use posenc_files::escaped;
 
 use crate::events::{Event, Events, UnitName, millis};
 use crate::span::{and_failed, counted, duration};

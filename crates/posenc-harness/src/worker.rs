@@ -263,7 +263,7 @@ fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -
         lock(&shared.queue).close();
     }
     // The reason goes to files, events and pages, so text that it quotes must be escaped.
-    End::Failed(posenc_text::escaped(&format!("{error:#}")).into_owned())
+    End::Failed(posenc_files::escaped(&format!("{error:#}")).into_owned())
 }
 
 /// Name, mean and unit of the first metric in the first table or plot that shows the job's group; else of the first value's metric.

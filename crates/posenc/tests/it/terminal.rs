@@ -20,7 +20,7 @@ fn check(output: &Output, shown: bool) -> String {
     let mut all = String::new();
     for bytes in [&output.stdout, &output.stderr] {
         let text = std::str::from_utf8(bytes).unwrap();
-        let hidden = text.chars().find(|c| *c != '\n' && posenc_text::is_hidden(*c));
+        let hidden = text.chars().find(|c| *c != '\n' && posenc_files::is_hidden(*c));
         assert_eq!(hidden, None, "{text:?}");
         assert!(!text.lines().any(|line| line.starts_with("error: forged")), "{text}");
         all += text;
