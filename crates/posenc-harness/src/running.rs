@@ -18,8 +18,6 @@ pub struct Job {
     /// State shared with its thread.
     pub control: Arc<Control>,
     pub started: Instant,
-    /// When it was given up.
-    pub expired: Option<Instant>,
     /// Total seconds of its finished units.
     pub seconds: f64,
     /// Time and value of the first reported fraction.
@@ -47,10 +45,9 @@ impl Job {
 pub fn time_left(shared: &Shared, jobs: &BTreeMap<u64, Job>, workers: usize) -> f64 {
     let (queue, cost_model) = (lock(&shared.queue), lock(&shared.cost_model));
     let of = |lane: Lane, workers: usize| {
-        let in_flight: Vec<f64> =
-            (jobs.values().filter(|job| job.lane == lane && job.expired.is_none()))
-                .map(|job| job.left(&cost_model))
-                .collect();
+        let in_flight: Vec<f64> = (jobs.values().filter(|job| job.lane == lane))
+            .map(|job| job.left(&cost_model))
+            .collect();
         let waiting = queue.waiting(lane).map(|work| work.seconds(&cost_model));
         estimate_makespan(&in_flight, waiting, workers)
     };
@@ -81,5 +78,5 @@ pub fn in_flight(jobs: &BTreeMap<u64, Job>) -> Vec<InFlight> {
             fraction: job.control.fraction(),
         }
     };
-    jobs.values().filter(|job| job.expired.is_none()).map(one).collect()
+    jobs.values().map(one).collect()
 }

@@ -73,7 +73,6 @@ fn run_share(
     let signals = Interrupts::listen().context("signal handlers cannot be installed")?;
     let run = supervisor::Options {
         workers,
-        timeout: options.timeout,
         memory: options.memory,
         signals: signals.clone(),
         ..supervisor::Options::default()

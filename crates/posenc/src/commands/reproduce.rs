@@ -8,7 +8,6 @@ mod rest;
 pub mod results;
 mod summary;
 
-use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::process::ExitCode;
@@ -108,7 +107,6 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let run = supervisor::Options {
         workers,
         fail_fast: options.fail_fast && !options.keep_going,
-        timeout: options.timeout,
         memory: options.memory,
         end: options.budget.and_then(|budget| began.checked_add(budget.0)),
         signals: signals.clone(),
@@ -171,15 +169,13 @@ fn sweep_checkpoints(store: &Store, plans: &Plans<'_>, options: &Reproduce) {
     }
 }
 
-/// Units to run: without a record, or all with `--force`; only previously failed ones with `--failed`. Adds the recorded times of
-/// the other units to the cost model.
+/// Units to run: without a record, or all with `--force`. Adds the recorded times of the other units to the cost model.
 fn to_run(
     planned: &[PlannedJob<'static>],
     store: &Store,
     options: &Reproduce,
     cost_model: &mut CostModel,
 ) -> Vec<Work<'static>> {
-    let failed = options.failed.then(|| failed(planned, store));
     let mut all = Vec::new();
     for p in planned {
         let cached = lookup(p, store, options.force, options.verbose);
@@ -197,9 +193,6 @@ fn to_run(
         }
         let mut units = Vec::new();
         for (unit, reason) in cached.pending {
-            if failed.as_ref().is_some_and(|failed| !failed.contains(&unit.parts.key())) {
-                continue;
-            }
             if let Reason::Damaged(why) = &reason {
                 eprintln!("warning: {} {}: {why}; running it again", p.job.path(), unit.signal);
             }
@@ -218,21 +211,6 @@ fn to_run(
     all
 }
 
-/// Keys of the stored failures of a plan's items.
-fn failed(planned: &[PlannedJob<'_>], store: &Store) -> BTreeSet<String> {
-    let items: BTreeSet<(&str, &str)> = planned
-        .iter()
-        .map(|p| (p.job.experiment.paper.as_str(), p.job.experiment.item.as_str()))
-        .collect();
-    let mut keys = BTreeSet::new();
-    for (paper, item) in items {
-        let (failures, damaged) = store.failures(paper, item);
-        damaged.iter().for_each(|line| eprintln!("note: {line}"));
-        keys.extend(failures.iter().map(|failure| failure.parts.key()));
-    }
-    keys
-}
-
 /// Estimated makespan of jobs of these durations in seconds on `workers` workers, longest job first.
 fn estimated_time(seconds: impl Iterator<Item = f64>, workers: usize) -> f64 {
     let mut seconds: Vec<f64> = seconds.collect();
@@ -246,14 +224,10 @@ fn dry_run(
     store: &Store,
     options: &Reproduce,
 ) -> Result<ExitCode> {
-    let failed = options.failed.then(|| failed(planned, store));
     let mut cost_model = CostModel::read(out);
     let (mut units, mut lines, mut waiting) = (0, Vec::new(), Vec::new());
     for p in planned {
-        let mut cached = lookup(p, store, options.force, true);
-        if let Some(failed) = &failed {
-            cached.pending.retain(|(unit, _)| failed.contains(&unit.parts.key()));
-        }
+        let cached = lookup(p, store, options.force, true);
         let kind = p.job.protocol().name();
         let cost = p.seconds(1);
         if !p.job.protocol().kind().emits_as_batch {

@@ -93,7 +93,7 @@ pub fn tell(outcome: &RunSummary, changed: &[ChangedVerdict], workers: usize, is
     }
     if !outcome.failures.is_empty() {
         eprintln!(
-            "{} failed; run the same command again with --failed to retry only them",
+            "{} failed; run the same command again to retry them",
             counted(outcome.failures.len())
         );
     }
