@@ -117,7 +117,7 @@ fn the_first_run_is_built_without_attention_models() {
     assert_eq!(scene.calls(), [small, whole, whole].concat(), "all is built already");
 
     // Options that need all protocols in one run.
-    for (i, option) in ["--events=x", "--force", "--dry-run", "--from"].into_iter().enumerate() {
+    for (i, option) in ["--budget=1h", "--force", "--dry-run", "--from"].into_iter().enumerate() {
         let scene = Scene::new(&format!("option-{i}"));
         scene.run(&["reproduce", option], &environment);
         assert_eq!(scene.calls(), whole, "{option}");

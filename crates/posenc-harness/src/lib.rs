@@ -14,7 +14,6 @@ pub mod control;
 pub mod cost_model;
 pub mod data;
 pub mod device;
-pub mod events;
 pub mod failed;
 pub mod interrupts;
 pub mod lock;

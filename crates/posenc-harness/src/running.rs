@@ -6,8 +6,7 @@ use std::time::Instant;
 
 use crate::control::Control;
 use crate::cost_model::{CostModel, estimate_makespan};
-use crate::events::UnitName;
-use crate::progress::{InFlight, named};
+use crate::progress::{InFlight, UnitName, named};
 use crate::queue::{Lane, Work};
 use crate::unit::Unit;
 use crate::worker::{Shared, lock};
@@ -54,14 +53,9 @@ pub fn time_left(shared: &Shared, jobs: &BTreeMap<u64, Job>, workers: usize) -> 
     of(Lane::Cpu, workers).max(of(Lane::Device, 1)) + of(Lane::Alone, 1)
 }
 
-/// A unit's name for people and programs.
+/// A unit's name.
 pub fn unit_name(work: &Work<'_>, unit: &Unit) -> UnitName {
-    UnitName {
-        path: work.job.path(),
-        signal: unit.signal.clone(),
-        repetition: work.job.seed_index,
-        key: unit.parts.key(),
-    }
+    UnitName { path: work.job.path(), signal: unit.signal.clone(), key: unit.parts.key() }
 }
 
 /// Jobs in flight, for the progress display.

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use crate::control::Control;
 use crate::cost_model::{CostModel, estimate_makespan};
-use crate::events::{Events, millis};
 use crate::interrupts::{Interrupts, name};
 use crate::memory::{self, Bytes, Memory};
 use crate::progress::{Detail, Progress, Tally, named};
@@ -94,7 +93,7 @@ pub struct RunSummary {
 /// Runs jobs with default options and returns the failures.
 pub fn run_plainly(jobs: Vec<Work<'static>>, site: RunEnv, workers: usize) -> Vec<Failure> {
     let units = jobs.iter().map(|work| work.units.len()).sum();
-    let mut progress = Progress::new(units, workers, Detail::Usual, Events::none());
+    let mut progress = Progress::new(units, workers, Detail::Usual);
     let options = Options { workers, ..Options::default() };
     run(jobs, site, &options, CostModel::default(), &mut progress).failures
 }
@@ -236,10 +235,6 @@ impl Supervisor<'_> {
                         duration(expected)
                     )
                 });
-                let begun = if work.emits_as_batch() { work.units.len() } else { 1 };
-                for unit in work.units.iter().take(begun) {
-                    self.progress.begins(&unit_name(&work, unit));
-                }
                 let started = Instant::now();
                 let job = Job { lane, work, control, started, seconds: 0.0, first: None };
                 self.jobs.insert(id, job);
@@ -252,15 +247,11 @@ impl Supervisor<'_> {
                 let estimated = job.work.cost / job.work.units.len() as f64;
                 let mut cost_model = lock(&self.shared.cost_model);
                 let expected = cost_model.seconds(job.work.kind(), estimated);
-                let is_together = job.work.emits_as_batch();
-                if !is_together {
+                if !job.work.emits_as_batch() {
                     cost_model.add(job.work.kind(), estimated, seconds);
                 }
                 drop(cost_model);
                 self.progress.finished(&unit_name(&job.work, unit), expected, &finished);
-                if let Some(next) = job.work.units.get(index + 1).filter(|_| !is_together) {
-                    self.progress.begins(&unit_name(&job.work, next));
-                }
                 let item = job.work.job.experiment.id();
                 self.count(&item, seconds, false);
             }
@@ -319,10 +310,10 @@ impl Supervisor<'_> {
         let seconds = control.elapsed().as_secs_f64();
         let experiment = work.job.experiment;
         for unit in control.unwritten().0.into_iter().filter_map(|i| work.units.get(i)) {
-            let failure = work.failure(unit, reason, millis(seconds));
+            let failure = work.failure(unit, reason, (seconds * 1000.0).round() / 1000.0);
             let store = self.shared.site.store;
             let kept = store.write_failure(&experiment.paper, &experiment.item, &failure);
-            self.progress.failed(&unit_name(work, unit), seconds, reason);
+            self.progress.failed(&unit_name(work, unit), reason);
             if let Err(error) = kept {
                 self.progress.warn(&format!("warning: the failure cannot be stored: {error:#}"));
             }

@@ -245,7 +245,7 @@ fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -
     if error.chain().any(io) {
         lock(&shared.queue).close();
     }
-    // The reason goes to files, events and pages, so text that it quotes must be escaped.
+    // The reason goes to files and pages, so text that it quotes must be escaped.
     End::Failed(posenc_files::escaped(&format!("{error:#}")).into_owned())
 }
 

@@ -73,7 +73,6 @@ impl ExecutorOptions {
             ("--force", options.force),
             ("--fail-fast", options.fail_fast),
             ("--budget", options.budget.is_some()),
-            ("--events", options.events.is_some()),
         ];
         if let Some((name, _)) = impossible.iter().find(|(_, given)| *given) {
             bail!(

@@ -19,8 +19,7 @@ use posenc_experiments::plan::{NO_SIGNAL, jobs};
 
 use posenc_harness::cost_model::{CostModel, estimate_makespan};
 use posenc_harness::data::{self, DataSets};
-use posenc_harness::events::{Event, Events, millis};
-use posenc_harness::interrupts::{self, Interrupts};
+use posenc_harness::interrupts::Interrupts;
 use posenc_harness::lock::{self, Lock};
 use posenc_harness::options::{Executor, Reproduce, parse_profile, parse_selectors};
 use posenc_harness::plan::{PlannedJob, Plans, Reason, expand, leave_out_absent_picks, lookup};
@@ -36,9 +35,6 @@ use posenc_protocols::KINDS;
 pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCode> {
     let began = Instant::now();
     options.executor.check(options)?;
-    if let Some(file) = options.events.as_deref().filter(|file| *file != Path::new("-")) {
-        repository.check_file(file)?;
-    }
     if let Some(record) = &options.from {
         return super::repeat::repeat(repository, options, record);
     }
@@ -91,16 +87,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let verdicts = summary::Verdicts::read(catalog, &work, &out.join("record"));
 
     let detail = Detail::asked(options.quiet, options.verbose);
-    let events = options.events.as_deref().map_or_else(|| Ok(Events::none()), Events::open)?;
-    let mut progress = Progress::new(units, workers, detail, events);
-    progress.event(&Event::RunStarted {
-        version: env!("CARGO_PKG_VERSION"),
-        profile: profile.name(),
-        seed: options.seed,
-        units,
-        workers,
-        estimated_seconds: millis(seconds),
-    });
+    let mut progress = Progress::new(units, workers, detail);
     let signals = Interrupts::listen().context("signal handlers cannot be installed")?;
     // Only now, after the handlers are installed: a file size limit is then a write error and does not end the process.
     guide::write(&out);
@@ -132,15 +119,6 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         Ok(results::Verdicts::default())
     };
     let changed = written.as_ref().map_or_else(|_| Vec::new(), |after| verdicts.changed(after));
-    progress.event(&Event::RunFinished {
-        units: outcome.items.values().map(|tally| tally.done).sum(),
-        failed: outcome.failures.len(),
-        left: outcome.left.0,
-        seconds: millis(progress.elapsed()),
-        interrupted: outcome.interrupted.map(interrupts::name),
-        verdicts: &changed,
-        report: page.display().to_string(),
-    });
     summary::tell(&outcome, &changed, workers, options.force);
     // An interrupted run keeps its exit status even if its report cannot be written.
     if let Err(error) = written {
@@ -148,11 +126,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         eprintln!("error: {error:#}");
         return Ok(ExitCode::from(128 + signal as u8));
     }
-    // With `--events -`, the standard output contains only events.
-    match options.events.as_deref() == Some(Path::new("-")) {
-        true => eprintln!("{}", page.display()),
-        false => println!("{}", page.display()),
-    }
+    println!("{}", page.display());
     match outcome.interrupted {
         Some(signal) => Ok(ExitCode::from(128 + signal as u8)),
         None => rest.go_on(ExitCode::from(u8::from(!outcome.failures.is_empty()))),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use common::{EXPERIMENT, Repository, events, experiment, in_flight, with_a_failing_unit};
+use common::{EXPERIMENT, Repository, begun, experiment, with_a_failing_unit};
 use posenc_testing::{Need, skip};
 
 /// A training of hours that checks for a stop after every epoch.
@@ -124,15 +124,13 @@ fn a_damaged_failure_is_ignored_with_a_note() {
 #[test]
 fn a_budget_runs_the_units_that_fit_and_counts_the_rest() {
     let repository = Repository::with_experiment(&experiment(&format!("{LONG}{QUICK}")));
-    let run = repository.ok(&["reproduce", "--events", "events", "--budget", "1m"]);
-    let began = events(&repository.read("events"));
-    let began = began.iter().filter(|event| event["event"] == "unit-started");
-    let paths: Vec<&str> = began.map(|event| event["path"].as_str().unwrap()).collect();
+    let run = repository.ok(&["reproduce", "--verbose", "--budget", "1m"]);
+    let paths: Vec<&str> = begun(&run.stderr).map(|(path, _)| path).collect();
     assert!(paths.len() == 2 && paths.iter().all(|path| path.contains("/rank/")), "{paths:?}");
     assert_eq!(repository.raw("out").len(), 2, "{}", run.stderr);
     assert!(run.stderr.contains("1 units left, about"), "{}", run.stderr);
     assert!(
-        run.stderr.contains("to continue: cargo xtask reproduce --events events --budget 1m"),
+        run.stderr.contains("to continue: cargo xtask reproduce --verbose --budget 1m"),
         "{}",
         run.stderr
     );

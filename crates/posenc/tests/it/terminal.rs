@@ -61,7 +61,7 @@ fn text_of_files_is_escaped_on_the_terminal() {
     check(&posenc(root, &["list"]), true);
 
     let run = ["reproduce", "--profile", "smoke", "--device", "cpu"];
-    let done = posenc(root, &[&run[..], &["--events", "-"]].concat());
+    let done = posenc(root, &[&run[..], &["--verbose"]].concat());
     check(&done, false);
     assert!(done.status.success(), "{done:?}");
 
