@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    posenc_inputs::within_time(posenc_inputs::json_records, bytes);
+    posenc_fuzz::json_records(bytes);
 });

@@ -1,88 +1,55 @@
 //! Chores of the repository: `test`, and `check` for formatting, lints and the report.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader};
-use std::process::{ExitCode, ExitStatus, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
-use posenc_testing::SKIPPED;
+use crate::process::{cargo, exit_code, root, runner};
+use crate::{gpu, video};
 
-use crate::outcomes::{Outcomes, Skips};
-use crate::process::{cargo, exit_code, root, runner, target_directory};
-use crate::{filters, gpu, video};
-
-/// `test`: all tests of the workspace in the runner's own profile, so that dependencies are built once. The last line sums the
-/// results of all crates; the lines above it list the skipped tests by what is missing.
+/// `test`: all tests of the workspace in the runner's own profile, so that dependencies are built once. `cargo nextest` runs them if it
+/// is installed, else `cargo test`; both get the arguments.
 pub fn test(arguments: &[OsString]) -> Result<ExitCode, String> {
-    // Reports a misspelled requirement now, not at the first skipped test.
-    posenc_testing::required()?;
     let features = [video::features(), gpu::features_for_tests()].concat();
+    let run = |mut command: Command| {
+        command.status().map_err(|e| format!("cargo cannot be started: {e}"))
+    };
     // Tests run the real binary. A run of all targets builds it, in parallel with the tests; a selection may not build it.
     if arguments.first().is_some_and(|argument| argument.to_string_lossy().starts_with('-')) {
         let mut build = cargo();
         build.args(["build", "--release", "--workspace", "--bin", "posenc"]).args(&features);
-        let status = build.status().map_err(|e| format!("cargo cannot be started: {e}"))?;
+        let status = run(build)?;
         if !status.success() {
             return Ok(exit_code(status));
         }
     }
-    let all = [&["--workspace", "--no-fail-fast"], &features[..]].concat();
-    let skips = Skips::in_folder(&root().join(target_directory()))?;
-    let mut outcomes = Outcomes::default();
-    let status = run_tests(&all, arguments, &skips, &mut outcomes)?;
-    if status.success() && outcomes.none_matched() {
-        return Err(filters::no_match(arguments, &names(&all)));
+    let mut tests = cargo();
+    if !has_nextest() {
+        tests.args(["test", "--release", "--workspace", "--no-fail-fast"]);
+        tests.args(&features).args(arguments).env("RUST_TEST_THREADS", test_threads());
+        return Ok(exit_code(run(tests)?));
     }
-    // `--list` and `--no-run` have no results to sum.
-    if !status.success() || outcomes.has_results() {
-        println!();
-        print!("{}", outcomes.summary(skips.read()?));
+    tests.args(["nextest", "run", "--cargo-profile", "release", "--workspace", "--no-fail-fast"]);
+    tests.args(&features).args(arguments).env("NEXTEST_TEST_THREADS", test_threads());
+    // nextest runs no examples of the documentation. Its summary comes last.
+    if arguments.is_empty() {
+        let mut examples = cargo();
+        examples.args(["test", "--release", "--workspace", "--doc"]).args(&features);
+        let (examples, tests) = (run(examples)?, run(tests)?);
+        return Ok(exit_code(if examples.success() { tests } else { examples }));
     }
-    Ok(exit_code(status))
+    Ok(exit_code(run(tests)?))
 }
 
-/// Runs `cargo test` on a selection, shows its output and counts the outcomes.
-fn run_tests(
-    selection: &[&str],
-    arguments: &[OsString],
-    skips: &Skips,
-    outcomes: &mut Outcomes,
-) -> Result<ExitStatus, String> {
-    let mut child = cargo()
-        .args(["test", "--release"])
-        .args(selection)
-        .args(arguments)
-        .env(SKIPPED, skips.file())
-        .env("RUST_TEST_THREADS", test_threads())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|e| format!("cargo cannot be started: {e}"))?;
-    if let Some(output) = child.stdout.take() {
-        for line in BufReader::new(output).lines() {
-            let line = line.map_err(|e| format!("the tests' output cannot be read: {e}"))?;
-            println!("{line}");
-            outcomes.take(&line);
-        }
-    }
-    child.wait().map_err(|e| format!("waiting for cargo failed: {e}"))
+fn has_nextest() -> bool {
+    let mut version = cargo();
+    version.args(["nextest", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
+    version.status().is_ok_and(|status| status.success())
 }
 
 /// Number of tests that run at a time: twice the number of cores, since many tests wait for other programs.
 fn test_threads() -> OsString {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::env::var_os("RUST_TEST_THREADS").unwrap_or_else(|| (2 * cores).to_string().into())
-}
-
-/// The names of all tests except doc tests; empty if cargo fails.
-fn names(selection: &[&str]) -> Vec<String> {
-    let output = cargo()
-        .args(["test", "--release", "--quiet", "--tests"])
-        .args(selection)
-        .args(["--", "--list"])
-        .stderr(Stdio::null())
-        .output();
-    let text = output.map_or_else(|_| Vec::new(), |output| output.stdout);
-    let text = String::from_utf8_lossy(&text);
-    text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect()
 }
 
 /// The files of the embedders. `cargo fmt` does not find them, because a macro declares their modules.

@@ -3,10 +3,8 @@
 //! It compiles in seconds and has no argument parser of its own: it forwards everything except chores to the binary `posenc`.
 
 mod chores;
-mod filters;
 mod gpu;
 mod machine;
-mod outcomes;
 mod process;
 mod video;
 

@@ -1,5 +1,4 @@
-//! `cargo xtask` itself: the real binary, with a script in place of cargo that logs its arguments and prints the output of the
-//! test.
+//! `cargo xtask` itself: the real binary, with a script in place of cargo that logs its arguments.
 #![cfg(unix)]
 
 use std::os::unix::fs::PermissionsExt;
@@ -9,12 +8,10 @@ use std::process::{Command, Output};
 /// A folder with scripts in place of `cargo` and of the built `posenc`.
 struct Scene(PathBuf);
 
+/// Fails for the calls that the file `fails` lists.
 const CARGO: &str = r#"#!/bin/sh
 echo "$@" >> FOLDER/calls
-case "$*" in
-  test*--list*) cat FOLDER/names ;;
-  test*) cat FOLDER/skips >> "$POSENC_SKIPPED"; cat FOLDER/output ;;
-esac
+! grep -qxF -- "$*" FOLDER/fails
 "#;
 
 impl Scene {
@@ -22,7 +19,7 @@ impl Scene {
         let folder = format!("{name}-{}", std::process::id());
         let scene = Scene(Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder));
         std::fs::create_dir_all(scene.0.join("release")).unwrap();
-        for file in ["calls", "names", "output", "skips"] {
+        for file in ["calls", "fails"] {
             scene.write(file, "");
         }
         scene.script("cargo", &CARGO.replace("FOLDER", &scene.0.display().to_string()));
@@ -43,7 +40,7 @@ impl Scene {
     fn run(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
         command.args(arguments);
-        for variable in ["POSENC_DEVICE", "POSENC_REQUIRE", "POSENC_VIDEO", "POSENC_WGPU"] {
+        for variable in ["POSENC_DEVICE", "POSENC_VIDEO", "POSENC_WGPU"] {
             command.env_remove(variable);
         }
         command.env("CARGO", self.0.join("cargo")).env("CARGO_TARGET_DIR", &self.0);
@@ -120,7 +117,7 @@ fn the_first_run_is_built_without_attention_models() {
     assert_eq!(scene.calls(), [small, whole, whole].concat(), "all is built already");
 
     // Options that need all protocols in one run.
-    for (i, option) in ["--events=x", "--force", "--dry-run", "--from"].into_iter().enumerate() {
+    for (i, option) in ["--budget=1h", "--force", "--dry-run", "--from"].into_iter().enumerate() {
         let scene = Scene::new(&format!("option-{i}"));
         scene.run(&["reproduce", option], &environment);
         assert_eq!(scene.calls(), whole, "{option}");
@@ -134,66 +131,35 @@ fn the_first_run_is_built_without_attention_models() {
     assert_eq!(scene.calls(), [whole, whole].concat());
 }
 
-/// Catches skipped tests that the summary does not name or counts as passed.
+/// Catches a test runner that is installed and not used, or used and not installed, arguments that do not reach it, examples that nobody
+/// runs, and a failure that ends as a success.
 #[test]
-fn the_summary_counts_skipped_tests_by_reason() {
-    let scene = Scene::new("summary");
-    scene.write(
-        "output",
-        "test slurm::a ... ok\ntest result: ok. 7 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.1s\n",
-    );
-    scene.write(
-        "skips",
-        "skipped: posenc/it::slurm::a: slurm is missing: sbatch is not installed\n\
-         skipped: posenc/it::slurm::a: slurm is missing: sbatch is not installed\n\
-         skipped: posenc-book/browser::b: chromium is missing: it is not on the PATH\n",
-    );
-    let run = scene.run(&["test"], &[NO_GPU, NO_VIDEO]);
-    let printed = text(&run.stdout);
-    assert!(run.status.success(), "{printed}{}", text(&run.stderr));
-    assert!(printed.contains("1 skipped, slurm is missing: install it with `apt-get"), "{printed}");
-    assert!(printed.contains("  skipped: posenc-book/browser::b: chromium is"), "{printed}");
-    assert_eq!(printed.lines().last(), Some("5 passed, 0 failed, 2 skipped"), "{printed}");
-    let left = std::fs::read_dir(&scene.0).unwrap().flatten();
-    let left: Vec<_> =
-        left.filter(|e| text(e.file_name().as_encoded_bytes()).starts_with("skipped")).collect();
-    assert!(left.is_empty(), "{left:?}");
-}
-
-/// Catches a filter with a typo that ends as `0 passed` and success.
-#[test]
-fn a_filter_that_matches_no_test_is_an_error_with_similar_names() {
-    let scene = Scene::new("filter");
-    scene.write(
-        "output",
-        "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 9 filtered out; finished in 0.1s\n",
-    );
-    scene.write("names", "slurm::a_node_dies: test\nkills::b: test\n");
-    for (filter, needle) in [
-        ("slrum", "similar names: slurm::a_node_dies\n"),
-        ("browser", "cargo xtask test --test browser\n"),
-        ("coffee", "to list all names: cargo xtask test -- --list\n"),
+fn tests_are_run_by_nextest_if_it_is_installed() {
+    let environment = [NO_GPU, NO_VIDEO];
+    let cargo_test = "test --release --workspace --no-fail-fast";
+    let nextest = "nextest run --cargo-profile release --workspace --no-fail-fast";
+    for (nextest_fails, all, part) in [
+        (true, format!("{cargo_test}\n"), format!("{cargo_test} slurm -- --exact\n")),
+        (
+            false,
+            format!("test --release --workspace --doc\n{nextest}\n"),
+            format!("{nextest} slurm -- --exact\n"),
+        ),
     ] {
-        let run = scene.run(&["test", filter], &[NO_GPU, NO_VIDEO]);
-        let errors = text(&run.stderr);
-        assert_eq!(run.status.code(), Some(2), "{errors}");
-        let first = format!("error: no test has a name that contains `{filter}`\n");
-        assert!(errors.contains(&first) && errors.contains(needle), "{errors}");
-        assert!(!text(&run.stdout).contains("0 passed, "), "{}", text(&run.stdout));
+        let probe = "nextest --version\n";
+        let scene = Scene::new("tests");
+        if nextest_fails {
+            scene.write("fails", probe);
+        }
+        assert!(scene.run(&["test"], &environment).status.success());
+        assert_eq!(scene.calls(), format!("{probe}{all}"));
+        scene.write("calls", "");
+        assert!(scene.run(&["test", "slurm", "--", "--exact"], &environment).status.success());
+        assert_eq!(scene.calls(), format!("{probe}{part}"));
+        for call in all.lines() {
+            let probe = if nextest_fails { probe } else { "" };
+            scene.write("fails", &format!("{probe}{call}\n"));
+            assert!(!scene.run(&["test"], &environment).status.success(), "{call}");
+        }
     }
-    // Options that only list or build tests are no error.
-    scene.write("output", "slurm::a_node_dies: test\n");
-    let run = scene.run(&["test", "--no-run"], &[NO_GPU, NO_VIDEO]);
-    assert!(run.status.success(), "{}", text(&run.stderr));
-}
-
-/// Catches a misspelled requirement that requires nothing.
-#[test]
-fn an_unknown_requirement_is_an_error_before_anything_is_built() {
-    let scene = Scene::new("require");
-    let run = scene.run(&["test"], &[("POSENC_REQUIRE", "slurm,ffmepg"), NO_GPU, NO_VIDEO]);
-    let errors = text(&run.stderr);
-    assert_eq!(run.status.code(), Some(2), "{errors}");
-    assert!(errors.contains("unknown word `ffmepg`") && errors.contains("vulkan"), "{errors}");
-    assert_eq!(scene.calls(), "");
 }

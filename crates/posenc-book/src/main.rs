@@ -4,7 +4,7 @@
 
 // These macros escape control characters. All text of files reaches the terminal through them.
 #[macro_use(eprintln, println)]
-extern crate posenc_text;
+extern crate posenc_files;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -37,7 +37,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    posenc_text::terminal::escape_panics();
+    posenc_files::terminal::escape_panics();
     match run(&Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -363,7 +363,7 @@ impl Fetcher<'_> {
             ),
             Stopped::Write(error) => DataError::unwritable(part, error),
         })?;
-        let message = posenc_text::one_line(&message);
+        let message = posenc_files::one_line(&message);
         let (message, answer) = message.rsplit_once("status ").unwrap_or((&message, "unknown"));
         match status.code() {
             Some(0) => Ok(Transfer::Complete),

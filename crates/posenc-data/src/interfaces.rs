@@ -71,7 +71,7 @@ fn as_text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, DataError> {
     let text = str::from_utf8(bytes).map_err(|error| {
         let before = &bytes[..error.valid_up_to()];
         let message = "not UTF-8; fetch the file again, or convert it: iconv -t UTF-8";
-        DataError::at_line(path, posenc_text::line_at(bytes, before.len()), message)
+        DataError::at_line(path, posenc_files::line_at(bytes, before.len()), message)
     })?;
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }

@@ -191,10 +191,10 @@ impl Manifest {
         }
         // libyaml treats a byte order mark as a separate document.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        if let Some((line, message)) = posenc_text::unreadable(text) {
+        if let Some((line, message)) = posenc_files::unreadable(text) {
             return Err(fail(Some(line), message));
         }
-        let last = posenc_text::line_at(text.as_bytes(), text.len());
+        let last = posenc_files::line_at(text.as_bytes(), text.len());
         let wire: WireManifest = serde_yaml::from_str(text).map_err(|error| {
             let line = error.location().map(|location| location.line().clamp(1, last));
             let reason = error.to_string();
@@ -279,7 +279,7 @@ fn line_of_id(text: &str, id: &str, nth: usize) -> Option<usize> {
         (at - 1 - line.len(), line)
     });
     let found = lines.filter(|(_, line)| defines(line)).nth(nth);
-    found.map(|(at, _)| posenc_text::line_at(text.as_bytes(), at))
+    found.map(|(at, _)| posenc_files::line_at(text.as_bytes(), at))
 }
 
 #[derive(Deserialize)]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use posenc_text::escaped;
+use posenc_files::escaped;
 
 use crate::directory::DataDirectory;
 use crate::error::{DataError, VIDEO_CURE};

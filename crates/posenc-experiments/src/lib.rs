@@ -6,7 +6,7 @@
 
 // The printing macro that escapes hidden characters.
 #[macro_use(eprintln)]
-extern crate posenc_text;
+extern crate posenc_files;
 
 pub mod catalog;
 pub mod coverage;

@@ -61,7 +61,7 @@ pub(crate) fn parsed<T: DeserializeOwned>(
 pub fn read_text(file: &Path, most: u64) -> Result<String, FileError> {
     let bytes = read_bytes(file, most)?;
     String::from_utf8(bytes).map_err(|e| {
-        let line = posenc_text::line_at(e.as_bytes(), e.utf8_error().valid_up_to());
+        let line = posenc_files::line_at(e.as_bytes(), e.utf8_error().valid_up_to());
         FileError::of(file, "not UTF-8; convert it: iconv -t UTF-8").at(line)
     })
 }

@@ -10,8 +10,8 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use posenc_text::csv::Fault;
-use posenc_text::{Escaping, line_at, unreadable};
+use posenc_files::csv::Fault;
+use posenc_files::{Escaping, line_at, unreadable};
 use serde::de::DeserializeOwned;
 use serde_yaml::Value;
 use yaml_rust2::parser::{Event, Parser};
@@ -464,7 +464,7 @@ mod tests {
             "\"a\\nb\": 1\n\"a\\nb\": 1\n",
         ] {
             let message = failure(text);
-            assert!(!message.contains(posenc_text::is_hidden), "{message:?}");
+            assert!(!message.contains(posenc_files::is_hidden), "{message:?}");
             assert!(message.contains("\\"), "{message:?}");
         }
     }

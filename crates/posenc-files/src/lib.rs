@@ -10,20 +10,31 @@
 //!   keep it elsewhere.
 //! - **[`git`]** runs git in a repository whose configuration may name programs, without running them.
 //! - **Locks** ([`Lock`]) are kernel locks; on file systems without locks, exclusively created files replace them.
+//! - **Text** of a file or another program may contain escape sequences that change a terminal, a carriage return that overwrites a line,
+//!   characters that reverse the reading order, or a line break that forges a line of output. [`escaped`] replaces all of them. The macros
+//!   [`println!`](crate::println), [`print!`](crate::print), [`eprintln!`](crate::eprintln) and [`eprint!`](crate::eprint) apply it to
+//!   everything they print; a binary imports them with `#[macro_use]` in place of the standard ones, so that no call can omit the
+//!   escaping. [`line_at`] counts lines as editors do, and [`csv`] reads comma-separated values.
 //!
 //! On systems other than Unix, path components are checked before they are used, and a change between check and use goes unnoticed.
 
+pub mod csv;
+mod escape;
 mod folder;
 mod git;
+mod lines;
 mod lock;
 mod read;
 mod roots;
+pub mod terminal;
 mod write;
 
+pub use escape::{Escaping, escaped, is_hidden, one_line, shown_lines};
 pub use folder::{
     Entry, Kind, entries, is_half_written, make_folder, remove, remove_empty_folder, sweep,
 };
 pub use git::git;
+pub use lines::{Lines, line_at, unreadable};
 pub use lock::{Lock, LockError, host};
 pub use read::{ReadError, is_same, is_there, open, read};
 pub use roots::protect;

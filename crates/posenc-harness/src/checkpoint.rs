@@ -307,7 +307,7 @@ impl Checkpoint {
     /// Whether to write a checkpoint now, because enough time has passed or the job must stop. Unwinds with [`Stopped`] if the job must
     /// stop and already had a chance to write.
     pub fn is_due(&self) -> bool {
-        if self.control.stopped().is_some() {
+        if self.control.is_stopped() {
             if self.failed.get() || self.is_last.replace(true) {
                 std::panic::resume_unwind(Box::new(Stopped));
             }
@@ -345,7 +345,7 @@ impl Checkpoint {
         self.next.set(Instant::now() + interval);
         self.failed.set(result.is_err());
         self.control.saving(false);
-        if result.is_ok() && self.control.stopped().is_some() {
+        if result.is_ok() && self.control.is_stopped() {
             std::panic::resume_unwind(Box::new(Stopped));
         }
         result.err()

@@ -6,7 +6,7 @@
 
 // Printing macros that escape hidden characters. All text from files and other programs must reach the terminal through them.
 #[macro_use(eprintln, println)]
-extern crate posenc_text;
+extern crate posenc_files;
 
 pub mod checkpoint;
 pub mod collect;
@@ -14,7 +14,6 @@ pub mod control;
 pub mod cost_model;
 pub mod data;
 pub mod device;
-pub mod events;
 pub mod failed;
 pub mod interrupts;
 pub mod lock;

@@ -106,7 +106,7 @@ fn address_space(limits: &str, status: &str) -> Option<u64> {
 pub struct Memory {
     /// Bytes that the run may use; `None` if unknown.
     budget: Option<u64>,
-    /// Estimated bytes of jobs in flight and of abandoned jobs.
+    /// Estimated bytes of jobs in flight.
     held: u64,
     /// Number of jobs that will return their memory when they end.
     in_flight: usize,
@@ -147,17 +147,7 @@ impl Memory {
 
     /// Releases the memory of a job that has ended.
     pub fn give_back(&mut self, bytes: u64) {
-        self.give_back_late(bytes);
-        self.in_flight = self.in_flight.saturating_sub(1);
-    }
-
-    /// Releases the memory of an abandoned job that has ended after all.
-    pub fn give_back_late(&mut self, bytes: u64) {
         self.held = self.held.saturating_sub(bytes);
-    }
-
-    /// Marks a job as abandoned: its thread keeps its memory.
-    pub fn leave_behind(&mut self) {
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 }
@@ -240,9 +230,7 @@ mod tests {
         memory.take(4);
         memory.give_back(6);
         assert_eq!((memory.fit(6), memory.fit(7)), (Fit::Now, Fit::Later));
-        memory.leave_behind();
-        assert_eq!((memory.fit(6), memory.fit(7)), (Fit::Now, Fit::Never(Bytes(6))));
-        memory.give_back_late(4);
+        memory.give_back(4);
         assert_eq!(memory.fit(10), Fit::Now);
         let mut unknown = Memory::new(None);
         unknown.take(u64::MAX);

@@ -6,15 +6,12 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use posenc_experiments::plan::NO_SIGNAL;
-use posenc_text::escaped;
+use posenc_files::escaped;
 
-use crate::events::{Event, Events, UnitName, millis};
 use crate::span::{and_failed, counted, duration};
 
 /// Without a terminal, the remaining time is printed if nothing else was printed for this long.
 const TELL_EVERY: Duration = Duration::from_secs(60);
-/// Minimum interval of progress events.
-const EVENT_EVERY: Duration = Duration::from_secs(1);
 const DRAW_EVERY: Duration = Duration::from_millis(250);
 const RESULTS: usize = 3;
 /// Maximum number of units in flight that have their own line.
@@ -41,6 +38,17 @@ impl Detail {
             _ => Detail::Usual,
         }
     }
+}
+
+/// Identifies a unit.
+#[derive(Debug, Clone)]
+pub struct UnitName {
+    /// `paper/item/group/method`.
+    pub path: String,
+    /// Signal; `-` without data.
+    pub signal: String,
+    /// Key, in hexadecimal.
+    pub key: String,
 }
 
 /// A finished unit.
@@ -90,7 +98,6 @@ pub struct InFlight {
 /// Progress of a run.
 pub struct Progress {
     detail: Detail,
-    events: Events,
     screen: Option<Screen>,
     started: Instant,
     total: usize,
@@ -98,7 +105,6 @@ pub struct Progress {
     failed: usize,
     told: Instant,
     drawn: Instant,
-    sent: (Instant, usize),
 }
 
 struct Screen {
@@ -149,12 +155,11 @@ pub fn named(path: &str, signal: &str) -> String {
 
 impl Progress {
     /// For `total` units on `workers` workers.
-    pub fn new(total: usize, workers: usize, detail: Detail, events: Events) -> Self {
+    pub fn new(total: usize, workers: usize, detail: Detail) -> Self {
         let is_drawn = detail != Detail::Quiet && total > 0 && std::io::stderr().is_terminal();
         let now = Instant::now();
         Progress {
             detail,
-            events,
             screen: is_drawn.then(|| Screen::new(workers)),
             started: now,
             total,
@@ -162,7 +167,6 @@ impl Progress {
             failed: 0,
             told: now,
             drawn: now,
-            sent: (now, 0),
         }
     }
 
@@ -187,18 +191,6 @@ impl Progress {
         }
     }
 
-    /// Writes an event for programs.
-    pub fn event(&mut self, event: &Event<'_>) {
-        if let Some(error) = self.events.write(event) {
-            self.say(&format!("warning: --events: {error}; no further events are written"));
-        }
-    }
-
-    /// Reports that a unit starts.
-    pub fn begins(&mut self, unit: &UnitName) {
-        self.event(&Event::UnitStarted { unit });
-    }
-
     /// Prints details of a job that starts, with `--verbose` only.
     pub fn detail(&mut self, line: impl FnOnce() -> String) {
         if self.detail == Detail::Verbose {
@@ -220,7 +212,7 @@ impl Progress {
         if self.detail == Detail::Verbose {
             let memory = peak_memory.map(|bytes| format!(", peak memory {} MiB", bytes >> 20));
             self.say(&format!(
-                "[{}/{}] {name}: {seconds:.2} s{result}, expected {}{}, {values} values, key {}",
+                "[{}/{}] {name}: {seconds:.2} s{result}, expected {}{}, {values} values, {steps} steps, key {}",
                 self.done + self.failed,
                 self.total,
                 duration(expected),
@@ -228,36 +220,24 @@ impl Progress {
                 unit.key
             ));
         }
-        self.event(&Event::UnitFinished {
-            unit,
-            seconds: millis(seconds),
-            values,
-            steps,
-            metric: main.as_ref().map(|(metric, ..)| metric.as_str()),
-            value: main.as_ref().map(|(_, value, _)| *value).filter(|v| v.is_finite()),
-            value_unit: main.as_ref().map_or("", |(.., measure)| measure),
-        });
     }
 
     /// Reports a failed unit.
-    pub fn failed(&mut self, unit: &UnitName, seconds: f64, reason: &str) {
+    pub fn failed(&mut self, unit: &UnitName, reason: &str) {
         self.failed += 1;
         self.say(&format!("failed {}: {reason}", named(&unit.path, &unit.signal)));
-        self.event(&Event::UnitFailed { unit, seconds: millis(seconds), reason });
     }
 
-    /// Prints a note, unless `--quiet` is given, and writes it as an event.
+    /// Prints a note, unless `--quiet` is given.
     pub fn note(&mut self, line: &str) {
         if self.detail != Detail::Quiet {
             self.say(line);
         }
-        self.event(&Event::Note { text: line });
     }
 
-    /// Prints a warning, even with `--quiet`, and writes it as an event.
+    /// Prints a warning, even with `--quiet`.
     pub fn warn(&mut self, line: &str) {
         self.say(line);
-        self.event(&Event::Note { text: line });
     }
 
     /// Updates the display if it is time to. Calls `now`, for the units in flight and the seconds left, only if they are shown.
@@ -268,8 +248,7 @@ impl Progress {
         let is_told = self.screen.is_none()
             && self.detail != Detail::Quiet
             && at.duration_since(self.told) >= TELL_EVERY;
-        let is_sent = ended > self.sent.1 && at.duration_since(self.sent.0) >= EVENT_EVERY;
-        if !(draws || is_told || is_sent) {
+        if !(draws || is_told) {
             return;
         }
         let (in_flight, left) = now();
@@ -282,14 +261,6 @@ impl Progress {
             100.0 * share,
             duration(left)
         );
-        if is_sent {
-            self.sent = (at, ended);
-            self.event(&Event::Progress {
-                done: ended,
-                total: self.total,
-                seconds_left: millis(left),
-            });
-        }
         if let Some(screen) = self.screen.as_ref().filter(|_| draws) {
             self.drawn = at;
             screen.bar.set_position((share * 1000.0) as u64);
@@ -329,7 +300,7 @@ impl Progress {
     }
 
     /// Seconds since the run began.
-    pub fn elapsed(&self) -> f64 {
+    fn elapsed(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
     }
 }

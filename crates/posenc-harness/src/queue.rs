@@ -426,10 +426,9 @@ mod tests {
         let five = next(&mut queue, Lane::Cpu, 0.0).unwrap();
         assert_eq!(five.memory, 5);
         assert!(matches!(queue.next(Lane::Cpu, 0.0, &cost_model), Next::Wait));
-        // The job with five bytes never ends, so twenty bytes never become available.
-        queue.memory.leave_behind();
+        queue.memory.give_back(five.memory);
         let Next::Refuse(large, there) = queue.next(Lane::Cpu, 0.0, &cost_model) else { panic!() };
-        assert_eq!((large.memory, there), (20, Bytes(5)));
+        assert_eq!((large.memory, there), (20, Bytes(10)));
         queue.memory.give_back(large.memory);
         assert!(matches!(queue.next(Lane::Cpu, 0.0, &cost_model), Next::End));
     }

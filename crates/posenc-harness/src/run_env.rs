@@ -41,7 +41,7 @@ pub struct ResultInputs<'a> {
     pub out: &'a Path,
 }
 
-/// Leaks a value, so that abandoned threads can read it until the process ends.
+/// Leaks a value, so that threads that do not stop can read it until the process ends.
 pub fn keep<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }

@@ -6,8 +6,7 @@ use std::time::Instant;
 
 use crate::control::Control;
 use crate::cost_model::{CostModel, estimate_makespan};
-use crate::events::UnitName;
-use crate::progress::{InFlight, named};
+use crate::progress::{InFlight, UnitName, named};
 use crate::queue::{Lane, Work};
 use crate::unit::Unit;
 use crate::worker::{Shared, lock};
@@ -18,8 +17,6 @@ pub struct Job {
     /// State shared with its thread.
     pub control: Arc<Control>,
     pub started: Instant,
-    /// When it was given up.
-    pub expired: Option<Instant>,
     /// Total seconds of its finished units.
     pub seconds: f64,
     /// Time and value of the first reported fraction.
@@ -47,24 +44,18 @@ impl Job {
 pub fn time_left(shared: &Shared, jobs: &BTreeMap<u64, Job>, workers: usize) -> f64 {
     let (queue, cost_model) = (lock(&shared.queue), lock(&shared.cost_model));
     let of = |lane: Lane, workers: usize| {
-        let in_flight: Vec<f64> =
-            (jobs.values().filter(|job| job.lane == lane && job.expired.is_none()))
-                .map(|job| job.left(&cost_model))
-                .collect();
+        let in_flight: Vec<f64> = (jobs.values().filter(|job| job.lane == lane))
+            .map(|job| job.left(&cost_model))
+            .collect();
         let waiting = queue.waiting(lane).map(|work| work.seconds(&cost_model));
         estimate_makespan(&in_flight, waiting, workers)
     };
     of(Lane::Cpu, workers).max(of(Lane::Device, 1)) + of(Lane::Alone, 1)
 }
 
-/// A unit's name for people and programs.
+/// A unit's name.
 pub fn unit_name(work: &Work<'_>, unit: &Unit) -> UnitName {
-    UnitName {
-        path: work.job.path(),
-        signal: unit.signal.clone(),
-        repetition: work.job.seed_index,
-        key: unit.parts.key(),
-    }
+    UnitName { path: work.job.path(), signal: unit.signal.clone(), key: unit.parts.key() }
 }
 
 /// Jobs in flight, for the progress display.
@@ -81,5 +72,5 @@ pub fn in_flight(jobs: &BTreeMap<u64, Job>) -> Vec<InFlight> {
             fraction: job.control.fraction(),
         }
     };
-    jobs.values().filter(|job| job.expired.is_none()).map(one).collect()
+    jobs.values().map(one).collect()
 }

@@ -1,8 +1,7 @@
 //! Supervises jobs: workers run them, and the calling thread watches, reports progress and stores failures.
 //!
-//! A unit that takes too long is marked as failed and asked to stop. If it does not, another worker replaces its thread, which is
-//! abandoned: its later results are rejected, and it does not keep the process from ending. Data that threads read must therefore live as
-//! long as the process; see [`keep`](crate::run_env::keep).
+//! After an interrupt, a job that does not stop is not waited for: it does not keep the process from ending. Data that threads read must
+//! therefore live as long as the process; see [`keep`](crate::run_env::keep).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,9 +9,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use crate::control::{Control, Stop};
+use crate::control::Control;
 use crate::cost_model::{CostModel, estimate_makespan};
-use crate::events::{Events, millis};
 use crate::interrupts::{Interrupts, name};
 use crate::memory::{self, Bytes, Memory};
 use crate::progress::{Detail, Progress, Tally, named};
@@ -20,10 +18,10 @@ pub use crate::queue::Work;
 use crate::queue::{Lane, Queue};
 use crate::run_env::RunEnv;
 use crate::running::{Job, in_flight, time_left, unit_name};
-use crate::span::{Span, duration};
-use crate::worker::{End, Message, Shared, lock, put_back, work};
+use crate::span::duration;
+use crate::worker::{End, Message, Shared, lock, work};
 
-/// How often the supervisor checks for timeouts and signals.
+/// How often the supervisor checks for signals.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Time that a job has to end after it was told to stop; longer while it writes.
@@ -38,8 +36,6 @@ pub struct Options {
     pub workers: usize,
     /// Whether to start no further job after a failure.
     pub fail_fast: bool,
-    /// Time limit of a unit.
-    pub timeout: Option<Span>,
     /// End of the budget. No job starts that would end later.
     pub end: Option<Instant>,
     /// Memory limit of all jobs together. Default: the available memory of the machine.
@@ -97,7 +93,7 @@ pub struct RunSummary {
 /// Runs jobs with default options and returns the failures.
 pub fn run_plainly(jobs: Vec<Work<'static>>, site: RunEnv, workers: usize) -> Vec<Failure> {
     let units = jobs.iter().map(|work| work.units.len()).sum();
-    let mut progress = Progress::new(units, workers, Detail::Usual, Events::none());
+    let mut progress = Progress::new(units, workers, Detail::Usual);
     let options = Options { workers, ..Options::default() };
     run(jobs, site, &options, CostModel::default(), &mut progress).failures
 }
@@ -140,12 +136,8 @@ pub fn run(
         summary: RunSummary { items, ..RunSummary::default() },
         give_up: None,
         stopped: Vec::new(),
-        left_behind: 0,
     };
     for lanes in [&[Lane::Cpu, Lane::Device][..], &[Lane::Alone]] {
-        if lanes == [Lane::Alone] {
-            supervisor.defer_timing_jobs();
-        }
         supervisor.start(lanes);
         supervisor.until_idle(&messages);
     }
@@ -173,8 +165,6 @@ struct Supervisor<'r> {
     give_up: Option<Instant>,
     /// Remaining seconds of each job that the interrupt stopped.
     stopped: Vec<f64>,
-    /// Number of abandoned threads.
-    left_behind: usize,
 }
 
 impl Supervisor<'_> {
@@ -183,19 +173,6 @@ impl Supervisor<'_> {
             let waiting = lock(&self.shared.queue).waiting(lane).count();
             let workers = if lane == Lane::Cpu { self.workers } else { 1 };
             (0..workers.min(waiting)).for_each(|_| self.spawn_worker(lane));
-        }
-    }
-
-    /// Leaves jobs that measure time for another run if an abandoned thread may still use a core.
-    fn defer_timing_jobs(&mut self) {
-        let mut queue = lock(&self.shared.queue);
-        let waiting = queue.waiting(Lane::Alone).count();
-        if self.left_behind > 0 && waiting > 0 {
-            queue.close();
-            drop(queue);
-            self.progress.warn(&format!(
-                "note: {waiting} jobs that measure time are left for another run, because an abandoned unit may still use a core"
-            ));
         }
     }
 
@@ -247,7 +224,7 @@ impl Supervisor<'_> {
         match message {
             Message::Started { id, lane, work, control } => {
                 if self.summary.interrupted.is_some() {
-                    control.stop(Stop::Interrupted);
+                    control.stop();
                 }
                 self.progress.detail(|| {
                     let expected = work.seconds(&lock(&self.shared.cost_model));
@@ -258,13 +235,8 @@ impl Supervisor<'_> {
                         duration(expected)
                     )
                 });
-                let begun = if work.emits_as_batch() { work.units.len() } else { 1 };
-                for unit in work.units.iter().take(begun) {
-                    self.progress.begins(&unit_name(&work, unit));
-                }
                 let started = Instant::now();
-                let job =
-                    Job { lane, work, control, started, expired: None, seconds: 0.0, first: None };
+                let job = Job { lane, work, control, started, seconds: 0.0, first: None };
                 self.jobs.insert(id, job);
             }
             Message::Unit { id, index, finished } => {
@@ -275,31 +247,26 @@ impl Supervisor<'_> {
                 let estimated = job.work.cost / job.work.units.len() as f64;
                 let mut cost_model = lock(&self.shared.cost_model);
                 let expected = cost_model.seconds(job.work.kind(), estimated);
-                let is_together = job.work.emits_as_batch();
-                if !is_together {
+                if !job.work.emits_as_batch() {
                     cost_model.add(job.work.kind(), estimated, seconds);
                 }
                 drop(cost_model);
                 self.progress.finished(&unit_name(&job.work, unit), expected, &finished);
-                if let Some(next) = job.work.units.get(index + 1).filter(|_| !is_together) {
-                    self.progress.begins(&unit_name(&job.work, next));
-                }
                 let item = job.work.job.experiment.id();
                 self.count(&item, seconds, false);
             }
             Message::Note(line) => self.progress.note(&line),
             Message::Ended { id, end } => {
-                // Messages of abandoned jobs are ignored.
                 let Some(job) = self.jobs.remove(&id) else { return };
                 match end {
                     End::Whole if job.work.emits_as_batch() => {
                         let mut cost_model = lock(&self.shared.cost_model);
                         cost_model.add(job.work.kind(), job.work.cost, job.seconds);
                     }
-                    End::Failed(message) if job.control.stopped().is_none() => {
+                    End::Failed(message) if !job.control.is_stopped() => {
                         self.fail(&job.work, &job.control, &message);
                     }
-                    End::Stopped if job.expired.is_none() => {
+                    End::Stopped => {
                         let left = job.left(&lock(&self.shared.cost_model));
                         self.stopped.push(left);
                     }
@@ -310,7 +277,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Counts a worker as idle or abandoned.
+    /// Counts a worker as idle.
     fn count_idle(&mut self, lane: Lane) {
         if let Some(alive) = self.alive.get_mut(&lane) {
             *alive = alive.saturating_sub(1);
@@ -343,10 +310,10 @@ impl Supervisor<'_> {
         let seconds = control.elapsed().as_secs_f64();
         let experiment = work.job.experiment;
         for unit in control.unwritten().0.into_iter().filter_map(|i| work.units.get(i)) {
-            let failure = work.failure(unit, reason, millis(seconds));
+            let failure = work.failure(unit, reason, (seconds * 1000.0).round() / 1000.0);
             let store = self.shared.site.store;
             let kept = store.write_failure(&experiment.paper, &experiment.item, &failure);
-            self.progress.failed(&unit_name(work, unit), seconds, reason);
+            self.progress.failed(&unit_name(work, unit), reason);
             if let Err(error) = kept {
                 self.progress.warn(&format!("warning: the failure cannot be stored: {error:#}"));
             }
@@ -362,7 +329,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Handles units that exceed the time limit, jobs that do not end, and interrupts.
+    /// Notes how far jobs are, and handles interrupts.
     fn look_at_clock(&mut self) {
         let now = Instant::now();
         for job in self.jobs.values_mut() {
@@ -370,43 +337,11 @@ impl Supervisor<'_> {
                 job.first = job.control.fraction().map(|fraction| (now, fraction));
             }
         }
-        if let Some(limit) = self.options.timeout {
-            let expired: Vec<u64> = (self.jobs.iter())
-                .filter(|(_, job)| job.expired.is_none() && job.control.expire(limit.0))
-                .map(|(id, _)| *id)
-                .collect();
-            for id in expired {
-                let Some(job) = self.jobs.get_mut(&id) else { continue };
-                job.expired = Some(now);
-                let (work, control) = (job.work.clone(), job.control.clone());
-                self.fail(&work, &control, &format!("took longer than {limit}"));
-                put_back(&self.shared, &work, &control.unwritten().1);
-            }
-        }
-        let is_over = |job: &Job| {
-            let is_writing = job.control.is_writing();
-            job.expired.is_some_and(|at| now.saturating_duration_since(at) > grace(is_writing))
-        };
-        let over = self.jobs.iter().filter(|(_, job)| is_over(job) && job.control.replace());
-        for id in over.map(|(id, _)| *id).collect::<Vec<u64>>() {
-            let Some(Job { lane, work, .. }) = self.jobs.remove(&id) else { continue };
-            lock(&self.shared.queue).memory.leave_behind();
-            self.left_behind += 1;
-            self.progress.note(&format!(
-                "note: {}: does not stop; it is abandoned and may use a core until this run ends",
-                work.job.path()
-            ));
-            self.count_idle(lane);
-            if lane == Lane::Alone {
-                self.defer_timing_jobs();
-            }
-            self.spawn_worker(lane);
-        }
         if let (Some(signal), None) = (self.options.signals.asked(), self.summary.interrupted) {
             self.summary.interrupted = Some(signal);
             self.give_up = Some(now);
             lock(&self.shared.queue).close();
-            self.jobs.values().for_each(|job| job.control.stop(Stop::Interrupted));
+            self.jobs.values().for_each(|job| job.control.stop());
             self.progress.warn(&format!(
                 "{}: starting no further units; units in flight save their progress; a second interrupt exits at once",
                 name(signal)

@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use posenc_experiments::plan::Job;
 use posenc_experiments::record::{UnitRecord, Value, is_full};
 
@@ -80,20 +80,17 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Idle<'a> {
     shared: &'a Shared,
     lane: Lane,
-    is_replaced: bool,
 }
 
 impl Drop for Idle<'_> {
     fn drop(&mut self) {
-        if !self.is_replaced {
-            let _ = self.shared.messages.send(Message::Idle(self.lane));
-        }
+        let _ = self.shared.messages.send(Message::Idle(self.lane));
     }
 }
 
-/// Runs jobs until none are left, or until another thread has replaced this one.
+/// Runs jobs until none are left.
 pub fn work(shared: &Shared, lane: Lane) {
-    let mut idle = Idle { shared, lane, is_replaced: false };
+    let _idle = Idle { shared, lane };
     loop {
         let left = shared.end.map_or(f64::INFINITY, |end| {
             end.saturating_duration_since(Instant::now()).as_secs_f64()
@@ -116,27 +113,15 @@ pub fn work(shared: &Shared, lane: Lane) {
             Some(there) => End::Failed(too_large(&work, there)),
             None => run(shared, id, &work, &control),
         };
-        if control.end()
-            && control.stopped().is_none()
-            && let End::Failed(_) = end
-        {
+        if matches!(end, End::Failed(_)) && !control.is_stopped() {
             if shared.fail_fast {
                 lock(&shared.queue).close();
             }
             // Units that have not started do not fail with the one in flight.
             put_back(shared, &work, &control.unwritten().1);
         }
-        idle.is_replaced = control.is_replaced();
-        let memory = &mut lock(&shared.queue).memory;
-        match idle.is_replaced {
-            // The supervisor already counted the job as ended.
-            true => memory.give_back_late(work.memory),
-            false => memory.give_back(work.memory),
-        }
+        lock(&shared.queue).memory.give_back(work.memory);
         let _ = shared.messages.send(Message::Ended { id, end });
-        if idle.is_replaced {
-            return;
-        }
     }
 }
 
@@ -203,9 +188,7 @@ fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -
     // Each unit is on disk before the next one starts, so a killed run loses at most one.
     let mut emit = |trained: usize, outcome: protocol::UnitResult| -> Result<()> {
         let Some(index) = must_run.get(trained).copied().flatten() else { return Ok(()) };
-        if !control.begin_record() {
-            bail!("the unit was abandoned");
-        }
+        control.begin_record();
         let unit = &work.units[index];
         let seconds = outcome.earlier + last.elapsed().as_secs_f64();
         let peak_memory = machine::peak_memory();
@@ -262,8 +245,8 @@ fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -
     if error.chain().any(io) {
         lock(&shared.queue).close();
     }
-    // The reason goes to files, events and pages, so text that it quotes must be escaped.
-    End::Failed(posenc_text::escaped(&format!("{error:#}")).into_owned())
+    // The reason goes to files and pages, so text that it quotes must be escaped.
+    End::Failed(posenc_files::escaped(&format!("{error:#}")).into_owned())
 }
 
 /// Name, mean and unit of the first metric in the first table or plot that shows the job's group; else of the first value's metric.

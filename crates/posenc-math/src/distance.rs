@@ -3,7 +3,7 @@
 //! `D(Δ) = ψ(x0)·ψ(x0 + Δ) / ‖ψ(x0)‖²` is measured from the middle x0 = 1/2 of the line
 //! (`rethinking` Eq. 5, Fig. 3b). D is a similarity: 1 at Δ = 0 and smaller elsewhere.
 
-use posenc_fft::{Complex, forward, inverse};
+use crate::fourier::{Complex, forward, inverse};
 
 use crate::{
     Error,

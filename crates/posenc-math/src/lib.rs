@@ -9,6 +9,7 @@
 //! | measure the stable rank of embedded points, and their singular values | [`spectrum`] |
 //! | measure how similarity falls with distance | [`distance`] |
 //! | compare both with the papers' propositions | [`theory`] |
+//! | transform equispaced values | [`fourier`] |
 //! | embed grids as Kronecker products, without writing them out | [`kronecker`] |
 //! | fit images and clips in closed form, on grids and at scattered points | [`closed_form`] |
 //! | embed points between the nodes of a grid | [`blending`] |
@@ -80,6 +81,7 @@ pub mod distance;
 pub mod embedder;
 pub mod errata;
 mod error;
+pub mod fourier;
 pub mod interpolation;
 pub mod kronecker;
 pub mod lff;

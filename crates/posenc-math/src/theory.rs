@@ -12,8 +12,8 @@
 
 use std::f64::consts::{LN_10, PI};
 
+use crate::fourier::{Complex, forward};
 use faer::{Mat, MatRef};
-use posenc_fft::{Complex, forward};
 
 use crate::Error;
 use crate::spectrum::{check_finite, no_convergence, numerical_rank};

@@ -61,13 +61,6 @@ pub enum Verb {
     /// Create an embedder or an experiment of your own.
     #[command(subcommand)]
     New(NewVerb),
-    /// Estimate how long a profile takes on a number of cores, on a GPU and on a cluster.
-    ///
-    /// Examples:
-    ///   cargo xtask costs --profile quick --cores 8
-    ///   cargo xtask costs lff --nodes 16 --gpu-tflops 20
-    #[command(verbatim_doc_comment)]
-    Costs(CostOptions),
     /// Fit a picture or a clip of your own and write its reconstruction.
     ///
     /// Examples:
@@ -147,32 +140,6 @@ pub struct List {
     /// List the embedders with their parameters instead.
     #[arg(long)]
     pub embedders: bool,
-}
-
-#[derive(Args)]
-pub struct CostOptions {
-    /// Globs on paper/item/group/method. Default: all.
-    pub selectors: Vec<String>,
-    /// Profile: smoke, quick, long or paper.
-    #[arg(long, default_value = "paper")]
-    pub profile: String,
-    /// Cores of the machine, or of each node.
-    #[arg(long, value_name = "C", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
-    pub cores: u16,
-    /// Nodes of the cluster.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
-    pub nodes: u16,
-    /// Assumed sustained speed of a GPU in TFLOP/s.
-    #[arg(long, value_name = "R", default_value_t = 10.0, value_parser = positive)]
-    pub gpu_tflops: f64,
-}
-
-/// A finite number above 0.
-fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
-        _ => Err("must be a number above 0".to_owned()),
-    }
 }
 
 #[derive(Subcommand)]

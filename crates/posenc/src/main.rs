@@ -6,7 +6,7 @@
 
 // Printing macros that escape control characters. All text of files and of other programs must be printed through them.
 #[macro_use(eprintln, println)]
-extern crate posenc_text;
+extern crate posenc_files;
 
 mod arguments;
 mod commands;
@@ -19,7 +19,7 @@ use clap::Parser;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    posenc_text::terminal::escape_panics();
+    posenc_files::terminal::escape_panics();
     let arguments = arguments::Arguments::parse();
     match commands::dispatch(arguments) {
         Ok(code) => code,

@@ -200,7 +200,7 @@ struct Workshop {
     target: PathBuf,
 }
 
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 11] = [
     "posenc-attention",
     "posenc-data",
     "posenc-experiments",
@@ -212,7 +212,6 @@ const CRATES: [&str; 12] = [
     "posenc-report",
     "posenc",
     "posenc-testing",
-    "posenc-text",
 ];
 
 impl Workshop {

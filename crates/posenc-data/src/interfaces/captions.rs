@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use posenc_text::csv::{Record, Records};
+use posenc_files::csv::{Record, Records};
 
 use super::hierarchy::ViewHierarchy;
 use super::words::LABEL_WORDS;

@@ -1,6 +1,6 @@
 use posenc_data::generate::Generator;
 use posenc_data::{Channels, Clip, Image};
-use posenc_fft::{Complex, forward};
+use posenc_math::fourier::{Complex, forward};
 
 use crate::support::sha256;
 

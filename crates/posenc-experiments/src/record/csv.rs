@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use posenc_text::csv::{Fault, Record, Records};
+use posenc_files::csv::{Fault, Record, Records};
 
 use crate::yaml::FileError;
 

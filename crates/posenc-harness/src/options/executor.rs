@@ -72,17 +72,13 @@ impl ExecutorOptions {
             // A node cannot distinguish a new record from one that existed before the run.
             ("--force", options.force),
             ("--fail-fast", options.fail_fast),
-            // Units that failed have no record, so they run again with the others.
-            ("--failed", options.failed),
             ("--budget", options.budget.is_some()),
-            ("--events", options.events.is_some()),
         ];
         if let Some((name, _)) = impossible.iter().find(|(_, given)| *given) {
             bail!(
                 "{name} is not possible with --executor slurm; remove one of the two{}",
                 match *name {
                     "--force" => " (a new --out DIR runs everything again)",
-                    "--failed" => " (every run repeats failed units)",
                     "--budget" => " (--time limits each task)",
                     _ => "",
                 }

@@ -38,8 +38,7 @@ pub struct Reproduce {
     pub profile: String,
     /// Repeat the runs behind these records (a directory such as report/record, or a git revision) and compare every
     /// bit; exit with 1 if one differs. Profile and seed are as recorded.
-    #[arg(long, value_name = "RECORD", conflicts_with_all = ["profile", "seed", "dry_run", "record", "failed", "budget",
-          "timeout", "events", "signals"])]
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["profile", "seed", "dry_run", "record", "budget", "signals"])]
     pub from: Option<String>,
     /// Data.
     #[command(flatten)]
@@ -66,15 +65,9 @@ pub struct Reproduce {
     /// Also run units that already have a record.
     #[arg(long)]
     pub force: bool,
-    /// Run only units that failed last time.
-    #[arg(long, conflicts_with = "force")]
-    pub failed: bool,
     /// Run the cheapest claims first and start nothing that would exceed this time, such as 2h or 1h30m.
     #[arg(long, value_name = "TIME", conflicts_with = "dry_run")]
     pub budget: Option<Span>,
-    /// Fail units that take longer than this, such as 10m, and continue with the others.
-    #[arg(long, value_name = "TIME")]
-    pub timeout: Option<Span>,
     /// Memory limit for all units together, such as 8GiB. Default: what the machine, its container and `ulimit` allow.
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Bytes>,
@@ -87,10 +80,7 @@ pub struct Reproduce {
     /// Write the report this often while units run, such as 5m. Default: after ten items or one minute, then after each item.
     #[arg(long, value_name = "TIME")]
     pub report_every: Option<Span>,
-    /// Write events as they happen, one JSON object per line (FORMAT.md); - writes to standard output.
-    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
-    pub events: Option<PathBuf>,
-    /// Print every note, and for each unit its key, the reason to run it, its estimate and its time.
+    /// Print every note, and for each unit its key, the reason to run it, its estimate, its time and its training steps.
     #[arg(long, short)]
     pub verbose: bool,
     /// Print only failures, warnings and the summary.

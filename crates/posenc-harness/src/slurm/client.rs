@@ -51,7 +51,7 @@ fn call(command: &mut Command) -> Result<String> {
         ),
         Err(error) => return Err(error).with_context(|| format!("{name} cannot be started")),
     };
-    let message = posenc_text::one_line(&output.stderr);
+    let message = posenc_files::one_line(&output.stderr);
     ensure!(
         output.status.success(),
         "{name} failed: {}",

@@ -65,9 +65,6 @@ pub fn arguments(repository: &Repository, options: &Reproduce) -> Result<Vec<Str
     if let Some(jobs) = options.jobs {
         add("jobs", &jobs.to_string());
     }
-    if let Some(timeout) = options.timeout {
-        add("timeout", &format!("{}s", timeout.0.as_secs()));
-    }
     if let Some(memory) = options.memory {
         add("memory", &format!("{}MiB", (memory.0 >> 20).max(1)));
     }

@@ -11,7 +11,6 @@ use super::{Program, shares};
 use crate::cost_model::CostModel;
 use crate::data::{self, DataSets};
 use crate::device::Devices;
-use crate::events::Events;
 use crate::interrupts::Interrupts;
 use crate::options::{parse_profile, parse_selectors};
 use crate::plan::expand;
@@ -68,12 +67,11 @@ fn run_share(
     report.attempts.push(Attempt { node, on_record: all - to_run, to_run });
     files::write(&folder.task(name), report)?;
     let workers = usize::from(options.jobs.unwrap_or(cores));
-    let mut progress = Progress::new(to_run, workers, Detail::Usual, Events::none());
+    let mut progress = Progress::new(to_run, workers, Detail::Usual);
     // Slurm sends SIGTERM before it ends a task: jobs in flight then write checkpoints.
     let signals = Interrupts::listen().context("signal handlers cannot be installed")?;
     let run = supervisor::Options {
         workers,
-        timeout: options.timeout,
         memory: options.memory,
         signals: signals.clone(),
         ..supervisor::Options::default()

@@ -1,11 +1,11 @@
 //! Numerical helpers for the checks: quadrature, stable rank, least squares, normal samples.
 
 use crate::Error;
+use crate::fourier::{Complex, forward};
 use crate::random::gaussian_vector;
 pub use crate::spectrum::{circulant_stable_rank, singular_values, stable_rank};
 use crate::spectrum::{no_convergence, numerical_rank, toeplitz_stable_rank};
 use faer::{Mat, MatRef};
-use posenc_fft::{Complex, forward};
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
 

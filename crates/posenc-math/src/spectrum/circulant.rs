@@ -3,7 +3,7 @@
 //! For `C_{ij} = c_{(i-j) mod n}`, `C = F⁻¹ diag(Fc) F` (without the further 1/n of `rethinking`
 //! Eq. 11), which is normal: the singular values are |Fc|.
 
-use posenc_fft::{Complex, forward};
+use crate::fourier::{Complex, forward};
 
 use super::{check_values, stable_rank_of};
 use crate::Error;

@@ -6,7 +6,7 @@
 use std::f64::consts::{PI, TAU};
 use std::sync::Arc;
 
-use posenc_fft::{Complex, Fft, forward, inverse};
+use crate::fourier::{Complex, Fft, forward, inverse};
 
 use super::{all_zero, check_values, lanczos};
 use crate::Error;

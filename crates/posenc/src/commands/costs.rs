@@ -1,9 +1,7 @@
-//! `costs`: estimated costs of a profile, next to recorded times.
+//! The report's cost page: estimated costs at the papers' scale, next to recorded times.
 //!
 //! All inputs are definitions, the manifest and the reference records, and none depends on the machine. The report's cost page is
 //! therefore the same on all machines, byte for byte.
-
-use std::process::ExitCode;
 
 use anyhow::Result;
 use posenc_data::Manifest;
@@ -13,13 +11,9 @@ use posenc_experiments::{Catalog, Experiment, Profile};
 use posenc_report::costs::{Check, Costs, ItemCosts};
 use posenc_report::{Record, Records};
 
-use crate::arguments::CostOptions;
-use posenc_harness::options::{parse_profile, parse_selectors};
 use posenc_harness::protocol::{self, Estimate, Placement, Workload};
 use posenc_harness::repository::Repository;
 use posenc_harness::shape::SignalShape;
-use posenc_harness::span::duration;
-use posenc_protocols::KINDS;
 
 /// Assumptions of the report's cost page: a machine like that of the reference, a small cluster of them, and a GPU at the lowest rate
 /// that an NVIDIA H100 reached with the deep networks of `trading` Table 1 (docs/SPEED.md).
@@ -27,72 +21,12 @@ const CORES: usize = 2;
 const NODES: usize = 8;
 const GPU_RATE: f64 = 16e12;
 
-pub fn costs(repository: &Repository, options: &CostOptions) -> Result<ExitCode> {
-    let catalog = Catalog::read(repository.root(), KINDS)?;
-    let selectors = parse_selectors(&catalog, &options.selectors)?;
-    let reference = Records::read(&repository.record(), &catalog)?;
-    let manifest = Manifest::read(&repository.manifest())?;
-    let costs = Costs {
-        profile: parse_profile(&options.profile)?,
-        cores: usize::from(options.cores),
-        nodes: usize::from(options.nodes),
-        gpu_rate: options.gpu_tflops * 1e12,
-        items: Vec::new(),
-    };
-    let costs = filled(costs, &catalog, &selectors, &reference, &manifest)?;
-    let (cores, nodes) = (costs.cores, costs.nodes);
-    let head = [
-        "item".to_owned(),
-        "units".to_owned(),
-        "FLOP".to_owned(),
-        format!("{cores} cores"),
-        "with a GPU".to_owned(),
-        format!("{nodes} nodes"),
-        "longest job".to_owned(),
-        "measured/estimated".to_owned(),
-    ];
-    let print = |cells: [String; 8]| {
-        let [item, units, operations, machine, gpu, cluster, longest, ratio] = cells;
-        println!(
-            "{item:<26} {units:>6} {operations:>9} {machine:>14} {gpu:>14} {cluster:>14} {longest:>14} {ratio:>18}"
-        );
-    };
-    let row = |name: String, items: &[&ItemCosts], ratio: Option<f64>| {
-        let sums = costs.sums(items.iter().copied());
-        let longest = items.iter().map(|i| i.longest).fold(0.0, f64::max);
-        let operations = match sums.operations {
-            0.0 => "–".to_owned(),
-            some => format!("{some:.1e}"),
-        };
-        let [machine, gpu, cluster, longest] =
-            [sums.machine, sums.with_gpu, sums.cluster, longest].map(duration);
-        let ratio = ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"));
-        print([name, sums.units.to_string(), operations, machine, gpu, cluster, longest, ratio]);
-    };
-    print(head);
-    for item in &costs.items {
-        let name = format!("{}/{}", item.paper, item.item);
-        row(name, &[item], item.check.map(|check| check.ratio()));
-    }
-    row("all".to_owned(), &costs.items.iter().collect::<Vec<_>>(), None);
-    for item in &costs.items {
-        for (group, reason) in &item.refused {
-            println!("not run: {}/{}/{group}: {}", item.paper, item.item, reason.trim());
-        }
-        for (group, set) in &item.needs {
-            println!("needs data: {}/{}/{group}: {set}", item.paper, item.item);
-        }
-    }
-    println!("a GPU is assumed to train at {} TFLOP/s (--gpu-tflops)", options.gpu_tflops);
-    Ok(ExitCode::SUCCESS)
-}
-
 pub fn of_reference(
     repository: &Repository,
     catalog: &Catalog,
     reference: &Records,
 ) -> Result<Costs> {
-    let costs = Costs {
+    let mut costs = Costs {
         profile: Profile::Paper,
         cores: CORES,
         nodes: NODES,
@@ -100,22 +34,12 @@ pub fn of_reference(
         items: Vec::new(),
     };
     let manifest = Manifest::read(&repository.manifest())?;
-    filled(costs, catalog, &Selectors::default(), reference, &manifest)
-}
-
-fn filled(
-    mut costs: Costs,
-    catalog: &Catalog,
-    selectors: &Selectors,
-    reference: &Records,
-    manifest: &Manifest,
-) -> Result<Costs> {
-    for experiment in &catalog.experiments {
-        let own = of_item(experiment, catalog, selectors, costs.profile, manifest)?;
-        let Some(mut own) = own else { continue };
+    // Items that only compare records of others have no groups and cost nothing.
+    for experiment in catalog.experiments.iter().filter(|e| !e.groups.is_empty()) {
+        let mut own = of_item(experiment, catalog, costs.profile, &manifest)?;
         let key = (experiment.paper.clone(), experiment.item.clone());
         if let Some(record) = reference.items.get(&key) {
-            own.check = check(experiment, record, manifest)?;
+            own.check = check(experiment, record, &manifest)?;
             own.rate = rate(record);
         }
         costs.items.push(own);
@@ -123,14 +47,12 @@ fn filled(
     Ok(costs)
 }
 
-/// `None` if nothing of the item is selected.
 fn of_item(
     experiment: &Experiment,
     catalog: &Catalog,
-    selectors: &Selectors,
     profile: Profile,
     manifest: &Manifest,
-) -> Result<Option<ItemCosts>> {
+) -> Result<ItemCosts> {
     let (paper, item) = (&experiment.paper, &experiment.item);
     let name = catalog.papers.iter().find(|p| p.key == *paper).and_then(|p| {
         let described = p.items.iter().find(|i| i.item == *item)?;
@@ -142,12 +64,7 @@ fn of_item(
         name: name.unwrap_or_else(|| experiment.title.clone()),
         ..ItemCosts::default()
     };
-    let mut is_selected = false;
     for group in &experiment.groups {
-        if !group.variants.iter().any(|v| selectors.matches(paper, item, &group.id, &v.id)) {
-            continue;
-        }
-        is_selected = true;
         if let Some(reason) = group.refused(profile) {
             costs.refused.push((group.id.clone(), reason.to_owned()));
         } else if let Some(data) = &group.data
@@ -156,7 +73,7 @@ fn of_item(
             costs.needs.push((group.id.clone(), data.set.clone()));
         }
     }
-    for job in jobs(std::iter::once(experiment), selectors, profile) {
+    for job in jobs(std::iter::once(experiment), &Selectors::default(), profile) {
         let units = units(&job, manifest)?;
         let estimate = estimate(&job, manifest, units);
         costs.units += units;
@@ -171,7 +88,7 @@ fn of_item(
             costs.longest_on_cpu = costs.longest_on_cpu.max(estimate.seconds);
         }
     }
-    Ok(is_selected.then_some(costs))
+    Ok(costs)
 }
 
 /// Mean of the recorded rates, in FLOP/s.
@@ -233,6 +150,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use posenc_experiments::record::Row;
+    use posenc_protocols::KINDS;
     use posenc_protocols::network_nd::NetworkNd;
 
     use super::*;

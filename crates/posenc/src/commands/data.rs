@@ -8,10 +8,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use posenc_data::{DataDirectory, Fetcher, Manifest, State, Status};
 
 use crate::arguments::{DataVerb, Fetch};
+use posenc_files::terminal::print_lines;
 use posenc_harness::data::source;
 use posenc_harness::interrupts::Interrupts;
 use posenc_harness::repository::Repository;
-use posenc_text::terminal::print_lines;
 
 pub fn data(repository: &Repository, verb: &DataVerb) -> Result<ExitCode> {
     let (options, check) = match verb {

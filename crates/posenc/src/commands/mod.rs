@@ -34,7 +34,6 @@ pub fn dispatch(arguments: Arguments) -> Result<ExitCode> {
         Verb::List(options) => list::list(&repository, &options),
         Verb::New(verb) => new::new(&repository, &verb),
         Verb::Fit(options) => fit::fit(&repository, &options),
-        Verb::Costs(options) => costs::costs(&repository, &options),
         Verb::Data(verb) => data::data(&repository, &verb),
         Verb::Bench(options) => bench::bench(&repository, &options),
         Verb::Doctor(options) => doctor::doctor(&repository, &options),

@@ -8,7 +8,6 @@ mod rest;
 pub mod results;
 mod summary;
 
-use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::process::ExitCode;
@@ -20,8 +19,7 @@ use posenc_experiments::plan::{NO_SIGNAL, jobs};
 
 use posenc_harness::cost_model::{CostModel, estimate_makespan};
 use posenc_harness::data::{self, DataSets};
-use posenc_harness::events::{Event, Events, millis};
-use posenc_harness::interrupts::{self, Interrupts};
+use posenc_harness::interrupts::Interrupts;
 use posenc_harness::lock::{self, Lock};
 use posenc_harness::options::{Executor, Reproduce, parse_profile, parse_selectors};
 use posenc_harness::plan::{PlannedJob, Plans, Reason, expand, leave_out_absent_picks, lookup};
@@ -37,9 +35,6 @@ use posenc_protocols::KINDS;
 pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCode> {
     let began = Instant::now();
     options.executor.check(options)?;
-    if let Some(file) = options.events.as_deref().filter(|file| *file != Path::new("-")) {
-        repository.check_file(file)?;
-    }
     if let Some(record) = &options.from {
         return super::repeat::repeat(repository, options, record);
     }
@@ -92,23 +87,13 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let verdicts = summary::Verdicts::read(catalog, &work, &out.join("record"));
 
     let detail = Detail::asked(options.quiet, options.verbose);
-    let events = options.events.as_deref().map_or_else(|| Ok(Events::none()), Events::open)?;
-    let mut progress = Progress::new(units, workers, detail, events);
-    progress.event(&Event::RunStarted {
-        version: env!("CARGO_PKG_VERSION"),
-        profile: profile.name(),
-        seed: options.seed,
-        units,
-        workers,
-        estimated_seconds: millis(seconds),
-    });
+    let mut progress = Progress::new(units, workers, detail);
     let signals = Interrupts::listen().context("signal handlers cannot be installed")?;
     // Only now, after the handlers are installed: a file size limit is then a write error and does not end the process.
     guide::write(&out);
     let run = supervisor::Options {
         workers,
         fail_fast: options.fail_fast && !options.keep_going,
-        timeout: options.timeout,
         memory: options.memory,
         end: options.budget.and_then(|budget| began.checked_add(budget.0)),
         signals: signals.clone(),
@@ -134,15 +119,6 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         Ok(results::Verdicts::default())
     };
     let changed = written.as_ref().map_or_else(|_| Vec::new(), |after| verdicts.changed(after));
-    progress.event(&Event::RunFinished {
-        units: outcome.items.values().map(|tally| tally.done).sum(),
-        failed: outcome.failures.len(),
-        left: outcome.left.0,
-        seconds: millis(progress.elapsed()),
-        interrupted: outcome.interrupted.map(interrupts::name),
-        verdicts: &changed,
-        report: page.display().to_string(),
-    });
     summary::tell(&outcome, &changed, workers, options.force);
     // An interrupted run keeps its exit status even if its report cannot be written.
     if let Err(error) = written {
@@ -150,11 +126,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         eprintln!("error: {error:#}");
         return Ok(ExitCode::from(128 + signal as u8));
     }
-    // With `--events -`, the standard output contains only events.
-    match options.events.as_deref() == Some(Path::new("-")) {
-        true => eprintln!("{}", page.display()),
-        false => println!("{}", page.display()),
-    }
+    println!("{}", page.display());
     match outcome.interrupted {
         Some(signal) => Ok(ExitCode::from(128 + signal as u8)),
         None => rest.go_on(ExitCode::from(u8::from(!outcome.failures.is_empty()))),
@@ -171,15 +143,13 @@ fn sweep_checkpoints(store: &Store, plans: &Plans<'_>, options: &Reproduce) {
     }
 }
 
-/// Units to run: without a record, or all with `--force`; only previously failed ones with `--failed`. Adds the recorded times of
-/// the other units to the cost model.
+/// Units to run: without a record, or all with `--force`. Adds the recorded times of the other units to the cost model.
 fn to_run(
     planned: &[PlannedJob<'static>],
     store: &Store,
     options: &Reproduce,
     cost_model: &mut CostModel,
 ) -> Vec<Work<'static>> {
-    let failed = options.failed.then(|| failed(planned, store));
     let mut all = Vec::new();
     for p in planned {
         let cached = lookup(p, store, options.force, options.verbose);
@@ -197,9 +167,6 @@ fn to_run(
         }
         let mut units = Vec::new();
         for (unit, reason) in cached.pending {
-            if failed.as_ref().is_some_and(|failed| !failed.contains(&unit.parts.key())) {
-                continue;
-            }
             if let Reason::Damaged(why) = &reason {
                 eprintln!("warning: {} {}: {why}; running it again", p.job.path(), unit.signal);
             }
@@ -218,21 +185,6 @@ fn to_run(
     all
 }
 
-/// Keys of the stored failures of a plan's items.
-fn failed(planned: &[PlannedJob<'_>], store: &Store) -> BTreeSet<String> {
-    let items: BTreeSet<(&str, &str)> = planned
-        .iter()
-        .map(|p| (p.job.experiment.paper.as_str(), p.job.experiment.item.as_str()))
-        .collect();
-    let mut keys = BTreeSet::new();
-    for (paper, item) in items {
-        let (failures, damaged) = store.failures(paper, item);
-        damaged.iter().for_each(|line| eprintln!("note: {line}"));
-        keys.extend(failures.iter().map(|failure| failure.parts.key()));
-    }
-    keys
-}
-
 /// Estimated makespan of jobs of these durations in seconds on `workers` workers, longest job first.
 fn estimated_time(seconds: impl Iterator<Item = f64>, workers: usize) -> f64 {
     let mut seconds: Vec<f64> = seconds.collect();
@@ -246,14 +198,10 @@ fn dry_run(
     store: &Store,
     options: &Reproduce,
 ) -> Result<ExitCode> {
-    let failed = options.failed.then(|| failed(planned, store));
     let mut cost_model = CostModel::read(out);
     let (mut units, mut lines, mut waiting) = (0, Vec::new(), Vec::new());
     for p in planned {
-        let mut cached = lookup(p, store, options.force, true);
-        if let Some(failed) = &failed {
-            cached.pending.retain(|(unit, _)| failed.contains(&unit.parts.key()));
-        }
+        let cached = lookup(p, store, options.force, true);
         let kind = p.job.protocol().name();
         let cost = p.seconds(1);
         if !p.job.protocol().kind().emits_as_batch {

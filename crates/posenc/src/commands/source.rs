@@ -205,7 +205,7 @@ fn git(root: &Path, arguments: &[&str]) -> Result<Output> {
 }
 
 fn complaint(output: &Output) -> String {
-    let text = posenc_text::one_line(&output.stderr);
+    let text = posenc_files::one_line(&output.stderr);
     if text.is_empty() { "no message".to_owned() } else { text }
 }
 

@@ -4,7 +4,7 @@ use crate::common;
 
 use std::path::{Path, PathBuf};
 
-use common::{Repository, events};
+use common::{Repository, Run, finished};
 
 /// A joint training of four images, and a group without training.
 fn experiment(sigma: &str, epochs: usize) -> String {
@@ -31,12 +31,10 @@ const RANK: &str = "extensions/mexican-hat/rank";
 // Long enough that half of the images train past the first checkpoint (0.5 s) on a fast machine.
 const EPOCHS: usize = 20_000;
 
-/// Training steps of each unit of `lines` that a run wrote.
-fn steps(repository: &Repository) -> Vec<u64> {
-    let all = events(&repository.read("events"));
-    let written = all.iter().filter(|e| e["event"] == "unit-finished");
-    let of_lines = written.filter(|e| e["path"].as_str().unwrap().contains("/lines/"));
-    of_lines.map(|e| e["steps"].as_u64().unwrap()).collect()
+/// Training steps of each unit of `lines` that a run with `--verbose` wrote.
+fn steps(run: &Run) -> Vec<u64> {
+    let of_lines = finished(&run.stderr).filter(|(name, _)| name.contains("/lines/"));
+    of_lines.map(|(_, steps)| steps).collect()
 }
 
 /// The only checkpoint below `out`.
@@ -62,8 +60,8 @@ fn record(repository: &Repository, out: &str, image: usize) -> PathBuf {
 #[test]
 fn an_error_between_the_records_of_a_training_costs_no_step() {
     let repository = Repository::with_experiment(&experiment("0.1", EPOCHS));
-    repository.ok(&["reproduce", "--out", "whole", "--events", "events"]);
-    assert_eq!(steps(&repository), [EPOCHS as u64, 0, 0, 0]);
+    let whole = repository.ok(&["reproduce", "--out", "whole", "--verbose"]);
+    assert_eq!(steps(&whole), [EPOCHS as u64, 0, 0, 0]);
     // A folder in the way of the third record.
     let third = record(&repository, "whole", 2);
     let place = repository.path().join("out/raw/extensions/mexican-hat");
@@ -75,9 +73,9 @@ fn an_error_between_the_records_of_a_training_costs_no_step() {
     let before = std::fs::read(&first).unwrap();
     checkpoint(&repository);
     std::fs::remove_dir(&blocked).unwrap();
-    let again = repository.ok(&["reproduce", "--events", "events"]);
+    let again = repository.ok(&["reproduce", "--verbose"]);
     assert!(again.stderr.contains("2 of 5 units to run, 3 on record"), "{}", again.stderr);
-    assert_eq!(steps(&repository), [0, 0], "{}", again.stderr);
+    assert_eq!(steps(&again), [0, 0], "{}", again.stderr);
     assert_eq!(std::fs::read(first).unwrap(), before, "a record was written again");
     assert_eq!(repository.rows("out"), repository.rows("whole"));
     assert_eq!(repository.checkpoints("out"), 0);
@@ -93,10 +91,10 @@ fn a_checkpoint_belongs_to_its_own_units() {
     repository.ok(&["reproduce", "--profile", "smoke"]);
     let wait = || repository.kill_at_checkpoint("out");
     wait();
-    let more = repository.ok(&["reproduce", "--events", "events"]);
+    let more = repository.ok(&["reproduce", "--verbose"]);
     assert!(more.stderr.contains("2 of 5 units to run"), "{}", more.stderr);
     assert!(more.stderr.contains("resumes where it was interrupted"), "{}", more.stderr);
-    assert!(steps(&repository)[0] < EPOCHS as u64, "{}", more.stderr);
+    assert!(steps(&more)[0] < EPOCHS as u64, "{}", more.stderr);
     assert_eq!(repository.rows("out"), repository.rows("whole"));
 
     // Another record is lost while a checkpoint for the missing two exists: all missing units are trained again.
@@ -105,9 +103,9 @@ fn a_checkpoint_belongs_to_its_own_units() {
     }
     wait();
     std::fs::remove_file(record(&repository, "out", 0)).unwrap();
-    let anew = repository.ok(&["reproduce", "--events", "events"]);
+    let anew = repository.ok(&["reproduce", "--verbose"]);
     assert!(anew.stderr.contains("belongs to other units of the job"), "{}", anew.stderr);
-    assert_eq!(steps(&repository), [EPOCHS as u64, 0, 0]);
+    assert_eq!(steps(&anew), [EPOCHS as u64, 0, 0]);
     assert_eq!(repository.rows("out"), repository.rows("whole"));
     assert_eq!(repository.checkpoints("out"), 0);
 }
@@ -176,8 +174,8 @@ fn checkpoints_of_older_versions_are_resumed_or_removed() {
     let run = repository.ok(&["reproduce", RANK]);
     assert!(!orphan.exists(), "{}", run.stderr);
     assert_eq!(checkpoint(&repository).parent().unwrap(), root.join("extensions/mexican-hat"));
-    let again = repository.ok(&["reproduce", "--events", "events"]);
+    let again = repository.ok(&["reproduce", "--verbose"]);
     assert!(again.stderr.contains("resumes where it was interrupted"), "{}", again.stderr);
-    assert!(steps(&repository)[0] < EPOCHS as u64);
+    assert!(steps(&again)[0] < EPOCHS as u64);
     assert_eq!(repository.checkpoints("out"), 0);
 }

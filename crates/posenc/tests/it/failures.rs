@@ -1,4 +1,4 @@
-//! Units that fail, take too long, do not fit into a budget or cannot be written: the real binary, real files.
+//! Units that fail, do not fit into a budget or cannot be written: the real binary, real files.
 
 use crate::common;
 
@@ -6,14 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use common::{EXPERIMENT, Repository, events, experiment, in_flight, with_a_failing_unit};
+use common::{EXPERIMENT, Repository, begun, experiment, with_a_failing_unit};
 use posenc_testing::{Need, skip};
-
-/// Stable ranks of two thousand matrices: at least half an hour of work that never checks for a stop.
-const SLOW: &str = "  - id: slow
-    protocol: { kind: stable-rank, samples: { from: 3001, to: 5000, step: 1 } }
-    variants: [{ id: dense, embedder: { kind: gaussian, dimension: 4000, sigma: 0.3 } }]
-";
 
 /// A training of hours that checks for a stop after every epoch.
 const LONG: &str = "  - id: long
@@ -34,8 +28,8 @@ fn failures(repository: &Repository, out: &str) -> Vec<std::path::PathBuf> {
     entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "json")).collect()
 }
 
-/// Catches a failure that is forgotten: it must be stored, appear in this machine's report and not in the reference, be
-/// selected by `--failed`, and disappear when the unit has a record.
+/// Catches a failure that is forgotten: it must be stored, appear in this machine's report and not in the reference, run
+/// again, and disappear when the unit has a record.
 #[test]
 fn a_failure_is_kept_shown_and_retried() {
     let text = with_a_failing_unit().replace(
@@ -45,7 +39,7 @@ fn a_failure_is_kept_shown_and_retried() {
     let repository = Repository::with_experiment(&text);
     let run = repository.run(&["reproduce", "--profile", "smoke", "--keep-going", "--record"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(run.stderr.contains("--failed"), "{}", run.stderr);
+    assert!(run.stderr.contains("run the same command again"), "{}", run.stderr);
     assert_eq!(failures(&repository, "out").len(), 1);
     let page = repository.read("out/report/extensions/mexican-hat.md");
     assert!(page.contains("**Failed on this machine:** 1 unit"), "{page}");
@@ -61,15 +55,11 @@ fn a_failure_is_kept_shown_and_retried() {
     let names: Vec<_> = recorded.flatten().map(|e| e.file_name()).collect();
     assert!(names.iter().all(|n| !n.to_string_lossy().contains("failed")), "{names:?}");
 
-    // One of the units that succeeded is missing; `--failed` leaves it alone.
-    let lost = repository.raw("out").into_iter().next().unwrap();
-    std::fs::remove_file(&lost).unwrap();
-    let again = repository.run(&["reproduce", "--profile", "smoke", "--failed"]);
+    let again = repository.run(&["reproduce", "--profile", "smoke"]);
     assert_eq!(again.code, 1);
-    assert!(again.stderr.contains("1 of 6 units to run (previously failed)"), "{}", again.stderr);
-    assert!(!lost.exists());
+    assert!(again.stderr.contains("1 of 6 units to run"), "{}", again.stderr);
 
-    // After the repair, the failure disappears from the folder, from the page and from `--failed`.
+    // After the repair, the failure disappears from the folder and from the page.
     let file = "experiments/extensions/01-mexican-hat.yaml";
     repository.write(file, &text.replace("values: [5, 0]", "values: [5, 1]"));
     repository.ok(&["reproduce", "--profile", "smoke"]);
@@ -77,8 +67,6 @@ fn a_failure_is_kept_shown_and_retried() {
     assert!(
         !repository.read("out/report/extensions/mexican-hat.md").contains("Failed on this machine")
     );
-    let none = repository.ok(&["reproduce", "--profile", "smoke", "--failed"]);
-    assert!(none.stderr.contains("0 of 6 units to run"), "{}", none.stderr);
 }
 
 /// Catches a failure on the user's images that ends every later run of the item, or that a run on other data removes. Catches a
@@ -99,8 +87,8 @@ fn a_failure_on_the_users_images_survives_runs_on_other_data() {
     std::fs::create_dir(&folder).unwrap();
     let photo = image::RgbImage::from_fn(512, 512, |x, y| image::Rgb([x as u8, y as u8, 7]));
     photo.save(folder.join("one.png")).unwrap();
-    let own = ["reproduce", "--images", "div2k-test=photos", "--failed"];
-    let run = repository.run(&own[..3]);
+    let own = ["reproduce", "--images", "div2k-test=photos"];
+    let run = repository.run(&own);
     assert_eq!(run.code, 1, "{}", run.stderr);
     let left_out = "not run: extensions/mexican-hat/tenth: needs at least 10 signals of `div2k-test`, and user:photos has 1";
     assert!(run.stderr.contains(left_out), "{}", run.stderr);
@@ -124,79 +112,32 @@ fn a_failure_on_the_users_images_survives_runs_on_other_data() {
 #[test]
 fn a_damaged_failure_is_ignored_with_a_note() {
     let repository = Repository::with_experiment(&with_a_failing_unit());
-    let arguments = ["reproduce", "extensions/mexican-hat/rank", "--failed"];
-    assert_eq!(repository.run(&arguments[..2]).code, 1);
+    assert_eq!(repository.run(&["reproduce", "extensions/mexican-hat/rank"]).code, 1);
     let file = failures(&repository, "out").remove(0);
     let whole = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, whole.replace("sigma", "sigme")).unwrap();
-    let run = repository.ok(&arguments);
-    assert!(
-        run.stderr.contains("it is ignored") && run.stderr.contains("0 of 3 units"),
-        "{}",
-        run.stderr
-    );
-}
-
-/// Catches a unit that never checks for a stop and runs forever, a process that waits for it, a late result that is accepted,
-/// and effects on other units.
-#[test]
-fn a_unit_that_times_out_fails_alone() {
-    let repository = Repository::with_experiment(&experiment(&format!("{SLOW}{QUICK}")));
-    // A process that waited for the unit would end half an hour later, with the unit's result.
-    let run =
-        repository.run(&["reproduce", "--timeout", "1s", "--jobs", "1", "--events", "events"]);
-    assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(run.stderr.contains("slow/dense: took longer than 1 s"), "{}", run.stderr);
-    assert!(run.stderr.contains("it is abandoned"), "{}", run.stderr);
-    assert_eq!(in_flight(&events(&repository.read("events"))), 0, "{}", run.stderr);
-    assert_eq!(repository.raw("out").len(), 2, "{}", run.stderr);
-    assert!(
-        repository.read("out/report/extensions/mexican-hat.md").contains("took longer than 1 s")
-    );
-    repository.ok(&["reproduce", "extensions/mexican-hat/rank", "--out", "alone"]);
-    assert_eq!(repository.rows("out"), repository.rows("alone"));
-    let failed = repository.run(&["reproduce", "--failed", "--timeout", "1s"]);
-    assert!(failed.stderr.contains("1 of 3 units to run"), "{}", failed.stderr);
-}
-
-/// Catches a training that times out without a checkpoint, from which a run with a longer limit resumes.
-#[test]
-fn a_training_that_times_out_keeps_its_checkpoint() {
-    let repository = Repository::with_experiment(&experiment(&format!("{LONG}{QUICK}")));
-    let run = repository.run(&["reproduce", "--timeout", "2s"]);
-    assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(run.stderr.contains("took longer than 2 s"), "{}", run.stderr);
-    assert!(!run.stderr.contains("is abandoned"), "{}", run.stderr);
-    assert_eq!((repository.checkpoints("out"), repository.raw("out").len()), (1, 2));
-    let again = repository.run(&["reproduce", "--timeout", "1s", "--failed"]);
-    assert!(again.stderr.contains("resumes where it was interrupted"), "{}", again.stderr);
+    let run = repository.ok(&["reproduce", "extensions/mexican-hat/rank/Gaussian", "--force"]);
+    assert!(run.stderr.contains("it is ignored"), "{}", run.stderr);
 }
 
 /// Catches a budget that is exceeded or starts nothing, and remaining units that are not reported.
 #[test]
 fn a_budget_runs_the_units_that_fit_and_counts_the_rest() {
     let repository = Repository::with_experiment(&experiment(&format!("{LONG}{QUICK}")));
-    // The timeout ends a unit that starts in spite of the budget.
-    let budget = ["--budget", "1m", "--timeout", "30s"];
-    let run = repository.ok(&[&["reproduce", "--events", "events"], &budget[..]].concat());
-    let began = events(&repository.read("events"));
-    let began = began.iter().filter(|event| event["event"] == "unit-started");
-    let paths: Vec<&str> = began.map(|event| event["path"].as_str().unwrap()).collect();
+    let run = repository.ok(&["reproduce", "--verbose", "--budget", "1m"]);
+    let paths: Vec<&str> = begun(&run.stderr).map(|(path, _)| path).collect();
     assert!(paths.len() == 2 && paths.iter().all(|path| path.contains("/rank/")), "{paths:?}");
     assert_eq!(repository.raw("out").len(), 2, "{}", run.stderr);
     assert!(run.stderr.contains("1 units left, about"), "{}", run.stderr);
     assert!(
-        run.stderr.contains(
-            "to continue: cargo xtask reproduce --events events --budget 1m --timeout 30s"
-        ),
+        run.stderr.contains("to continue: cargo xtask reproduce --verbose --budget 1m"),
         "{}",
         run.stderr
     );
-    for (option, text) in [("--budget", "2 hours"), ("--timeout", "0s"), ("--budget", "")] {
-        repository.fails(&["reproduce", option, text], &["1h30m"]);
+    for text in ["2 hours", "0s", ""] {
+        repository.fails(&["reproduce", "--budget", text], &["1h30m"]);
     }
     repository.fails(&["reproduce", "--fail-fast", "--keep-going"], &["--keep-going"]);
-    repository.fails(&["reproduce", "--failed", "--force"], &["--force"]);
 }
 
 /// Catches a truncated or changed record that is trusted, and one that runs again without a warning. Sixty records are damaged at a

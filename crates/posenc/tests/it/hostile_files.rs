@@ -408,7 +408,6 @@ fn wrong_folders_for_output_are_refused_and_unchanged() {
         &["reproduce", "--executor", "slurm", "--out", "experiments"],
         &["fit", "photo.png", "--out", "link/fitted.png"],
         &["bench", "--json", "report/record/benchmarks.json"],
-        &["reproduce", "--events", "report/README.md"],
     ] {
         check(arguments);
     }

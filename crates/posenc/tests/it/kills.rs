@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use common::{EXPERIMENT, Repository, events, files_in, in_flight};
+use common::{EXPERIMENT, Repository, begun, files_in, finished};
 use serde_json::Value;
 
 const KILLS: usize = 16;
@@ -178,6 +178,11 @@ struct Counts {
     compared: usize,
 }
 
+/// Whether a unit with this name, a path and a signal, is of the path.
+fn is_of(name: &str, path: &str) -> bool {
+    name.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
 /// Starts a run and kills it at a moment; returns whether the run was done before.
 fn run_until(
     repository: &Repository,
@@ -186,12 +191,9 @@ fn run_until(
     counts: &mut Counts,
 ) -> bool {
     let raw = repository.path().join(out).join("raw");
-    let file = repository.path().join("events");
-    let _ = std::fs::remove_file(&file);
-    let said = || std::fs::read_to_string(&file).unwrap_or_default();
-    let (before, begun) = (files(&raw), partly_recorded(&raw));
+    let (before, incomplete) = (files(&raw), partly_recorded(&raw));
     let recorded = trainings(&raw);
-    let mut child = repository.start(&["reproduce", "--out", out, "--events", "events"]);
+    let mut child = repository.start_verbose(&["reproduce", "--out", out]);
     let started = Instant::now();
     let mut first_unit = None;
     let is_over = loop {
@@ -202,7 +204,7 @@ fn run_until(
             None => false,
             Some(Moment::Any(delay)) => started.elapsed() >= delay,
             Some(Moment::Running(delay)) => {
-                if first_unit.is_none() && said().contains("unit-started") {
+                if first_unit.is_none() && begun(&repository.read("log")).count() > 0 {
                     first_unit = Some(Instant::now());
                 }
                 first_unit.is_some_and(|since| since.elapsed() >= delay)
@@ -219,23 +221,22 @@ fn run_until(
             std::thread::sleep(Duration::from_millis(1));
         }
     };
-    let output = child.wait_with_output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let events = events(&said());
+    let status = child.wait().unwrap();
+    let stderr = repository.read("log");
     counts.resumed += usize::from(stderr.contains("resumes"));
     if is_over {
-        assert!(output.status.success(), "{stderr}");
+        assert!(status.success(), "{stderr}");
     } else {
         counts.kills += 1;
-        counts.hits += usize::from(in_flight(&events) > 0);
+        let units: usize = begun(&stderr).map(|(_, units)| units).sum();
+        counts.hits += usize::from(units > finished(&stderr).count());
         let now = trainings(&raw);
         let grew = |path: &String| recorded.get(path).is_none_or(|n| *n < now[path]);
         counts.between += usize::from(partly_recorded(&raw).iter().any(grew));
     }
-    for event in events.iter().filter(|event| event["event"] == "unit-finished") {
-        let path = event["path"].as_str().unwrap();
-        if begun.iter().any(|training| training == path) {
-            assert_eq!(event["steps"], 0, "a training was repeated: {event}\n{stderr}");
+    for (name, steps) in finished(&stderr) {
+        if incomplete.iter().any(|training| is_of(name, training)) {
+            assert_eq!(steps, 0, "a training was repeated: {name}\n{stderr}");
             counts.without_training += 1;
         }
     }
@@ -253,7 +254,7 @@ fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
     let wanted = wanted();
     let repository = Repository::with_experiment(&experiment());
     let started = Instant::now();
-    let whole = repository.ok(&["reproduce", "--out", "whole", "--events", "events"]);
+    let whole = repository.ok(&["reproduce", "--out", "whole", "--verbose"]);
     let undisturbed = started.elapsed();
     assert!(whole.stderr.contains("74 of 74 units to run"), "{}", whole.stderr);
     let whole_raw = repository.path().join("whole/raw");
@@ -261,8 +262,7 @@ fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
     assert!(all.len() == 2 && all.values().all(|n| *n == UNITS_OF_TRAINING), "{all:?}");
     // The first unit of a training has all its steps.
     let steps = |path: &str| -> u64 {
-        let events = events(&repository.read("events"));
-        events.iter().filter(|e| e["path"] == path).filter_map(|e| e["steps"].as_u64()).sum()
+        finished(&whole.stderr).filter(|(name, _)| is_of(name, path)).map(|(_, steps)| steps).sum()
     };
     assert!(all.keys().all(|path| steps(path) >= 4000), "steps are not counted");
     let expected = content(&whole_raw);

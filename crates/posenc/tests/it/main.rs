@@ -17,6 +17,7 @@ mod fit;
 mod hostile_files;
 mod image_model;
 mod images;
+mod inputs;
 mod interruptions;
 mod kills;
 mod matrix;

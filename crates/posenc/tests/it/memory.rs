@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{Repository, events, experiment};
+use common::{Repository, begun, experiment, finished};
 use serde_json::Value;
 
 const QUICK: &str = "  - id: rank
@@ -22,7 +22,7 @@ fn a_unit_that_needs_too_much_is_refused_and_the_others_run() {
     variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 40, sigma: 0.1 } }]
 ";
     let repository = Repository::with_experiment(&experiment(&format!("{large}{QUICK}")));
-    let run = repository.run(&["reproduce", "--memory", "1GiB", "--events", "events"]);
+    let run = repository.run(&["reproduce", "--memory", "1GiB"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     let refused: Vec<&str> =
         run.stderr.lines().filter(|l| l.starts_with("failed: ") && l.contains("/large/")).collect();
@@ -47,21 +47,12 @@ fn units_wait_for_memory() {
     let repository = Repository::with_experiment(&experiment(&format!(
         "  - id: rank\n    protocol: {{ kind: singular-values, points: 512 }}\n    variants:\n{variants}"
     )));
-    let largest = |arguments: &[&str]| -> i32 {
-        let start = ["reproduce", "--jobs", "3", "--force", "--events", "events"];
-        repository.ok(&[&start[..], arguments].concat());
-        let mut at_a_time = 0;
-        let count = |event: &Value| match event["event"].as_str().unwrap() {
-            "unit-started" => 1,
-            "unit-finished" => -1,
-            _ => 0,
-        };
-        let all = events(&repository.read("events"));
-        let sums = all.iter().map(|event| {
-            at_a_time += count(event);
-            at_a_time
-        });
-        sums.max().unwrap()
+    let largest = |arguments: &[&str]| -> usize {
+        let start = ["reproduce", "--jobs", "3", "--force", "--verbose"];
+        let log = repository.ok(&[&start[..], arguments].concat()).stderr;
+        // Each job has one unit.
+        let in_flight = |end: usize| begun(&log[..end]).count() - finished(&log[..end]).count();
+        log.match_indices('\n').map(|(end, _)| in_flight(end + 1)).max().unwrap()
     };
     // Each unit is estimated at slightly more than 64 MiB.
     assert_eq!(largest(&["--memory", "100MiB"]), 1);

@@ -45,7 +45,7 @@ fn every_command_and_option_of_the_guides_exists() {
         words.any(|word| word == option)
     };
     let mut all = help(&["data", "fetch"]);
-    for verb in ["reproduce", "fit", "bench", "list", "costs", "report", "diff", "verify"] {
+    for verb in ["reproduce", "fit", "bench", "list", "report", "diff", "verify"] {
         all += &help(&[verb]);
     }
     let (mut commands, mut loose) = (0, 0);
@@ -94,7 +94,6 @@ fn every_item_of_the_guides_can_be_run() {
     }
     let plan = repository.ok(&["reproduce", "rethinking/fig7", "--profile", "paper", "--dry-run"]);
     assert!(!plan.stdout.is_empty(), "{}", plan.stderr);
-    repository.ok(&["costs", "--nodes", "16", "--gpu-tflops", "20"]);
     let sets = repository.ok(&["data", "list"]).stdout;
     assert!(sets.contains("div2k-test") && sets.contains("video-clips"), "{sets}");
 }

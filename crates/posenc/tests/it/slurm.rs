@@ -389,8 +389,7 @@ fn a_node_with_other_definitions_refuses_its_share() {
     // The report lists these failures like any other failure of this machine.
     let page = repository.read("out/report/extensions/mexican-hat.md");
     assert!(page.contains("settings differ"), "{page}");
-    let again =
-        run(&repository, &cluster, &["reproduce", "--failed", "extensions/mexican-hat/rank"]);
+    let again = run(&repository, &cluster, &["reproduce", "extensions/mexican-hat/rank"]);
     assert_eq!(again.code, 0, "{}", again.stderr);
     assert!(!repository.raw("out").is_empty());
     assert!(!repository.read("out/report/extensions/mexican-hat.md").contains("settings differ"));

@@ -20,7 +20,7 @@ fn check(output: &Output, shown: bool) -> String {
     let mut all = String::new();
     for bytes in [&output.stdout, &output.stderr] {
         let text = std::str::from_utf8(bytes).unwrap();
-        let hidden = text.chars().find(|c| *c != '\n' && posenc_text::is_hidden(*c));
+        let hidden = text.chars().find(|c| *c != '\n' && posenc_files::is_hidden(*c));
         assert_eq!(hidden, None, "{text:?}");
         assert!(!text.lines().any(|line| line.starts_with("error: forged")), "{text}");
         all += text;
@@ -61,7 +61,7 @@ fn text_of_files_is_escaped_on_the_terminal() {
     check(&posenc(root, &["list"]), true);
 
     let run = ["reproduce", "--profile", "smoke", "--device", "cpu"];
-    let done = posenc(root, &[&run[..], &["--events", "-"]].concat());
+    let done = posenc(root, &[&run[..], &["--verbose"]].concat());
     check(&done, false);
     assert!(done.status.success(), "{done:?}");
 

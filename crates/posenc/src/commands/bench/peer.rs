@@ -113,7 +113,7 @@ impl Peer {
         if !output.status.success() {
             return Err(format!("{python} has no {}", framework.needed()));
         }
-        let version = posenc_text::one_line(&output.stdout);
+        let version = posenc_files::one_line(&output.stdout);
         let scripts = repository.root().join("benches/peers");
         Ok(Peer { python, framework, version, scripts })
     }
@@ -192,10 +192,10 @@ impl Peer {
             .output()
             .with_context(|| format!("{} cannot be started", self.python))?;
         if !output.status.success() {
-            bail!("{} failed: {}", script.display(), posenc_text::one_line(&output.stderr));
+            bail!("{} failed: {}", script.display(), posenc_files::one_line(&output.stderr));
         }
         serde_json::from_slice(&output.stdout).with_context(|| {
-            let printed = posenc_text::one_line(&output.stdout);
+            let printed = posenc_files::one_line(&output.stdout);
             format!("{} printed no times: {printed}", script.display())
         })
     }

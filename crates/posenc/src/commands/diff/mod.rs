@@ -12,8 +12,8 @@ use posenc_experiments::schema::claim::{Claim, Select};
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::verdict::{Context, judge};
 use posenc_experiments::{Catalog, Experiment};
+use posenc_files::terminal::print_lines;
 use posenc_report::shown_rows;
-use posenc_text::terminal::print_lines;
 
 use super::source::Source;
 use crate::arguments::Diff;

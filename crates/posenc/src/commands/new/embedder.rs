@@ -6,10 +6,10 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use posenc_experiments::{Catalog, Experiment, yaml::Document};
+use posenc_files::terminal::print_lines;
 use posenc_math::embedder::{self, EmbedderSpec, ParameterValue};
 use posenc_math::random::stream;
 use posenc_math::spectrum::circulant_stable_rank;
-use posenc_text::terminal::print_lines;
 
 use super::changes::Changes;
 use super::{Name, check_catalog, experiment_file, quoted, register};

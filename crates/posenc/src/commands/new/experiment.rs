@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use posenc_experiments::derive::{NewItem, derive};
 use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
 use posenc_experiments::{Catalog, Profile};
-use posenc_text::terminal::print_lines;
+use posenc_files::terminal::print_lines;
 
 use super::changes::Changes;
 use super::{Name, check_catalog, experiment_file, register};

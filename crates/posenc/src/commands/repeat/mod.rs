@@ -19,7 +19,6 @@ use posenc_harness::collect;
 use posenc_harness::cost_model::CostModel;
 use posenc_harness::data::{self, DataSets};
 use posenc_harness::device::{CPU, Devices, GPU, SOFTWARE};
-use posenc_harness::events::Events;
 use posenc_harness::interrupts::{self, Interrupts};
 use posenc_harness::lock::{self, Lock};
 use posenc_harness::options::{Reproduce, parse_selectors};
@@ -358,7 +357,7 @@ fn run(
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
     let site = RunEnv { store, data: round.data, devices, seed: round.seed, commit: "" };
     let detail = Detail::asked(options.quiet, options.verbose);
-    let mut progress = Progress::new(to_run, workers, detail, Events::none());
+    let mut progress = Progress::new(to_run, workers, detail);
     let run = supervisor::Options {
         workers,
         fail_fast: options.fail_fast,

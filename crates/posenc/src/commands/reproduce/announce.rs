@@ -158,18 +158,11 @@ impl Notices {
             0 => String::new(),
             _ => format!(", about {}", duration(seconds)),
         };
-        if options.failed {
-            eprintln!(
-                "profile {}: {units} of {total} units to run (previously failed){time}",
-                self.profile
-            );
-        } else {
-            eprintln!(
-                "profile {}: {units} of {total} units to run, {} on record{time}",
-                self.profile,
-                total - units
-            );
-        }
+        eprintln!(
+            "profile {}: {units} of {total} units to run, {} on record{time}",
+            self.profile,
+            total - units
+        );
         if !options.quiet
             && devices.training() != CPU
             && work

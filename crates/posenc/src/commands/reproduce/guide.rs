@@ -15,7 +15,7 @@ Read `report/README.md` first. Git ignores this folder, and nothing in it is nee
 | `record/` | one table per figure, table or proposition (CSV), with its provenance | the next run collects it again from `raw/` |
 | `raw/` | one JSON record per finished unit | **the next run computes these units again** |
 | `checkpoints/` | unfinished training runs | interrupted training starts from the beginning |
-| `failed/` | units that failed, each with its reason | `--failed` no longer finds them |
+| `failed/` | units that failed, each with its reason | the report no longer shows them |
 | `slurm/` | jobs submitted to a cluster, with their logs | running jobs can no longer be collected |
 | `repeat/` | records of `reproduce --from` | the next comparison computes them again |
 | `book/` | the report as a site (`cargo xtask book`) | the next call renders it again |

@@ -9,7 +9,6 @@ use posenc_experiments::verdict::{Classified, Context, Verdict, judge};
 use posenc_experiments::{Catalog, Experiment};
 use posenc_report::shown_rows;
 
-use posenc_harness::events::ChangedVerdict;
 use posenc_harness::interrupts;
 use posenc_harness::queue::Work;
 use posenc_harness::span::{and_failed, counted, duration};
@@ -17,6 +16,15 @@ use posenc_harness::supervisor::RunSummary;
 
 /// Maximum number of changed verdicts to list; further ones are only counted.
 const LISTED: usize = 20;
+
+/// A claim whose verdict changed during the run.
+pub struct ChangedVerdict {
+    /// `paper/item`.
+    item: String,
+    claim: String,
+    before: Verdict,
+    after: Verdict,
+}
 
 /// Verdicts before the run, for the items that the run may change.
 pub struct Verdicts<'a> {
@@ -47,8 +55,8 @@ impl<'a> Verdicts<'a> {
                     changed.push(ChangedVerdict {
                         item: experiment.id(),
                         claim: claim.id.clone(),
-                        before: before.verdict.name(),
-                        after: after.verdict.name(),
+                        before: before.verdict,
+                        after: after.verdict,
                     });
                 }
             }
@@ -79,11 +87,8 @@ pub fn tell(outcome: &RunSummary, changed: &[ChangedVerdict], workers: usize, is
         eprintln!("verdicts that changed: {}", changed.len());
     }
     for one in changed.iter().take(LISTED) {
-        let sign = |name: &str| {
-            Verdict::ALL.into_iter().find(|v| v.name() == name).map_or("", Verdict::sign)
-        };
-        let (before, after) = (sign(one.before), sign(one.after));
-        eprintln!("  {} {}: {before} → {after} ({})", one.item, one.claim, one.after);
+        let (before, after) = (one.before.sign(), one.after.sign());
+        eprintln!("  {} {}: {before} → {after} ({})", one.item, one.claim, one.after.name());
     }
     if changed.len() > LISTED {
         eprintln!("  and {} more", changed.len() - LISTED);
@@ -93,7 +98,7 @@ pub fn tell(outcome: &RunSummary, changed: &[ChangedVerdict], workers: usize, is
     }
     if !outcome.failures.is_empty() {
         eprintln!(
-            "{} failed; run the same command again with --failed to retry only them",
+            "{} failed; run the same command again to retry them",
             counted(outcome.failures.len())
         );
     }

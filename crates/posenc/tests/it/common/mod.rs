@@ -63,18 +63,27 @@ pub fn without_checksum(text: &str) -> String {
     format!("{{\n{rest}")
 }
 
-/// Complete lines of a file of events; a kill may have truncated the last line.
-pub fn events(text: &str) -> Vec<serde_json::Value> {
-    let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
-    whole.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{l}: {e}"))).collect()
+/// Complete lines of what a run with `--verbose` printed; a kill may have truncated the last line.
+fn whole_lines(log: &str) -> impl Iterator<Item = &str> {
+    log.rfind('\n').map_or("", |end| &log[..end]).lines()
 }
 
-/// Number of units in a file of events that started and did not end.
-pub fn in_flight(events: &[serde_json::Value]) -> usize {
-    let count = |names: &[&str]| {
-        events.iter().filter(|e| names.iter().any(|name| e["event"] == *name)).count()
-    };
-    count(&["unit-started"]) - count(&["unit-finished", "unit-failed"])
+/// Paths and numbers of units of the jobs that a run with `--verbose` began.
+pub fn begun(log: &str) -> impl Iterator<Item = (&str, usize)> {
+    whole_lines(log).filter_map(|line| {
+        let (path, rest) = line.strip_prefix("begins ")?.split_once(" seed ")?;
+        let units = rest.split_once(": ")?.1.split_once(" units")?.0;
+        Some((path, units.parse().ok()?))
+    })
+}
+
+/// Names and training steps of the units that a run with `--verbose` finished.
+pub fn finished(log: &str) -> impl Iterator<Item = (&str, u64)> {
+    whole_lines(log).filter_map(|line| {
+        let (name, rest) = line.strip_prefix('[')?.split_once("] ")?.1.split_once(": ")?;
+        let steps = rest.rsplit(", ").find_map(|part| part.strip_suffix(" steps"))?;
+        Some((name, steps.parse().ok()?))
+    })
 }
 
 /// Writes an array as `numpy.save` does, in double precision.
@@ -173,6 +182,12 @@ impl Repository {
 
     pub fn start(&self, arguments: &[&str]) -> Child {
         self.command(arguments).spawn().unwrap()
+    }
+
+    /// Starts a run with `--verbose`, whose standard error is the file `log`.
+    pub fn start_verbose(&self, arguments: &[&str]) -> Child {
+        let log = std::fs::File::create(self.path().join("log")).unwrap();
+        self.command(&[arguments, &["--verbose"]].concat()).stderr(log).spawn().unwrap()
     }
 
     /// Number of checkpoints below `out`.

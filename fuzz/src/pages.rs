@@ -2,8 +2,8 @@
 
 use posenc_experiments::Catalog;
 
-use crate::records::{catalog, rendered, table};
-use crate::text;
+use super::records::{catalog, rendered, table};
+use super::text;
 
 /// A record with a row for each method of the demo experiment.
 const RECORD: &str = include_str!("demo/fig1.csv");

@@ -13,7 +13,7 @@ use posenc_experiments::verdict::{Context, judge};
 use posenc_experiments::yaml::Document;
 use posenc_experiments::{Experiment, Profile, Published};
 
-use crate::text;
+use super::text;
 
 /// Reads an experiment, up to the keys of its units and the verdicts on its claims; a paper; metric rules; coverage statements; a
 /// manifest.

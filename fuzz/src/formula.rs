@@ -3,7 +3,7 @@
 use posenc_math::embedder::{self, EmbedderSpec, names};
 use posenc_math::random::stream;
 
-use crate::text;
+use super::text;
 
 /// Builds an embedder with the text as its profile formula, and computes rows of its matrix.
 pub fn formula(bytes: &[u8]) -> usize {

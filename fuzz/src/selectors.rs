@@ -2,7 +2,7 @@
 
 use posenc_experiments::selector::Selectors;
 
-use crate::text;
+use super::text;
 
 /// All lines but the last are selectors; the last is a path, whose method may contain anything.
 pub fn selectors(bytes: &[u8]) -> usize {

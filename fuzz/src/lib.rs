@@ -1,8 +1,8 @@
 //! Functions of bytes that run every reader of user files.
 //!
-//! Fuzzing (`fuzz/`) and the tests of this crate run the same functions, so every input that a fuzzer found remains tested. Each function
-//! accepts any bytes and must return. The result is the number of readers that accepted the bytes, so that a test can distinguish a seed
-//! that is read from one that is rejected at its first byte. `docs/TRUST.md` describes what the readers protect.
+//! The fuzz targets call them, and so does `crates/posenc/tests/it/inputs.rs`, so every input that a fuzzer found remains tested. Each
+//! function accepts any bytes and must return. The result is the number of readers that accepted the bytes, so that a test can
+//! distinguish a seed that is read from one that is rejected at its first byte. `docs/TRUST.md` describes what the readers protect.
 
 mod data;
 mod definitions;
@@ -10,7 +10,6 @@ mod formula;
 mod pages;
 mod records;
 mod selectors;
-mod time;
 
 pub use data::{csv_data, json_data, npz, picture, weights};
 pub use definitions::yaml;
@@ -18,7 +17,6 @@ pub use formula::formula;
 pub use pages::pages;
 pub use records::{csv_records, json_records, report};
 pub use selectors::selectors;
-pub use time::{in_time, lengthened, within_time};
 
 /// A function of bytes that returns the number of readers that accepted them.
 pub type Target = fn(&[u8]) -> usize;

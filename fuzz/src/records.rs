@@ -12,7 +12,7 @@ use posenc_experiments::yaml::Document;
 use posenc_experiments::{Catalog, Experiment, Published};
 use posenc_report::{Inputs, Record, Records, render};
 
-use crate::text;
+use super::text;
 
 /// An experiment with claims, plots and tables of all kinds; the input is its record.
 const EXPERIMENT: &str = include_str!("demo/fig1.yaml");
@@ -22,7 +22,7 @@ const PAPER: &str = include_str!("demo/paper.yaml");
 const MOST_ROWS: usize = 300;
 
 /// A paper with one item; `None` if this crate's own files are invalid, which a test would detect.
-pub(crate) fn catalog() -> Option<&'static Catalog> {
+pub(super) fn catalog() -> Option<&'static Catalog> {
     static CATALOG: OnceLock<Option<Catalog>> = OnceLock::new();
     let read = || {
         let document = |name: &str, text| Document::parse(Path::new(name), text).ok();
@@ -35,7 +35,7 @@ pub(crate) fn catalog() -> Option<&'static Catalog> {
     CATALOG.get_or_init(read).as_ref()
 }
 
-pub(crate) fn table(text: &str) -> Option<Table> {
+pub(super) fn table(text: &str) -> Option<Table> {
     Table::parse(Path::new("fig1.csv"), text.to_owned(), "demo", "fig1").ok()
 }
 
@@ -98,7 +98,7 @@ pub fn report(bytes: &[u8]) -> usize {
 }
 
 /// 1 if the report of a catalog with this record can be rendered, else 0.
-pub(crate) fn rendered(catalog: &Catalog, table: Table) -> usize {
+pub(super) fn rendered(catalog: &Catalog, table: Table) -> usize {
     let record = Record { table, ..Record::default() };
     let records = Records {
         items: [(("demo".to_owned(), "fig1".to_owned()), record)].into(),

@@ -1,6 +1,6 @@
 //! Discrete Fourier transforms in double precision.
 //!
-//! rustfft is generic, so each crate that plans a transform compiles all of its algorithms. This crate compiles them once.
+//! rustfft is generic, so each crate that plans a transform compiles all of its algorithms. Other crates use these functions instead.
 
 use std::sync::Arc;
 
