@@ -6,8 +6,7 @@ use std::io::{Cursor, Write as _};
 use std::path::Path;
 
 use posenc_data::interfaces::{
-    CaptionVocabulary, LabelledScreens, ReferringScreens, ViewHierarchy, WidgetCaptions,
-    WordVectors,
+    CaptionVocabulary, LabelledScreens, ViewHierarchy, WidgetCaptions, WordVectors,
 };
 use posenc_data::{
     AnnotatedImages, DownsampledImages, ParallelText, Picture, Split, Vocabulary, WeightFile,
@@ -84,7 +83,7 @@ fn read_archive(folder: &Path) -> usize {
     arrays + features + clips + usize::from(images.is_ok_and(|images| images.first(3).is_ok()))
 }
 
-/// Reads COCO annotations, RICO view hierarchies, RICO Semantics and UIBert screens.
+/// Reads COCO annotations, RICO view hierarchies and RICO Semantics.
 pub fn json_data(bytes: &[u8]) -> usize {
     with(bytes, &["instances.json"], |folder| {
         let path = folder.join("instances.json");
@@ -92,8 +91,6 @@ pub fn json_data(bytes: &[u8]) -> usize {
         let hierarchy = ViewHierarchy::read(&path);
         let read = [
             LabelledScreens::read(&path).is_ok(),
-            ReferringScreens::read(&path)
-                .is_ok_and(|screens| screens.remark().is_none_or(|r| !r.is_empty())),
             hierarchy
                 .is_ok_and(|screen| screen.find("0.1.0").is_none_or(|at| at < screen.nodes.len())),
             annotated.is_ok_and(|images| images.remark().is_none_or(|r| !r.is_empty())),

@@ -1,26 +1,24 @@
-//! Small transformers over the boxes of a screen: [`Labeller`] predicts the label of each box, [`Referrer`] the box that an expression
-//! refers to.
+//! A small transformer that labels the boxes of a screen from their positions.
 //!
-//! The token of a box contains the position encoding of its bounds (left, top, right, bottom); a labeller has no other input. Layers are
-//! pre-norm, with one more layer norm after the last layer. The screens of a batch are padded to the largest number of boxes, and the
-//! attention mask hides the padding. Only real boxes are encoded; the padding is added afterwards.
-
-mod labels;
-mod referred;
+//! The token of a box is the position encoding of its bounds (left, top, right, bottom) after a dense layer. Layers are pre-norm, with one
+//! more layer norm after the last layer. The screens of a batch are padded to the largest number of boxes, and the attention mask hides the
+//! padding. Only real boxes are encoded; the padding is added afterwards.
 
 use burn::module::Module;
-use burn::tensor::{Device, Int, Tensor};
+use burn::tensor::{Device, Int, Tensor, activation};
+use posenc_math::lff::encoding::Encoding;
 use rand_chacha::ChaCha8Rng;
 
 use crate::draw::{Draw, constant};
-use crate::layers::{Block, LayerDropout, LayerNorm, LayerStyle, MASK_BIAS, TransformerSizes};
-use crate::loss::integers;
+use crate::layers::{
+    Block, Dense, LayerDropout, LayerNorm, LayerStyle, MASK_BIAS, TransformerSizes,
+};
+use crate::loss::{cross_entropy, integers};
+use crate::parameters::numbers;
 use crate::position_encoding::{PositionEncoding, Positions};
 use crate::trainer::Loss;
 
 pub use crate::captioner::{BINS, COORDINATES};
-pub use labels::{LabelledScreen, Labeller};
-pub use referred::{Candidate, Referrer, ReferrerSizes, ReferringScreen};
 
 /// Left, top, right and bottom of a box on the scale of the encoding.
 pub type Bounds = [f64; COORDINATES];
@@ -28,7 +26,7 @@ pub type Bounds = [f64; COORDINATES];
 /// Screens per evaluation batch.
 const CHUNK: usize = 64;
 
-/// The transformer layers of both models.
+/// The transformer layers of a [`Labeller`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Layers {
     /// Sizes of the layers.
@@ -54,20 +52,6 @@ pub struct Masks<'a> {
     pub layers: &'a mut ChaCha8Rng,
     /// Masks of the modulator of the position encoding.
     pub code: &'a mut ChaCha8Rng,
-}
-
-/// A model that is trained on screens.
-pub trait ScreenModel: Module {
-    /// Input of the model.
-    type Screen;
-
-    /// The loss on a batch in nats; `None` if the screens do not fit the model. With `masks`, dropout is applied.
-    fn loss(
-        &self,
-        screens: &[&Self::Screen],
-        masks: Option<Masks<'_>>,
-        device: &Device,
-    ) -> Option<Loss>;
 }
 
 /// Transformer blocks and the final layer norm.
@@ -154,16 +138,12 @@ impl Layout {
         integers(own.flat_map(|(b, &count)| (0..count).map(move |i| b * n + i)).collect(), device)
     }
 
-    /// Zero for boxes, [`MASK_BIAS`] for the padding, `[B, N]` row by row.
-    fn bias(&self) -> Vec<f32> {
-        bias(&self.counts, self.max_boxes)
+    /// The attention bias, `[B, 1, 1, N]`: zero for boxes, [`MASK_BIAS`] for the padding.
+    fn bias(&self, device: &Device) -> Tensor<4> {
+        let (b, n) = (self.counts.len(), self.max_boxes);
+        let row = |&count: &usize| (0..n).map(move |i| if i < count { 0.0 } else { MASK_BIAS });
+        constant(self.counts.iter().flat_map(row).collect(), [b, 1, 1, n], device)
     }
-}
-
-/// Zero for the first `counts[i]` entries of row i, [`MASK_BIAS`] for the others.
-fn bias(counts: &[usize], max_boxes: usize) -> Vec<f32> {
-    let one = |&count: &usize| (0..max_boxes).map(move |i| if i < count { 0.0 } else { MASK_BIAS });
-    counts.iter().flat_map(one).collect()
 }
 
 /// The index of the largest number; the first index on ties.
@@ -177,8 +157,109 @@ fn largest(numbers: &[f32]) -> usize {
     best
 }
 
-/// The attention bias as a tensor, `[B, 1, 1, T]`.
-fn attention_bias(bias: Vec<f32>, screens: usize, device: &Device) -> Tensor<4> {
-    let length = bias.len() / screens.max(1);
-    constant(bias, [screens, 1, 1, length], device)
+/// A screen with the labels of its boxes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelledScreen {
+    /// The boxes, in any order.
+    pub boxes: Vec<Bounds>,
+    /// The label of each box.
+    pub labels: Vec<usize>,
+}
+
+/// A transformer that labels all boxes of a screen at once; the boxes are its only input.
+#[derive(Module, Debug)]
+pub struct Labeller {
+    position: PositionEncoding,
+    token: Dense,
+    stack: Stack,
+    output: Dense,
+    #[module(skip)]
+    layers: Layers,
+}
+
+impl Labeller {
+    /// Initializes a model with `labels` outputs. `content` samples its weights, `code` those of the position encoding.
+    ///
+    /// # Errors
+    ///
+    /// Returns the invalid key of `encoding` and a message with the allowed values.
+    pub fn new(
+        layers: Layers,
+        labels: usize,
+        encoding: &Encoding,
+        content: &mut ChaCha8Rng,
+        code: &mut ChaCha8Rng,
+        device: &Device,
+    ) -> Result<Self, (&'static str, String)> {
+        let sides = [BINS; COORDINATES];
+        let width = layers.sizes.width;
+        let draw = &mut Draw { rng: code, device };
+        let position = PositionEncoding::new(encoding, &sides, width, draw)?;
+        let mut draw = Draw { rng: content, device };
+        Ok(Labeller {
+            position,
+            token: draw.dense(width, width),
+            stack: Stack::new(&mut draw, layers),
+            output: draw.dense(width, labels),
+            layers,
+        })
+    }
+
+    /// Log-probabilities of the labels of all boxes, screen by screen, `[W, C]`.
+    fn log_probabilities(
+        &self,
+        layout: &Layout,
+        masks: Option<Masks<'_>>,
+        device: &Device,
+    ) -> Tensor<2> {
+        let (of_layers, of_code) = masks.map(|m| (m.layers, m.code)).unzip();
+        let tokens = self.token.forward(layout.codes(&self.position, of_code, device));
+        let x = layout.filled(tokens, device);
+        let [b, n, d] = x.dims();
+        let x = self.stack.forward(x, &layout.bias(device), of_layers).reshape([b * n, d]);
+        activation::log_softmax(self.output.forward(x.select(0, layout.rows(device))), 1)
+    }
+
+    /// Log-probabilities of the labels of each box of a screen, box by box; `None` for a screen without boxes.
+    pub fn of_screen(&self, boxes: &[Bounds], device: &Device) -> Option<Vec<f32>> {
+        let layout = Layout::new(std::iter::once(boxes))?;
+        Some(numbers(self.log_probabilities(&layout, None, device)))
+    }
+
+    /// The likeliest labels of all boxes, screen by screen; `None` if a screen has no boxes.
+    pub fn labels(&self, screens: &[&LabelledScreen], device: &Device) -> Option<Vec<usize>> {
+        let model = self.clone().no_grad();
+        let labels = self.output.outputs();
+        let mut all = Vec::new();
+        for chunk in screens.chunks(CHUNK) {
+            let layout = Layout::new(chunk.iter().map(|screen| &screen.boxes[..]))?;
+            let rows = numbers(model.log_probabilities(&layout, None, device));
+            all.extend(rows.chunks_exact(labels).map(largest));
+        }
+        Some(all)
+    }
+
+    /// The mean cross-entropy over boxes in nats; `None` if the screens do not fit the model. With `masks`, dropout is applied.
+    pub fn loss(
+        &self,
+        screens: &[&LabelledScreen],
+        masks: Option<Masks<'_>>,
+        device: &Device,
+    ) -> Option<Loss> {
+        let layout = Layout::new(screens.iter().map(|screen| &screen.boxes[..]))?;
+        let labels = self.output.outputs();
+        let truth: Vec<usize> =
+            screens.iter().flat_map(|screen| screen.labels.iter().copied()).collect();
+        let fits = |screen: &&LabelledScreen| screen.labels.len() == screen.boxes.len();
+        if !screens.iter().all(fits) || truth.iter().any(|&label| label >= labels) {
+            return None;
+        }
+        let boxes = truth.len() as f64;
+        let d = self.layers.sizes.width as f64;
+        let operations = self.layers.operations(screens.len(), layout.max_boxes)
+            + 6.0 * boxes * d * (d + labels as f64);
+        let log_probabilities = self.log_probabilities(&layout, masks, device);
+        let value = cross_entropy(log_probabilities, integers(truth, device));
+        Some(Loss { value, penalty: None, operations })
+    }
 }

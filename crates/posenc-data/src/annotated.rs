@@ -106,7 +106,7 @@ impl AnnotatedImages {
     pub fn open(folder: &Path, split: Split) -> Result<Self, DataError> {
         let (file, pictures) = locate(folder, split)?;
         let text = read_whole(&file, "the file of annotations", MAX_ANNOTATION_BYTES)?;
-        let wire = from_json(&file, "", &text, |_| "; the download may be incomplete".to_owned())?;
+        let wire = from_json(&file, &text, |_| "; the download may be incomplete".to_owned())?;
         Self::new(file, &pictures, wire)
     }
 

@@ -36,8 +36,6 @@ pub enum Format {
     Weights,
     /// Screens with labelled boxes: [`crate::interfaces::LabelledScreens`].
     LabelledScreens,
-    /// Screens with expressions that refer to a box: [`crate::interfaces::ReferringScreens`].
-    ReferringScreens,
     /// Screens with all their elements, as nested lists in CSV. No protocol reads them yet.
     AnnotatedScreens,
     /// Screens with captions of widgets: [`crate::interfaces::WidgetScreens`].
@@ -56,7 +54,6 @@ impl Format {
             Format::AnnotatedImages => "annotated images",
             Format::Weights => "weights",
             Format::LabelledScreens => "labelled screens",
-            Format::ReferringScreens => "referring screens",
             Format::AnnotatedScreens => "annotated screens",
             Format::WidgetCaptions => "widget captions",
             Format::WordVectors => "word vectors",
@@ -189,16 +186,13 @@ pub(crate) fn read_whole(path: &Path, what: &str, limit: u64) -> Result<Vec<u8>,
     })
 }
 
-/// Parses JSON as `T`. In messages, `entry` and its separator precede the path inside the JSON, and `hint` follows the error.
+/// Parses JSON as `T`. In messages, the path inside the JSON precedes the error, and `hint` follows it.
 pub(crate) fn from_json<T: DeserializeOwned>(
     path: &Path,
-    entry: &str,
     bytes: &[u8],
     hint: impl Fn(&serde_json::Error) -> String,
 ) -> Result<T, DataError> {
-    let wrong = |place: &str, reason: String| {
-        DataError::in_entry(path, &format!("{entry}{}", shortened(place)), reason)
-    };
+    let wrong = |place: &str, reason: String| DataError::in_entry(path, &shortened(place), reason);
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let place = match error.path().to_string().as_str() {

@@ -5,15 +5,13 @@
 //!   `split/{train,dev,test}.txt`;
 //! - [`WidgetScreens`]: both with the pixels of widgets, read screen by screen;
 //! - [`WordVectors`]: GloVe (Pennington et al. 2014), `glove.6B.300d.txt`, for a [`CaptionVocabulary`];
-//! - [`LabelledScreens`]: boxes of icons and what they mean, RICO Semantics (Sunkara et al. 2022), `val.json`;
-//! - [`ReferringScreens`]: boxes and an expression that refers to one, UIBert (Bai et al. 2021), `dev.jsonl`.
+//! - [`LabelledScreens`]: boxes of icons and what they mean, RICO Semantics (Sunkara et al. 2022), `val.json`.
 //!
 //! All boxes are [`Corners`] on 0 … 99. The readers follow the public code of widget captioning (google-research, `widget_caption`);
 //! comments state the differences. Damage is an error that names file and entry; skipped entries are counted.
 
 mod captions;
 mod hierarchy;
-mod referring;
 mod screens;
 mod semantics;
 mod words;
@@ -28,9 +26,6 @@ pub use captions::{
 };
 pub use hierarchy::{ViewHierarchy, ViewNode, WidgetType};
 pub use posenc_math::detection::boxes::Corners;
-pub use referring::{
-    Candidate, REFERRING_SCREENS, ReferringScreen, ReferringScreens, SAME_BOX, SPATIAL_WORDS,
-};
 pub use screens::{WidgetScreen, WidgetScreens};
 pub use semantics::{LABELLED_SCREENS, LabelledBox, LabelledScreen, LabelledScreens};
 pub use words::{
@@ -77,8 +72,8 @@ fn as_text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, DataError> {
 }
 
 /// As [`crate::files::from_json`], with a hint for files that are cut short or nested too deep.
-fn from_json<T: DeserializeOwned>(path: &Path, entry: &str, bytes: &[u8]) -> Result<T, DataError> {
-    crate::files::from_json(path, entry, bytes, |error| match error.classify() {
+fn from_json<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, DataError> {
+    crate::files::from_json(path, bytes, |error| match error.classify() {
         serde_json::error::Category::Eof => "; the download may be incomplete".to_owned(),
         _ if error.to_string().starts_with("recursion limit") => {
             format!("; objects and lists may be nested at most {} deep", hierarchy::MOST_LEVELS)

@@ -78,7 +78,6 @@ pub mod parameter_count;
 pub mod pixel_entropies;
 pub mod position_encoding;
 pub mod psnr_prediction;
-pub mod referred_box;
 pub mod reformer;
 pub mod separable_solution;
 pub mod similarity;
@@ -131,7 +130,6 @@ const ALL: &[&Kind] = &[
     &captioning::KIND,
     &box_positions::KIND,
     &icon_labels::KIND,
-    &referred_box::KIND,
     &widget_captioning::KIND,
     &detr::KIND,
     &reformer::KIND,

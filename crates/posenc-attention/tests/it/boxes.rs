@@ -1,9 +1,6 @@
-//! Models of boxes: masking, dependence on positions, and learning.
+//! The model of boxes: masking, dependence on positions, and learning.
 
-use posenc_attention::boxes::{
-    Bounds, Candidate, LabelledScreen, Labeller, Layers, Masks, Referrer, ReferrerSizes,
-    ReferringScreen, ScreenModel,
-};
+use posenc_attention::boxes::{Bounds, LabelledScreen, Labeller, Layers, Masks};
 use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
@@ -16,10 +13,6 @@ use rand_chacha::ChaCha8Rng;
 fn layers(dropout: f64) -> Layers {
     let sizes = TransformerSizes { width: 32, heads: 4, feed_forward: 32, layers: 1 };
     Layers { sizes, dropout }
-}
-
-fn referrer_sizes() -> ReferrerSizes {
-    ReferrerSizes { layers: layers(0.1), vocabulary: 6, max_len: 3, classes: 2 }
 }
 
 fn fourier(groups: usize) -> Encoding {
@@ -45,12 +38,6 @@ fn labeller(encoding: &Encoding, seed: u64) -> Labeller {
     Labeller::new(layers(0.1), 3, encoding, &mut content, &mut code, &device).unwrap()
 }
 
-fn referrer(encoding: &Encoding, seed: u64) -> Referrer {
-    let (mut content, mut code) = (stream(seed, "content"), stream(seed, "code"));
-    let device = posenc_attention::cpu();
-    Referrer::new(&referrer_sizes(), encoding, &mut content, &mut code, &device).unwrap()
-}
-
 fn random_box(rng: &mut ChaCha8Rng) -> Bounds {
     let draws = uniform_vector(rng, 4, 0.0, 1.0);
     let (left, top) = (80.0 * draws[0], 80.0 * draws[1]);
@@ -70,26 +57,14 @@ fn labelled(rng: &mut ChaCha8Rng, count: usize) -> LabelledScreen {
     LabelledScreen { boxes, labels }
 }
 
-/// Words 4 and 5 refer to the leftmost and the rightmost candidate.
-fn referring(rng: &mut ChaCha8Rng, count: usize) -> ReferringScreen {
-    let candidate =
-        |rng: &mut ChaCha8Rng| Candidate { class: 1, found: [0.0, 1.0], bounds: random_box(rng) };
-    let candidates: Vec<Candidate> = (0..count).map(|_| candidate(rng)).collect();
-    let is_right = uniform_vector(rng, 1, 0.0, 1.0)[0] < 0.5;
-    let key =
-        |i: &usize| if is_right { -candidates[*i].bounds[0] } else { candidates[*i].bounds[0] };
-    let referred = (0..count).min_by(|a, b| key(a).total_cmp(&key(b))).unwrap();
-    ReferringScreen { words: vec![3, 4 + usize::from(is_right)], candidates, referred }
-}
-
-fn trained<M: ScreenModel>(model: M, screens: &[M::Screen], steps: usize) -> (Vec<f64>, M) {
+fn trained(model: Labeller, screens: &[LabelledScreen], steps: usize) -> (Vec<f64>, Labeller) {
     let device = posenc_attention::cpu();
     let learning_rate = LearningRate { peak: 0.01, warm_up: 10, decay: Decay::Cosine, steps };
     let mut trainer = Trainer::new(model, Adam::new(0.9, 0.999, 1e-8), learning_rate);
     let (mut layers, mut code) = (stream(1, "layers"), stream(1, "code masks"));
     let mut losses = Vec::new();
     for batch in screens.chunks(32).cycle().take(steps) {
-        let batch: Vec<&M::Screen> = batch.iter().collect();
+        let batch: Vec<&LabelledScreen> = batch.iter().collect();
         let masks = Masks { layers: &mut layers, code: &mut code };
         losses.push(trainer.step(|model| model.loss(&batch, Some(masks), &device)));
     }
@@ -127,27 +102,6 @@ fn labels_are_learned_only_with_positions() {
     assert!(right(&model) < 0.6, "{}", right(&model));
 }
 
-/// Catches words that do not reach the boxes, and candidates that do not attend to each other.
-#[test]
-fn boxes_are_found_only_with_positions() {
-    let mut rng = stream(2, "screens");
-    let screens: Vec<ReferringScreen> = (0..1024).map(|i| referring(&mut rng, 2 + i % 3)).collect();
-    let held_out: Vec<ReferringScreen> = (0..100).map(|i| referring(&mut rng, 2 + i % 3)).collect();
-    let right = |model: &Referrer| {
-        let all: Vec<&ReferringScreen> = held_out.iter().collect();
-        let said = model.choices(&all, &posenc_attention::cpu()).unwrap();
-        held_out.iter().zip(&said).filter(|(s, said)| s.referred == **said).count()
-    };
-    // Embedding tables do not reach this accuracy with so few screens.
-    for encoding in [fourier(1), fourier(2), fourier(4)] {
-        let (losses, model) = trained(referrer(&encoding, 1), &screens, 250);
-        assert!(right(&model) > 75, "{encoding:?}: {}", right(&model));
-        assert!(losses.iter().all(|loss| loss.is_finite()));
-    }
-    let (_, model) = trained(referrer(&Encoding::none(), 1), &screens, 250);
-    assert!(right(&model) < 55, "{}", right(&model));
-}
-
 /// Catches padding that is attended to or counted in the loss: a batch must have the same loss and gradients as its screens alone.
 #[test]
 fn padding_does_not_change_losses_or_gradients() {
@@ -170,24 +124,6 @@ fn padding_does_not_change_losses_or_gradients() {
         sum.0 += share * own;
         let both = sum.1.iter_mut().zip(own_gradients);
         both.for_each(|(sum, own)| *sum += share as f32 * own);
-    }
-    assert!((together - sum.0).abs() < 1e-6, "{together} {}", sum.0);
-    close(&gradients, &sum.1);
-
-    let mut screens: Vec<ReferringScreen> = [2, 4, 3].map(|n| referring(&mut rng, n)).to_vec();
-    screens[2].words = vec![1, 2, 3];
-    let model = referrer(&fourier(2), 1);
-    let loss = |screens: &[&ReferringScreen]| {
-        let loss = model.loss(screens, None, &device).unwrap().value;
-        (parameters::number(loss.clone()), parameters::gradients(&model, &loss.backward()))
-    };
-    let all: Vec<&ReferringScreen> = screens.iter().collect();
-    let (together, gradients) = loss(&all);
-    let mut sum = (0.0, vec![0.0; gradients.len()]);
-    for screen in &all {
-        let (own, own_gradients) = loss(&[screen]);
-        sum.0 += own / 3.0;
-        sum.1.iter_mut().zip(own_gradients).for_each(|(sum, own)| *sum += own / 3.0);
     }
     assert!((together - sum.0).abs() < 1e-6, "{together} {}", sum.0);
     close(&gradients, &sum.1);
@@ -215,21 +151,6 @@ fn only_positions_distinguish_boxes() {
     let model = labeller(&Encoding::none(), 2);
     let rows = model.of_screen(&boxes, &device).unwrap();
     rows.chunks_exact(3).for_each(|row| close(row, &rows[..3]));
-
-    let screen = referring(&mut rng, 3);
-    let mut turned = screen.clone();
-    turned.candidates.rotate_left(1);
-    let model = referrer(&fourier(4), 2);
-    let mut rows = model.of_screen(&screen, &device).unwrap();
-    rows.rotate_left(1);
-    close(&model.of_screen(&turned, &device).unwrap(), &rows);
-    // The order of words matters.
-    turned.words.reverse();
-    let other = model.of_screen(&turned, &device).unwrap();
-    assert!(rows.iter().zip(&other).any(|(a, b)| (a - b).abs() > 1e-4));
-    // Without positions, candidates that differ only in their positions are equally likely.
-    let rows = referrer(&Encoding::none(), 2).of_screen(&screen, &device).unwrap();
-    close(&rows, &[(1.0f32 / 3.0).ln(); 3]);
 }
 
 /// Catches a modulator that changes the masks of the layers, and dropout that is not applied.
@@ -267,18 +188,4 @@ fn invalid_screens_are_rejected() {
     assert!(refused(&|s| s.labels.truncate(1)));
     assert!(refused(&|s| (s.boxes, s.labels) = (vec![], vec![])));
     assert!(model.loss(&[], None, &device).is_none());
-    let model = referrer(&fourier(2), 1);
-    let good = referring(&mut rng, 2);
-    let refused = |change: &dyn Fn(&mut ReferringScreen)| {
-        let mut screen = good.clone();
-        change(&mut screen);
-        model.loss(&[&good, &screen], None, &device).is_none()
-    };
-    assert!(!refused(&|_| {}));
-    assert!(refused(&|s| s.words = vec![6]));
-    assert!(refused(&|s| s.words = vec![1; 4]));
-    assert!(refused(&|s| s.words.clear()));
-    assert!(refused(&|s| s.candidates[0].class = 2));
-    assert!(refused(&|s| s.referred = 2));
-    assert!(refused(&|s| s.candidates.clear()));
 }

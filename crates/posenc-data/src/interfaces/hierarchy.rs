@@ -185,7 +185,7 @@ impl ViewHierarchy {
     /// deep, which is a tree of 63 levels.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let bytes = read_whole(path, "the screen", MAX_SCREEN_BYTES)?;
-        let wire: Option<WireScreen> = from_json(path, "", &bytes)?;
+        let wire: Option<WireScreen> = from_json(path, &bytes)?;
         let root = wire.and_then(|screen| screen.activity).and_then(|activity| activity.root);
         let mut nodes = Nodes::default();
         if let Some(root) = root {

@@ -65,7 +65,7 @@ impl LabelledScreens {
     /// label is empty, a screen appears twice, or there are no screens.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let bytes = read_whole(path, "the file of labelled boxes", MAX_BYTES)?;
-        let wire: Vec<WireScreen> = from_json(path, "", &bytes)?;
+        let wire: Vec<WireScreen> = from_json(path, &bytes)?;
         let wrong = |entry: String, reason: String| {
             DataError::in_entry(path, &format!("{entry}: "), reason)
         };

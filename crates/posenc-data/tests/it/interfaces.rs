@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use posenc_data::DataError;
 use posenc_data::interfaces::{
-    CaptionSplit, CaptionedWidget, LabelledScreens, ReferringScreens, SplitReport, ViewHierarchy,
-    WidgetCaptions, WidgetType, bins,
+    CaptionSplit, CaptionedWidget, LabelledScreens, SplitReport, ViewHierarchy, WidgetCaptions,
+    WidgetType, bins,
 };
 use serde_json::{Value, json};
 
@@ -364,75 +364,6 @@ fn labelled_boxes_are_read_and_damage_is_named() {
     assert_says(&nested, &["val.json: [0]"]);
 }
 
-/// Catches a referred candidate that is not the one with the largest overlap, and damage without its line.
-#[test]
-fn referred_boxes_are_found_and_damage_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("dev.jsonl");
-    let node = |xyxy: [f64; 4], text: &str| json!({ "xyxy": xyxy, "class": "TEXT_VIEW", "text": text, "description": "Go BACK", "id": "navUp" });
-    let nodes = json!([
-        node([0.0, 0.0, 1.0, 1.0], "a"),
-        node([0.0, 0.0, 0.5, 0.4], " "),
-        node([0.0, 0.0, 0.5, 0.4], "")
-    ]);
-    let good = json!({ "image_id": "18", "ref_exp": "click  the Top-left one", "ref_label": 1,
-        "objects_xyxy": [[0.6, 0.6, 0.9, 0.9], [0.0, 0.0, 0.5, 0.5]], "nodes": nodes });
-    let read = |text: String| ReferringScreens::read(&write(&path, text));
-    let mut apart = good.clone();
-    apart["nodes"] = json!([node([0.9, 0.9, 1.0, 1.0], "far")]);
-    let all = read(format!("{good}\n\n{apart}")).unwrap();
-    let [first, second] = &all.screens[..] else { panic!("two screens") };
-    assert_eq!((first.screen.as_str(), first.object, first.referred), ("18", 1, Some(1)));
-    assert!((first.overlap - 0.8).abs() < 1e-12, "{}", first.overlap);
-    assert_eq!(first.words, ["click", "the", "top-left", "one"]);
-    assert_eq!((first.objects[1], first.objects.len()), ([0.0, 0.0, 49.5, 49.5], 2));
-    let candidate = &first.candidates[1];
-    assert_eq!(
-        (candidate.text.join(" "), candidate.resource.join(" ")),
-        ("go back".into(), "nav up".into())
-    );
-    assert_eq!(
-        (first.candidates[0].text.join(" "), candidate.class.as_str()),
-        ("a".into(), "TEXT_VIEW")
-    );
-    assert_eq!((second.referred, second.overlap), (None, 0.0));
-    assert!(first.is_spatial());
-    let mut without = first.clone();
-    for (words, is_spatial) in [("click the bright one", false), ("the 2nd tab", true)] {
-        without.words = words.split(' ').map(str::to_owned).collect();
-        assert_eq!(without.is_spatial(), is_spatial, "{words}");
-    }
-    let remark = all.remark().unwrap();
-    assert_says(&remark, &["dev.jsonl: of 2 screens, 1 have no node", "and 1 have no node that"]);
-    assert_eq!(read(good.to_string()).unwrap().remark(), None);
-
-    for (pointer, value, parts) in [
-        ("/ref_label", json!(2), ["line 2: ref_label", "objects_xyxy has 2 boxes"]),
-        ("/ref_label", json!(-1), ["line 2: ref_label", "-1"]),
-        ("/ref_exp", json!(" ? "), ["line 2: ref_exp", "no words"]),
-        ("/nodes/2/xyxy", json!([0, 0, 0, 1]), ["line 2: nodes[2].xyxy", "left < right"]),
-        ("/nodes/2/xyxy", json!([0, 0, 1]), ["line 2: nodes[2].xyxy", "length 3"]),
-        ("/objects_xyxy/0/3", json!(1.01), ["line 2: objects_xyxy[0]", "numbers from 0 to 1"]),
-        (
-            "/nodes/0",
-            json!({ "xyxy": [0, 0, 1, 1] }),
-            ["line 2: nodes[0]", "missing field `class`"],
-        ),
-        ("", json!({}), ["line 2: ", "missing field `image_id`"]),
-    ] {
-        let mut bad = good.clone();
-        *bad.pointer_mut(pointer).unwrap() = value;
-        let error = read(format!("{good}\n{bad}\n{good}\n")).unwrap_err();
-        assert_says(&error, &[&["dev.jsonl"], &parts[..]].concat());
-    }
-    let text = good.to_string();
-    let cut = read(format!("{good}\n{}", &text[..text.len() / 2])).unwrap_err();
-    assert_says(&cut, &["dev.jsonl: line 2: ", "EOF", "may be incomplete"]);
-    let bytes = ReferringScreens::read(&write(&path, b"\n\xff")).unwrap_err();
-    assert_says(&bytes, &["dev.jsonl:2", "not UTF-8"]);
-    assert_says(&read("\n".to_owned()).unwrap_err(), &["dev.jsonl", "the file has no screens"]);
-}
-
 /// Catches a reader that rejects real files or skips parts of them.
 #[test]
 fn real_labelled_boxes_are_read() {
@@ -440,14 +371,4 @@ fn real_labelled_boxes_are_read() {
     let all = LabelledScreens::read(&data.join("rico_semantics/val.json")).unwrap();
     let boxes: usize = all.screens.iter().map(|screen| screen.boxes.len()).sum();
     assert_eq!((all.screens.len(), boxes, all.labels.len()), (4212, 7816, 36));
-}
-
-/// Catches a reader that rejects the real referring expressions or skips some of them.
-#[test]
-fn real_referring_expressions_are_read() {
-    let Some(data) = real("uibert_refexp/dev.jsonl") else { return };
-    let all = ReferringScreens::read(&data.join("uibert_refexp/dev.jsonl")).unwrap();
-    let candidates: usize = all.screens.iter().map(|screen| screen.candidates.len()).sum();
-    assert_eq!((all.screens.len(), candidates), (509, 15055));
-    assert_says(&all.remark().unwrap(), &["509 screens, 24 have no node", "1 have no node that"]);
 }

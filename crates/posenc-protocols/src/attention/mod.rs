@@ -1,6 +1,5 @@
 //! Shared code of the protocols that train attention models.
 
-pub mod real_boxes;
 pub mod record;
 pub mod train_state;
 

@@ -19,28 +19,28 @@ pub fn six_digits(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// Mean over the steps `from..to` of all runs.
-fn mean(runs: &[Vec<f64>], from: usize, to: usize) -> f64 {
-    let own = runs.iter().flat_map(|losses| losses.iter().take(to).skip(from));
+/// Mean over the steps `from..to`.
+fn mean(losses: &[f64], from: usize, to: usize) -> f64 {
+    let own = losses.iter().take(to).skip(from);
     let (sum, count) = own.fold((0.0, 0usize), |(sum, count), loss| (sum + loss, count + 1));
     sum / count as f64
 }
 
-/// Records the loss over the step, as means over `every` steps and all runs.
-pub fn record_curve(runs: &[Vec<f64>], every: usize, unit: &str, values: &mut Vec<Value>) {
-    let steps = runs.iter().map(Vec::len).max().unwrap_or(0);
+/// Records the loss over the step, as means over `every` steps.
+pub fn record_curve(losses: &[f64], every: usize, unit: &str, values: &mut Vec<Value>) {
+    let steps = losses.len();
     for from in (0..steps).step_by(every) {
         let to = (from + every).min(steps);
-        let loss = Value::new("training_curve", mean(runs, from, to)).unit(unit);
+        let loss = Value::new("training_curve", mean(losses, from, to)).unit(unit);
         values.push(loss.at(to as f64));
     }
 }
 
-/// Records the loss over the step, as means over 25 steps and all runs, and the mean of the last 50 steps.
-pub fn record_losses(runs: &[Vec<f64>], unit: &str, values: &mut Vec<Value>) {
-    record_curve(runs, POINT, unit, values);
-    let steps = runs.iter().map(Vec::len).max().unwrap_or(0);
-    let last = mean(runs, steps.saturating_sub(LAST), steps);
+/// Records the loss over the step, as means over 25 steps, and the mean of the last 50 steps.
+pub fn record_losses(losses: &[f64], unit: &str, values: &mut Vec<Value>) {
+    record_curve(losses, POINT, unit, values);
+    let steps = losses.len();
+    let last = mean(losses, steps.saturating_sub(LAST), steps);
     values.push(Value::new("training_loss", last).unit(unit));
 }
 
@@ -62,20 +62,19 @@ pub fn record_peak_memory(values: &mut Vec<Value>) {
 mod tests {
     use super::*;
 
-    /// Catches means over the wrong steps or runs.
+    /// Catches means over the wrong steps.
     #[test]
-    fn losses_are_means_of_steps_and_runs() {
-        let runs: Vec<Vec<f64>> =
-            [0.0, 1.0].map(|run| (0..60).map(|i| run + f64::from(i)).collect()).to_vec();
+    fn losses_are_means_of_steps() {
+        let losses: Vec<f64> = (0..60).map(f64::from).collect();
         let mut values = Vec::new();
-        record_losses(&runs, "nats", &mut values);
+        record_losses(&losses, "nats", &mut values);
         let found: Vec<_> = values.iter().map(|v| (v.metric.as_str(), v.x, v.value)).collect();
         let curve = "training_curve";
         let wanted = [
-            (curve, Some(25.0), 12.5),
-            (curve, Some(50.0), 37.5),
-            (curve, Some(60.0), 55.0),
-            ("training_loss", None, 35.0),
+            (curve, Some(25.0), 12.0),
+            (curve, Some(50.0), 37.0),
+            (curve, Some(60.0), 54.5),
+            ("training_loss", None, 34.5),
         ];
         assert_eq!(found, wanted);
     }

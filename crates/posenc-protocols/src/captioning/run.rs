@@ -111,7 +111,7 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
         }
     }
     outcome.earlier = context.checkpoint.earlier();
-    record_curve(&[own.losses], MEAN_OVER, "nats/word", &mut outcome.values);
+    record_curve(&own.losses, MEAN_OVER, "nats/word", &mut outcome.values);
     let rate = trainer.operations() / started.elapsed().as_secs_f64() / 1e9;
     let encoding_params = s.encoding.parameter_count(&[BINS; COORDINATES], s.width);
     let numbers = [

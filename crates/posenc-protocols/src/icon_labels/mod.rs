@@ -19,6 +19,8 @@
 
 #[cfg(feature = "attention")]
 mod run;
+#[cfg(feature = "attention")]
+mod samples;
 
 use posenc_experiments::schema::Data;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
@@ -27,8 +29,10 @@ use posenc_math::lff::schedule::Decay;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::boxes::{BoxScale, beta2, check_encoding, check_has_screens, check_weight_decay};
-use crate::checks::{below_one, check_sizes, check_training, hundredths, range};
+use crate::boxes::{BoxScale, check_encoding};
+use crate::checks::{
+    below_one, check_has_data, check_sizes, check_training, hundredths, positive, range,
+};
 use crate::limits::Transformer;
 
 /// The kind `icon-labels`.
@@ -84,6 +88,11 @@ pub struct IconLabels {
     pub weight_decay: f64,
 }
 
+/// The default of Adam's β₂.
+fn beta2() -> f64 {
+    0.999
+}
+
 impl Settings for IconLabels {
     fn check(&self) -> Result<(), Fault> {
         range("min_count", self.min_count, 1, 1_000_000)?;
@@ -99,12 +108,14 @@ impl Settings for IconLabels {
         self.transformer().check()?;
         range("measure_every", self.measure_every, 1, 10_000_000)?;
         below_one("beta2", self.beta2)?;
-        check_weight_decay(self.weight_decay)?;
+        if self.weight_decay != 0.0 {
+            positive("weight_decay", self.weight_decay, 1.0)?;
+        }
         check_encoding(&self.encoding, self.scale, self.width)
     }
 
     fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
-        check_has_screens(data)
+        check_has_data(KIND.name, data)
     }
 }
 

@@ -7,9 +7,8 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use posenc_attention::Device;
-use posenc_attention::boxes::{
-    BINS, COORDINATES, LabelledScreen, Labeller, Layers, Masks, ScreenModel as _,
-};
+use posenc_attention::boxes::{BINS, COORDINATES, LabelledScreen, Labeller, Layers, Masks};
+use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
 use posenc_attention::trainer::Trainer;
 use posenc_data::Format;
@@ -20,7 +19,7 @@ use posenc_math::lff::schedule::LearningRate;
 use serde::{Deserialize, Serialize};
 
 use super::IconLabels;
-use crate::attention::real_boxes::{adam, batch, bounds, split};
+use super::samples::{batch, bounds, split};
 use crate::attention::record::{record_cost, record_losses, with_unit};
 use crate::attention::{self, train_state};
 use crate::streams::shared_stream;
@@ -62,7 +61,9 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     let model = attention::accepted(model)?;
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
-    let mut trainer = Trainer::new(model, adam(s.beta2, s.weight_decay), learning_rate);
+    let mut adam = Adam::new(0.9, s.beta2, 1e-8);
+    adam.weight_decay = s.weight_decay;
+    let mut trainer = Trainer::new(model, adam, learning_rate);
     let mut streams = [draw("batches"), draw("dropout"), draw("dropout of the code")];
     let mut own = Own::default();
     train_state::resume(context, s.steps, &mut outcome.remarks, |reached, found: Own| {
@@ -95,7 +96,7 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     }
     outcome.earlier = context.checkpoint.earlier();
     let values = &mut outcome.values;
-    record_losses(&[own.losses], "nats/box", values);
+    record_losses(&own.losses, "nats/box", values);
     for point in &own.curve {
         let step = point.step as f64;
         values.push(Value::new("accuracy_curve", point.accuracy).unit("%").at(step));

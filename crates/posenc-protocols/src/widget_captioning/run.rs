@@ -134,7 +134,7 @@ fn run(context: &Context<'_>, s: &WidgetCaptioning) -> Result<UnitResult> {
     outcome.earlier = context.checkpoint.earlier();
     let taken = (own.curve.len() * s.batch) as f64;
     let every = s.steps.div_ceil(POINTS).max(1);
-    record_curve(&[own.curve], every, "nats/word", &mut outcome.values);
+    record_curve(&own.curve, every, "nats/word", &mut outcome.values);
     let costs = [
         ("time_of_screen", own.seconds / taken, "s"),
         ("operations_of_screen", own.work / taken / 1e9, "GFLOP"),

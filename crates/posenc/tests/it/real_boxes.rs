@@ -1,18 +1,16 @@
-//! Boxes of screens in the formats of RICO Semantics and of UIBert's referring expressions, end to end: files written by the tests.
+//! Boxes of screens in the format of RICO Semantics, end to end: files written by the tests.
 
 use crate::common;
 
-use std::fmt::Write as _;
-
 use common::Repository;
+
+const SET: &str = "rico-semantics";
+const FILE: &str = "data/rico_semantics/val.json";
 
 const FOURIER: &str = "{ features: fourier, learned: true, gamma: 10, groups: 2, width: 8, modulator: { hidden: 8, dropout: 0.2 } }";
 
 const LABELS: &str = "kind: icon-labels, min_count: 20, max_boxes: 4, width: 16, heads: 2, feed_forward: 16, layers: 1, dropout: 0.1, \
                       batch: 4, steps: 8, measure_every: 4, learning_rate: 0.004, warm_up: 2, decay: cosine";
-
-const REFERRED: &str = "kind: referred-box, max_boxes: 3, max_len: 4, classes: 2, folds: 3, width: 16, heads: 2, feed_forward: 16, \
-                        layers: 1, dropout: 0.1, batch: 4, steps: 4, learning_rate: 0.004, warm_up: 1, decay: cosine";
 
 fn experiment(set: &str, protocol: &str, variants: &str) -> String {
     let data = if set.is_empty() { String::new() } else { format!("    data: {{ set: {set} }}\n") };
@@ -49,40 +47,10 @@ fn labelled() -> String {
     format!("[{}]", screens.collect::<Vec<_>>().join(",\n"))
 }
 
-/// Thirty screens with two to four boxes, and a node with the bounds of the first box.
-fn referring() -> String {
-    let mut text = String::new();
-    for i in 0..30 {
-        let count = 2 + i % 3;
-        let boxes = (0..count).map(|j| {
-            let left = mixed(11 * i + j, 80) as f64 / 100.0;
-            format!("[{left}, 0.{}1, {}, 0.{}6]", j + 1, left + 0.1, j + 1)
-        });
-        let boxes: Vec<String> = boxes.collect();
-        let said = ["click on the left icon", "select search"][i % 2];
-        let node = format!(
-            "{{ \"xyxy\": {}, \"class\": \"TEXT_VIEW\", \"text\": \"Search\", \"description\": \"\", \"id\": \"icon\" }}",
-            boxes[0]
-        );
-        writeln!(
-            text,
-            "{{ \"image_id\": \"{i}\", \"ref_exp\": \"{said}\", \"ref_label\": {}, \"objects_xyxy\": [{}], \"nodes\": [{node}] }}",
-            mixed(i, count),
-            boxes.join(", ")
-        )
-        .unwrap();
-    }
-    text
-}
-
-/// A repository with an experiment on a set, and the file of the set.
-fn repository(set: &str, protocol: &str, variants: &str) -> Repository {
-    let repository = Repository::with_experiment(&experiment(set, protocol, variants));
-    let (file, text) = match set {
-        "rico-semantics" => ("data/rico_semantics/val.json", labelled()),
-        _ => ("data/uibert_refexp/dev.jsonl", referring()),
-    };
-    repository.write(file, &text);
+/// A repository with an experiment on labelled screens, and their file.
+fn repository(protocol: &str, variants: &str) -> Repository {
+    let repository = Repository::with_experiment(&experiment(SET, protocol, variants));
+    repository.write(FILE, &labelled());
     repository
 }
 
@@ -96,152 +64,97 @@ fn value(rows: &[String], method: &str, metric: &str) -> String {
 /// screens that are skipped without a remark.
 #[test]
 fn same_seed_gives_same_bits_and_methods_share_samples() {
-    let encoding = |text: &str| format!("{{ encoding: {text} }}");
-    for (set, protocol, shared, remarks) in [
-        (
-            "rico-semantics",
-            LABELS,
-            ["majority", "held_out_boxes"],
-            ["skipped 7 of 40 screens", "merged 1 labels with fewer than 20 boxes (1 boxes)"],
-        ),
-        (
-            "uibert-refexp",
-            REFERRED,
-            ["screens_spatial", "chance"],
-            ["skipped 10 of 30 screens", "expressions to 4 words"],
-        ),
-    ] {
-        let variants = format!(
-            "{{ id: one }}, {{ id: other }}, {{ id: none, settings: {} }}, {{ id: tables, settings: {} }}",
-            encoding("{ features: none }"),
-            encoding("{ features: embed, summed: true }")
-        );
-        let repository = repository(set, &format!("{protocol}, encoding: {FOURIER}"), &variants);
-        let run = repository.ok(&["reproduce", "--jobs", "1", "--out", "one"]);
-        assert!(run.stderr.contains(&format!("other:{set}")), "{}", run.stderr);
-        repository.ok(&["reproduce", "--jobs", "2", "--out", "two"]);
-        let rows = repository.rows("one");
-        assert_eq!(rows, repository.rows("two"));
-        for metric in ["accuracy", "training_loss", "params"] {
-            assert_eq!(value(&rows, "one", metric), value(&rows, "other", metric));
-        }
-        for metric in shared {
-            assert_eq!(value(&rows, "one", metric), value(&rows, "none", metric));
-            assert_eq!(value(&rows, "one", metric), value(&rows, "tables", metric));
-        }
-        assert_ne!(value(&rows, "one", "training_loss"), value(&rows, "none", "training_loss"));
-        for raw in repository.raw("one") {
-            let text = std::fs::read_to_string(&raw).unwrap();
-            for remark in remarks {
-                assert!(text.contains(remark), "{remark}: {text}");
-            }
-        }
-        repository.ok(&["reproduce", "--seed", "7", "--out", "seven"]);
-        let seven = repository.rows("seven");
-        assert_ne!(value(&rows, "one", "training_loss"), value(&seven, "one", "training_loss"));
+    let variants = "{ id: one }, { id: other }, { id: none, settings: { encoding: { features: none } } }, \
+                    { id: tables, settings: { encoding: { features: embed, summed: true } } }";
+    let repository = repository(&format!("{LABELS}, encoding: {FOURIER}"), variants);
+    let run = repository.ok(&["reproduce", "--jobs", "1", "--out", "one"]);
+    assert!(run.stderr.contains(&format!("other:{SET}")), "{}", run.stderr);
+    repository.ok(&["reproduce", "--jobs", "2", "--out", "two"]);
+    let rows = repository.rows("one");
+    assert_eq!(rows, repository.rows("two"));
+    for metric in ["accuracy", "training_loss", "params"] {
+        assert_eq!(value(&rows, "one", metric), value(&rows, "other", metric));
     }
+    for metric in ["majority", "held_out_boxes"] {
+        assert_eq!(value(&rows, "one", metric), value(&rows, "none", metric));
+        assert_eq!(value(&rows, "one", metric), value(&rows, "tables", metric));
+    }
+    assert_ne!(value(&rows, "one", "training_loss"), value(&rows, "none", "training_loss"));
+    for raw in repository.raw("one") {
+        let text = std::fs::read_to_string(&raw).unwrap();
+        for remark in
+            ["skipped 7 of 40 screens", "merged 1 labels with fewer than 20 boxes (1 boxes)"]
+        {
+            assert!(text.contains(remark), "{remark}: {text}");
+        }
+    }
+    repository.ok(&["reproduce", "--seed", "7", "--out", "seven"]);
+    let seven = repository.rows("seven");
+    assert_ne!(value(&rows, "one", "training_loss"), value(&seven, "one", "training_loss"));
 }
 
-/// Catches a killed training that starts over, ends with other numbers, or loses the folds before the kill.
+/// Catches a killed training that starts over or ends with other numbers.
 #[test]
 fn a_killed_training_resumes_with_the_same_bits() {
-    for (set, protocol) in [
-        (
-            "rico-semantics",
-            LABELS.replace("steps: 8, measure_every: 4", "steps: 8000, measure_every: 2000"),
-        ),
-        (
-            "uibert-refexp",
-            REFERRED.replace("steps: 4", "steps: 600").replace("folds: 3", "folds: 15"),
-        ),
-    ] {
-        let protocol = format!("{protocol}, encoding: {FOURIER}");
-        let repository = repository(set, &protocol, "{ id: one }");
-        repository.kill_at_checkpoint("killed");
-        let resumed = repository.ok(&["reproduce", "--out", "killed"]);
-        assert!(resumed.stderr.contains("resumes after step"), "{}", resumed.stderr);
-        let whole = repository.ok(&["reproduce", "--out", "whole"]);
-        assert!(!whole.stderr.contains("resumes"), "{}", whole.stderr);
-        let rows = repository.rows("whole");
-        assert!(rows.len() > 8);
-        assert_eq!(repository.rows("killed"), rows);
-    }
+    let protocol = LABELS.replace("steps: 8, measure_every: 4", "steps: 8000, measure_every: 2000");
+    let repository = repository(&format!("{protocol}, encoding: {FOURIER}"), "{ id: one }");
+    repository.kill_at_checkpoint("killed");
+    let resumed = repository.ok(&["reproduce", "--out", "killed"]);
+    assert!(resumed.stderr.contains("resumes after step"), "{}", resumed.stderr);
+    let whole = repository.ok(&["reproduce", "--out", "whole"]);
+    assert!(!whole.stderr.contains("resumes"), "{}", whole.stderr);
+    let rows = repository.rows("whole");
+    assert!(rows.len() > 8);
+    assert_eq!(repository.rows("killed"), rows);
 }
 
 /// Catches damage that is ignored or ends the run: the unit must fail with file and entry, and others must continue.
 #[test]
 fn damaged_files_fail_their_unit_and_are_named() {
     let labels = labelled();
-    let said = referring();
-    let cut = |text: &str| text[..text.len() / 2].to_owned();
-    let no_boxes = "[{ \"screen_id\": \"1\", \"screen_elements\": [] }]".to_owned();
-    let first = said.lines().next().unwrap();
+    let protocol = format!("{LABELS}, encoding: {FOURIER}");
     let cases = [
-        ("rico-semantics", cut(&labels), vec!["val.json", "may be incomplete"]),
+        (labels[..labels.len() / 2].to_owned(), vec!["val.json", "may be incomplete"]),
         (
-            "rico-semantics",
             labels.replacen("\"xmin\"", "\"x\"", 1),
             vec!["val.json", ".screen_elements[0]", "missing field `xmin`"],
         ),
-        ("rico-semantics", no_boxes, vec!["val.json", "0 screens have boxes"]),
-        ("uibert-refexp", cut(&said), vec!["dev.jsonl: line 1", "may be incomplete"]),
         (
-            "uibert-refexp",
-            said.replacen("\"ref_exp\"", "\"exp\"", 1),
-            vec!["dev.jsonl: line 1", "missing field `ref_exp`"],
-        ),
-        (
-            "uibert-refexp",
-            said.replacen("\"ref_label\": ", "\"ref_label\": 9", 1),
-            vec!["dev.jsonl: line 1: ref_label"],
-        ),
-        (
-            "uibert-refexp",
-            first.to_owned(),
-            vec!["dev.jsonl", "1 screens have at most 3 boxes", "folds"],
+            "[{ \"screen_id\": \"1\", \"screen_elements\": [] }]".to_owned(),
+            vec!["val.json", "0 screens have boxes"],
         ),
     ];
-    for (set, text, needles) in cases {
-        let (file, protocol) = match set {
-            "rico-semantics" => ("data/rico_semantics/val.json", LABELS),
-            _ => ("data/uibert_refexp/dev.jsonl", REFERRED),
-        };
+    for (text, needles) in cases {
         let other = "  - id: rank\n    protocol: { kind: stable-rank, samples: [4] }\n    variants: [{ id: Gaussian, embedder: { kind: \
                      gaussian, dimension: 16, sigma: 0.1 } }]\n";
-        let text_of = experiment(set, &format!("{protocol}, encoding: {FOURIER}"), "{ id: one }");
+        let text_of = experiment(SET, &protocol, "{ id: one }");
         let repository = Repository::with_experiment(&format!("{text_of}{other}"));
-        repository.write(file, &text);
+        repository.write(FILE, &text);
         let needles: Vec<&str> =
             [&["failed: extensions/mexican-hat/group/one"], &needles[..]].concat();
         repository.fails(&["reproduce"], &needles);
         assert!(repository.rows("out").iter().any(|row| row.contains(",stable_rank,")));
     }
     // A folder without its file.
-    let repository =
-        repository("rico-semantics", &format!("{LABELS}, encoding: {FOURIER}"), "{ id: one }");
-    std::fs::remove_file(repository.path().join("data/rico_semantics/val.json")).unwrap();
+    let repository = self::repository(&protocol, "{ id: one }");
+    std::fs::remove_file(repository.path().join(FILE)).unwrap();
     repository.fails(&["reproduce"], &["val.json", "file not found"]);
-    let text = format!("{LABELS}, encoding: {FOURIER}").replace("min_count: 20", "min_count: 500");
-    let repository = self::repository("rico-semantics", &text, "{ id: one }");
+    let text = protocol.replace("min_count: 20", "min_count: 500");
+    let repository = self::repository(&text, "{ id: one }");
     repository.fails(&["reproduce"], &["no label has 500 boxes", "protocol.min_count"]);
 }
 
 /// Catches a group that runs on other data if its files are missing, and a message without their origin.
 #[test]
 fn groups_without_data_do_not_run_and_name_its_origin() {
-    for (set, protocol, origin) in [
-        ("rico-semantics", LABELS, "google-research-datasets/rico_semantics"),
-        ("uibert-refexp", REFERRED, "google-research-datasets/uibert"),
-    ] {
-        let protocol = format!("{protocol}, encoding: {FOURIER}");
-        let text = experiment(set, &protocol, "{ id: one }");
-        let run = Repository::with_experiment(&text).ok(&["reproduce"]);
-        let line = run.stderr.lines().find(|line| line.contains("not run:")).unwrap_or("");
-        for needle in ["extensions/mexican-hat/group", set, "looked for", origin] {
-            assert!(line.contains(needle), "{needle}: {}", run.stderr);
-        }
-        assert!(run.stderr.contains("0 of 0 units"), "{}", run.stderr);
+    let text = experiment(SET, &format!("{LABELS}, encoding: {FOURIER}"), "{ id: one }");
+    let run = Repository::with_experiment(&text).ok(&["reproduce"]);
+    let line = run.stderr.lines().find(|line| line.contains("not run:")).unwrap_or("");
+    let origin = "google-research-datasets/rico_semantics";
+    for needle in ["extensions/mexican-hat/group", SET, "looked for", origin] {
+        assert!(line.contains(needle), "{needle}: {}", run.stderr);
     }
+    assert!(run.stderr.contains("0 of 0 units"), "{}", run.stderr);
 }
 
 /// Catches meaningless settings, and sets of another format, that are accepted.
@@ -249,34 +162,19 @@ fn groups_without_data_do_not_run_and_name_its_origin() {
 fn wrong_settings_are_named() {
     let sine = "encoding: { features: sine }";
     for (set, protocol, settings, needle) in [
-        ("rico-semantics", LABELS, "{ heads: 3 }", "do not divide"),
-        ("rico-semantics", LABELS, "{ dropout: 1 }", "dropout"),
-        ("rico-semantics", LABELS, "{ held_out: 1 }", "above 0, below 1"),
-        ("rico-semantics", LABELS, "{ min_count: 0 }", "min_count"),
-        ("rico-semantics", LABELS, "{ measure_every: 0 }", "measure_every"),
-        ("rico-semantics", LABELS, "{ weight_decay: -1 }", "weight_decay"),
-        (
-            "rico-semantics",
-            LABELS,
-            "{ encoding: { features: sine, flat: true } }",
-            "four coordinates",
-        ),
-        (
-            "rico-semantics",
-            LABELS,
-            "{ encoding: { features: embed }, scale: shares }",
-            "a row per hundredth",
-        ),
-        ("rico-semantics", LABELS, "{ encoding: { features: fourier } }", "gamma"),
-        ("rico-semantics", LABELS, "{ folds: 3 }", "folds"),
-        ("uibert-refexp", REFERRED, "{ folds: 1 }", "folds"),
-        ("uibert-refexp", REFERRED, "{ max_boxes: 1 }", "max_boxes"),
-        ("uibert-refexp", REFERRED, "{ classes: 0 }", "classes"),
-        ("uibert-refexp", REFERRED, "{ max_len: 0 }", "max_len"),
+        (SET, LABELS, "{ heads: 3 }", "do not divide"),
+        (SET, LABELS, "{ dropout: 1 }", "dropout"),
+        (SET, LABELS, "{ held_out: 1 }", "above 0, below 1"),
+        (SET, LABELS, "{ min_count: 0 }", "min_count"),
+        (SET, LABELS, "{ measure_every: 0 }", "measure_every"),
+        (SET, LABELS, "{ weight_decay: -1 }", "weight_decay"),
+        (SET, LABELS, "{ encoding: { features: sine, flat: true } }", "four coordinates"),
+        (SET, LABELS, "{ encoding: { features: embed }, scale: shares }", "a row per hundredth"),
+        (SET, LABELS, "{ encoding: { features: fourier } }", "gamma"),
+        (SET, LABELS, "{ folds: 3 }", "folds"),
         ("", LABELS, "{}", "needs `data:"),
-        ("", REFERRED, "{}", "needs `data:"),
         ("", "kind: box-positions", "{}", "protocol.screens"),
-        ("rico-semantics", "kind: box-positions, screens: 3", "{}", "required without `data`"),
+        (SET, "kind: box-positions, screens: 3", "{}", "required without `data`"),
     ] {
         let own = if protocol.contains("box-positions") { "" } else { sine };
         let protocol = format!("{protocol}, {own}");
@@ -286,15 +184,15 @@ fn wrong_settings_are_named() {
         let is_placed = run.stderr.contains("01-mexican-hat.yaml:");
         assert!(is_placed && run.stderr.contains(needle), "{settings}: {}", run.stderr);
     }
-    let wrong = experiment("uibert-refexp", &format!("{LABELS}, {sine}"), "{ id: one }");
+    let wrong = experiment("screen-annotation", &format!("{LABELS}, {sine}"), "{ id: one }");
     Repository::with_experiment(&wrong)
-        .fails(&["reproduce"], &["referring screens", "`icon-labels` reads labelled screens"]);
+        .fails(&["reproduce"], &["annotated screens", "`icon-labels` reads labelled screens"]);
 }
 
 /// Catches boxes that are not counted, or counted under another coordinate.
 #[test]
 fn positions_of_labelled_boxes_are_counted() {
-    let repository = repository("rico-semantics", "kind: box-positions", "{ id: one }");
+    let repository = repository("kind: box-positions", "{ id: one }");
     repository.ok(&["reproduce"]);
     let rows = repository.rows("out");
     let boxes = labelled().matches("xmin").count() as f64;
