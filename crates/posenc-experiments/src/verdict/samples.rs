@@ -49,7 +49,7 @@ fn is_sampled(variant: &Variant) -> bool {
 pub(crate) fn undecidable(experiment: &Experiment, claim: &Claim) -> Option<String> {
     let checks = claim.checks.iter().filter(|own| !own.is_exact);
     checks.flat_map(|own| own.check.selects().into_iter().map(move |s| (own, s.1))).find_map(|(own, select)| {
-        if select.from != Source::Measured {
+        if select.from != Source::Measured || is_of_machine(&select.metric) {
             return None;
         }
         let group = experiment.group(&select.group)?;
