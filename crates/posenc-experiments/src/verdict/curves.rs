@@ -157,7 +157,7 @@ impl Values {
     ) -> Self {
         let means = clusters.means(values.clone());
         let interval = interval_at(&means, EQUIVALENCE);
-        let spread = Spread::of(&values.map(|(_, value)| value).collect::<Vec<_>>());
+        let spread = Spread::of(&means);
         Values { method: method.to_owned(), x, means, interval, spread }
     }
 }

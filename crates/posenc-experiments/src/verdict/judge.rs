@@ -11,9 +11,7 @@ use super::select::{
     on_common_seeds, pairs, points, show, single_points, spread_text, unlike,
 };
 use super::statistics::{self, Fit, Interval, fit, interval_at, jackknife};
-use super::{
-    Judged, Judgement, Unjudged, Verdict, curves, evidence, floors, limits, samples, select,
-};
+use super::{Judged, Judgement, Unjudged, Verdict, curves, evidence, floors, limits, samples};
 use crate::schema::claim::{
     Abscissa, Check, Claim, ClaimCheck, Expected, First, OrderingCheck, RatioCheck, Select, Source,
     Statistic, ValueCheck,
@@ -215,7 +213,7 @@ fn value(check: &ValueCheck, clusters: Clusters, context: Context<'_>) -> Judged
     };
     let means = clusters.means(points.iter().map(|p| (p, p.value)));
     let tolerance = check.tolerance.as_ref().ok_or_else(no_tolerance)?;
-    let spread = Spread::of(&points.iter().map(|p| p.value).collect::<Vec<_>>());
+    let spread = Spread::of(&means);
     let found = margin(tolerance, expected, deviation, spread);
     let (margin, margin_text) = found.ok_or_else(no_deviation)?;
     let interval = interval_at(&means, EQUIVALENCE);
@@ -319,6 +317,18 @@ pub(super) fn differences(
     Ok(clusters.means(all.iter().map(|p| (p.measured, difference(p)))))
 }
 
+/// [`differences`] of two sides, given the points that they compare.
+pub(super) fn paired(
+    [left, right]: [&Side<'_>; 2],
+    compared: [&[Point]; 2],
+    clusters: Clusters,
+    difference: impl Fn(&Pair<'_>) -> f64,
+) -> Result<Vec<f64>, Unjudged> {
+    let [a, b] = on_common_seeds(compared, clusters);
+    let pairs = pairs((left.select, &a), (right.select, &b))?;
+    differences([left, right], &pairs, clusters, difference)
+}
+
 pub(super) fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0usize), |(sum, count), v| (sum + v, count + 1));
     sum / count.max(1) as f64
@@ -359,9 +369,12 @@ fn ordering(check: &OrderingCheck, clusters: Clusters, context: Context<'_>) -> 
             // With several samples of random features on several signals, the interval is the wider one: over signals or samples.
             match clusters.across_samples([&compared[i], &compared[i + 1]]) {
                 Some(samples) => {
-                    let [a, b] = on_common_seeds([&compared[i], &compared[i + 1]], samples);
-                    let pairs = select::pairs((left.select, &a), (right.select, &b))?;
-                    let values = differences([left, right], &pairs, samples, difference)?;
+                    let values = paired(
+                        [left, right],
+                        [&compared[i], &compared[i + 1]],
+                        samples,
+                        difference,
+                    )?;
                     step.or_wider(Step::of(&values, effect, check.margin, samples))
                 }
                 None => step,

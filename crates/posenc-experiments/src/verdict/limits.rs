@@ -199,12 +199,13 @@ pub(super) fn bound(check: &BoundCheck, clusters: Clusters, context: Context<'_>
                 Some(Excess { point, limit, share: sign * (point.value - limit) / scale })
             })
             .collect();
-        values += excesses.len();
+        // A range has two limits at the same values.
+        values = values.max(excesses.len());
         let places: Vec<Vec<&Excess<'_>>> = match check.each {
             true => excesses.iter().map(|e| vec![e]).collect(),
             false => clusters.places(&excesses, |e| e.point)?,
         };
-        all_places += places.len();
+        all_places = all_places.max(places.len());
         for place in &places {
             let is_exact = check.each || clusters.is_exact;
             let shares = match is_exact {

@@ -1,8 +1,8 @@
 //! Numbers of a claim, for sentences and for data next to its verdict.
 
 use super::clusters::Clusters;
-use super::judge::{Side, differences, mean, quotient};
-use super::select::{Context, on_common_seeds, pairs, points, rows};
+use super::judge::{Side, differences, mean, paired, quotient};
+use super::select::{Context, Pair, on_common_seeds, pairs, points, rows};
 use super::statistics::{Interval, mean_interval};
 use crate::schema::claim::{Claim, ClaimCheck, Select, Source, Statistic};
 
@@ -54,20 +54,27 @@ impl<'a> Numbers<'a> {
         Some(quotient(&sides, self.selects.get(above)?.1).ok()?.value)
     }
 
-    /// Mean of the first selection minus the second over pairs, with its 95 % interval. Without pairs, the difference of the means, with
-    /// no interval.
+    /// Mean of the first selection minus the second over pairs, with its 95 % interval: over signals or over samples of random
+    /// features, whichever is wider, as for an order. Without pairs, the difference of the means, with no interval.
     pub fn difference(&self, left: usize, right: usize) -> Option<Interval> {
         let sides = [&self.side(left)?, &self.side(right)?];
         let clusters = self.selects.get(left)?.1;
-        let [a, b] = [sides[0].compared().ok()?, sides[1].compared().ok()?];
-        let [a, b] = on_common_seeds([&a, &b], clusters);
+        let compared = [sides[0].compared().ok()?, sides[1].compared().ok()?];
+        let compared = [&*compared[0], &*compared[1]];
+        let [a, b] = on_common_seeds(compared, clusters);
         let pairs = pairs((sides[0].select, &a), (sides[1].select, &b)).ok()?;
         if pairs.is_empty() {
             let mean = self.mean(left)?.mean - self.mean(right)?.mean;
             return Some(Interval { n: 1, mean, half_width: None, p: None });
         }
-        let values = differences(sides, &pairs, clusters, |p| p.left.value - p.right.value).ok()?;
-        Some(interval(clusters, &values))
+        let difference = |p: &Pair<'_>| p.left.value - p.right.value;
+        let own = interval(clusters, &differences(sides, &pairs, clusters, difference).ok()?);
+        let samples = clusters.across_samples(compared).filter(|_| !clusters.is_exact);
+        let wider = samples.and_then(|samples| {
+            let over = interval(samples, &paired(sides, compared, samples, difference).ok()?);
+            (over.half_width > own.half_width).then_some(over)
+        });
+        Some(wider.unwrap_or(own))
     }
 
     /// Unit of a selection's values.

@@ -20,14 +20,19 @@ pub(super) fn too_few(check: &Check, context: Context<'_>) -> Option<String> {
             seeds.entry((&row.group, &row.method)).or_default().insert(row.seed);
         }
     }
+    // A comparison reads only the seeds that both sides have.
+    let is_paired = matches!(check, Check::Ordering(_) | Check::Ratio(_) | Check::Equality(_));
+    let several = seeds.values().filter(|own| is_paired && own.len() > 1).cloned();
+    let common = several.reduce(|a, b| a.intersection(&b).copied().collect());
     seeds.into_iter().find_map(|((group, method), seeds)| {
+        let read = common.as_ref().filter(|_| seeds.len() > 1).unwrap_or(&seeds);
         let group = context.experiment.group(group)?;
         let variant = group.variants.iter().position(|variant| variant.id == method)?;
         if !is_sampled(&group.variants[variant]) {
             return None;
         }
         let profile = group_profile(context, &group.id, method)?;
-        let samples = group.resolved(profile, variant)?.protocol.random_samples(seeds.len());
+        let samples = group.resolved(profile, variant)?.protocol.random_samples(read.len());
         (samples < FEWEST).then(|| {
             let s = if samples == 1 { "" } else { "s" };
             format!(

@@ -13,8 +13,8 @@ pub(super) static ERRATA: &[Erratum] = &[
         printed: "\"Note that although different sampling rates are employed for (c) and (d), the same two values are \
                   repeated across the samples. Hence, sampling more than twice is redundant.\"",
         correct: "At two samples per period, the samples have the same two values. At other rates they have more, up \
-                  to the number of sampling points. The conclusion holds at every rate, because all embeddings lie \
-                  in a two-dimensional space.",
+                  to the number of sampling points. The conclusion holds at every rate above two samples per period, \
+                  because all embeddings lie in a two-dimensional space; at exactly two, they have rank 1.",
         consequence: "The paper prints no sampling rate. The claim on redundancy is judged by the rank.",
         check: fig1_two_values,
     },
