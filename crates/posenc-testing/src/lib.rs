@@ -92,7 +92,7 @@ impl Need {
 /// Whether `required`, the value of [`REQUIRE`], lists the need. An unknown word is an error, since it would require nothing.
 fn is_required(need: Need, required: &str) -> Result<bool, String> {
     let words = required.split(',').map(str::trim).filter(|word| !word.is_empty());
-    words.map(Need::parse).try_fold(false, |any, word| Ok(any || word? == need))
+    words.map(Need::parse).try_fold(false, |any, word| Ok(word? == need || any))
 }
 
 /// Reports that the calling test skips some or all of its checks because `need` is missing; `detail` describes what exactly. The test
