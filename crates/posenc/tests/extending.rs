@@ -110,7 +110,7 @@ fn the_sections_with_compiling_can_be_followed() {
         return;
     };
     let repository = Repository::new();
-    for name in ["crates", "xtask", "docs"] {
+    for name in ["crates", "fuzz", "xtask", "docs"] {
         common::copy(&root().join(name), &repository.path().join(name));
     }
     for name in ["Cargo.toml", "Cargo.lock", "FORMAT.md"] {
@@ -252,7 +252,8 @@ impl Workshop {
 
     /// Builds the repository's sources and returns the binary.
     fn build(&self, repository: &Path) -> PathBuf {
-        let folders = ["crates", "xtask", "docs", "experiments", "data"];
+        // Tests include the readers of the fuzz targets.
+        let folders = ["crates", "fuzz", "xtask", "docs", "experiments", "data"];
         for name in folders.into_iter().chain(["Cargo.toml", "Cargo.lock", "FORMAT.md"]) {
             follow(&repository.join(name), &self.tree.join(name));
         }

@@ -539,8 +539,16 @@ fn names(of: &[Select]) -> Vec<String> {
     let all = |key: &dyn Fn(&Select) -> String| of.iter().map(key).collect::<Vec<_>>();
     let distinct = |names: &[String]| names.iter().collect::<BTreeSet<_>>().len() == names.len();
     let by_one = keys.iter().map(|key| all(*key)).find(|names| distinct(names));
-    let by_all = |s: &Select| format!("{}/{} {}, {}", s.group, method(s), s.metric, x(s));
-    by_one.unwrap_or_else(|| all(&by_all))
+    let by_all = |s: &Select| {
+        let place = s.x.as_ref().map_or_else(String::new, |_| format!(", {}", x(s)));
+        format!("{}/{} {}{place}", s.group, method(s), s.metric)
+    };
+    let names = by_one.unwrap_or_else(|| all(&by_all)).into_iter().zip(of);
+    let name = |(name, s): (String, &Select)| match &s.minus {
+        Some(_) => format!("{name} ({})", s.metric_text()),
+        None => name,
+    };
+    names.map(name).collect()
 }
 
 /// A quotient of means with its uncertainty, on the logarithmic scale if both means are positive in every repetition.

@@ -75,7 +75,7 @@ pub(super) fn trend(check: &TrendCheck, clusters: Clusters, context: Context<'_>
         measured += &format!("; … ({} curves)", texts.len());
     }
     let slack = match check.direction {
-        Direction::Constant => format!("largest range {}", show(slack)),
+        Direction::Constant => format!("allowed range {}", show(slack)),
         _ => format!("slack {} %", show(100.0 * slack)),
     };
     let s = if curves.len() == 1 { "" } else { "s" };

@@ -63,7 +63,7 @@ fn numbers(view: &View<'_>, side: &SideView, claim: &Claim) -> Vec<Value> {
         json!({
             "group": select.group,
             "method": select.method,
-            "metric": select.metric,
+            "metric": select.metric_text(),
             "from": if select.from == Source::Published { "published" } else { "measured" },
             "mean": own.as_ref().and_then(|of| finite(of.mean)),
             "interval": interval,

@@ -106,6 +106,14 @@ impl Select {
         takes(&self.method, &self.methods, method)
     }
 
+    /// The metric, with the one that is subtracted from it.
+    pub fn metric_text(&self) -> String {
+        match &self.minus {
+            Some(minus) => format!("{} − {minus}", self.metric),
+            None => self.metric.clone(),
+        }
+    }
+
     /// Whether it selects values of this method on this signal.
     pub fn takes(&self, method: &str, signal: &str) -> bool {
         self.takes_method(method) && takes(&self.signal, &self.signals, signal)
