@@ -1,4 +1,4 @@
-//! Files with several pictures, of which one is read: TIFF files with pages, and animated PNG files.
+//! Files with several pictures, where one is read: TIFF files with pages, and animated PNG files.
 
 use std::borrow::Cow;
 
@@ -89,7 +89,7 @@ impl<'a> Page<'a> {
 mod tests {
     use super::*;
 
-    /// Catches metadata of a few kilobytes that a decoder expands to gigabytes, and an animation of which one frame is read without a word.
+    /// Catches metadata of a few kilobytes that a decoder expands to gigabytes, and one frame of an animation that is read without a word.
     #[test]
     fn of_a_png_file_only_pixels_are_kept() {
         let chunk = |name: &str, data: &[u8]| {

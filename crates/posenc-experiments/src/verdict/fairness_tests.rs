@@ -109,7 +109,7 @@ fn methods_below_a_floor_are_not_compared() {
     assert_eq!(judged(&itself, &table).verdict, Verdict::Reproduced);
 }
 
-/// Catches a verdict from one sample of random frequencies, and several samples of which only the first is compared.
+/// Catches a verdict from one sample of random frequencies, and several samples where only the first is compared.
 #[test]
 fn few_samples_of_random_features_do_not_decide() {
     let check = format!("check: {}", order(["A", "R"]));

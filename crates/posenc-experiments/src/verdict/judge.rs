@@ -355,10 +355,13 @@ fn ordering(check: &OrderingCheck, clusters: Clusters, context: Context<'_>) -> 
         if pairs.is_empty() {
             return Err(not_run(format!("{title}: no values in common")));
         }
-        // The shown means include only paired values, as the verdict does.
-        means.push(mean(pairs.iter().map(|p| p.left.value)));
+        // The shown means are over paired values and independent repetitions, as the verdict is.
+        let shown = |value: fn(&Pair<'_>) -> f64| {
+            mean(clusters.means(pairs.iter().map(|p| (p.measured, value(p)))).into_iter())
+        };
+        means.push(shown(|p| p.left.value));
         if means.len() + 1 == all.len() {
-            means.push(mean(pairs.iter().map(|p| p.right.value)));
+            means.push(shown(|p| p.right.value));
         }
         let step = if clusters.is_exact {
             exact_order(&pairs, sign, effect, check.margin)

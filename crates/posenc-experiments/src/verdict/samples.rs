@@ -11,7 +11,7 @@ use crate::schema::{Experiment, Profile, Variant};
 /// Fewest samples of random features from which a verdict is drawn.
 const FEWEST: usize = 5;
 
-/// Why a check does not decide: it reads a method with random features, of which there are too few samples.
+/// Why a check does not decide: it reads a method with too few samples of random features.
 pub(super) fn too_few(check: &Check, context: Context<'_>) -> Option<String> {
     let mut seeds: BTreeMap<(&str, &str), BTreeSet<u64>> = BTreeMap::new();
     let selects = check.selects();
@@ -42,7 +42,7 @@ pub(super) fn too_few(check: &Check, context: Context<'_>) -> Option<String> {
     })
 }
 
-/// Whether a variant has random features, of which other samples could have been taken.
+/// Whether a variant has random features that another sample would change.
 fn is_sampled(variant: &Variant) -> bool {
     let Some(spec) = &variant.embedder else { return false };
     // The first numbers of a generator of another program are a fixed sample, which is what such a variant is about.

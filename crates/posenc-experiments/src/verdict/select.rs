@@ -489,7 +489,7 @@ pub(super) struct Pair<'a> {
     pub measured: &'a Point,
 }
 
-/// Rejects two selections with common places of which one lacks places of the other, so that no claim is decided on a part of its
+/// Rejects two selections with common places if one lacks places of the other, so that no claim is decided on a part of its
 /// points. Published values may be missing, since papers leave cells empty.
 pub(super) fn check_places(
     sides: [(&Select, &[Point]); 2],

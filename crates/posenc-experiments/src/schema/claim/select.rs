@@ -21,7 +21,7 @@ pub struct Select {
     pub methods: Option<Vec<String>>,
     /// Signal. Default: all. Allowed: name.
     pub signal: Option<String>,
-    /// Signals, all of which must be on record; not with `signal`. Default: all. Allowed: list of names.
+    /// Signals; all of them must be on record; not with `signal`. Default: all. Allowed: list of names.
     pub signals: Option<Vec<String>>,
     /// Metric. Allowed: a metric.
     pub metric: String,
