@@ -54,9 +54,9 @@ pub trait Settings: Any + Debug + Send + Sync {
         seeds
     }
 
-    /// Whether another start of the same training ends elsewhere, as a network with hidden layers does. A linear layer does not: its loss
-    /// has one minimum.
-    fn depends_on_start(&self) -> bool {
+    /// Whether another start of the same training ends elsewhere at abscissa `x` (`None`: at any), as a network with hidden layers does.
+    /// A linear layer does not: its loss has one minimum.
+    fn depends_on_start(&self, _x: Option<f64>) -> bool {
         false
     }
 
@@ -292,9 +292,9 @@ impl Protocol {
         self.settings.random_samples(seeds)
     }
 
-    /// Whether another start of the same training ends elsewhere.
-    pub fn depends_on_start(&self) -> bool {
-        self.settings.depends_on_start()
+    /// Whether another start of the same training ends elsewhere at abscissa `x`, or at any.
+    pub fn depends_on_start(&self, x: Option<f64>) -> bool {
+        self.settings.depends_on_start(x)
     }
 
     /// Whether both build a model of the same size, regardless of training data and length.

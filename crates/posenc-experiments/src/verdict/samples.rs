@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::select::{Context, rows};
 use crate::plan::NO_SIGNAL;
 use crate::record::{Row, is_of_machine};
-use crate::schema::claim::{Check, Claim, Source};
-use crate::schema::{Experiment, Profile, Variant};
+use crate::schema::claim::{Abscissa, Check, Claim, Select, Source};
+use crate::schema::{Experiment, Group, Profile, Variant};
 
 /// Fewest samples of random features from which a verdict is drawn.
 const FEWEST: usize = 5;
@@ -52,59 +52,75 @@ fn is_sampled(variant: &Variant) -> bool {
 
 /// Why a claim cannot be decided by any run of its definition.
 pub(crate) fn undecidable(experiment: &Experiment, claim: &Claim) -> Option<String> {
-    let checks = claim.checks.iter().filter(|own| !own.is_exact);
-    checks.flat_map(|own| own.check.selects().into_iter().map(move |s| (own, s.1))).find_map(|(own, select)| {
-        if select.from != Source::Measured || is_of_machine(&select.metric) {
-            return None;
+    for own in claim.checks.iter().filter(|own| !own.is_exact) {
+        for (_, select) in own.check.selects() {
+            if select.from != Source::Measured || is_of_machine(&select.metric) {
+                continue;
+            }
+            let Some(group) = experiment.group(&select.group) else { continue };
+            for (index, variant) in group.variants.iter().enumerate() {
+                if !select.takes_method(&variant.id) {
+                    continue;
+                }
+                if let Some(lack) = lack(group, index, &own.check, select) {
+                    let (group, method) = (&group.id, &variant.id);
+                    return Some(format!(
+                        "no run decides the check: group `{group}` has {lack} with {method}; raise `seeds`, or leave the check out"
+                    ));
+                }
+            }
         }
-        let group = experiment.group(&select.group)?;
-        let signals = group.data.as_ref().and_then(|data| data.pick.as_ref()).map_or(2, Vec::len);
-        let is_against_print =
-            matches!(own.check, Check::Value(_) | Check::Agreement(_) | Check::Position(_));
-        let is_linear = matches!(&select.x, Some(x) if x.contains(Some(0.0)));
-        let methods = group.variants.iter().enumerate().filter(|(_, v)| select.takes_method(&v.id));
-        methods.into_iter().find_map(|(index, variant)| {
-            let plans = || Profile::ALL.iter().filter_map(|profile| group.resolved(*profile, index));
-            let seeds = plans().map(|plan| plan.seeds).max()?;
-            let samples = plans().map(|plan| plan.protocol.random_samples(plan.seeds)).max()?;
-            let depends = plans().any(|plan| plan.protocol.depends_on_start());
-            let lack = if is_sampled(variant) && samples < FEWEST {
-                format!("{samples} of at least {FEWEST} samples of random features")
-            } else if depends && !is_linear && is_against_print && signals * seeds == 1 {
-                "one run of a network, which another start would change".to_owned()
-            } else {
-                return None;
-            };
-            Some(format!(
-                "no run decides the check: group `{}` has {lack} with {}; raise `seeds`, or leave the check out",
-                group.id, variant.id
-            ))
-        })
-    })
+    }
+    None
+}
+
+/// What the definition of a variant lacks at every profile.
+fn lack(group: &Group, variant: usize, check: &Check, select: &Select) -> Option<String> {
+    let plans = || Profile::ALL.iter().filter_map(|profile| group.resolved(*profile, variant));
+    let samples = plans().map(|plan| plan.protocol.random_samples(plan.seeds)).max()?;
+    if is_sampled(&group.variants[variant]) && samples < FEWEST {
+        return Some(format!("{samples} of at least {FEWEST} samples of random features"));
+    }
+    let picked = group.data.as_ref().and_then(|data| data.pick.as_ref());
+    let is_one_run =
+        picked.is_some_and(|all| all.len() == 1) && plans().all(|plan| plan.seeds == 1);
+    let x = match select.x {
+        Some(Abscissa::At(x)) => Some(x),
+        _ => None,
+    };
+    let depends = plans().any(|plan| plan.protocol.depends_on_start(x));
+    (is_one_run && depends && is_against_print(check))
+        .then(|| "one run of a network, which another start would change".to_owned())
+}
+
+/// Whether a check compares with a number or a place that print states, instead of methods with each other.
+fn is_against_print(check: &Check) -> bool {
+    matches!(check, Check::Value(_) | Check::Agreement(_) | Check::Position(_))
 }
 
 /// Why a comparison with print is not decided: one run of one signal, of a network that another start would change.
 pub(super) fn one_run(check: &Check, context: Context<'_>) -> Option<String> {
-    if !matches!(check, Check::Value(_) | Check::Agreement(_) | Check::Position(_)) {
+    if !is_against_print(check) {
         return None;
     }
-    let mut runs: BTreeMap<(&str, &str), BTreeSet<(&str, u64)>> = BTreeMap::new();
+    // Runs of each method, and the abscissas of their values.
+    type Runs<'a> = (BTreeSet<(&'a str, u64)>, Vec<Option<f64>>);
+    let mut runs: BTreeMap<(&str, &str), Runs<'_>> = BTreeMap::new();
     let selects = check.selects();
     for (_, select) in selects.iter().filter(|(_, s)| s.from == Source::Measured) {
         for row in rows(select, context).filter(|row| row.signal != NO_SIGNAL) {
-            // A sweep over depths has networks and linear layers.
-            if row.x == Some(0.0) {
-                continue;
-            }
-            let runs = runs.entry((&row.group, &row.method)).or_default();
+            let (runs, places) = runs.entry((&row.group, &row.method)).or_default();
             runs.insert((&row.signal, row.seed));
+            places.push(row.x);
         }
     }
-    runs.into_iter().filter(|(_, runs)| runs.len() == 1).find_map(|((group, method), _)| {
+    let single = runs.into_iter().filter(|(_, (runs, _))| runs.len() == 1);
+    single.into_iter().find_map(|((group, method), (_, places))| {
         let group = context.experiment.group(group)?;
         let variant = group.variants.iter().position(|variant| variant.id == method)?;
         let profile = group_profile(context, &group.id, method)?;
-        let depends = group.resolved(profile, variant)?.protocol.depends_on_start();
+        let protocol = &group.resolved(profile, variant)?.protocol;
+        let depends = places.into_iter().any(|x| protocol.depends_on_start(x));
         depends.then(|| format!("one run of {method}, which another start would change"))
     })
 }

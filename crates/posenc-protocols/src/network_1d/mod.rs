@@ -330,7 +330,7 @@ impl Settings for Network1d {
         if self.redraw { seeds.max(self.repeats) } else { 1 }
     }
 
-    fn depends_on_start(&self) -> bool {
+    fn depends_on_start(&self, _x: Option<f64>) -> bool {
         self.depth > 0
     }
 

@@ -340,9 +340,12 @@ impl Settings for NetworkNd {
         self.sweep.as_ref().map_or(0, |sweep| sweep.values.0.len())
     }
 
-    fn depends_on_start(&self) -> bool {
-        let depths = self.sweep.iter().filter(|sweep| sweep.parameter == DEPTH);
-        self.depth > 0 || depths.flat_map(|sweep| &sweep.values.0).any(|depth| *depth > 0.0)
+    fn depends_on_start(&self, x: Option<f64>) -> bool {
+        match (self.sweep.as_ref().filter(|sweep| sweep.parameter == DEPTH), x) {
+            (Some(_), Some(depth)) => depth > 0.0,
+            (Some(sweep), None) => sweep.values.0.iter().any(|depth| *depth > 0.0),
+            (None, _) => self.depth > 0,
+        }
     }
 
     fn has_model_of(&self, other: &dyn Settings) -> Option<bool> {
