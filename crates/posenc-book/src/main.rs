@@ -60,20 +60,14 @@ fn run(arguments: &Arguments) -> Result<()> {
     let catalog = Catalog::read(root, posenc_protocols::KINDS)?;
     let reference = Records::read(&root.join("report/record"), &catalog)?;
     let local = local(arguments, &catalog)?;
-    let mut report = posenc_report::render(&Inputs {
+    let report = posenc_report::render(&Inputs {
         catalog: &catalog,
         reference: &reference,
         local: local.as_ref(),
         repository: "..",
         record: None,
-        costs: None,
     })?;
-    // Only the runner can estimate costs. The page that it rendered is part of the committed report.
-    let repository = Repository::new(root);
-    if let Some(page) = repository.text("report/costs.md") {
-        report.files.insert(PathBuf::from("costs.md"), page.into_bytes());
-    }
-    let site = Site::new(&report, &repository)?;
+    let site = Site::new(&report, &Repository::new(root))?;
     for remark in &site.remarks {
         eprintln!("{remark}");
     }

@@ -127,7 +127,7 @@ pub struct Checkpoint {
     earlier: Cell<f64>,
     next: Cell<Instant>,
     failed: Cell<bool>,
-    /// State of the job, shared with the supervisor.
+    /// State of the job, shared with the run.
     control: Arc<Control>,
     /// Whether a job that must stop has already been told to write its last checkpoint.
     is_last: Cell<bool>,
@@ -194,7 +194,7 @@ impl Checkpoint {
         })
     }
 
-    /// Attaches the control through which the supervisor watches the job.
+    /// Attaches the control through which the run watches the job.
     pub fn of_job(mut self, control: &Arc<Control>) -> Self {
         self.control = control.clone();
         self
@@ -325,7 +325,6 @@ impl Checkpoint {
     /// further checkpoint is attempted. Unwinds with [`Stopped`] after a successful write if the job must stop.
     pub fn write(&self, body: &[&[u8]]) -> Option<std::io::Error> {
         let began = Instant::now();
-        self.control.saving(true);
         let spent = self.earlier.get() + self.spent.seconds();
         let seconds = spent.to_le_bytes();
         // An owner contains only numbers and strings, so serialization cannot fail.
@@ -344,7 +343,6 @@ impl Checkpoint {
         let interval = interval.max(began.elapsed().saturating_mul(WRITING_SHARE));
         self.next.set(Instant::now() + interval);
         self.failed.set(result.is_err());
-        self.control.saving(false);
         if result.is_ok() && self.control.is_stopped() {
             std::panic::resume_unwind(Box::new(Stopped));
         }

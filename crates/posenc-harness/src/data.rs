@@ -9,11 +9,9 @@ use posenc_data::{
     ClipSet, DataDirectory, DataError, DataSource, FileIdentity, Format, Identity, ImageSet, Kind,
     Manifest,
 };
-use posenc_experiments::plan::Job;
 
 use crate::options::DataOptions;
 use crate::repository::Repository;
-use crate::shape::SignalShape;
 
 /// A data set once it has been decoded, or why it could not be.
 type Decoded<T> = OnceLock<Result<Arc<T>, String>>;
@@ -102,11 +100,6 @@ impl DataSets {
             Some(Files { found: Err(absence), .. }) => bail!("{absence}"),
             None => bail!("data set `{set}` is not a set of files"),
         }
-    }
-
-    /// The size of a job's signals.
-    pub fn shape(&self, job: &Job<'_>) -> SignalShape {
-        SignalShape::of(job, self.source.manifest())
     }
 
     /// Whether the signals of a data set are clips.

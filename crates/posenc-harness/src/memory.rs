@@ -1,10 +1,11 @@
-//! Memory that is available to a run, and the part of it that jobs in flight use.
+//! Memory that is available to a run.
 //!
 //! A container or a batch system limits memory with a control group (version 1 or 2), a shell with `ulimit -v`. A process that exceeds
-//! either limit ends. The budget of a run is the smallest of these limits and the machine's free memory.
+//! either limit ends. What is available is the smallest of these limits and the machine's free memory.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An amount of memory in bytes, written as `8GiB`, `512MiB` or `16GB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,55 +102,18 @@ fn address_space(limits: &str, status: &str) -> Option<u64> {
     Some(limit.saturating_sub(used))
 }
 
-/// Memory budget of a run.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Memory {
-    /// Bytes that the run may use; `None` if unknown.
-    budget: Option<u64>,
-    /// Estimated bytes of jobs in flight.
-    held: u64,
-    /// Number of jobs that will return their memory when they end.
-    in_flight: usize,
+/// Bytes that the run of this process may use.
+static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// Sets the limit that [`limit`] returns.
+pub fn set_limit(limit: Option<Bytes>) {
+    LIMIT.store(limit.map_or(u64::MAX, |limit| limit.0), Ordering::Relaxed);
 }
 
-/// Whether a job may start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fit {
-    /// Enough memory is available.
-    Now,
-    /// Enough memory will be available when other jobs end.
-    Later,
-    /// The job does not fit; only this much memory is available.
-    Never(Bytes),
-}
-
-impl Memory {
-    /// A run with this budget; `None` means no limit.
-    pub fn new(budget: Option<Bytes>) -> Self {
-        Memory { budget: budget.map(|bytes| bytes.0), ..Memory::default() }
-    }
-
-    /// Whether a job that needs `bytes` may start.
-    pub fn fit(&self, bytes: u64) -> Fit {
-        let left = self.budget.map_or(u64::MAX, |budget| budget.saturating_sub(self.held));
-        match bytes <= left {
-            true => Fit::Now,
-            false if self.in_flight > 0 => Fit::Later,
-            false => Fit::Never(Bytes(left)),
-        }
-    }
-
-    /// Reserves the memory of a job that starts.
-    pub fn take(&mut self, bytes: u64) {
-        self.held = self.held.saturating_add(bytes);
-        self.in_flight += 1;
-    }
-
-    /// Releases the memory of a job that has ended.
-    pub fn give_back(&mut self, bytes: u64) {
-        self.held = self.held.saturating_sub(bytes);
-        self.in_flight = self.in_flight.saturating_sub(1);
-    }
+/// Bytes that the run of this process may use: `--memory`, or what was available when it started. A single array that is larger must be
+/// refused, because a failed allocation ends the process.
+pub fn limit() -> Bytes {
+    Bytes(LIMIT.load(Ordering::Relaxed))
 }
 
 #[cfg(test)]
@@ -217,24 +181,5 @@ mod tests {
         assert_eq!(of(&[status, limits(unlimited)]), Some(8 << 30));
         let few = "Max address space         2097152              unlimited            bytes\n";
         assert_eq!(of(&[status, limits(few)]), Some(1 << 20));
-    }
-
-    /// Catches jobs that exceed the budget, a job that waits for memory that is never returned, and memory that is returned twice.
-    #[test]
-    fn jobs_share_a_budget() {
-        let mut memory = Memory::new(Some(Bytes(10)));
-        assert_eq!(memory.fit(11), Fit::Never(Bytes(10)));
-        assert_eq!(memory.fit(10), Fit::Now);
-        memory.take(6);
-        assert_eq!((memory.fit(4), memory.fit(5)), (Fit::Now, Fit::Later));
-        memory.take(4);
-        memory.give_back(6);
-        assert_eq!((memory.fit(6), memory.fit(7)), (Fit::Now, Fit::Later));
-        memory.give_back(4);
-        assert_eq!(memory.fit(10), Fit::Now);
-        let mut unknown = Memory::new(None);
-        unknown.take(u64::MAX);
-        unknown.take(u64::MAX);
-        assert_eq!(unknown.fit(1), Fit::Now);
     }
 }

@@ -1,12 +1,12 @@
 //! Expands jobs to units with keys, and looks up their records.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Result, bail};
 use posenc_data::{Format, Identity};
 use posenc_experiments::plan::{Job, NO_SIGNAL, jobs};
-use posenc_experiments::record::KeyParts;
+use posenc_experiments::record::{Failure, KeyParts, UnitFailure};
 use posenc_experiments::schema::Data;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Catalog, Experiment, Profile};
@@ -14,25 +14,31 @@ use posenc_experiments::{Catalog, Experiment, Profile};
 use crate::data::DataSets;
 use crate::device::{CLASSES, CPU};
 use crate::options::Places;
-use crate::protocol::{self, Placement, Workload};
-use crate::shape::SignalShape;
+use crate::protocol::{self, Placement};
 use crate::store::{Found, Store};
 use crate::unit::{ALL_SIGNALS, NO_DATA, Unit};
 
 /// A job with its units.
 #[derive(Clone)]
 pub struct PlannedJob<'a> {
-    /// The job.
     pub job: Job<'a>,
-    /// All its units.
+    /// All its units. They share a checkpoint.
     pub units: Arc<[Unit]>,
-    /// The size of its signals.
-    pub shape: SignalShape,
-    /// Signals of the units that this process may run, if other processes run the rest; `None` for all.
-    pub share: Option<BTreeSet<String>>,
+    /// The units that this process runs, in the order of the plan.
+    pub to_run: Vec<Unit>,
 }
 
-impl PlannedJob<'_> {
+impl<'a> PlannedJob<'a> {
+    /// A job whose units all run.
+    pub fn new(job: Job<'a>, units: Vec<Unit>) -> Self {
+        PlannedJob { job, to_run: units.clone(), units: units.into() }
+    }
+
+    /// The same job, which runs only these units.
+    pub fn only(&self, to_run: Vec<Unit>) -> Self {
+        PlannedJob { to_run, job: self.job.clone(), units: self.units.clone() }
+    }
+
     /// The same units on another class of device; `None` if the protocol runs on the CPU alone.
     pub fn on(&self, class: &'static str) -> Option<Self> {
         if protocol::placement(self.job.protocol()) != Placement::Device {
@@ -43,8 +49,7 @@ impl PlannedJob<'_> {
             class.clone_into(&mut unit.parts.device);
             unit
         };
-        let units = self.units.iter().map(on_class).collect();
-        Some(PlannedJob { units, ..self.clone() })
+        Some(PlannedJob::new(self.job.clone(), self.units.iter().map(on_class).collect()))
     }
 
     /// This job, followed by the same job on each device class that can run it.
@@ -53,26 +58,42 @@ impl PlannedJob<'_> {
         std::iter::once(self.clone()).chain(of_class).collect()
     }
 
-    /// Estimated seconds of `units` units on one core.
-    pub fn seconds(&self, units: usize) -> f64 {
-        Workload { job: &self.job, shape: self.shape, units }.seconds()
-    }
-
     /// Restricts this process to the signals at these indices in their data set. Units that do not have a single signal are kept.
     pub fn restrict_to(&mut self, places: &Places) {
-        let is_own = |unit: &&Unit| {
+        self.to_run.retain(|unit| {
             [ALL_SIGNALS, NO_SIGNAL].contains(&unit.signal.as_str())
                 || places.0.contains(&unit.signal_index)
-        };
-        self.share =
-            Some(self.units.iter().filter(is_own).map(|unit| unit.signal.clone()).collect());
+        });
     }
 
-    /// The units that this process may run.
-    pub fn own(&self) -> impl Iterator<Item = &Unit> {
-        let share = self.share.as_ref();
-        self.units.iter().filter(move |unit| share.is_none_or(|own| own.contains(&unit.signal)))
+    /// Whether the units are computed together, so that all their records come at the end.
+    pub fn emits_as_batch(&self) -> bool {
+        self.job.protocol().kind().emits_as_batch
     }
+
+    /// The failure of one of its units after `seconds`.
+    pub fn failure(&self, unit: &Unit, reason: &str, seconds: f64) -> UnitFailure {
+        UnitFailure {
+            parts: unit.parts.clone(),
+            failure: Failure {
+                group: self.job.group.id.clone(),
+                method: self.job.variant.id.clone(),
+                signal: unit.signal.clone(),
+                seed: self.job.seed_index,
+                reason: reason.to_owned(),
+                seconds,
+            },
+        }
+    }
+}
+
+/// The units of a plan without a record, job by job; with `force` all units.
+pub fn pending<'a>(planned: &[PlannedJob<'a>], store: &Store, force: bool) -> Vec<PlannedJob<'a>> {
+    let of = |planned: &PlannedJob<'a>| {
+        let pending = lookup(planned, store, force, false);
+        planned.only(pending.into_iter().map(|(unit, _)| unit).collect())
+    };
+    planned.iter().map(of).filter(|planned| !planned.to_run.is_empty()).collect()
 }
 
 /// The jobs of an experiment at all profiles.
@@ -225,8 +246,7 @@ pub fn expand<'a>(
                 places.into_iter().take(limit).map(one).collect::<Result<_>>()?
             }
         };
-        let shape = data.shape(&job);
-        planned.push(PlannedJob { job, units: units.into(), shape, share: None });
+        planned.push(PlannedJob::new(job, units));
     }
     Ok(planned)
 }
@@ -348,38 +368,27 @@ impl std::fmt::Display for Reason {
     }
 }
 
-/// Records of a job in the store.
-#[derive(Debug, Default)]
-pub struct CacheStatus {
-    /// Units that must run, with the reason.
-    pub pending: Vec<(Unit, Reason)>,
-    /// Seconds that each of the other units took.
-    pub seconds: Vec<f64>,
-}
-
-/// Looks up the records of a job. With `force`, every unit must run. With `explain`, older records are read to explain why a unit must run.
-pub fn lookup(planned: &PlannedJob<'_>, store: &Store, force: bool, explain: bool) -> CacheStatus {
+/// The units of a job that must run, with the reason. With `force`, every unit must run. With `explain`, older records are read to explain
+/// why.
+pub fn lookup(
+    planned: &PlannedJob<'_>,
+    store: &Store,
+    force: bool,
+    explain: bool,
+) -> Vec<(Unit, Reason)> {
     let (paper, item) = (&planned.job.experiment.paper, &planned.job.experiment.item);
-    let mut cached = CacheStatus::default();
-    for unit in planned.own() {
+    let reason = |unit: &Unit| {
         let found = match (force, explain) {
-            (true, _) => {
-                cached.pending.push((unit.clone(), Reason::Forced));
-                continue;
-            }
+            (true, _) => return Some(Reason::Forced),
             (_, true) => store.explain(paper, item, &unit.parts),
             (_, false) => store.find(paper, item, &unit.parts),
         };
-        let reason = match found {
-            Found::Record(record) => {
-                cached.seconds.push(record.seconds);
-                continue;
-            }
-            Found::Stale(parts) => Reason::Changed(parts),
-            Found::Damaged(why) => Reason::Damaged(why),
-            Found::Nothing => Reason::NoRecord,
-        };
-        cached.pending.push((unit.clone(), reason));
-    }
-    cached
+        match found {
+            Found::Record(_) => None,
+            Found::Stale(parts) => Some(Reason::Changed(parts)),
+            Found::Damaged(why) => Some(Reason::Damaged(why)),
+            Found::Nothing => Some(Reason::NoRecord),
+        }
+    };
+    planned.to_run.iter().filter_map(|unit| Some((unit.clone(), reason(unit)?))).collect()
 }

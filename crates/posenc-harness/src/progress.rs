@@ -40,24 +40,10 @@ impl Detail {
     }
 }
 
-/// Identifies a unit.
-#[derive(Debug, Clone)]
-pub struct UnitName {
-    /// `paper/item/group/method`.
-    pub path: String,
-    /// Signal; `-` without data.
-    pub signal: String,
-    /// Key, in hexadecimal.
-    pub key: String,
-}
-
 /// A finished unit.
 pub struct Finished {
-    /// Seconds that it took.
     pub seconds: f64,
-    /// Peak memory of the process, in bytes.
     pub peak_memory: Option<u64>,
-    /// Number of recorded values.
     pub values: usize,
     /// Training steps of this process since the previous unit.
     pub steps: u64,
@@ -65,14 +51,11 @@ pub struct Finished {
     pub main: Option<(String, f64, String)>,
 }
 
-/// Progress of an item.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tally {
-    /// Units of the run.
     pub total: usize,
     /// Units that have a record now.
     pub done: usize,
-    /// Units that failed.
     pub failed: usize,
     /// Seconds of all units that have ended.
     pub seconds: f64,
@@ -87,15 +70,12 @@ impl Tally {
 
 /// A unit, or several computed together, in flight.
 pub struct InFlight {
-    /// Path and signal.
     pub name: String,
-    /// Seconds since the start.
     pub elapsed: f64,
     /// Completed fraction of the job, if known.
     pub fraction: Option<f64>,
 }
 
-/// Progress of a run.
 pub struct Progress {
     detail: Detail,
     screen: Option<Screen>,
@@ -103,7 +83,6 @@ pub struct Progress {
     total: usize,
     done: usize,
     failed: usize,
-    told: Instant,
     drawn: Instant,
 }
 
@@ -165,7 +144,6 @@ impl Progress {
             total,
             done: 0,
             failed: 0,
-            told: now,
             drawn: now,
         }
     }
@@ -181,7 +159,7 @@ impl Progress {
             and_failed(tally.failed),
             duration(tally.seconds)
         ));
-        self.told = Instant::now();
+        self.drawn = Instant::now();
     }
 
     fn say(&self, line: &str) {
@@ -198,11 +176,10 @@ impl Progress {
         }
     }
 
-    /// Reports a unit that now has a record. `expected` is its estimated time in seconds.
-    pub fn finished(&mut self, unit: &UnitName, expected: f64, finished: &Finished) {
+    /// Reports a unit that now has a record, with its name and key. `expected` is its estimated time in seconds.
+    pub fn finished(&mut self, name: &str, key: &str, expected: f64, finished: &Finished) {
         self.done += 1;
         let Finished { seconds, peak_memory, values, steps, ref main } = *finished;
-        let name = named(&unit.path, &unit.signal);
         let result = main.as_ref().map_or_else(String::new, |(metric, value, measure)| {
             format!(", {metric} {}", format!("{value:.4} {measure}").trim_end())
         });
@@ -212,20 +189,19 @@ impl Progress {
         if self.detail == Detail::Verbose {
             let memory = peak_memory.map(|bytes| format!(", peak memory {} MiB", bytes >> 20));
             self.say(&format!(
-                "[{}/{}] {name}: {seconds:.2} s{result}, expected {}{}, {values} values, {steps} steps, key {}",
+                "[{}/{}] {name}: {seconds:.2} s{result}, expected {}{}, {values} values, {steps} steps, key {key}",
                 self.done + self.failed,
                 self.total,
                 duration(expected),
-                memory.unwrap_or_default(),
-                unit.key
+                memory.unwrap_or_default()
             ));
         }
     }
 
     /// Reports a failed unit.
-    pub fn failed(&mut self, unit: &UnitName, reason: &str) {
+    pub fn failed(&mut self, name: &str, reason: &str) {
         self.failed += 1;
-        self.say(&format!("failed {}: {reason}", named(&unit.path, &unit.signal)));
+        self.say(&format!("failed {name}: {reason}"));
     }
 
     /// Prints a note, unless `--quiet` is given.
@@ -240,46 +216,44 @@ impl Progress {
         self.say(line);
     }
 
-    /// Updates the display if it is time to. Calls `now`, for the units in flight and the seconds left, only if they are shown.
-    pub fn tick(&mut self, now: impl FnOnce() -> (Vec<InFlight>, f64)) {
-        let at = Instant::now();
-        let ended = self.done + self.failed;
-        let draws = self.screen.is_some() && at.duration_since(self.drawn) >= DRAW_EVERY;
-        let is_told = self.screen.is_none()
-            && self.detail != Detail::Quiet
-            && at.duration_since(self.told) >= TELL_EVERY;
-        if !(draws || is_told) {
-            return;
+    /// Whether it is time for [`Progress::draw`].
+    pub fn is_due(&self) -> bool {
+        match self.screen {
+            Some(_) => self.drawn.elapsed() >= DRAW_EVERY,
+            None => self.detail != Detail::Quiet && self.drawn.elapsed() >= TELL_EVERY,
         }
-        let (in_flight, left) = now();
+    }
+
+    /// Shows the units in flight and the seconds left.
+    pub fn draw(&mut self, in_flight: &[InFlight], left: f64) {
+        self.drawn = Instant::now();
         let elapsed = self.elapsed();
         let share = elapsed / (elapsed + left).max(1e-9);
         let line = format!(
-            "{ended}/{} units{}, {:.0} %, about {} left",
+            "{}/{} units{}, {:.0} %, about {} left",
+            self.done + self.failed,
             self.total,
             and_failed(self.failed),
             100.0 * share,
             duration(left)
         );
-        if let Some(screen) = self.screen.as_ref().filter(|_| draws) {
-            self.drawn = at;
-            screen.bar.set_position((share * 1000.0) as u64);
-            screen.bar.set_message(line);
-            let [with_bar, plain] = &screen.styles;
-            for (place, bar) in screen.lines.iter().enumerate() {
-                let unit = in_flight.get(place);
-                let fraction = unit.and_then(|unit| unit.fraction);
-                bar.set_style(if fraction.is_some() { with_bar } else { plain }.clone());
-                bar.set_position((fraction.unwrap_or(0.0) * 1000.0) as u64);
-                bar.set_message(unit.map_or_else(String::new, |unit| {
-                    let part = fraction.map(|f| format!(", {:.0} %", 100.0 * f));
-                    let name = escaped(&unit.name);
-                    format!("{name}: {}{}", duration(unit.elapsed), part.unwrap_or_default())
-                }));
-            }
-        } else if is_told {
-            self.told = at;
+        let Some(screen) = &self.screen else {
             self.say(&line);
+            return;
+        };
+        screen.bar.set_position((share * 1000.0) as u64);
+        screen.bar.set_message(line);
+        let [with_bar, plain] = &screen.styles;
+        for (place, bar) in screen.lines.iter().enumerate() {
+            let unit = in_flight.get(place);
+            let fraction = unit.and_then(|unit| unit.fraction);
+            bar.set_style(if fraction.is_some() { with_bar } else { plain }.clone());
+            bar.set_position((fraction.unwrap_or(0.0) * 1000.0) as u64);
+            bar.set_message(unit.map_or_else(String::new, |unit| {
+                let part = fraction.map(|f| format!(", {:.0} %", 100.0 * f));
+                let name = escaped(&unit.name);
+                format!("{name}: {}{}", duration(unit.elapsed), part.unwrap_or_default())
+            }));
         }
     }
 

@@ -16,7 +16,6 @@ use rand_chacha::ChaCha8Rng;
 use crate::checkpoint::Checkpoint;
 use crate::data::DataSets;
 use crate::device::{CPU, Devices};
-use crate::shape::SignalShape;
 use crate::unit::Unit;
 
 /// A protocol that can run: its settings with their implementation.
@@ -34,21 +33,6 @@ pub trait Protocol: Settings {
     /// Where training runs.
     fn placement(&self) -> Placement {
         Placement::Cpu
-    }
-
-    /// Estimated time. Only the plan, the order of jobs, the shares on a cluster and the page of costs use it.
-    fn estimate(&self, workload: &Workload<'_>) -> Estimate {
-        self.estimate_unit(workload).times(workload.units as f64)
-    }
-
-    /// Estimated time of one unit, for protocols whose units take the same time each.
-    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        Estimate::of(0.05)
-    }
-
-    /// Approximate bytes of the largest arrays that a job holds at a time, in addition to [`MIN_MEMORY`].
-    fn memory(&self, _: &Workload<'_>) -> f64 {
-        0.0
     }
 
     /// Runs all units of a job.
@@ -100,41 +84,6 @@ pub fn of(protocol: &schema::Protocol) -> Result<&dyn Protocol> {
         .with_context(|| format!("this build of posenc cannot run protocol `{}`", protocol.name()))
 }
 
-/// Bytes that any job may need: buffers, decoded images, recorded values.
-pub const MIN_MEMORY: f64 = (64 << 20) as f64;
-
-/// Units of a job whose time and memory are estimated.
-#[derive(Clone, Copy)]
-pub struct Workload<'a> {
-    /// The job.
-    pub job: &'a Job<'a>,
-    /// Size of its signals.
-    pub shape: SignalShape,
-    /// Number of units.
-    pub units: usize,
-}
-
-impl Workload<'_> {
-    /// Estimated time; zero if this build cannot run the protocol.
-    pub fn estimate(&self) -> Estimate {
-        of(self.job.protocol()).map_or_else(|_| Estimate::default(), |own| own.estimate(self))
-    }
-
-    /// Estimated seconds on one core.
-    pub fn seconds(&self) -> f64 {
-        self.estimate().seconds
-    }
-
-    /// Approximate peak memory of the units in bytes. Units that are not computed together run one after another.
-    ///
-    /// The queue starts no more jobs at a time than fit into the memory of the machine, so that the system does not kill the run.
-    pub fn memory(&self) -> u64 {
-        let bytes = of(self.job.protocol()).map_or(0.0, |own| own.memory(self));
-        // The cast saturates. NaN, which no setting produces, becomes 0.
-        (MIN_MEMORY + bytes) as u64
-    }
-}
-
 /// Where a protocol trains; on the CPU if this build cannot run it.
 pub fn placement(protocol: &schema::Protocol) -> Placement {
     of(protocol).map_or(Placement::Cpu, |own| own.placement())
@@ -143,46 +92,6 @@ pub fn placement(protocol: &schema::Protocol) -> Placement {
 /// Whether this build can run a protocol.
 pub fn is_built(protocol: &schema::Protocol) -> bool {
     of(protocol).is_ok()
-}
-
-/// Estimated cost of units.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Estimate {
-    /// Seconds on one core.
-    pub seconds: f64,
-    /// Floating-point operations of training and of evaluating the trained model; 0 without training.
-    pub operations: f64,
-}
-
-impl Estimate {
-    /// Seconds on one core without training.
-    pub fn of(seconds: f64) -> Self {
-        Estimate { seconds, operations: 0.0 }
-    }
-
-    /// Training with `operations` floating-point operations at `rate` per second.
-    pub fn training(operations: f64, rate: f64) -> Self {
-        Estimate { seconds: operations / rate, operations }
-    }
-
-    /// With additional seconds.
-    pub fn and(self, seconds: f64) -> Self {
-        Estimate { seconds: self.seconds + seconds, ..self }
-    }
-
-    /// `count` times.
-    pub fn times(self, count: f64) -> Self {
-        Estimate { seconds: count * self.seconds, operations: count * self.operations }
-    }
-}
-
-impl std::iter::Sum for Estimate {
-    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Estimate::default(), |a, b| Estimate {
-            seconds: a.seconds + b.seconds,
-            operations: a.operations + b.operations,
-        })
-    }
 }
 
 /// Input of a protocol.

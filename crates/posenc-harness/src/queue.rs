@@ -1,101 +1,18 @@
 //! Order in which jobs run.
 //!
-//! Items are sorted by estimated seconds per claim, cheapest first. Within an item, the longest jobs come first. The longest waiting job
-//! starts out of this order once it would otherwise finish after all others.
+//! Items are sorted by estimated seconds, cheapest first. Within an item, the longest jobs come first. The longest waiting job starts out of
+//! this order once it would otherwise finish after all others. With a budget, the shortest jobs come first, and no job starts that would
+//! end later.
 //!
-//! With a budget, this order applies only to items that fit completely into the remaining time of the workers. Jobs of the other items
-//! follow, shortest first. No job starts that would exceed the budget, judged by measured times of its kind. Time is reserved for jobs that
-//! run alone at the end.
-//!
-//! A job waits until its estimated memory is available, while smaller jobs start. A job that needs more than the whole run may use is
-//! returned as refused.
+//! A job waits until its memory is available, while smaller jobs start. A job without recorded memory, or that needs more than the run may
+//! use, runs alone.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use posenc_experiments::plan::Job;
-use posenc_experiments::record::{Failure, UnitFailure};
-
-use crate::cost_model::CostModel;
 use crate::device;
-use crate::memory::{Bytes, Fit, Memory};
-use crate::plan::{PlannedJob, lookup};
-use crate::protocol::Workload;
-use crate::shape::SignalShape;
-use crate::store::Store;
-use crate::unit::Unit;
-
-/// Units of one job that must run.
-#[derive(Clone)]
-pub struct Work<'a> {
-    /// The job.
-    pub job: Job<'a>,
-    /// All units that the plan has for the job, including those with records.
-    pub all: Arc<[Unit]>,
-    /// The units that must run.
-    pub units: Vec<Unit>,
-    /// The size of its signals.
-    pub shape: SignalShape,
-    /// Estimated seconds on one core.
-    pub cost: f64,
-    /// Estimated peak memory in bytes.
-    pub memory: u64,
-}
-
-impl<'a> Work<'a> {
-    /// Work for these units of a planned job; `None` if there are none.
-    pub fn of(planned: &PlannedJob<'a>, units: Vec<Unit>) -> Option<Self> {
-        let (job, all, shape) = (planned.job.clone(), planned.units.clone(), planned.shape);
-        let none = Work { job, all, units: Vec::new(), shape, cost: 0.0, memory: 0 };
-        (!units.is_empty()).then(|| none.only(units))
-    }
-
-    /// The units of a plan that must run, job by job; with `force` all of them.
-    pub fn pending(planned: &[PlannedJob<'a>], store: &Store, force: bool) -> Vec<Self> {
-        let units = |planned: &PlannedJob<'a>| {
-            let pending = lookup(planned, store, force, false).pending;
-            pending.into_iter().map(|(unit, _)| unit).collect()
-        };
-        planned.iter().filter_map(|planned| Work::of(planned, units(planned))).collect()
-    }
-
-    /// The same job with other units.
-    pub fn only(&self, units: Vec<Unit>) -> Self {
-        let workload = Workload { job: &self.job, shape: self.shape, units: units.len() };
-        let (cost, memory) = (workload.seconds(), workload.memory());
-        Work { units, cost, memory, ..self.clone() }
-    }
-
-    /// Whether the units are computed together, so that all their records come at the end.
-    pub fn emits_as_batch(&self) -> bool {
-        self.job.protocol().kind().emits_as_batch
-    }
-
-    /// The kind of protocol, under which the cost model stores times.
-    pub fn kind(&self) -> &'static str {
-        self.job.protocol().name()
-    }
-
-    /// Estimated seconds, corrected by the cost model.
-    pub fn seconds(&self, cost_model: &CostModel) -> f64 {
-        cost_model.seconds(self.kind(), self.cost)
-    }
-
-    /// The failure of one of its units after `seconds`.
-    pub fn failure(&self, unit: &Unit, reason: &str, seconds: f64) -> UnitFailure {
-        UnitFailure {
-            parts: unit.parts.clone(),
-            failure: Failure {
-                group: self.job.group.id.clone(),
-                method: self.job.variant.id.clone(),
-                signal: unit.signal.clone(),
-                seed: self.job.seed_index,
-                reason: reason.to_owned(),
-                seconds,
-            },
-        }
-    }
-}
+use crate::memory::Bytes;
+use crate::plan::PlannedJob;
+use crate::timings::{Timings, makespan};
 
 /// The pool of workers that runs a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,11 +26,10 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// The lane of a job.
-    pub fn of(work: &Work<'_>) -> Lane {
-        if work.job.protocol().kind().measures_time {
+    pub fn of(job: &PlannedJob<'_>) -> Lane {
+        if job.job.protocol().kind().measures_time {
             Lane::Alone
-        } else if work.units.iter().any(|unit| unit.parts.device != device::CPU) {
+        } else if job.to_run.iter().any(|unit| unit.parts.device != device::CPU) {
             Lane::Device
         } else {
             Lane::Cpu
@@ -122,99 +38,112 @@ impl Lane {
 }
 
 struct Waiting<'a> {
-    work: Work<'a>,
-    /// Whether its whole item fits into the budget.
-    is_admitted: bool,
+    job: PlannedJob<'a>,
+    lane: Lane,
+    /// Estimated seconds, and bytes if known.
+    seconds: f64,
+    memory: Option<u64>,
 }
 
 /// What a worker does next.
 pub enum Next<'a> {
-    /// Run this job.
-    Run(Work<'a>),
-    /// Refuse this job, because only this much memory is available.
-    Refuse(Work<'a>, Bytes),
+    /// Run this job, for which so many bytes are reserved.
+    Run(PlannedJob<'a>, u64),
     /// Wait until other jobs return memory.
     Wait,
     /// Stop, because no further job may start.
     End,
 }
 
-/// Waiting jobs.
+/// Waiting jobs, and the memory that those in flight hold.
 pub struct Queue<'a> {
-    lanes: BTreeMap<Lane, VecDeque<Waiting<'a>>>,
-    /// Memory budget that jobs in flight must fit into. Without a budget, memory is unlimited.
-    pub memory: Memory,
+    waiting: Vec<Waiting<'a>>,
     workers: usize,
-    has_budget: bool,
+    limit: u64,
+    held: u64,
+    in_flight: usize,
     is_closed: bool,
 }
 
 impl<'a> Queue<'a> {
-    /// Sorts jobs. `budget` is the time of each of the `workers` in seconds.
+    /// Sorts jobs. Without a `limit`, memory is unlimited.
     pub fn new(
-        work: Vec<Work<'a>>,
-        budget: Option<f64>,
+        jobs: Vec<PlannedJob<'a>>,
+        timings: &Timings,
         workers: usize,
-        cost_model: &CostModel,
+        limit: Option<Bytes>,
+        has_budget: bool,
     ) -> Self {
-        let capacity = budget.map_or(f64::INFINITY, |seconds| seconds * workers as f64);
-        let ordered = by_verdicts(work, capacity, workers, cost_model);
-        let mut lanes: BTreeMap<Lane, VecDeque<Waiting<'a>>> = BTreeMap::new();
-        for waiting in ordered {
-            lanes.entry(Lane::of(&waiting.work)).or_default().push_back(waiting);
+        let mut waiting: Vec<Waiting<'a>> =
+            jobs.into_iter().map(|job| Waiting::new(job, timings)).collect();
+        let mut items: BTreeMap<String, f64> = BTreeMap::new();
+        for one in &waiting {
+            *items.entry(one.job.job.experiment.id()).or_default() += one.seconds;
         }
-        let memory = Memory::new(None);
-        Queue { lanes, memory, workers, has_budget: budget.is_some(), is_closed: false }
+        let rank = |one: &Waiting<'_>| match has_budget {
+            true => (one.seconds, 0.0),
+            false => {
+                (items.get(&one.job.job.experiment.id()).copied().unwrap_or(0.0), -one.seconds)
+            }
+        };
+        waiting.sort_by(|a, b| {
+            let (a, b) = (rank(a), rank(b));
+            a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+        });
+        let limit = limit.map_or(u64::MAX, |limit| limit.0);
+        Queue { waiting, workers, limit, held: 0, in_flight: 0, is_closed: false }
     }
 
-    /// Takes the next job of a lane that fits into the memory and, with a budget, into the seconds left. Its memory is reserved until
-    /// [`Memory::give_back`].
-    pub fn next(&mut self, lane: Lane, left: f64, cost_model: &CostModel) -> Next<'a> {
-        if self.is_closed {
+    /// Takes the next job of a lane that fits into the memory and into the seconds that are left, if there is a budget.
+    pub fn next(&mut self, lane: Lane, left: Option<f64>) -> Next<'a> {
+        let in_time = |one: &Waiting<'_>| left.is_none_or(|left| one.seconds <= left);
+        let is_candidate = |one: &Waiting<'_>| one.lane == lane && in_time(one);
+        if self.is_closed || !self.waiting.iter().any(is_candidate) {
             return Next::End;
         }
-        let kept = if lane == Lane::Alone { 0.0 } else { self.admitted_alone(cost_model) };
-        let has_budget = self.has_budget;
-        let Some(jobs) = self.lanes.get_mut(&lane) else { return Next::End };
-        let seconds = |waiting: &Waiting<'_>| waiting.work.seconds(cost_model);
-        let is_in_time = |waiting: &Waiting<'_>| {
-            let kept = if waiting.is_admitted { 0.0 } else { kept };
-            !has_budget || seconds(waiting) <= left - kept
+        let fits = |one: &Waiting<'_>| {
+            self.in_flight == 0 || self.held.saturating_add(one.bytes()) <= self.limit
         };
-        let memory = self.memory;
-        let in_time = || jobs.iter().enumerate().filter(|(_, waiting)| is_in_time(waiting));
-        let fit = |waiting: &Waiting<'_>| memory.fit(waiting.work.memory);
-        let now = || in_time().filter(|(_, waiting)| fit(waiting) == Fit::Now);
-        let longest = now().max_by(|(_, a), (_, b)| seconds(a).total_cmp(&seconds(b)));
-        let all: f64 = jobs.iter().map(seconds).sum();
-        let is_urgent = |waiting: &Waiting<'_>| {
-            !has_budget && lane == Lane::Cpu && seconds(waiting) * self.workers as f64 >= all
+        let places = || {
+            let all = self.waiting.iter().enumerate();
+            all.filter(|(_, one)| is_candidate(one) && fits(one))
         };
-        let now = longest.filter(|(_, waiting)| is_urgent(waiting)).or_else(|| now().next());
-        let Some((place, fit)) = now.or_else(|| in_time().next()).map(|(i, w)| (i, fit(w))) else {
-            return Next::End;
+        let all: f64 = self.seconds(lane).sum();
+        let is_urgent = |one: &Waiting<'_>| {
+            left.is_none() && lane == Lane::Cpu && one.seconds * self.workers as f64 >= all
         };
-        if fit == Fit::Later {
+        let longest = places().max_by(|(_, a), (_, b)| a.seconds.total_cmp(&b.seconds));
+        let Some((place, _)) =
+            longest.filter(|(_, one)| is_urgent(one)).or_else(|| places().next())
+        else {
             return Next::Wait;
-        }
-        let Some(Waiting { work, .. }) = jobs.remove(place) else { return Next::End };
-        self.memory.take(work.memory);
-        match fit {
-            Fit::Never(there) => Next::Refuse(work, there),
-            _ => Next::Run(work),
-        }
+        };
+        let one = self.waiting.remove(place);
+        let bytes = one.bytes();
+        self.held = self.held.saturating_add(bytes);
+        self.in_flight += 1;
+        Next::Run(one.job, bytes)
     }
 
-    fn admitted_alone(&self, cost_model: &CostModel) -> f64 {
-        let alone = self.lanes.get(&Lane::Alone).into_iter().flatten();
-        let admitted = alone.filter(|waiting| waiting.is_admitted);
-        admitted.map(|waiting| waiting.work.seconds(cost_model)).sum()
+    /// Notes that a job has ended, for which `bytes` were reserved.
+    pub fn ended(&mut self, bytes: u64) {
+        self.held = self.held.saturating_sub(bytes);
+        self.in_flight -= 1;
+    }
+
+    /// Estimates the waiting jobs of an item again.
+    pub fn estimate_again(&mut self, item: &PlannedJob<'_>, timings: &Timings) {
+        for one in &mut self.waiting {
+            if std::ptr::eq(one.job.job.experiment, item.job.experiment) {
+                one.seconds = timings.seconds(&one.job);
+                one.memory = timings.memory(&one.job.job);
+            }
+        }
     }
 
     /// Puts back the rest of a job, as the next one.
-    pub fn put_back(&mut self, work: Work<'a>) {
-        let lane = Lane::of(&work);
-        self.lanes.entry(lane).or_default().push_front(Waiting { work, is_admitted: true });
+    pub fn put_back(&mut self, job: PlannedJob<'a>, timings: &Timings) {
+        self.waiting.insert(0, Waiting::new(job, timings));
     }
 
     /// Closes the queue: no further job starts.
@@ -222,53 +151,79 @@ impl<'a> Queue<'a> {
         self.is_closed = true;
     }
 
-    /// Waiting jobs of a lane, in order.
-    pub fn waiting(&self, lane: Lane) -> impl Iterator<Item = &Work<'a>> {
-        self.lanes.get(&lane).into_iter().flatten().map(|waiting| &waiting.work)
+    /// Estimated seconds of the waiting jobs of a lane, in order.
+    fn seconds(&self, lane: Lane) -> impl Iterator<Item = f64> {
+        self.waiting.iter().filter(move |one| one.lane == lane).map(|one| one.seconds)
+    }
+
+    pub fn count(&self, lane: Lane) -> usize {
+        self.seconds(lane).count()
+    }
+
+    /// Estimated seconds until all jobs are done; `in_flight` has those of running jobs.
+    pub fn time_left(&self, in_flight: &[(Lane, f64)]) -> f64 {
+        let of = |lane: Lane, workers: usize| {
+            let running = in_flight.iter().filter(|(own, _)| *own == lane);
+            let running: Vec<f64> = running.map(|(_, seconds)| *seconds).collect();
+            makespan(&running, self.seconds(lane), workers)
+        };
+        of(Lane::Cpu, self.workers).max(of(Lane::Device, 1)) + of(Lane::Alone, 1)
     }
 }
 
-/// Sorts jobs: those of items that fit completely, by seconds per claim of the item, then the others.
-fn by_verdicts<'a>(
-    work: Vec<Work<'a>>,
-    capacity: f64,
-    workers: usize,
-    cost_model: &CostModel,
-) -> Vec<Waiting<'a>> {
-    struct Item<'a> {
-        work: Vec<Work<'a>>,
-        claims: usize,
-        seconds: f64,
+impl<'a> Waiting<'a> {
+    fn new(job: PlannedJob<'a>, timings: &Timings) -> Self {
+        let (lane, seconds) = (Lane::of(&job), timings.seconds(&job));
+        Waiting { lane, seconds, memory: timings.memory(&job.job), job }
     }
-    let mut items: BTreeMap<String, Item<'a>> = BTreeMap::new();
-    for work in work {
-        let experiment = work.job.experiment;
-        let claims = experiment.claims.len().max(1);
-        let new = || Item { work: Vec::new(), claims, seconds: 0.0 };
-        let item = items.entry(experiment.id()).or_insert_with(new);
-        // While a job runs alone, the other workers are idle.
-        let share = if Lane::of(&work) == Lane::Alone { workers as f64 } else { 1.0 };
-        item.seconds += share * work.seconds(cost_model);
-        item.work.push(work);
+
+    /// Bytes to reserve: all if unknown.
+    fn bytes(&self) -> u64 {
+        self.memory.unwrap_or(u64::MAX)
     }
-    let mut items: Vec<Item<'a>> = items.into_values().collect();
-    let per_claim = |item: &Item<'_>| item.seconds / item.claims as f64;
-    items.sort_by(|a, b| per_claim(a).total_cmp(&per_claim(b)));
-    let mut left = capacity;
-    let (mut ordered, mut others) = (Vec::new(), Vec::new());
-    for mut item in items {
-        let is_admitted = item.seconds <= left;
-        if is_admitted {
-            left -= item.seconds;
-            item.work.sort_by(|a, b| b.cost.total_cmp(&a.cost));
-        }
-        let list = if is_admitted { &mut ordered } else { &mut others };
-        list.extend(item.work.into_iter().map(|work| Waiting { work, is_admitted }));
+}
+
+#[cfg(test)]
+pub mod testing {
+    use posenc_experiments::Experiment;
+    use posenc_experiments::record::KeyParts;
+
+    use crate::unit::Unit;
+
+    /// An experiment with a group `g` of this protocol and these methods.
+    pub fn experiment(item: &str, protocol: &str, methods: &[&str], more: &str) -> Experiment {
+        let methods: Vec<String> = methods
+            .iter()
+            .map(|id| match protocol.contains("complexity") {
+                true => format!("{{ id: {id} }}"),
+                false => format!(
+                    "{{ id: {id}, embedder: {{ kind: gaussian, dimension: 8, sigma: 0.1 }} }}"
+                ),
+            })
+            .collect();
+        let data = if protocol.contains("network-nd") { ", data: { set: div2k-test }" } else { "" };
+        let more = if more.is_empty() { String::new() } else { format!(", {more}") };
+        let text = format!(
+            "paper: extensions\nitem: {item}\nkind: extra\ntitle: a\nshows: a\ngroups:\n  - {{ id: g, protocol: {protocol}, variants: [{}]{data}{more} }}\n",
+            methods.join(", ")
+        );
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a.yaml");
+        std::fs::write(&file, text).unwrap();
+        Experiment::read(&file, posenc_protocols::KINDS).unwrap_or_else(|e| panic!("{e}"))
     }
-    let seconds = |waiting: &Waiting<'_>| waiting.work.seconds(cost_model);
-    others.sort_by(|a, b| seconds(a).total_cmp(&seconds(b)));
-    ordered.extend(others);
-    ordered
+
+    pub fn unit(signal: &str) -> Unit {
+        let parts = KeyParts {
+            identity: signal.to_owned(),
+            specification: "s".to_owned(),
+            data: "-".to_owned(),
+            device: "cpu".to_owned(),
+            seed: 0,
+            revisions: "1".to_owned(),
+        };
+        Unit { signal: signal.to_owned(), signal_index: 0, parts, data: "-".to_owned() }
+    }
 }
 
 #[cfg(test)]
@@ -277,159 +232,113 @@ mod tests {
     use posenc_experiments::selector::Selectors;
     use posenc_experiments::{Experiment, Profile};
 
+    use super::testing::{experiment, unit};
     use super::*;
 
-    /// An experiment with `claims` claims and one group that has a method per cost.
-    fn experiment(item: &str, claims: usize, kind: &str, costs: &[f64]) -> Experiment {
-        let metric = if kind == RANK { "stable_rank" } else { "time" };
-        let claims: String = (0..claims)
-            .map(|i| {
-                format!(
-                    "  - {{ id: c{i}, says: a, source: a, check: {{ kind: value, of: {{ group: g, metric: {metric} }}, expect: 1, tolerance: {{ absolute: 1 }} }} }}\n"
-                )
-            })
-            .collect();
-        let embedder = match kind == RANK {
-            true => ", embedder: { kind: gaussian, dimension: 8, sigma: 0.1 }",
-            false => "",
-        };
-        let variants: Vec<String> =
-            (0..costs.len()).map(|i| format!("{{ id: v{i}{embedder} }}")).collect();
-        let text = format!(
-            "paper: p\nitem: {item}\nkind: extra\ntitle: a\nshows: a\ngroups:\n  - id: g\n    protocol: {{ {kind} }}\n    variants: [{}]\n{}{claims}",
-            variants.join(", "),
-            if claims.is_empty() { "" } else { "claims:\n" }
-        );
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("a.yaml");
-        std::fs::write(&file, text).unwrap();
-        Experiment::read(&file, posenc_protocols::KINDS).unwrap_or_else(|e| panic!("{e}"))
-    }
+    const RANK: &str = "{ kind: stable-rank, samples: [4] }";
+    const CLOCK: &str =
+        "{ kind: complexity, scheme: separable, axes: 2, sizes: [16, 24], repeats: 1 }";
 
-    fn work<'a>(experiment: &'a Experiment, costs: &[f64]) -> Vec<Work<'a>> {
-        let jobs = jobs(std::iter::once(experiment), &Selectors::default(), Profile::Quick);
-        let one = |(job, cost): (Job<'a>, &f64)| Work {
-            job,
-            all: Arc::default(),
-            units: Vec::new(),
-            shape: SignalShape { axes: 2, side: 512.0 },
-            cost: *cost,
-            memory: 10,
-        };
-        jobs.into_iter().zip(costs).map(one).collect()
-    }
-
-    /// The work that is next in a lane with `left` seconds left.
-    fn next<'a>(queue: &mut Queue<'a>, lane: Lane, left: f64) -> Option<Work<'a>> {
-        match queue.next(lane, left, &CostModel::default()) {
-            Next::Run(work) => Some(work),
-            _ => None,
+    /// A queue of these items: a protocol, and the seconds of each method.
+    fn queue<'a>(
+        experiments: &'a [Experiment],
+        seconds: &[&[f64]],
+        memory: &[u64],
+        limit: Option<Bytes>,
+        has_budget: bool,
+    ) -> Queue<'a> {
+        let mut timings = Timings::default();
+        let mut all = Vec::new();
+        for (experiment, seconds) in experiments.iter().zip(seconds) {
+            let own = jobs(std::iter::once(experiment), &Selectors::default(), Profile::Paper);
+            for (job, seconds) in own.into_iter().zip(*seconds) {
+                timings.add(&job, 1, *seconds);
+                all.push(PlannedJob::new(job, vec![unit("a")]));
+            }
         }
+        let mut queue = Queue::new(all, &timings, 2, limit, has_budget);
+        for one in &mut queue.waiting {
+            let place: usize = one.job.job.variant.id[1..].parse().unwrap();
+            one.memory = memory.get(place).copied();
+        }
+        queue
     }
 
-    /// Item and cost of all CPU jobs, in order.
-    fn order<'a>(queue: &mut Queue<'a>, left: f64) -> Vec<(&'a str, f64)> {
-        let next = || next(queue, Lane::Cpu, left);
-        std::iter::from_fn(next).map(|work| (&*work.job.experiment.item, work.cost)).collect()
+    fn items(all: &[(&str, &[f64])]) -> Vec<Experiment> {
+        let of = |(place, (protocol, seconds)): (usize, &(&str, &[f64]))| {
+            let methods: Vec<String> = (0..seconds.len()).map(|i| format!("v{i}")).collect();
+            let methods: Vec<&str> = methods.iter().map(String::as_str).collect();
+            experiment(&format!("item{place}"), protocol, &methods, "")
+        };
+        all.iter().enumerate().map(of).collect()
     }
 
-    const RANK: &str = "kind: stable-rank, samples: [4]";
+    /// `item/method` of all jobs of a lane that start one after the other.
+    fn order(queue: &mut Queue<'_>, lane: Lane, left: Option<f64>) -> Vec<String> {
+        let mut found = Vec::new();
+        while let Next::Run(job, bytes) = queue.next(lane, left) {
+            queue.ended(bytes);
+            found.push(format!("{}{}", &job.job.experiment.item[4..], job.job.variant.id));
+        }
+        found
+    }
 
-    /// Catches a budget that starts jobs that do not fit, a wrong order of items, and an item that takes time from one that could run
-    /// completely.
+    /// Catches cheap items that come late, short jobs before long ones of an item, a long job that starts last and then runs alone, and
+    /// jobs of another lane.
     #[test]
-    fn with_a_budget_whole_items_come_first_by_seconds_per_claim() {
-        let costs = [&[30.0, 10.0][..], &[8.0, 2.0], &[100.0, 1.0], &[500.0]];
-        let experiments = [
-            // 10 s per claim, 5 s per claim, does not fit completely, does not fit at all.
-            experiment("a", 4, RANK, costs[0]),
-            experiment("b", 2, RANK, costs[1]),
-            experiment("c", 0, RANK, costs[2]),
-            experiment("d", 9, RANK, costs[3]),
-        ];
-        let all = experiments.iter().zip(costs).flat_map(|(e, c)| work(e, c)).collect();
-        // Two workers of 51 s have 102 s; a and b take 50 of them.
-        let mut queue = Queue::new(all, Some(51.0), 2, &CostModel::default());
-        let expected = [("b", 8.0), ("b", 2.0), ("a", 30.0), ("a", 10.0), ("c", 1.0)];
-        assert_eq!(order(&mut queue, 51.0), expected);
-        assert_eq!(queue.waiting(Lane::Cpu).count(), 2);
-        // Measured times decide, not estimates.
-        let mut slow = CostModel::default();
-        slow.add("stable-rank", 1.0, 100.0);
-        let all = work(&experiments[1], costs[1]);
-        let next = Queue::new(all, Some(51.0), 2, &slow).next(Lane::Cpu, 51.0, &slow);
-        assert!(matches!(next, Next::End));
+    fn cheap_items_come_first_and_a_long_job_starts_in_time() {
+        let all: [(&str, &[f64]); 3] = [(RANK, &[40.0, 2.0]), (RANK, &[4.0, 6.0]), (CLOCK, &[1.0])];
+        let experiments = items(&all);
+        let seconds: Vec<&[f64]> = all.iter().map(|(_, seconds)| *seconds).collect();
+        let new = || queue(&experiments, &seconds, &[0, 0], None, false);
+        let mut waiting = new();
+        // 40 s of two workers exceed the sum of all jobs, so this job comes first.
+        assert_eq!(order(&mut waiting, Lane::Cpu, None), ["0v0", "1v1", "1v0", "0v1"]);
+        assert_eq!(order(&mut waiting, Lane::Alone, None), ["2v0"]);
+        let mut closed = new();
+        closed.close();
+        assert!(order(&mut closed, Lane::Cpu, None).is_empty());
+        let experiments = items(&[(RANK, &[5.0, 6.0, 5.0]), (RANK, &[3.0, 4.0])]);
+        let mut waiting =
+            queue(&experiments, &[&[5.0, 6.0, 5.0], &[3.0, 4.0]], &[0; 3], None, false);
+        assert_eq!(order(&mut waiting, Lane::Cpu, None)[..3], ["1v1", "1v0", "0v1"]);
     }
 
-    /// Catches jobs that run alone at the end without reserved time, a closed queue that returns jobs, and a long job that does not start
-    /// first.
+    /// Catches a budget that starts jobs that would end later, or long jobs first.
     #[test]
-    fn jobs_that_run_alone_keep_their_time() {
-        let clock = "kind: complexity, scheme: separable, axes: 2, sizes: [16, 24], repeats: 1";
-        let experiments =
-            [experiment("a", 9, clock, &[20.0]), experiment("b", 0, RANK, &[15.0, 40.0])];
-        let all: Vec<Work<'_>> =
-            [work(&experiments[0], &[20.0]), work(&experiments[1], &[15.0, 40.0])].concat();
-        let mut queue = Queue::new(all.clone(), Some(30.0), 1, &CostModel::default());
-        let cpu = next(&mut queue, Lane::Cpu, 30.0);
-        assert!(cpu.is_none(), "15 s of 30 where 20 s are kept");
-        assert_eq!(next(&mut queue, Lane::Alone, 30.0).unwrap().cost, 20.0);
-        let mut queue = Queue::new(all, None, 1, &CostModel::default());
-        let longest = next(&mut queue, Lane::Cpu, 0.0).unwrap();
-        assert_eq!(longest.cost, 40.0, "the longest first");
-        queue.close();
-        assert!(next(&mut queue, Lane::Cpu, 0.0).is_none());
+    fn with_a_budget_short_jobs_come_first() {
+        let seconds: [&[f64]; 2] = [&[8.0, 30.0, 2.0], &[10.0, 60.0]];
+        let experiments = items(&[(RANK, seconds[0]), (RANK, seconds[1])]);
+        let mut waiting = queue(&experiments, &seconds, &[0; 3], None, true);
+        assert_eq!(order(&mut waiting, Lane::Cpu, Some(31.0)), ["0v2", "0v0", "1v0", "0v1"]);
+        assert_eq!(waiting.count(Lane::Cpu), 1);
     }
 
-    /// Catches cheap verdicts that come late, and a long job that starts last and then runs alone.
-    #[test]
-    fn cheap_verdicts_come_first_and_a_long_job_starts_in_time() {
-        let costs = [&[40.0, 2.0][..], &[6.0, 4.0], &[30.0, 30.0, 30.0]];
-        let experiments = [
-            // 42 s, 1 s and 45 s a claim.
-            experiment("a", 1, RANK, costs[0]),
-            experiment("b", 10, RANK, costs[1]),
-            experiment("c", 2, RANK, costs[2]),
-        ];
-        let all = experiments.iter().zip(costs).flat_map(|(e, c)| work(e, c)).collect();
-        let mut queue = Queue::new(all, None, 2, &CostModel::default());
-        let order_of_all = order(&mut queue, 0.0);
-        assert_eq!(order_of_all[..4], [("b", 6.0), ("b", 4.0), ("a", 40.0), ("a", 2.0)]);
-        assert_eq!(order_of_all[4..], [("c", 30.0); 3]);
-        // 50 s of two workers are left when the job of 60 s starts, before its turn.
-        let costs = [&[25.0, 25.0][..], &[60.0]];
-        let experiments = [experiment("a", 9, RANK, costs[0]), experiment("b", 1, RANK, costs[1])];
-        let all = experiments.iter().zip(costs).flat_map(|(e, c)| work(e, c)).collect();
-        let mut queue = Queue::new(all, None, 2, &CostModel::default());
-        assert_eq!(order(&mut queue, 0.0)[..2], [("b", 60.0), ("a", 25.0)]);
-    }
-
-    /// Catches jobs that exceed the memory, small jobs that wait behind a large one, a large job that does not start although its memory is
-    /// available, and a job that waits for memory that never becomes available.
+    /// Catches jobs that exceed the memory, small jobs that wait behind a large one, and jobs that never start because they need more
+    /// than there is or because nothing is known about them.
     #[test]
     fn jobs_in_flight_fit_into_the_memory() {
-        let experiment = experiment("a", 0, RANK, &[40.0, 30.0, 20.0, 10.0]);
-        let mut all = work(&experiment, &[40.0, 30.0, 20.0, 10.0]);
-        for (work, memory) in all.iter_mut().zip([6, 5, 4, 20]) {
-            work.memory = memory;
+        let seconds: &[f64] = &[50.0, 40.0, 30.0, 20.0, 10.0];
+        let experiments = items(&[(RANK, seconds)]);
+        // The last one is unknown.
+        let memory = [6, 5, 4, 20];
+        let mut waiting = queue(&experiments, &[seconds], &memory, Some(Bytes(10)), false);
+        let mut next = |waiting: &mut Queue<'_>| match waiting.next(Lane::Cpu, None) {
+            Next::Run(job, bytes) => (job.job.variant.id.clone(), bytes),
+            Next::Wait => ("wait".to_owned(), 0),
+            Next::End => ("end".to_owned(), 0),
+        };
+        let (six, four) = (next(&mut waiting), next(&mut waiting));
+        assert_eq!((six.1, four.1), (6, 4), "five do not fit beside six");
+        for ended in [six.1, four.1] {
+            assert_eq!(next(&mut waiting).0, "wait");
+            waiting.ended(ended);
         }
-        let cost_model = CostModel::default();
-        let mut queue = Queue::new(all, None, 2, &cost_model);
-        queue.memory = Memory::new(Some(Bytes(10)));
-        let mut run = || next(&mut queue, Lane::Cpu, 0.0).unwrap();
-        let (six, four) = (run(), run());
-        assert_eq!((six.memory, four.memory), (6, 4), "five do not fit beside six");
-        assert!(matches!(queue.next(Lane::Cpu, 0.0, &cost_model), Next::Wait));
-        queue.memory.give_back(four.memory);
-        assert!(matches!(queue.next(Lane::Cpu, 0.0, &cost_model), Next::Wait));
-        queue.memory.give_back(six.memory);
-        let five = next(&mut queue, Lane::Cpu, 0.0).unwrap();
-        assert_eq!(five.memory, 5);
-        assert!(matches!(queue.next(Lane::Cpu, 0.0, &cost_model), Next::Wait));
-        queue.memory.give_back(five.memory);
-        let Next::Refuse(large, there) = queue.next(Lane::Cpu, 0.0, &cost_model) else { panic!() };
-        assert_eq!((large.memory, there), (20, Bytes(10)));
-        queue.memory.give_back(large.memory);
-        assert!(matches!(queue.next(Lane::Cpu, 0.0, &cost_model), Next::End));
+        for (id, bytes) in [("v1", 5), ("v3", 20), ("v4", u64::MAX)] {
+            assert_eq!(next(&mut waiting), (id.to_owned(), bytes));
+            assert_eq!(next(&mut waiting).0, if id == "v4" { "end" } else { "wait" });
+            waiting.ended(bytes);
+        }
+        assert_eq!(next(&mut waiting).0, "end");
     }
 }

@@ -12,7 +12,7 @@ const MOST_WEIGHTS: f64 = 2e9;
 /// Maximum bytes of a training step, or of the held-out data.
 const MOST_STEP_BYTES: f64 = 64e9;
 
-/// Sizes of a transformer, for estimates.
+/// Sizes of a transformer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Transformer {
     pub layers: usize,
@@ -52,16 +52,6 @@ impl Transformer {
             kept,
             "`batch`, the length of items or the number of layers",
         )
-    }
-
-    /// Estimates the bytes of training.
-    #[cfg(feature = "attention")]
-    pub fn bytes(self) -> f64 {
-        let [layers, width, heads, feed_forward, batch, length] = self.numbers();
-        let weights = layers * (8.0 * width * width + 2.0 * width * feed_forward) + self.others;
-        // Kept from the forward to the backward pass: attention weights, and inputs and outputs of all parts.
-        let token = 2.0 * heads * length + 12.0 * width + 3.0 * feed_forward;
-        1.5 * crate::memory::WEIGHT * weights + 4.0 * layers * batch * length * token
     }
 
     /// The sizes as a type of the models.

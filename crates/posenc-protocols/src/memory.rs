@@ -1,25 +1,14 @@
-//! Shared code of estimates of time and memory. Memory estimates count the largest arrays that a job has at the same time.
-//!
-//! A test compares the estimates with the recorded peaks.
+//! Embedding matrices within the memory limit.
 
 use anyhow::{Result, bail, ensure};
 use faer::Mat;
-use posenc_experiments::plan::Job;
-use posenc_experiments::schema::NumberList;
-use posenc_harness::shape::SignalShape;
+use posenc_harness::memory::limit;
 use posenc_math::embedder::{self, Embedder};
-
-use crate::sweep::Sweep;
-
-/// Bytes of a weight with its gradient and two moments, in single precision.
-pub const WEIGHT: f64 = 16.0;
-/// Bytes of a value of a record, with its metric, abscissa and labels.
-pub const RECORDED: f64 = 200.0;
 
 /// Memory limit of a unit; a failed allocation would abort the whole run.
 const MAX_BYTES: f64 = 4.0 * (1u64 << 30) as f64;
 
-/// Checks that an array of `numbers` double-precision numbers is within the memory limit of a unit.
+/// Checks that an array of `numbers` double-precision numbers is within the memory limits of a unit and of the run.
 ///
 /// # Errors
 ///
@@ -31,6 +20,13 @@ pub fn check_memory(what: &str, numbers: f64) -> Result<()> {
         "{what} needs {:.1} GiB; allowed: {:.0} GiB. Lower `dimension` or the number of points",
         bytes / f64::from(1 << 30),
         MAX_BYTES / f64::from(1 << 30)
+    );
+    let limit = limit();
+    ensure!(
+        bytes <= limit.0 as f64,
+        "{what} needs {:.1} GiB of memory, {limit} are available; lower `dimension` or the number of points, free memory, or raise the \
+         limit with --memory",
+        bytes / f64::from(1 << 30)
     );
     Ok(())
 }
@@ -70,35 +66,4 @@ pub fn divide(matrix: &mut Mat<f64>, norm: f64) {
             matrix.col_as_slice_mut(j).iter_mut().for_each(|value| *value /= norm);
         }
     }
-}
-
-/// The largest of several numbers.
-pub fn largest(numbers: &NumberList) -> f64 {
-    numbers.0.iter().copied().fold(0.0, f64::max)
-}
-
-/// n².
-pub fn square(n: f64) -> f64 {
-    n * n
-}
-
-/// The embedding dimension d of the variant, or 1000 if it is unknown.
-pub fn feature_count(job: &Job<'_>) -> f64 {
-    own_dimension(job).unwrap_or(1000.0)
-}
-
-/// The largest embedding dimension d along a sweep, or 256 if it is unknown.
-pub fn dimension(job: &Job<'_>, sweep: Option<&Sweep>) -> f64 {
-    let swept = sweep.filter(|sweep| sweep.parameter == "dimension");
-    let swept = swept.map(|sweep| largest(&sweep.values));
-    swept.or_else(|| own_dimension(job)).unwrap_or(256.0)
-}
-
-fn own_dimension(job: &Job<'_>) -> Option<f64> {
-    job.variant.embedder.as_ref()?.dimension()
-}
-
-/// Side and number of axes of the signals, after reduction to `side` if given.
-pub fn reduced(shape: SignalShape, side: Option<usize>) -> (f64, i32) {
-    (side.map_or(shape.side, |side| side as f64), shape.axes as i32)
 }

@@ -11,7 +11,6 @@
 #![warn(missing_docs)]
 
 mod colors;
-pub mod costs;
 mod data;
 mod markdown;
 pub mod math;
@@ -53,8 +52,6 @@ pub struct Inputs<'a> {
     /// Path of the reference's records, relative to the report's directory, such as `record`. Pages show the pictures
     /// from there. With `None`, the report gets copies of the pictures.
     pub record: Option<&'a str>,
-    /// Estimated costs of runs. They get a page of their own.
-    pub costs: Option<&'a costs::Costs>,
 }
 
 impl Inputs<'_> {
@@ -114,9 +111,7 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     }
     let gallery = pages::gallery::render(inputs, &mut pages.files)?;
     pages.add(PageKind::Overview, "embedders.md", gallery);
-    if let Some(costs) = inputs.costs {
-        pages.add(PageKind::Overview, "costs.md", pages::costs::render(inputs, costs));
-    }
+    pages.add(PageKind::Overview, "costs.md", pages::costs::render(inputs));
     pages.files.insert(PathBuf::from(data::claims::FILE), data::claims::render(inputs, &views)?);
     pages.files.insert(PathBuf::from(data::claims::SCHEMA_FILE), data::claims::schema()?);
     if let Some(metadata) = data::ro_crate::render(inputs, &views)? {

@@ -71,7 +71,6 @@ impl ExecutorOptions {
             ("--from", options.from.is_some()),
             // A node cannot distinguish a new record from one that existed before the run.
             ("--force", options.force),
-            ("--fail-fast", options.fail_fast),
             ("--budget", options.budget.is_some()),
         ];
         if let Some((name, _)) = impossible.iter().find(|(_, given)| *given) {

@@ -65,18 +65,12 @@ pub struct Reproduce {
     /// Also run units that already have a record.
     #[arg(long)]
     pub force: bool,
-    /// Run the cheapest claims first and start nothing that would exceed this time, such as 2h or 1h30m.
+    /// Run the shortest units first and start nothing that would exceed this time, such as 2h or 1h30m.
     #[arg(long, value_name = "TIME", conflicts_with = "dry_run")]
     pub budget: Option<Span>,
     /// Memory limit for all units together, such as 8GiB. Default: what the machine, its container and `ulimit` allow.
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Bytes>,
-    /// Continue after failures (default).
-    #[arg(long)]
-    pub keep_going: bool,
-    /// Start no further units after the first failure.
-    #[arg(long, conflicts_with = "keep_going")]
-    pub fail_fast: bool,
     /// Write the report this often while units run, such as 5m. Default: after ten items or one minute, then after each item.
     #[arg(long, value_name = "TIME")]
     pub report_every: Option<Span>,

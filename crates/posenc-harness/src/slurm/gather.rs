@@ -14,8 +14,7 @@ use super::files::{
 use super::{Program, client, shares, submit};
 use crate::data::{self, DataSets};
 use crate::options::{Reproduce, parse_profile, parse_selectors};
-use crate::plan::{Plans, expand};
-use crate::queue::Work;
+use crate::plan::{PlannedJob, Plans, expand, pending};
 use crate::repository::Repository;
 use crate::run_env::{ResultInputs, keep};
 use crate::store::Store;
@@ -102,7 +101,7 @@ fn step(
     let mut ending = Ending { rounds: round, restarts, ..Ending::default() };
     let mut again = Vec::new();
     let mut fates: BTreeMap<&str, Fate> = BTreeMap::new();
-    for work in Work::pending(&planned, &store, false) {
+    for work in pending(&planned, &store, false) {
         let path = work.job.path();
         let is_its = |s: &&Submitted| {
             let jobs = &s.share.jobs;
@@ -113,7 +112,7 @@ fn step(
         // Units of a job end separately: one may have failed before the task died at the next.
         let own = &last.report.failed;
         let (settled, open): (Vec<Unit>, Vec<Unit>) =
-            work.units.iter().cloned().partition(|unit| own.contains_key(&unit.parts.key()));
+            work.to_run.iter().cloned().partition(|unit| own.contains_key(&unit.parts.key()));
         for unit in &settled {
             let why = own.get(&unit.parts.key()).map_or("", String::as_str);
             ending.failed.push(failed(&work.job, unit, why, &log));
@@ -146,7 +145,7 @@ fn step(
                 why
             }
         };
-        ending.failed.extend(work.units.iter().map(|unit| failed(&work.job, unit, &why, &log)));
+        ending.failed.extend(work.to_run.iter().map(|unit| failed(&work.job, unit, &why, &log)));
     }
     if !again.is_empty() {
         submit::round(folder, run, repository.root(), again, round + 1)?;
@@ -206,9 +205,9 @@ fn fate(folder: &Folder, submitted: &Round, name: &str) -> Fate {
 }
 
 /// Stores failures on behalf of a task that died or never started, so that the report shows them.
-fn keep_failures(store: &Store, work: &Work<'_>, reason: &str) {
+fn keep_failures(store: &Store, work: &PlannedJob<'_>, reason: &str) {
     let experiment = work.job.experiment;
-    for unit in &work.units {
+    for unit in &work.to_run {
         let failure = work.failure(unit, reason, 0.0);
         if let Err(error) = store.write_failure(&experiment.paper, &experiment.item, &failure) {
             eprintln!("warning: the failure cannot be stored: {error:#}");

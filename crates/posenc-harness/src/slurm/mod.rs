@@ -26,12 +26,12 @@ use crate::device::Devices;
 use crate::interrupts::Interrupts;
 use crate::lock::{self, Lock};
 use crate::options::{Executor, Reproduce};
-use crate::plan::PlannedJob;
-use crate::queue::Work;
+use crate::plan::{PlannedJob, pending};
 use crate::repository::Repository;
 use crate::run_env::ResultInputs;
 use crate::span::duration;
 use crate::store::Store;
+use crate::timings::Timings;
 
 /// Arguments of a Slurm job.
 #[derive(Args)]
@@ -126,13 +126,13 @@ pub fn run(
         }
         None => {
             store.sweep();
-            let work = Work::pending(planned, store, false);
+            let work = pending(planned, store, false);
             if work.is_empty() {
                 return Ok(None);
             }
             // Handlers are installed first, so that an interrupt does not leave a partial submission.
             let asked = listen()?;
-            let units = work.iter().map(|w| w.units.len()).sum();
+            let units = work.iter().map(|w| w.to_run.len()).sum();
             let (folder, run) = submit::begin(&out, &root, arguments, options, units)?;
             let submitted = submit::round(&folder, &run, &root, work, 1)
                 .inspect_err(|_| submit::release(&out, &run.id))?;
@@ -155,7 +155,7 @@ pub fn run(
         return Ok(Some(ExitCode::SUCCESS));
     }
     eprintln!("Ctrl-C cancels the run; with --detach it continues on its own");
-    let work = Work::pending(planned, store, false);
+    let work = pending(planned, store, false);
     watch::watch(&folder, &run, &out, store, &work, &asked).map(Some)
 }
 
@@ -169,14 +169,19 @@ fn listen() -> Result<Interrupts> {
 }
 
 /// Prints how a plan would be split, for `--dry-run`.
-pub fn print_shares(planned: &[PlannedJob<'_>], store: &Store, options: &Reproduce) {
+pub fn print_shares(
+    planned: &[PlannedJob<'_>],
+    store: &Store,
+    timings: &Timings,
+    options: &Reproduce,
+) {
     let size = options.executor.slurm.array_size.map(usize::from);
-    let split = shares::split(Work::pending(planned, store, false), size);
+    let split = shares::split(pending(planned, store, false), timings, size);
     let clock = (!split.clock.is_empty()).then_some(("clock".to_owned(), &split.clock));
     let tasks = split.tasks.iter().enumerate().map(|(n, share)| (n.to_string(), share));
     for (name, share) in tasks.chain(clock) {
-        let units: usize = share.iter().map(|w| w.units.len()).sum();
-        let seconds: f64 = share.iter().map(|w| w.cost).sum();
+        let units: usize = share.iter().map(|w| w.to_run.len()).sum();
+        let seconds: f64 = share.iter().map(|w| timings.seconds(w)).sum();
         println!(
             "task {name}: {} jobs, {units} units, about {} on one core",
             share.len(),

@@ -8,7 +8,7 @@ use posenc_experiments::record::KeyParts;
 
 use super::files::{FORMAT, Share, SharedJob};
 use crate::plan::PlannedJob;
-use crate::supervisor::Work;
+use crate::timings::Timings;
 use crate::unit::Unit;
 
 /// Minimum estimated seconds per task without `--array-size`. Starting a task takes a few seconds.
@@ -18,25 +18,27 @@ const MOST_TASKS: usize = 16;
 
 pub struct Shares<'a> {
     /// Work of each task of the array.
-    pub tasks: Vec<Vec<Work<'a>>>,
+    pub tasks: Vec<Vec<PlannedJob<'a>>>,
     /// Jobs that measure time. They run one after another on one exclusive node, because their times are compared with each other.
-    pub clock: Vec<Work<'a>>,
+    pub clock: Vec<PlannedJob<'a>>,
 }
 
 /// Splits work into at most `tasks` shares of about equal cost: assigns the most expensive job first, each to the share with
 /// the least work. Jobs are not split, because their units share an embedding and a checkpoint.
-pub fn split(work: Vec<Work<'_>>, tasks: Option<usize>) -> Shares<'_> {
-    let (clock, mut together): (Vec<_>, Vec<_>) =
+pub fn split<'a>(work: Vec<PlannedJob<'a>>, timings: &Timings, tasks: Option<usize>) -> Shares<'a> {
+    let (clock, together): (Vec<_>, Vec<_>) =
         work.into_iter().partition(|w| w.job.protocol().kind().measures_time);
-    together.sort_by(|a, b| b.cost.total_cmp(&a.cost));
-    let total: f64 = together.iter().map(|w| w.cost).sum();
+    let mut together: Vec<(f64, PlannedJob<'_>)> =
+        together.into_iter().map(|job| (timings.seconds(&job), job)).collect();
+    together.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let total: f64 = together.iter().map(|(seconds, _)| seconds).sum();
     let wanted = tasks.unwrap_or(((total / WORTH_A_TASK).ceil() as usize).clamp(1, MOST_TASKS));
-    let mut shares: Vec<(f64, Vec<Work<'_>>)> = Vec::new();
+    let mut shares: Vec<(f64, Vec<PlannedJob<'_>>)> = Vec::new();
     shares.resize_with(wanted.min(together.len()), || (0.0, Vec::new()));
-    for work in together {
+    for (seconds, work) in together {
         if let Some((sum, share)) = shares.iter_mut().min_by(|a, b| a.0.total_cmp(&b.0)) {
             // A minimum cost keeps a thousand free jobs from all going to one share.
-            *sum += work.cost.max(1e-3);
+            *sum += seconds.max(1e-3);
             share.push(work);
         }
     }
@@ -44,19 +46,19 @@ pub fn split(work: Vec<Work<'_>>, tasks: Option<usize>) -> Shares<'_> {
 }
 
 /// A share in its file format.
-pub fn written(work: &[Work<'_>]) -> Share {
-    let of = |w: &Work<'_>| {
-        let first = w.units.first()?;
+pub fn written(work: &[PlannedJob<'_>], timings: &Timings) -> Share {
+    let of = |w: &PlannedJob<'_>| {
+        let first = w.to_run.first()?;
         Some(SharedJob {
             path: w.job.path(),
             repetition: w.job.seed_index,
             parts: first.parts.clone(),
-            units: w.units.iter().map(|u| (u.signal.clone(), u.parts.key())).collect(),
+            units: w.to_run.iter().map(|u| (u.signal.clone(), u.parts.key())).collect(),
         })
     };
     Share {
         format: FORMAT,
-        seconds: work.iter().map(|w| w.cost).sum(),
+        seconds: work.iter().map(|w| timings.seconds(w)).sum(),
         jobs: work.iter().filter_map(of).collect(),
     }
 }
@@ -99,7 +101,7 @@ pub fn found<'a>(
                 bail!("{path} {signal} has another key on {node}: {}", differences(shared, unit));
             }
         }
-        planned.share = Some(shared.units.keys().cloned().collect());
+        planned.to_run.retain(|unit| shared.units.contains_key(&unit.signal));
         all.push(planned);
     }
     Ok(all)

@@ -12,8 +12,9 @@ use super::files::{self, Claim, ClusterRun, FORMAT, Folder, Round};
 use super::shares;
 use crate::device::{CPU, Devices, GPU, Request};
 use crate::options::Reproduce;
+use crate::plan::PlannedJob;
 use crate::repository::Repository;
-use crate::supervisor::Work;
+use crate::timings::Timings;
 
 /// The devices on which training will run. The submitting machine need not have the devices of the nodes, so the class is not verified. A
 /// node with another class refuses its share.
@@ -114,15 +115,22 @@ pub fn round(
     folder: &Folder,
     run: &ClusterRun,
     root: &Path,
-    work: Vec<Work<'_>>,
+    work: Vec<PlannedJob<'_>>,
     round: usize,
 ) -> Result<Round> {
-    let split = shares::split(work, run.slurm.array_size.map(usize::from));
+    let timings = Timings::of_record(&root.join("report/record"), &work);
+    let split = shares::split(work, &timings, run.slurm.array_size.map(usize::from));
     for (number, share) in split.tasks.iter().enumerate() {
-        files::write(&folder.share(&files::name(round, Some(number))), &shares::written(share))?;
+        files::write(
+            &folder.share(&files::name(round, Some(number))),
+            &shares::written(share, &timings),
+        )?;
     }
     if !split.clock.is_empty() {
-        files::write(&folder.share(&files::name(round, None)), &shares::written(&split.clock))?;
+        files::write(
+            &folder.share(&files::name(round, None)),
+            &shares::written(&split.clock, &timings),
+        )?;
     }
     let obtained = RefCell::new(Vec::new());
     let submit = |job: Job<'_>| {

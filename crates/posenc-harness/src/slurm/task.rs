@@ -8,18 +8,17 @@ use posenc_experiments::plan::jobs;
 
 use super::files::{self, Attempt, Folder, Share, TaskReport};
 use super::{Program, shares};
-use crate::cost_model::CostModel;
 use crate::data::{self, DataSets};
 use crate::device::Devices;
+use crate::executor;
 use crate::interrupts::Interrupts;
 use crate::options::{parse_profile, parse_selectors};
-use crate::plan::expand;
-use crate::progress::{Detail, Progress};
-use crate::queue::Work;
+use crate::plan::{expand, pending};
+use crate::progress::Detail;
 use crate::repository::Repository;
 use crate::run_env::{RunEnv, keep};
 use crate::store::Store;
-use crate::supervisor;
+use crate::timings::Timings;
 
 /// Runs a share. Exits with 1 if a job failed, 2 if nothing could run; the task's report describes the result.
 pub fn run(folder: &Folder, name: &str, cores: u16, program: &Program) -> Result<ExitCode> {
@@ -60,25 +59,25 @@ fn run_share(
     let planned = shares::found(&share, planned, &node)?;
     let out = repository.out(options.out.as_deref());
     let store = keep(Store::new(&out));
-    let work = Work::pending(&planned, store, false);
-    let all: usize = planned.iter().map(|p| p.own().count()).sum();
-    let to_run = work.iter().map(|w| w.units.len()).sum();
+    let work = pending(&planned, store, false);
+    let all: usize = planned.iter().map(|p| p.to_run.len()).sum();
+    let to_run = work.iter().map(|w| w.to_run.len()).sum();
     eprintln!("share {name} on {node}: {to_run} of {all} units to run, {} on record", all - to_run);
     report.attempts.push(Attempt { node, on_record: all - to_run, to_run });
     files::write(&folder.task(name), report)?;
     let workers = usize::from(options.jobs.unwrap_or(cores));
-    let mut progress = Progress::new(to_run, workers, Detail::Usual);
     // Slurm sends SIGTERM before it ends a task: jobs in flight then write checkpoints.
     let signals = Interrupts::listen().context("signal handlers cannot be installed")?;
-    let run = supervisor::Options {
+    let run = executor::Options {
         workers,
         memory: options.memory,
         signals: signals.clone(),
-        ..supervisor::Options::default()
+        ..executor::Options::default()
     };
     let commit = keep(repository.commit());
     let site = RunEnv { store, data, devices, seed: options.seed, commit };
-    let outcome = supervisor::run(work, site, &run, CostModel::read(&out), &mut progress);
+    let timings = Timings::read(&out, &repository.record(), &work);
+    let outcome = executor::run(work, site, run, timings, Detail::Usual);
     signals.end_at_once();
     report.failed.extend(outcome.failures.into_iter().map(|f| (f.key, f.message)));
     Ok(())

@@ -11,9 +11,9 @@ use super::files::{ClusterRun, Ending, Folder};
 use super::gather::CANCELLED;
 use super::submit::release;
 use crate::interrupts::Interrupts;
+use crate::plan::PlannedJob;
 use crate::span::{counted, duration};
 use crate::store::Store;
-use crate::supervisor::Work;
 
 /// How often the process checks for interrupts.
 const STEP: Duration = Duration::from_millis(200);
@@ -33,13 +33,12 @@ struct Missing {
 }
 
 impl Missing {
-    fn of(work: &[Work<'_>], store: &Store) -> Self {
+    fn of(work: &[PlannedJob<'_>], store: &Store) -> Self {
         let mut files = Vec::new();
         for w in work {
             let experiment = w.job.experiment;
-            let cost = w.cost.max(1e-3) / w.units.len().max(1) as f64;
             let file = |parts| store.file(&experiment.paper, &experiment.item, parts);
-            files.extend(w.units.iter().map(|u| (file(&u.parts), cost)));
+            files.extend(w.to_run.iter().map(|u| (file(&u.parts), 1.0)));
         }
         Missing { all_cost: files.iter().map(|(_, cost)| cost).sum(), files }
     }
@@ -58,7 +57,7 @@ pub fn watch(
     run: &ClusterRun,
     out: &Path,
     store: &Store,
-    work: &[Work<'_>],
+    work: &[PlannedJob<'_>],
     asked: &Interrupts,
 ) -> Result<ExitCode> {
     let mut missing = Missing::of(work, store);

@@ -31,7 +31,6 @@ pub(super) const KIND: Kind = Kind {
     family: Family::Shifted,
     color: Some([0.53, 0.155, 255.0]),
     method_names: &["gau"],
-    nonzero: Some(|number| 16.0 * number("sigma").unwrap_or(1.0)),
     code_distance: CodeDistance::Law,
     fit: FitDefaults {
         features: 128,

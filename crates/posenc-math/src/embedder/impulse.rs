@@ -20,7 +20,6 @@ pub(super) const KIND: Kind = Kind {
     parameters: &[DIMENSION, SCALING],
     color: Some([0.43, 0.075, 55.0]),
     method_names: &["imp"],
-    nonzero: Some(|number| 1.0 / number("dimension").unwrap_or(1.0)),
     ..Kind::built_by(|values, _| Ok(Box::new(Impulse { dimension: values.dimension()? })))
 };
 

@@ -136,8 +136,6 @@ pub struct Kind {
     pub color: Option<[f64; 3]>,
     /// Lower-case prefixes of method names that get the color of this kind if an experiment names no embedder.
     pub method_names: &'static [&'static str],
-    /// Approximate share of features that are nonzero at a position; `None` if all are nonzero.
-    pub nonzero: Option<fn(Numbers) -> f64>,
     /// Whether features are sampled, so that seeds differ.
     pub is_random: bool,
     /// Whether frequencies of all axes can be sampled jointly.
@@ -172,7 +170,6 @@ impl Kind {
             family: Family::Other,
             color: None,
             method_names: &[],
-            nonzero: None,
             is_random: false,
             is_joint: false,
             code_distance: CodeDistance::Sampled,

@@ -28,7 +28,6 @@ pub(super) const KIND: Kind = Kind {
     family: Family::Shifted,
     color: Some([0.68, 0.115, 200.0]),
     method_names: &["rect"],
-    nonzero: Some(|number| number("width").unwrap_or(1.0)),
     ..Kind::built_by(|values, _| {
         Shifted::build(Rectangle { width: values.number("width")? }, values)
     })

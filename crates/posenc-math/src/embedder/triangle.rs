@@ -41,7 +41,6 @@ pub(super) const KIND: Kind = Kind {
     family: Family::Shifted,
     color: Some([0.58, 0.155, 146.0]),
     method_names: &["tri"],
-    nonzero: Some(|number| full_width(number).unwrap_or(1.0)),
     // `trading` Prop. 5.
     code_distance: CodeDistance::Other(|number| {
         let width = full_width(number)?;

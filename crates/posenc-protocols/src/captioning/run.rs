@@ -32,12 +32,7 @@ use crate::attention::record::{record_curve, record_peak_memory, six_digits, wit
 use crate::attention::{self, EPSILON, train_state};
 use crate::boxes::BoxScale;
 use crate::streams::shared_stream;
-use posenc_harness::protocol::{
-    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
-};
-
-/// Operations per second of a training step on one core.
-const RATE: f64 = 30e9;
+use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
 
 /// Number of steps that a point of the loss curve averages.
 const MEAN_OVER: usize = 50;
@@ -220,19 +215,6 @@ fn map(s: &Captioning, when: &str, rows: &[f64], coordinates: usize, values: &mu
 impl Protocol for Captioning {
     fn placement(&self) -> Placement {
         attention::PLACEMENT
-    }
-
-    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        let sizes = sizes(self);
-        // On average, screens have 17 nodes and 3.5 widgets, and captions 4 words and an end token.
-        let of = |screens: usize| sizes.operations(&vec![17; screens], &vec![5; screens * 7 / 2]);
-        let (step, said) = (of(self.batch), of(self.held_out) * self.beams as f64);
-        Estimate::training(step * self.steps as f64 + said, RATE)
-    }
-
-    fn memory(&self, _: &Workload<'_>) -> f64 {
-        // 17 nodes of a screen and 20 words of its captions.
-        self.transformer(17 + 20).bytes()
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

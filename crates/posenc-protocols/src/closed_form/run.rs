@@ -15,35 +15,11 @@ use crate::network_nd::reconstruction::{
     self, Rule, Scattered, Signal, Split, pictures, positions_per_axis, split,
 };
 use posenc_harness::device::CPU;
-use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult, Workload};
+use posenc_harness::protocol::{Context, Emit, Protocol, UnitResult};
 use posenc_harness::stopwatch::Stopwatch;
 use posenc_harness::unit::Unit;
 
 impl Protocol for ClosedForm {
-    fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
-        let is_auto = work.job.variant.embedder.as_ref().is_some_and(|e| e.auto().is_some());
-        // `auto` tries 19 widths on the mean of the channels, most of them with half of the iterations.
-        let solutions = if is_auto { 4.0 } else { 1.0 };
-        // Random positions are solved iteratively.
-        Estimate::of(match self.fraction {
-            Some(_) => solutions * self.iterations.unwrap_or(100) as f64 * 0.02,
-            None => 0.03,
-        })
-    }
-
-    fn memory(&self, work: &Workload<'_>) -> f64 {
-        let d = dimension(work.job, None);
-        let (side, axes) = reduced(work.shape, self.side);
-        let (points, weights) = (side.powi(axes), d.powi(axes));
-        let corners = f64::from(1 << axes);
-        let solver = match self.fraction {
-            // Vectors of LSMR, and blending weights of all points.
-            Some(_) => 8.0 * 3.0 * 6.0 * weights + 12.0 * corners * points,
-            None => 8.0 * 3.0 * 4.0 * side.max(d).powi(axes),
-        };
-        solver + 8.0 * 3.0 * 3.0 * points + 8.0 * 4.0 * side * d
-    }
-
     /// All signals and channels of the job share one factorization of Ψ.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         match self.precision {

@@ -11,7 +11,7 @@ use posenc_math::random::gaussian_vector;
 use posenc_math::statistics::{median, power_law_exponent};
 
 use super::{Complexity, Scheme};
-use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
+use posenc_harness::protocol::{Context, Emit, Protocol};
 
 /// Memory limit of a size.
 const LARGEST_BYTES: u128 = 2 << 30;
@@ -36,14 +36,6 @@ fn bytes(settings: &Complexity) -> f64 {
 }
 
 impl Protocol for Complexity {
-    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        Estimate::of(self.repeats as f64 * self.sizes.0.len() as f64 * 0.005)
-    }
-
-    fn memory(&self, _: &Workload<'_>) -> f64 {
-        bytes(self)
-    }
-
     /// One linear layer with one output on N^D points, N = K.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let mut rng = context.stream("matrices");

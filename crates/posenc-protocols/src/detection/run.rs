@@ -26,15 +26,10 @@ use crate::attention::record::{record_peak_memory, with_unit};
 use crate::attention::{self, train_state};
 use crate::memory::square;
 use crate::streams::shared_stream;
-use posenc_harness::protocol::{
-    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
-};
+use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
 
 /// Maximum number of detections per image and class that are evaluated.
 pub const LIMIT: usize = 100;
-
-/// Operations per second of a training step on one core.
-const RATE: f64 = 35e9;
 
 /// Average precision after a step.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -232,19 +227,6 @@ fn steps_to(curve: &[Point], level: f64) -> f64 {
 impl Protocol for Detection {
     fn placement(&self) -> Placement {
         attention::PLACEMENT
-    }
-
-    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        let sizes = sizes(self);
-        let measurements = (self.steps / self.measure_every + 1 + self.test_sides.len()) as f64;
-        let measured = sizes.operations(self.held_out) / 3.0 * measurements;
-        Estimate::training(sizes.operations(self.batch) * self.steps as f64 + measured, RATE)
-    }
-
-    fn memory(&self, _: &Workload<'_>) -> f64 {
-        let side = self.sides.iter().chain(&self.test_sides).copied().max().unwrap_or(1);
-        let length = square((side / self.patch.max(1)) as f64) as usize + self.queries;
-        self.transformer(length).bytes() + 12.0 * self.held_out as f64 * square(side as f64)
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

@@ -26,20 +26,14 @@ use super::Detr;
 use crate::attention::record::{record_peak_memory, with_unit};
 use crate::attention::{self, train_state};
 use crate::detection::run::{LIMIT, coordinates};
-use crate::memory::WEIGHT;
 use crate::streams::shared_stream;
-use posenc_harness::protocol::{
-    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
-};
+use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
 
 /// Number of generated scenes without `data`.
 const GENERATED: usize = 12;
 
 /// Side of generated scenes in pixels.
 const SIDE: usize = 96;
-
-/// Operations per second of a training step on one core.
-const RATE: f64 = 35e9;
 
 /// State in a checkpoint besides the model.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -285,11 +279,6 @@ fn measure(
     Ok(average_precision(&found, s.model.classes, LIMIT))
 }
 
-/// Bytes of activations per pixel that a ResNet-50 with 64 channels keeps in training.
-const RESNET_PIXEL: f64 = 2300.0;
-/// Number of weights of a ResNet-50.
-const RESNET_WEIGHTS: f64 = 24e6;
-
 impl Protocol for Detr {
     fn reads(&self) -> Option<Format> {
         Some(Format::AnnotatedImages)
@@ -297,27 +286,6 @@ impl Protocol for Detr {
 
     fn placement(&self) -> Placement {
         attention::PLACEMENT
-    }
-
-    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        let weights = 1.0 + (self.model.outputs() * self.model.outputs()) as f64 * 2e-7;
-        // The longer side of a photograph is about 4/3 of the shorter one.
-        let side = self.resizing.measured.min(self.resizing.longest);
-        let image = self.model.operations(&[[side, (side * 4 / 3).min(self.resizing.longest)]]);
-        let operations = image * ((self.batch * self.steps) as f64 + self.held_out as f64 / 3.0);
-        Estimate::training(operations, RATE).and(weights)
-    }
-
-    fn memory(&self, _: &Workload<'_>) -> f64 {
-        let widths = self.model.channels as f64 / 64.0;
-        let largest = self.resizing.short_sides.iter().copied().max().unwrap_or(0);
-        let short = largest.max(self.resizing.measured).min(self.resizing.longest) as f64;
-        // The longer side of a photograph is about 4/3 of the shorter one.
-        let pixels = short * (short * 4.0 / 3.0).min(self.resizing.longest as f64);
-        let model = self.transformer((pixels / 1024.0) as usize);
-        let trained = if self.steps > 0 { self.batch as f64 } else { 0.5 };
-        let backbone = widths * RESNET_PIXEL * pixels * trained;
-        WEIGHT * widths * widths * RESNET_WEIGHTS + backbone + model.bytes()
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

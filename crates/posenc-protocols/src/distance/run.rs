@@ -7,13 +7,9 @@ use posenc_math::embedder::find;
 
 use super::Distance;
 use crate::memory::feature_count;
-use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
+use posenc_harness::protocol::{Context, Emit, Protocol};
 
 impl Protocol for Distance {
-    fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
-        Estimate::of(self.displacements.0.len() as f64 * feature_count(work.job) * 4e-9)
-    }
-
     /// Records D(Δ)/D(0) around the center, its law, and the preserved length.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let embedder = context.embedder()?;

@@ -9,24 +9,11 @@ use posenc_math::embedder::Embedder;
 use posenc_math::spectrum::dot;
 
 use super::DistanceMap;
-use crate::memory::{RECORDED, feature_count, row, square};
+use crate::memory::row;
 use crate::network_nd::Directions;
-use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
+use posenc_harness::protocol::{Context, Emit, Protocol};
 
 impl Protocol for DistanceMap {
-    fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
-        let n = self.points as f64;
-        let rows = match self.directions {
-            Directions::Axes | Directions::Grid => 4.0 * n,
-            Directions::Diagonals | Directions::Joint => 2.0 * square(n) + 6.0 * n,
-        };
-        Estimate::of(0.01 + rows * feature_count(work.job) * 8e-9)
-    }
-
-    fn memory(&self, work: &Workload<'_>) -> f64 {
-        RECORDED * square(self.points as f64) + 32.0 * feature_count(work.job)
-    }
-
     /// D(Δ) = ψ(c)·ψ(c + Δ)/‖ψ(c)‖² around the center c of the unit square.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let n = self.points;

@@ -6,8 +6,8 @@ use posenc_math::embedder::line;
 use posenc_math::spectrum::{numerical_rank, singular_values};
 
 use super::Embedding;
-use crate::memory::{RECORDED, dimension, embedding_matrix};
-use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
+use crate::memory::embedding_matrix;
+use posenc_harness::protocol::{Context, Emit, Protocol};
 
 /// Singular values below this share of the largest are rounding errors.
 const RANK_TOLERANCE: f64 = 1e-9;
@@ -19,10 +19,6 @@ const LARGEST_ROW: usize = 100_000;
 const LARGEST_RECORD: usize = 1_000_000;
 
 impl Protocol for Embedding {
-    fn memory(&self, work: &Workload<'_>) -> f64 {
-        RECORDED * self.positions.0.len() as f64 * dimension(work.job, None)
-    }
-
     /// Records ψ(t_j, x) for a few x, and properties of many rows.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let embedder = context.embedder()?;

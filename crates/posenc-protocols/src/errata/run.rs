@@ -4,14 +4,10 @@ use super::Errata;
 use anyhow::{Context as _, Result};
 use posenc_experiments::Published;
 use posenc_experiments::record::Value;
-use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
+use posenc_harness::protocol::{Context, Emit, Protocol};
 use posenc_math::errata::{self, Inputs};
 
 impl Protocol for Errata {
-    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        Estimate::of(0.3)
-    }
-
     /// Runs all checks of the experiment's paper, with one method per erratum.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let paper = context.job.experiment.paper.as_str();

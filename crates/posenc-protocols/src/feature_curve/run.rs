@@ -11,18 +11,9 @@ use posenc_math::theory::stable_rank_for_interval;
 use super::{CurveEmbedder, FeatureCurve};
 use crate::memory::{largest, row, square};
 use crate::streams::shared_stream;
-use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
+use posenc_harness::protocol::{Context, Emit, Protocol};
 
 impl Protocol for FeatureCurve {
-    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        let each = self.dimensions.0.iter().map(|d| d * d * 6e-10 + 0.003).sum::<f64>();
-        Estimate::of(self.draws as f64 * each)
-    }
-
-    fn memory(&self, _: &Workload<'_>) -> f64 {
-        32.0 * square(largest(&self.dimensions))
-    }
-
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         // Both embedders use the same uniform numbers, as in the notebook.
         let uniform = uniform_vector(&mut shared_stream(context, "widths"), self.draws, 0.0, 1.0);

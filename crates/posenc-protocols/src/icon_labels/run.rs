@@ -23,9 +23,7 @@ use super::samples::{batch, bounds, split};
 use crate::attention::record::{record_cost, record_losses, with_unit};
 use crate::attention::{self, train_state};
 use crate::streams::shared_stream;
-use posenc_harness::protocol::{
-    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
-};
+use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
 
 /// State in a checkpoint besides the model.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -204,9 +202,6 @@ fn layers(s: &IconLabels) -> Layers {
     Layers { sizes: s.transformer().sizes(), dropout: s.dropout }
 }
 
-/// Operations per second of a training step on one core.
-const RATE: f64 = 30e9;
-
 impl Protocol for IconLabels {
     fn reads(&self) -> Option<Format> {
         Some(Format::LabelledScreens)
@@ -214,15 +209,6 @@ impl Protocol for IconLabels {
 
     fn placement(&self) -> Placement {
         attention::PLACEMENT
-    }
-
-    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        let step = layers(self).operations(self.batch, self.max_boxes);
-        Estimate::training(step * self.steps as f64, RATE)
-    }
-
-    fn memory(&self, _: &Workload<'_>) -> f64 {
-        self.transformer().bytes()
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

@@ -24,12 +24,7 @@ use super::ImageModel;
 use crate::attention::record::{record_peak_memory, six_digits, with_unit};
 use crate::attention::{self, EPSILON, train_state};
 use crate::streams::shared_stream;
-use posenc_harness::protocol::{
-    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
-};
-
-/// Operations per second of a training step on one core.
-const RATE: f64 = 40e9;
+use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
 
 /// Source of images.
 pub enum Images {
@@ -225,17 +220,6 @@ fn shape(s: &ImageModel, when: &str, rows: &[f64], coordinates: usize, values: &
 impl Protocol for ImageModel {
     fn placement(&self) -> Placement {
         attention::PLACEMENT
-    }
-
-    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        let sizes = sizes(self);
-        let measurements = (self.steps / self.measure_every + 1) as f64;
-        let measured = sizes.operations(self.held_out) / 3.0 * measurements;
-        Estimate::training(sizes.operations(self.batch) * self.steps as f64 + measured, RATE)
-    }
-
-    fn memory(&self, _: &Workload<'_>) -> f64 {
-        self.transformer().bytes()
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

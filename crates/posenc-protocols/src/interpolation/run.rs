@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::Value;
 use posenc_harness::device::CPU;
-use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult, Workload};
+use posenc_harness::protocol::{Context, Emit, Protocol, UnitResult};
 use posenc_harness::stopwatch::Stopwatch;
 use posenc_harness::unit::Unit;
 use posenc_math::quality::psnr_of;
@@ -44,24 +44,6 @@ fn run_unit(context: &Context<'_>, settings: &Interpolation, unit: &Unit) -> Res
 }
 
 impl Protocol for Interpolation {
-    fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
-        let (side, axes) = reduced(work.shape, self.side);
-        // Seconds per position, on one core.
-        let each = match self.method {
-            Method::Mean | Method::Nearest | Method::Linear | Method::Cubic => 3e-7,
-            Method::Kriging => 3e-6,
-            Method::Auto => 2e-5,
-            Method::ThinPlate => 1e-5,
-        };
-        Estimate::of(each * side.powi(axes))
-    }
-
-    fn memory(&self, work: &Workload<'_>) -> f64 {
-        let (side, axes) = reduced(work.shape, self.side);
-        // Positions, values and properties of samples, with copies.
-        8.0 * 40.0 * side.powi(axes)
-    }
-
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         for (index, unit) in context.units.iter().enumerate() {
             emit(index, run_unit(context, self, unit).with_context(|| unit.signal.clone())?)?;

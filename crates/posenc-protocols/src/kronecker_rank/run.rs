@@ -10,7 +10,7 @@ use posenc_math::spectrum::{numerical_rank, singular_values, stable_rank_of};
 
 use super::KroneckerRank;
 use crate::memory::{check_memory, dimension, embedding_matrix, square};
-use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
+use posenc_harness::protocol::{Context, Emit, Protocol};
 
 const RANK_TOLERANCE: f64 = 1e-9;
 
@@ -18,10 +18,6 @@ const RANK_TOLERANCE: f64 = 1e-9;
 const MOST_PRODUCTS: f64 = 1e6;
 
 impl Protocol for KroneckerRank {
-    fn memory(&self, work: &Workload<'_>) -> f64 {
-        24.0 * square(self.points as f64 * dimension(work.job, None)).max(1.0)
-    }
-
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let embedder = context.embedder()?;
         let n = self.points;

@@ -9,15 +9,11 @@ use posenc_math::theory::memorization_residual;
 
 use super::Memorization;
 use crate::memory::square;
-use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
+use posenc_harness::protocol::{Context, Emit, Protocol};
 
 const RANK_TOLERANCE: f64 = 1e-10;
 
 impl Protocol for Memorization {
-    fn memory(&self, _: &Workload<'_>) -> f64 {
-        32.0 * square((self.samples as f64).max(self.dimension as f64))
-    }
-
     /// X = A·B with Gaussian factors A (N × r) and B (r × d) has rank r.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let mut rng = context.stream("matrix and target");

@@ -18,7 +18,6 @@
 //! - With `reconstruction`, `prediction` and `target` over the position, for the first repeat.
 
 #[cfg(feature = "run")]
-mod estimate;
 #[cfg(feature = "run")]
 pub(crate) mod inputs;
 #[cfg(feature = "run")]

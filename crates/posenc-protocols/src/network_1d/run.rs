@@ -20,10 +20,8 @@ use super::inputs::Inputs;
 use super::signals::{Line, LineSplit, split};
 use super::{Abscissa, Network1d, STEP};
 use crate::fit_state::{Done, Resumption, divergence};
-use crate::memory::{RECORDED, WEIGHT, check_memory, dimension};
-use posenc_harness::protocol::{
-    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
-};
+use crate::memory::check_memory;
+use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
 
 /// Number of columns of affine models that the engine multiplies at a time. A task is filled up to a multiple, so that rounding
 /// does not depend on the number of runs in the task.
@@ -35,34 +33,6 @@ pub const LARGEST_TASK: usize = 256 << 20;
 impl Protocol for Network1d {
     fn placement(&self) -> Placement {
         Placement::Device
-    }
-
-    fn estimate(&self, work: &Workload<'_>) -> Estimate {
-        super::estimate::estimate(work, self)
-    }
-
-    fn memory(&self, work: &Workload<'_>) -> f64 {
-        let d = dimension(work.job, self.sweep.as_ref());
-        // The smallest step has the most points.
-        let step = match &self.sweep {
-            Some(sweep) if sweep.parameter == STEP => {
-                sweep.values.0.iter().copied().fold(f64::INFINITY, f64::min)
-            }
-            _ => self.step as f64,
-        };
-        let points = 512.0 * (0.5 / step.max(1.0) + 1.0);
-        let (depth, width) =
-            (self.depth as f64, if self.depth == 0 { 1.0 } else { self.width as f64 });
-        let weights = (d + 1.0) * width + (depth - 1.0).max(0.0) * width * (width + 1.0) + width;
-        let run = WEIGHT * weights + 12.0 * points * (depth * width + 1.0);
-        let runs = (work.units * self.lines.count() * self.repeats) as f64;
-        // A task contains the runs that fit into its limit, at least one.
-        let task = run.max((runs * run).min(LARGEST_TASK as f64));
-        let values = self.swept_values().len() as f64;
-        let curves = self.epochs.checked_div(self.curve_every).unwrap_or(0) as f64;
-        let recorded =
-            runs * (2.0 * curves + if self.reconstruction.is_some() { 2048.0 } else { 4.0 });
-        2.0 * task + 20.0 * points * d + RECORDED * recorded * values
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

@@ -29,7 +29,6 @@
 //! which the result that is closest to cubic interpolation is chosen. Otherwise, `auto` depends only on the number of samples.
 
 #[cfg(feature = "run")]
-pub(crate) mod estimate;
 #[cfg(feature = "run")]
 pub mod reconstruction;
 #[cfg(feature = "run")]

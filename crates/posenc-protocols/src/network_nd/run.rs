@@ -18,9 +18,7 @@ use crate::fit_state::{Done, Resumption, divergence};
 use crate::memory::dimension;
 use crate::streams::method_stream;
 use posenc_harness::checkpoint::Checkpoint;
-use posenc_harness::protocol::{
-    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
-};
+use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
 use posenc_harness::stopwatch::Stopwatch;
 use posenc_harness::unit::Unit;
 use rand_chacha::ChaCha8Rng;
@@ -32,30 +30,6 @@ impl Protocol for NetworkNd {
             None => Placement::Device,
             Some(_) => Placement::Cpu,
         }
-    }
-
-    fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
-        let estimate = super::estimate::estimate(work.job, work.shape, self);
-        let is_auto = work.job.variant.embedder.as_ref().is_some_and(|e| e.auto().is_some());
-        match is_auto && self.chooses_by_training(work.shape.axes as usize) {
-            // The choice trains one channel instead of three.
-            true => estimate.times(1.0 + TRAININGS as f64 / 3.0),
-            false => estimate,
-        }
-    }
-
-    fn memory(&self, work: &Workload<'_>) -> f64 {
-        let values = self.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len());
-        let at = |index| {
-            let (settings, changes) = self.at(index);
-            let swept = changes.iter().find(|(name, _)| *name == "dimension");
-            super::estimate::memory(
-                work.shape,
-                &settings,
-                swept.map_or(dimension(work.job, None), |(_, d)| *d),
-            )
-        };
-        (0..values).map(at).fold(0.0, f64::max)
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

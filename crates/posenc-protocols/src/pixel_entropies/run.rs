@@ -6,17 +6,9 @@ use posenc_math::lff::information::pixel_entropies;
 
 use super::PixelEntropies;
 use crate::image_model::run::Images;
-use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
+use posenc_harness::protocol::{Context, Emit, Protocol};
 
 impl Protocol for PixelEntropies {
-    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        Estimate::of(self.images as f64 * 2e-4)
-    }
-
-    fn memory(&self, _: &Workload<'_>) -> f64 {
-        2.0 * (self.images * self.side * self.side) as f64
-    }
-
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let images = Images::new(context, self.side, self.levels, self.reduce)?;
         let mut rng = context.stream("images");

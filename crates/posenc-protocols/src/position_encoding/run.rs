@@ -5,7 +5,7 @@ use posenc_attention::draw::Draw;
 use posenc_attention::position_encoding::{PositionEncoding as Module, Positions};
 use posenc_attention::{Device, parameters};
 use posenc_experiments::record::Value;
-use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
+use posenc_harness::protocol::{Context, Emit, Protocol};
 use posenc_math::lff::encoding::{Encoding, Features};
 use posenc_math::random::gaussian_vector;
 use rand_chacha::ChaCha8Rng;
@@ -196,14 +196,6 @@ fn shift_change(encoder: &Encoder, [x, y, moved_x, moved_y]: [&[f64]; 4]) -> f64
 }
 
 impl Protocol for PositionEncoding {
-    fn memory(&self, _: &Workload<'_>) -> f64 {
-        let count =
-            |side: usize| self.encoding.parameter_count(&vec![side; self.coordinates], self.width);
-        let sides = self.count_sides.0.iter().map(|side| *side as usize).chain([self.side]);
-        let most = sides.map(count).max().unwrap_or(0);
-        24.0 * (most + self.positions * self.width) as f64
-    }
-
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let encoding = &self.encoding;
         let sides = |side: usize| vec![side; self.coordinates];

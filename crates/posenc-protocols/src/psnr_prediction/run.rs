@@ -7,9 +7,7 @@ use anyhow::Result;
 use faer::Mat;
 use posenc_experiments::record::Value;
 use posenc_harness::checkpoint::Saved;
-use posenc_harness::protocol::{
-    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
-};
+use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
 use posenc_math::closed_form::{Ridge, RidgeAxis, RidgeFit};
 use posenc_math::embedder::{
     self, Embedder, EmbedderSpec, line, matrix, scale_by_largest_row_norm,
@@ -446,11 +444,6 @@ fn test_psnr(
     if own > constant { own } else { constant }
 }
 
-/// Approximate number of known and held-out signals.
-fn signal_count(work: &Workload<'_>) -> f64 {
-    if work.job.group.data.is_some() { 58.0 } else { 26.0 }
-}
-
 /// The smallest value that is at least as large as this share of all values; NaN without values.
 fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
@@ -461,49 +454,6 @@ fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
 impl Protocol for PsnrPrediction {
     fn placement(&self) -> Placement {
         if self.training.is_some() { Placement::Device } else { Placement::Cpu }
-    }
-
-    fn estimate(&self, work: &Workload<'_>) -> Estimate {
-        let (n, signals) = (self.samples as f64, signal_count(work));
-        let trained = |d: f64| {
-            self.training.map_or(0.0, |training| {
-                let (depth, width) = (training.depth as f64, training.width as f64);
-                let weights =
-                    if depth == 0.0 { d } else { width * (d + (depth - 1.0) * width + 1.0) };
-                6.0 * n * weights * signals * training.epochs as f64
-            })
-        };
-        let one = |d: f64| {
-            // Gram matrices, decompositions and scores of each signal, and features, which are slow for formulas.
-            let solve = 8.0 * n * n * d + 60.0 * n * n * n + 10.0 * signals * n * n;
-            Estimate::training(trained(d), 60e9).and(solve / 18e9 + 5e-8 * 5.0 * n * d)
-        };
-        let families = self.families.iter();
-        let measured: Estimate = families
-            .flat_map(|f| {
-                f.dimensions.iter().map(|&d| one(d as f64).times(f.values.0.len() as f64))
-            })
-            .sum();
-        // Variants share the measurements. Half of the signals are predicted from the other half, twice.
-        let embedders = self.count() as f64;
-        let share = 1.0 / work.job.group.variants.len() as f64;
-        measured.times(share).and(0.5 * (signals * embedders).powi(2) * 2.5e-8)
-    }
-
-    fn memory(&self, work: &Workload<'_>) -> f64 {
-        let d = self.families.iter().flat_map(|f| f.dimensions.iter().copied()).max().unwrap_or(0)
-            as f64;
-        let signals = signal_count(work);
-        let n = self.samples as f64;
-        8.0 * (5.0 * n * d + 10.0 * n * n + 10.0 * signals * (self.count() as f64 + n))
-            + self.training.map_or(0.0, |t| {
-                let weights = if t.depth == 0 {
-                    d
-                } else {
-                    t.width as f64 * (d + (t.depth * t.width) as f64)
-                };
-                crate::memory::WEIGHT * weights * signals
-            })
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

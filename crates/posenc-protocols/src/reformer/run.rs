@@ -18,17 +18,11 @@ use serde::{Deserialize, Serialize};
 use super::Reformer;
 use crate::attention::record::{record_peak_memory, with_unit};
 use crate::attention::{self, EPSILON, train_state};
-use crate::memory::WEIGHT;
 use crate::streams::shared_stream;
-use posenc_harness::protocol::{
-    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
-};
+use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
 
 /// Number of generated images of each split without `data`.
 const GENERATED: usize = 16;
-
-/// Operations per second of a training step on one core.
-const RATE: f64 = 50e9;
 
 fn run(context: &Context<'_>, s: &Reformer) -> Result<UnitResult> {
     let draw = |purpose: &str| shared_stream(context, purpose);
@@ -187,26 +181,6 @@ impl Protocol for Reformer {
 
     fn placement(&self) -> Placement {
         attention::PLACEMENT
-    }
-
-    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        let weights =
-            1e-8 * 12.0 * (self.model.width * self.model.width * self.model.layers) as f64;
-        let operations = 4.0 / 3.0 * self.model.operations(self.batch) * self.steps as f64;
-        Estimate::training(operations, RATE).and(weights)
-    }
-
-    fn memory(&self, _: &Workload<'_>) -> f64 {
-        let (model, hashing) = (&self.model, &self.model.hashing);
-        let [width, feed_forward, layers] =
-            [model.width, model.feed_forward, model.layers].map(|n| n as f64);
-        let inner = (hashing.heads * hashing.head_width) as f64;
-        let weights = layers * width * (3.0 * inner + 2.0 * feed_forward);
-        let seen = (hashing.heads * hashing.rounds * 2 * hashing.chunk) as f64;
-        // Activations of one layer at a time, since layers are reversible.
-        let slot = 8.0 * width + 5.0 * feed_forward + 3.0 * seen;
-        let images = 3.0 * self.held_out as f64 * (model.side * model.side) as f64;
-        WEIGHT * weights + 4.0 * (self.batch * model.length()) as f64 * slot + images
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

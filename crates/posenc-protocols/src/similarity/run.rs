@@ -10,16 +10,12 @@ use posenc_math::lff::similarity::{
 
 use super::{PositionCode as Code, Similarity};
 use crate::memory::square;
-use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
+use posenc_harness::protocol::{Context, Emit, Protocol};
 
 /// Temperature of sinusoidal encodings (`lff` Eq. 1).
 const TEMPERATURE: f64 = 10_000.0;
 
 impl Protocol for Similarity {
-    fn memory(&self, _: &Workload<'_>) -> f64 {
-        8.0 * square(self.grid as f64) * self.dimension as f64
-    }
-
     /// Records the map over the grid and the decay along an axis and the diagonal, divided by the similarity of the center to itself.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let gamma = self.gamma.unwrap_or(1.0);

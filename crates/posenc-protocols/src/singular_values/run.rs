@@ -10,14 +10,9 @@ use posenc_math::spectrum::{
 
 use super::{Sampling, SingularValues};
 use crate::memory::{dimension, embedding_matrix, square};
-use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
+use posenc_harness::protocol::{Context, Emit, Protocol};
 
 impl Protocol for SingularValues {
-    fn memory(&self, work: &Workload<'_>) -> f64 {
-        let n = self.points as f64;
-        8.0 * (3.0 * n * dimension(work.job, None) + 2.0 * square(n))
-    }
-
     /// Records the singular values relative to the largest, and their ranks.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let embedder = context.embedder()?;

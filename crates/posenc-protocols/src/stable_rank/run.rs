@@ -9,26 +9,9 @@ use posenc_math::theory::{exact_stable_rank, periodized};
 use super::StableRank;
 use crate::memory::{dimension, feature_count, largest, square};
 use crate::sweep::Sweep;
-use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
+use posenc_harness::protocol::{Context, Emit, Protocol};
 
 impl Protocol for StableRank {
-    fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
-        let d = feature_count(work.job);
-        let kind = work.job.variant.embedder.as_ref().and_then(|e| find(&e.kind));
-        let fourier = kind.is_some_and(|kind| kind.family == Family::Fourier);
-        let per_n = |n: &f64| {
-            let gram = if fourier { 0.0 } else { n * n * d / 20e9 };
-            gram + n * d * 4e-9
-        };
-        let values = Sweep::count(self.sweep.as_ref()).max(1) as f64;
-        Estimate::of(0.02 + values * self.samples.0.iter().map(per_n).sum::<f64>())
-    }
-
-    fn memory(&self, work: &Workload<'_>) -> f64 {
-        let n = largest(&self.samples);
-        8.0 * (2.0 * n * dimension(work.job, self.sweep.as_ref()) + 2.0 * square(n))
-    }
-
     /// Records the measured stable rank, the bound min(N, b), the law of a periodic kernel, and for Fourier kinds the limit d → ∞ on the
     /// open interval.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

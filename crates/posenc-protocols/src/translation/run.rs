@@ -18,15 +18,10 @@ use super::{SentenceLengths, Translation};
 use crate::attention::record::{record_cost, six_digits};
 use crate::attention::{self, EPSILON, train_state};
 use crate::streams::shared_stream;
-use posenc_harness::protocol::{
-    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
-};
+use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
 
 /// Source and target language of parallel text.
 const LANGUAGES: [&str; 2] = ["en", "de"];
-
-/// Operations per second of a training step on one core.
-const RATE: f64 = 54e9;
 
 fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
     let started = Instant::now();
@@ -207,15 +202,6 @@ impl Protocol for Translation {
 
     fn placement(&self) -> Placement {
         attention::PLACEMENT
-    }
-
-    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        let step = sizes(self, self.words).operations(self.batch, self.max_len);
-        Estimate::training(step * self.steps as f64, RATE)
-    }
-
-    fn memory(&self, _: &Workload<'_>) -> f64 {
-        self.transformer().bytes()
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

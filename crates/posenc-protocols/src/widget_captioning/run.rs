@@ -24,9 +24,7 @@ use crate::attention::record::{record_curve, record_peak_memory, with_unit};
 use crate::attention::{self, EPSILON, train_state};
 use crate::streams::shared_stream;
 use posenc_data::Format;
-use posenc_harness::protocol::{
-    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
-};
+use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
 
 /// Numbers of generated validation and test screens.
 const GENERATED: [usize; 2] = [2, 8];
@@ -39,12 +37,6 @@ const VECTOR_DEVIATION: f64 = 0.4;
 
 /// Maximum number of points of the loss curve, each a mean over the same number of steps.
 const POINTS: usize = 1000;
-
-/// Operations per second of a training step on one core.
-const RATE: f64 = 20e9;
-
-/// Seconds to read a screen with its screenshot.
-const READING: f64 = 0.04;
 
 /// State in a checkpoint besides the model.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -220,35 +212,6 @@ impl Protocol for WidgetCaptioning {
 
     fn placement(&self) -> Placement {
         attention::PLACEMENT
-    }
-
-    fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
-        let has_data = work.job.group.data.is_some();
-        let build = self.model.vocabulary as f64 * self.model.width as f64 * 1e-7;
-        // RICO screens have about 60 nodes and 2.8 widgets, generated ones 17 and 3.5. Padding of batches adds nodes.
-        let nodes = if has_data { 90 } else { 24 };
-        let of = |screens: usize| {
-            let words = (40 * screens).min(self.model.vocabulary);
-            let size = BatchSize { screens, nodes, widgets: 3 * screens, words, said: 11 };
-            self.model.operations(size)
-        };
-        let reading = if has_data && self.steps > 0 { 18_000.0 * READING } else { 0.0 };
-        // A forward pass is a third of a step. Decoding reads the words of a caption again for each further word.
-        let said = of(self.held_out) / 3.0 * (6 * self.beams) as f64;
-        Estimate::training(of(self.batch) * self.steps as f64 + said, RATE).and(build + reading)
-    }
-
-    fn memory(&self, work: &Workload<'_>) -> f64 {
-        let has_data = work.job.group.data.is_some();
-        let model = &self.model;
-        // As in the estimate of time.
-        let nodes = if has_data { 90 } else { 24 };
-        let rows = model.vocabulary as f64 * (model.word_width + model.width) as f64;
-        let text = self.transformer(rows, nodes);
-        // Activations of the convolutions on the picture of each node.
-        let pixels = 48.0 * (model.side() * model.side()) as f64 * (self.batch * nodes) as f64;
-        // A RICO screen takes about 25 kB.
-        text.bytes() + pixels + if has_data { 18_000.0 * 25e3 } else { 0.0 }
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

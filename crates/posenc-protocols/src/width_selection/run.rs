@@ -3,9 +3,7 @@
 use anyhow::{Context as _, Result};
 use faer::Mat;
 use posenc_experiments::record::Value;
-use posenc_harness::protocol::{
-    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
-};
+use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
 use posenc_harness::shape::SignalShape;
 use posenc_math::closed_form::{LineFit, Lines, Ridge, RidgeAxis, RidgeFit, default_rcond};
 use posenc_math::embedder::{EmbedderSpec, FitModel, FitParameter, line, matrix, validate};
@@ -217,60 +215,9 @@ fn axis(
     Ok(Some(RidgeAxis::new(training.as_ref(), all.as_ref())?))
 }
 
-impl WidthSelection {
-    /// The network and the shape of one signal, for estimates.
-    fn network(&self, work: &Workload<'_>) -> Option<(NetworkNd, SignalShape)> {
-        let spec = work.job.variant.embedder.as_ref()?;
-        let network = self.network.as_ref()?.settings(spec, self.axes);
-        let network = NetworkNd { side: Some(2 * self.samples), ..network };
-        Some((network, SignalShape { axes: self.axes as u32, ..work.shape }))
-    }
-}
-
 impl Protocol for WidthSelection {
     fn placement(&self) -> Placement {
         if self.network.is_some() { Placement::Device } else { Placement::Cpu }
-    }
-
-    fn estimate(&self, work: &Workload<'_>) -> Estimate {
-        let n = self.samples as f64;
-        if let Some((network, shape)) = self.network(work) {
-            let signals = work.units * if self.axes == 1 { self.rows } else { 1 };
-            let of_each = self.network.as_ref().map_or(1, |network| network.trainings);
-            let mut trainings = (signals * self.all_octaves().count() * of_each) as f64;
-            if network.chooses_by_training(self.axes) {
-                // The choice trains one channel instead of three, and then its result.
-                trainings += work.units as f64 * (TRAININGS as f64 / 3.0 + of_each as f64);
-            }
-            return estimate::estimate(work.job, shape, &network).times(trainings);
-        }
-        if let Some(fraction) = self.fraction {
-            let (positions, widths) = (4.0 * n * n, self.all_octaves().count() as f64);
-            let k = work.job.variant.embedder.as_ref().and_then(EmbedderSpec::dimension);
-            // Fits of about 50 iterations, each with four products of K × K matrices, including those of `auto` on up to four folds.
-            let paths = widths + 12.0 * (16000.0 / (fraction * positions)).clamp(1.0, 4.0);
-            let path = 3.0 * 50.0 * (8.0 * k.unwrap_or(n).powi(3) + 30.0 * positions) / 40e9;
-            return Estimate::of(0.05 + work.units as f64 * paths * path);
-        }
-        let widths = 2.0 * self.octaves * self.per_octave as f64 + 1.0;
-        // Decompositions, and for each ridge products with all positions.
-        let signals = if self.axes == 2 { 3.0 * 25.0 * n } else { 20.0 * self.rows as f64 };
-        Estimate::of(
-            0.05 + widths * n * n * (60.0 * n + 16.0 * work.units as f64 * signals) / 170e9,
-        )
-    }
-
-    fn memory(&self, work: &Workload<'_>) -> f64 {
-        let n = self.samples as f64;
-        if let Some((network, shape)) = self.network(work) {
-            return estimate::memory(shape, &network, dimension(work.job, None));
-        }
-        if self.fraction.is_some() {
-            // Vectors of LSMR, and blending weights of all positions.
-            return 500.0 * n * n;
-        }
-        let values = if self.axes == 2 { 4.0 * n * n * 3.0 } else { 2.0 * n * self.rows as f64 };
-        8.0 * (work.units as f64 * values + 40.0 * n * n)
     }
 
     /// Runs all units together, since they share the decompositions.

@@ -85,7 +85,7 @@ fn opening(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
     }
     links.push(format!("[Errata]({})", places::ERRATA));
     links.push("[Embedders](embedders.md)".to_owned());
-    links.extend(inputs.costs.map(|_| "[Costs](costs.md)".to_owned()));
+    links.push("[Costs](costs.md)".to_owned());
     text.push_str(&format!("{}\n\n", links.join(" · ")));
     text
 }

@@ -1,7 +1,6 @@
 //! One file per verb.
 
 mod bench;
-mod costs;
 mod data;
 mod diff;
 mod doctor;

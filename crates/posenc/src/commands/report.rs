@@ -22,7 +22,7 @@ pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
     let is_written = !options.check && options.out.is_none();
     let _lock = is_written.then(|| Lock::of_reference(repository)).transpose()?;
     let reference = Records::read(&repository.record(), &catalog)?;
-    let report = render_reference(repository, &catalog, &reference, options.out.is_none())?;
+    let report = render_reference(&catalog, &reference, options.out.is_none())?;
     if options.check {
         let stale = report.check(&repository.report())?;
         for entry in &stale {
@@ -77,18 +77,15 @@ fn pages(
 
 /// Renders the report of the reference records alone. `in_place`: the report is in `report/`, next to the records.
 pub fn render_reference(
-    repository: &Repository,
     catalog: &Catalog,
     reference: &Records,
     in_place: bool,
 ) -> Result<posenc_report::Report> {
-    let costs = super::costs::of_reference(repository, catalog, reference)?;
     posenc_report::render(&Inputs {
         catalog,
         reference,
         local: None,
         repository: "..",
         record: in_place.then_some("record"),
-        costs: Some(&costs),
     })
 }

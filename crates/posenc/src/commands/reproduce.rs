@@ -17,19 +17,18 @@ use anyhow::{Context, Result, bail};
 use posenc_experiments::Catalog;
 use posenc_experiments::plan::{NO_SIGNAL, jobs};
 
-use posenc_harness::cost_model::{CostModel, estimate_makespan};
 use posenc_harness::data::{self, DataSets};
 use posenc_harness::interrupts::Interrupts;
 use posenc_harness::lock::{self, Lock};
 use posenc_harness::options::{Executor, Reproduce, parse_profile, parse_selectors};
 use posenc_harness::plan::{PlannedJob, Plans, Reason, expand, leave_out_absent_picks, lookup};
-use posenc_harness::progress::{Detail, Progress};
-use posenc_harness::queue::Work;
+use posenc_harness::progress::Detail;
 use posenc_harness::repository::Repository;
 use posenc_harness::run_env::{ResultInputs, RunEnv, keep};
 use posenc_harness::span::duration;
 use posenc_harness::store::Store;
-use posenc_harness::{machine, orphans, slurm, supervisor};
+use posenc_harness::timings::{Timings, makespan};
+use posenc_harness::{executor, machine, orphans, slurm};
 use posenc_protocols::KINDS;
 
 pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCode> {
@@ -57,14 +56,14 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         expand(selected, data, &repository.published_checksum(), options.seed, devices.training())?;
     if let Some(places) = &options.signals {
         planned.iter_mut().for_each(|job| job.restrict_to(places));
-        if planned.iter().all(|job| job.own().next().is_none()) {
+        if planned.iter().all(|job| job.to_run.is_empty()) {
             bail!("--signals {places} selects no signal of the selected groups");
         }
     }
 
     if options.dry_run {
         notices.print(options.verbose);
-        return dry_run(&planned, &out, store, options);
+        return dry_run(repository, &planned, &out, store, options);
     }
     if options.executor.executor == Executor::Slurm
         && let Some(code) = slurm::run(repository, options, &planned, store)?
@@ -76,24 +75,22 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     store.sweep();
     let plans = Plans::new(catalog, data, repository.published_checksum(), options.seed);
     sweep_checkpoints(store, &plans, options);
-    let mut cost_model = CostModel::read(&out);
-    let work = to_run(&planned, store, options, &mut cost_model);
-    let units: usize = work.iter().map(|w| w.units.len()).sum();
-    let total: usize = planned.iter().map(|p| p.own().count()).sum();
+    let work = to_run(&planned, store, options);
+    let timings = Timings::read(&out, &repository.record(), &work);
+    let units: usize = work.iter().map(|w| w.to_run.len()).sum();
+    let total: usize = planned.iter().map(|p| p.to_run.len()).sum();
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
-    let seconds = estimated_time(work.iter().map(|w| w.seconds(&cost_model)), workers);
+    let seconds = estimated_time(&work, &timings, workers);
     let size = announce::Size { units, total, workers, seconds };
     notices.start(&size, options, &work, devices);
     let verdicts = summary::Verdicts::read(catalog, &work, &out.join("record"));
 
     let detail = Detail::asked(options.quiet, options.verbose);
-    let mut progress = Progress::new(units, workers, detail);
     let signals = Interrupts::listen().context("signal handlers cannot be installed")?;
     // Only now, after the handlers are installed: a file size limit is then a write error and does not end the process.
     guide::write(&out);
-    let run = supervisor::Options {
+    let run = executor::Options {
         workers,
-        fail_fast: options.fail_fast && !options.keep_going,
         memory: options.memory,
         end: options.budget.and_then(|budget| began.checked_add(budget.0)),
         signals: signals.clone(),
@@ -107,11 +104,11 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         // A panic of the reporter must not end the run, which writes a final report in any case.
         let report = AssertUnwindSafe(|| reporter.run(&inputs, units));
         scope.spawn(|| std::panic::catch_unwind(report));
-        let run = supervisor::Options { feed: Some(feed), ..run };
-        supervisor::run(work, site, &run, cost_model, &mut progress)
+        let run = executor::Options { feed: Some(feed), ..run };
+        executor::run(work, site, run, timings, detail)
     });
     signals.end_at_once();
-    outcome.cost_model.write(&out);
+    outcome.timings.write(&out);
     let page = out.join("report/README.md");
     let written = if options.record || units > 0 || !fresh::is_fresh(&inputs) {
         results::write(&inputs, None).inspect(|_| fresh::keep(&inputs))
@@ -143,98 +140,71 @@ fn sweep_checkpoints(store: &Store, plans: &Plans<'_>, options: &Reproduce) {
     }
 }
 
-/// Units to run: without a record, or all with `--force`. Adds the recorded times of the other units to the cost model.
+/// Jobs with units to run: without a record, or all with `--force`.
 fn to_run(
     planned: &[PlannedJob<'static>],
     store: &Store,
     options: &Reproduce,
-    cost_model: &mut CostModel,
-) -> Vec<Work<'static>> {
+) -> Vec<PlannedJob<'static>> {
     let mut all = Vec::new();
     for p in planned {
-        let cached = lookup(p, store, options.force, options.verbose);
-        let kind = p.job.protocol().name();
-        if p.job.protocol().kind().emits_as_batch {
-            // Without records there are no measured times.
-            let units = cached.seconds.len();
-            let seconds = cached.seconds.iter().sum();
-            if units > 0 {
-                cost_model.add(kind, p.seconds(units), seconds);
-            }
-        } else {
-            let cost = p.seconds(1);
-            cached.seconds.iter().for_each(|seconds| cost_model.add(kind, cost, *seconds));
-        }
         let mut units = Vec::new();
-        for (unit, reason) in cached.pending {
+        let (path, seed) = (p.job.path(), p.job.seed_index);
+        for (unit, reason) in lookup(p, store, options.force, options.verbose) {
             if let Reason::Damaged(why) = &reason {
-                eprintln!("warning: {} {}: {why}; running it again", p.job.path(), unit.signal);
+                eprintln!("warning: {path} {}: {why}; running it again", unit.signal);
             }
             if options.verbose {
-                eprintln!(
-                    "to run: {} seed {} {}: {reason}",
-                    p.job.path(),
-                    p.job.seed_index,
-                    unit.signal
-                );
+                eprintln!("to run: {path} seed {seed} {}: {reason}", unit.signal);
             }
             units.push(unit);
         }
-        all.extend(Work::of(p, units));
+        all.extend(Some(p.only(units)).filter(|job| !job.to_run.is_empty()));
     }
     all
 }
 
-/// Estimated makespan of jobs of these durations in seconds on `workers` workers, longest job first.
-fn estimated_time(seconds: impl Iterator<Item = f64>, workers: usize) -> f64 {
-    let mut seconds: Vec<f64> = seconds.collect();
+/// Estimated seconds of jobs on `workers` workers, longest job first.
+fn estimated_time(jobs: &[PlannedJob<'_>], timings: &Timings, workers: usize) -> f64 {
+    let mut seconds: Vec<f64> = jobs.iter().map(|job| timings.seconds(job)).collect();
     seconds.sort_by(|a, b| b.total_cmp(a));
-    estimate_makespan(&[], seconds.into_iter(), workers)
+    makespan(&[], seconds.into_iter(), workers)
 }
 
 fn dry_run(
+    repository: &Repository,
     planned: &[PlannedJob<'_>],
     out: &Path,
     store: &Store,
     options: &Reproduce,
 ) -> Result<ExitCode> {
-    let mut cost_model = CostModel::read(out);
-    let (mut units, mut lines, mut waiting) = (0, Vec::new(), Vec::new());
-    for p in planned {
-        let cached = lookup(p, store, options.force, true);
-        let kind = p.job.protocol().name();
-        let cost = p.seconds(1);
-        if !p.job.protocol().kind().emits_as_batch {
-            cached.seconds.iter().for_each(|seconds| cost_model.add(kind, cost, *seconds));
-        }
-        units += cached.pending.len();
-        let cost = p.seconds(cached.pending.len());
-        for (unit, reason) in &cached.pending {
+    let reasons: Vec<_> = planned.iter().map(|p| lookup(p, store, options.force, true)).collect();
+    let jobs = planned.iter().zip(&reasons);
+    let jobs =
+        jobs.map(|(p, reasons)| p.only(reasons.iter().map(|(unit, _)| unit.clone()).collect()));
+    let jobs: Vec<PlannedJob<'_>> = jobs.collect();
+    let timings = Timings::read(out, &repository.record(), &jobs);
+    for (p, reasons) in jobs.iter().zip(&reasons) {
+        let time = duration(timings.seconds(p) / reasons.len().max(1) as f64);
+        for (unit, reason) in reasons {
             let signal = if unit.signal == NO_SIGNAL { "" } else { &unit.signal };
-            let name = format!(
-                "{} seed {} {signal} [{}]: {reason}",
+            println!(
+                "{} seed {} {signal} [{}]: {reason}, about {time}",
                 p.job.path(),
                 p.job.seed_index,
                 p.job.recorded_profile
             );
-            lines.push((name, kind, cost / cached.pending.len() as f64));
         }
-        waiting.push((kind, cost));
     }
-    // Printed after the loop, when the cost model has all measured times.
-    for (name, kind, cost) in lines {
-        println!("{name}, about {}", duration(cost_model.seconds(kind, cost)));
-    }
-    let total: usize = planned.iter().map(|p| p.own().count()).sum();
+    let total: usize = planned.iter().map(|p| p.to_run.len()).sum();
+    let units: usize = jobs.iter().map(|p| p.to_run.len()).sum();
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
-    let waiting = waiting.into_iter().map(|(kind, cost)| cost_model.seconds(kind, cost));
-    let seconds = estimated_time(waiting, workers);
     println!(
         "{units} of {total} units would run, about {} on {workers} workers",
-        duration(seconds)
+        duration(estimated_time(&jobs, &timings, workers))
     );
     if options.executor.executor == Executor::Slurm {
-        slurm::print_shares(planned, store, options);
+        slurm::print_shares(planned, store, &timings, options);
     }
     Ok(ExitCode::SUCCESS)
 }

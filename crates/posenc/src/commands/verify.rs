@@ -19,12 +19,12 @@ use posenc_harness::data::{self, DataSets};
 use posenc_harness::device::{CPU, Devices};
 use posenc_harness::options::{parse_profile, parse_selectors};
 use posenc_harness::plan::{PlannedJob, expand, leave_out_absent_picks, readers};
-use posenc_harness::queue::Work;
 use posenc_harness::repository::Repository;
 use posenc_harness::run_env::{RunEnv, keep};
 use posenc_harness::store::{Found, Store};
+use posenc_harness::timings::Timings;
 use posenc_harness::unit::Unit;
-use posenc_harness::{machine, supervisor};
+use posenc_harness::{executor, machine};
 use posenc_protocols::KINDS;
 
 /// Seed of the random streams of all units: the default of `reproduce`.
@@ -35,7 +35,9 @@ const CHEAP: f64 = 5.0;
 struct Drawn<'a> {
     unit: Unit,
     /// This unit alone.
-    work: Work<'a>,
+    work: PlannedJob<'a>,
+    /// Estimated seconds.
+    cost: f64,
 }
 
 impl Drawn<'_> {
@@ -67,7 +69,8 @@ pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
         announce_skipped(&selected, data)?;
     }
     let planned = expand(selected, data, &repository.published_checksum(), RUN_SEED, CPU)?;
-    let drawn = draw(planned, usize::from(options.units), options.seed);
+    let timings = Timings::of_record(&repository.record(), &planned);
+    let drawn = draw(planned, &timings, usize::from(options.units), options.seed);
     ensure!(!drawn.is_empty(), "the selection has no runnable units at profile `{profile}`");
     if let Some(directory) = &options.run_into {
         run_into(directory, drawn, data, usize::from(options.jobs));
@@ -134,32 +137,36 @@ fn announce_skipped(selected: &[Job<'_>], data: &DataSets) -> Result<()> {
 
 /// Selects a sample of units: cheap ones first, in random order and alternating between protocols, so that a small sample covers
 /// many protocols.
-fn draw(planned: Vec<PlannedJob<'_>>, count: usize, seed: u64) -> Vec<Drawn<'_>> {
-    let mut all: Vec<Drawn<'_>> = Vec::new();
+fn draw<'a>(
+    planned: Vec<PlannedJob<'a>>,
+    timings: &Timings,
+    count: usize,
+    seed: u64,
+) -> Vec<Drawn<'a>> {
+    let mut all: Vec<Drawn<'a>> = Vec::new();
     for planned in planned {
         for unit in planned.units.iter() {
-            let alone = PlannedJob { units: [unit.clone()].into(), ..planned.clone() };
-            let work = Work::of(&alone, vec![unit.clone()]);
-            all.extend(work.map(|work| Drawn { unit: unit.clone(), work }));
+            let work = PlannedJob::new(planned.job.clone(), vec![unit.clone()]);
+            all.push(Drawn { unit: unit.clone(), cost: timings.seconds(&work), work });
         }
     }
     let order = uniform_vector(&mut stream(seed, "verify: choice of units"), all.len(), 0.0, 1.0);
-    let mut all: Vec<(f64, Drawn<'_>)> = order.into_iter().zip(all).collect();
+    let mut all: Vec<(f64, Drawn<'a>)> = order.into_iter().zip(all).collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut turns: BTreeMap<&'static str, usize> = BTreeMap::new();
     let (mut cheap, mut dear) = (Vec::new(), Vec::new());
     for (_, unit) in all {
-        if unit.work.cost > CHEAP {
+        if unit.cost > CHEAP {
             dear.push(unit);
             continue;
         }
-        let turn = turns.entry(unit.work.kind()).or_default();
+        let turn = turns.entry(unit.work.job.protocol().name()).or_default();
         cheap.push((*turn, unit));
         *turn += 1;
     }
     // Both sorts are stable, so equal elements stay in random order.
     cheap.sort_by_key(|(turn, _)| *turn);
-    dear.sort_by(|a, b| a.work.cost.total_cmp(&b.work.cost));
+    dear.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     cheap.into_iter().map(|(_, unit)| unit).chain(dear).take(count).collect()
 }
 
@@ -168,7 +175,7 @@ fn run_into(directory: &Path, drawn: Vec<Drawn<'static>>, data: &'static DataSet
     let (store, devices) = (keep(Store::new(directory)), keep(Devices::cpu()));
     let site = RunEnv { store, data, devices, seed: RUN_SEED, commit: "" };
     let work = drawn.into_iter().map(|drawn| drawn.work).collect();
-    for failure in supervisor::run_plainly(work, site, workers) {
+    for failure in executor::run_plainly(work, site, workers) {
         eprintln!("failed: {}: {}", failure.path, failure.message);
     }
 }

@@ -52,24 +52,6 @@ fn same_seed_gives_same_bits_and_methods_share_samples() {
     assert_ne!(value(&rows, "one", "cider"), value(&repository.rows("seven"), "one", "cider"));
 }
 
-/// Catches a killed training that starts over or ends with other numbers.
-#[test]
-fn a_killed_training_resumes_with_the_same_bits() {
-    let protocol = format!(
-        "{}, encoding: {FOURIER}",
-        PROTOCOL.replace("steps: 8", "steps: 2500").replace("batch: 4", "batch: 8")
-    );
-    let repository = Repository::with_experiment(&experiment(&protocol, "{ id: one }"));
-    repository.kill_at_checkpoint("killed");
-    let resumed = repository.ok(&["reproduce", "--out", "killed"]);
-    assert!(resumed.stderr.contains("resumes after step"), "{}", resumed.stderr);
-    let whole = repository.ok(&["reproduce", "--out", "whole"]);
-    assert!(!whole.stderr.contains("resumes"), "{}", whole.stderr);
-    let rows = repository.rows("whole");
-    assert!(rows.len() > 20);
-    assert_eq!(repository.rows("killed"), rows);
-}
-
 /// Catches captions that are lost between unit and page, depend on the number of workers, or are assigned to another method;
 /// captions that are shown without the setting; and damage of the reference that is not detected.
 #[test]

@@ -37,7 +37,7 @@ fn a_failure_is_kept_shown_and_retried() {
         "of: { group: rank, method: RFF, metric",
     );
     let repository = Repository::with_experiment(&text);
-    let run = repository.run(&["reproduce", "--profile", "smoke", "--keep-going", "--record"]);
+    let run = repository.run(&["reproduce", "--profile", "smoke", "--record"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert!(run.stderr.contains("run the same command again"), "{}", run.stderr);
     assert_eq!(failures(&repository, "out").len(), 1);
@@ -137,7 +137,6 @@ fn a_budget_runs_the_units_that_fit_and_counts_the_rest() {
     for text in ["2 hours", "0s", ""] {
         repository.fails(&["reproduce", "--budget", text], &["1h30m"]);
     }
-    repository.fails(&["reproduce", "--fail-fast", "--keep-going"], &["--keep-going"]);
 }
 
 /// Catches a truncated or changed record that is trusted, and one that runs again without a warning. Sixty records are damaged at a

@@ -242,7 +242,7 @@ fn hostile_files_in_the_output_directory_cost_only_themselves() {
     let raw = raw.strip_prefix(scene.repository.path()).unwrap().to_str().unwrap().to_owned();
     let failed = raw.replace("out/raw", "out/failed");
     for file in [
-        "out/pace.json",
+        "out/timings.json",
         "out/report.checksum",
         "out/record/extensions/mexican-hat.csv",
         "out/report/extensions/mexican-hat.md",
@@ -256,7 +256,7 @@ fn hostile_files_in_the_output_directory_cost_only_themselves() {
             assert!(run.stderr.contains(runs), "{file} {hostile:?}: {}", run.stderr);
             if file != failed {
                 let kind = std::fs::symlink_metadata(scene.at(file)).unwrap().file_type();
-                assert!(kind.is_file() || file == "out/pace.json", "{file} {hostile:?}");
+                assert!(kind.is_file() || file == "out/timings.json", "{file} {hostile:?}");
             }
             scene.clear(&failed);
         }

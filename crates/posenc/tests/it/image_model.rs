@@ -9,8 +9,6 @@ const PROTOCOL: &str = "kind: image-model, side: 6, levels: 4, held_out: 8, laye
 
 const FOURIER: &str = "{ features: fourier, learned: true, gamma: 1 }";
 
-const FOURIER_WITH_MODULATOR: &str = "{ features: fourier, learned: true, gamma: 1, modulator: { hidden: 8, layer_norm: true, dropout: 0.1 } }";
-
 fn group(variants: &str) -> String {
     experiment(&format!(
         "  - id: images\n    seeds: 2\n    protocol: {{ {PROTOCOL}, encoding: {FOURIER} }}\n    variants:\n{variants}"
@@ -153,44 +151,5 @@ fn translations_have_the_same_bits_and_share_samples() {
         let text = text(&format!("      - {{ id: one, settings: {settings} }}\n"));
         let run = Repository::with_experiment(&text).run(&["list"]);
         assert!(run.code == 2 && run.stderr.contains(needle), "{settings}: {}", run.stderr);
-    }
-}
-
-/// Catches a killed training of each model that starts over, ends with other numbers than an uninterrupted one, or leaves its
-/// checkpoint behind. A checkpoint has parameters, moments, positions in random streams, curves and counts.
-#[test]
-fn killed_trainings_resume_with_the_same_bits() {
-    let pixels = format!(
-        "{{ {}, encoding: {FOURIER_WITH_MODULATOR} }}",
-        PROTOCOL
-            .replace("steps: 6", "steps: 3000")
-            .replace("measure_every: 2", "measure_every: 900")
-    );
-    let sentences = "{ kind: translation, words: 6, max_len: 8, lengths: uniform, held_out: 4, layers: 1, width: 16, \
-                     heads: 2, feed_forward: 16, deviation: 0.02, batch: 8, steps: 3000, learning_rate: 0.01, \
-                     warm_up: 1, bin: 2 }";
-    let colors = "{ kind: reformer, steps: 700, batch: 2, held_out: 2, learning_rate: 0.01, warm_up: 0, encoding: \
-                  { features: sine }, model: { side: 8, layers: 1, width: 16, pixel_width: 12, feed_forward: 8, \
-                  hashing: { heads: 2, head_width: 4, chunk: 32, buckets: 4 } } }";
-    let shapes = "{ kind: detection, sides: [16, 24], held_out: 8, width: 16, heads: 2, feed_forward: 16, encoder_layers: 1, \
-                  decoder_layers: 1, queries: 3, batch: 8, steps: 2500, learning_rate: 0.002, warm_up: 5, measure_every: 900, \
-                  encoding: { features: sine } }";
-    let photographs = "{ kind: detr, steps: 700, held_out: 2, encoding: { features: sine }, model: { blocks: [1, 1, 1, 1], \
-                       channels: 2, width: 16, heads: 2, feed_forward: 16, encoder_layers: 1, decoder_layers: 1, queries: 3 }, \
-                       resizing: { short_sides: [32, 40], longest: 64, before_window: [36], window: [24, 36], measured: 40 } }";
-    for protocol in [pixels.as_str(), sentences, colors, shapes, photographs] {
-        let text =
-            format!("  - id: group\n    protocol: {protocol}\n    variants: [{{ id: one }}]\n");
-        let repository = Repository::with_experiment(&experiment(&text));
-        repository.kill_at_checkpoint("killed");
-        assert!(repository.raw("killed").is_empty(), "the unit had ended: {protocol}");
-        let resumed = repository.ok(&["reproduce", "--out", "killed"]);
-        assert!(resumed.stderr.contains("resumes after step"), "{protocol}: {}", resumed.stderr);
-        assert_eq!(repository.checkpoints("killed"), 0, "a checkpoint is left");
-        let whole = repository.ok(&["reproduce", "--out", "whole"]);
-        assert!(!whole.stderr.contains("resumes"), "{}", whole.stderr);
-        let rows = repository.rows("whole");
-        assert!(rows.len() > 5);
-        assert_eq!(repository.rows("killed"), rows);
     }
 }

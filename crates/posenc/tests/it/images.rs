@@ -140,26 +140,6 @@ fn clips_are_fitted_in_three_dimensions() {
     assert!(descent < exact + 0.05, "{descent} against {exact}");
 }
 
-/// Catches a killed training that starts over, or ends with other numbers.
-#[test]
-fn a_killed_image_resumes_with_the_same_bits() {
-    let repository = Repository::with_experiment(&experiment(
-        r#"
-  - id: lines
-    data: { set: embedded-images }
-    protocol: { kind: network-nd, side: 64, depth: 2, width: 64, learning_rate: 0.01, epochs: 4000 }
-    variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 32, sigma: 0.03 } }]
-    profiles: { quick: { reduced: 2 images, signals: 2 } }
-"#,
-    ));
-    repository.kill_at_checkpoint("killed");
-    let resumed = repository.ok(&["reproduce", "--out", "killed"]);
-    assert!(resumed.stderr.contains("resumes where it was interrupted"), "{}", resumed.stderr);
-    assert_eq!(repository.checkpoints("killed"), 0, "a checkpoint is left");
-    repository.ok(&["reproduce", "--out", "whole"]);
-    assert_eq!(repository.rows("killed"), repository.rows("whole"));
-}
-
 /// Catches meaningless settings that are accepted.
 #[test]
 fn meaningless_settings_are_refused_with_their_location() {

@@ -12,7 +12,7 @@
 //!
 //! POSENC_KILLS=200 sets the number of kills.
 
-use crate::common;
+use crate::{common, real_boxes};
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -312,6 +312,57 @@ fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
     assert!(2 * counts.hits >= counts.kills, "too few kills hit a running unit: {counts:?}");
     assert!(6 * counts.between >= counts.kills, "too few kills between records: {counts:?}");
     assert!(counts.resumed > 0 && 2 * counts.without_training >= counts.between, "{counts:?}");
+}
+
+/// Small models, each with steps for more than one checkpoint. `network-1d`, `network-nd` and `image-model` are in [`experiment`].
+const TRAININGS: [&str; 8] = [
+    "kind: image-model, side: 6, levels: 4, held_out: 8, layers: 1, width: 16, heads: 2, feed_forward: 16, batch: 4, steps: 3000, \
+     learning_rate: 0.01, warm_up: 2, measure_every: 900, encoding: { features: fourier, learned: true, gamma: 1, modulator: { hidden: 8, \
+     layer_norm: true, dropout: 0.1 } }",
+    "kind: translation, words: 6, max_len: 8, lengths: uniform, held_out: 4, layers: 1, width: 16, heads: 2, feed_forward: 16, \
+     deviation: 0.02, batch: 8, steps: 3000, learning_rate: 0.01, warm_up: 1, bin: 2",
+    "kind: reformer, steps: 700, batch: 2, held_out: 2, learning_rate: 0.01, warm_up: 0, encoding: { features: sine }, model: { side: 8, \
+     layers: 1, width: 16, pixel_width: 12, feed_forward: 8, hashing: { heads: 2, head_width: 4, chunk: 32, buckets: 4 } }",
+    "kind: detection, sides: [16, 24], held_out: 8, width: 16, heads: 2, feed_forward: 16, encoder_layers: 1, decoder_layers: 1, \
+     queries: 3, batch: 8, steps: 2500, learning_rate: 0.002, warm_up: 5, measure_every: 900, encoding: { features: sine }",
+    "kind: detr, steps: 700, held_out: 2, encoding: { features: sine }, model: { blocks: [1, 1, 1, 1], channels: 2, width: 16, heads: 2, \
+     feed_forward: 16, encoder_layers: 1, decoder_layers: 1, queries: 3 }, resizing: { short_sides: [32, 40], longest: 64, \
+     before_window: [36], window: [24, 36], measured: 40 }",
+    "kind: captioning, screens: 24, held_out: 6, width: 16, heads: 2, feed_forward: 16, encoder_layers: 1, decoder_layers: 1, batch: 8, \
+     steps: 2500, learning_rate: 0.004, warm_up: 2, decay: cosine, encoding: { features: fourier, learned: true, gamma: 10, groups: 2, \
+     width: 8, modulator: { hidden: 8, dropout: 0.2 } }",
+    "kind: widget-captioning, steps: 1500, batch: 2, screens: 6, held_out: 4, learning_rate: 0.01, warm_up: 1, encoding: { features: \
+     fourier, learned: true, gamma: 100, groups: 4, width: 4, modulator: { hidden: 4, dropout: 0.2 } }, model: { vocabulary: 120, \
+     word_width: 6, types: 12, tree_rows: 30, width: 8, heads: 2, feed_forward: 8, encoder_layers: 1, decoder_layers: 1, channels: [2, 3] }",
+    "kind: icon-labels, min_count: 20, max_boxes: 4, width: 16, heads: 2, feed_forward: 16, layers: 1, dropout: 0.1, batch: 4, steps: \
+     8000, measure_every: 2000, learning_rate: 0.004, warm_up: 2, decay: cosine, encoding: { features: fourier, learned: true, gamma: 10, \
+     groups: 2, width: 8, modulator: { hidden: 8, dropout: 0.2 } }",
+];
+
+/// Catches a killed training of each model that starts over, ends with other numbers than an uninterrupted one, or leaves its
+/// checkpoint behind. A checkpoint has parameters, moments, running statistics, positions in random streams, curves and counts.
+#[test]
+fn each_training_resumes_with_the_same_bits() {
+    for protocol in TRAININGS {
+        let set = if protocol.contains("icon-labels") { real_boxes::SET } else { "" };
+        let data =
+            if set.is_empty() { String::new() } else { format!("data: {{ set: {set} }}\n    ") };
+        let text = common::experiment(&format!(
+            "  - id: group\n    {data}protocol: {{ {protocol} }}\n    variants: [{{ id: one }}]\n"
+        ));
+        let repository = Repository::with_experiment(&text);
+        repository.write(real_boxes::FILE, &real_boxes::labelled());
+        repository.kill_at_checkpoint("killed");
+        assert!(repository.raw("killed").is_empty(), "the unit had ended: {protocol}");
+        let resumed = repository.ok(&["reproduce", "--out", "killed"]);
+        assert!(resumed.stderr.contains("resumes after step"), "{protocol}: {}", resumed.stderr);
+        assert_eq!(repository.checkpoints("killed"), 0, "a checkpoint is left");
+        let whole = repository.ok(&["reproduce", "--out", "whole"]);
+        assert!(!whole.stderr.contains("resumes"), "{}", whole.stderr);
+        let rows = repository.rows("whole");
+        assert!(rows.len() > 5);
+        assert_eq!(repository.rows("killed"), rows);
+    }
 }
 
 /// Catches a file of the reference that a kill of `reproduce --record` or `report` loses, truncates or mixes with that of another run.

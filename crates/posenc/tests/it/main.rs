@@ -7,7 +7,6 @@ mod checkpoints;
 mod collect;
 mod common;
 mod compare;
-mod costs;
 mod data;
 mod device;
 mod failures;

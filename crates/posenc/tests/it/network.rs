@@ -16,37 +16,6 @@ fn fields(rows: &[String], metric: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Catches a killed training that starts over, that ends with other numbers than an uninterrupted
-/// one, or that leaves its checkpoint behind.
-#[test]
-fn a_killed_training_resumes_with_the_same_bits() {
-    let repository = Repository::with_experiment(&experiment(
-        r#"
-    protocol:
-      kind: network-1d
-      lines: { rows: [5, 6, 7] }
-      learning_rate: 1e-3
-      epochs: 3000
-      repeats: 2
-      sweep: { parameter: sigma, values: [0.05, 0.2] }
-    variants:
-      - { id: Gaussian, embedder: { kind: gaussian, dimension: 2000, sigma: 0.1 } }
-"#,
-    ));
-    repository.kill_at_checkpoint("killed");
-    assert!(repository.raw("killed").is_empty(), "the unit had ended");
-
-    let resumed = repository.ok(&["reproduce", "--out", "killed"]);
-    assert!(resumed.stderr.contains("resumes where it was interrupted"), "{}", resumed.stderr);
-    assert_eq!(repository.checkpoints("killed"), 0, "a checkpoint is left");
-    let whole = repository.ok(&["reproduce", "--out", "whole"]);
-    assert!(!whole.stderr.contains("resumes"), "{}", whole.stderr);
-    assert_eq!(repository.checkpoints("whole"), 0);
-    let rows = repository.rows("whole");
-    assert_eq!(fields(&rows, "test_psnr").len(), 12);
-    assert_eq!(repository.rows("killed"), rows);
-}
-
 /// Catches results of an image that depend on other images of the run, results of the shared embedding that are repeated for each
 /// image, and signals without distinct names.
 #[test]

@@ -4,8 +4,8 @@ use crate::common;
 
 use common::Repository;
 
-const SET: &str = "rico-semantics";
-const FILE: &str = "data/rico_semantics/val.json";
+pub const SET: &str = "rico-semantics";
+pub const FILE: &str = "data/rico_semantics/val.json";
 
 const FOURIER: &str = "{ features: fourier, learned: true, gamma: 10, groups: 2, width: 8, modulator: { hidden: 8, dropout: 0.2 } }";
 
@@ -25,7 +25,7 @@ fn mixed(i: usize, n: usize) -> usize {
 }
 
 /// Forty screens with up to five boxes. Boxes on the left have one label, those on the right another; a third label is rare.
-fn labelled() -> String {
+pub fn labelled() -> String {
     let screens = (0..40).map(|i| {
         let boxes = (0..mixed(i, 6)).map(|j| {
             let left = mixed(7 * i + j, 80) as f64 / 100.0;
@@ -91,21 +91,6 @@ fn same_seed_gives_same_bits_and_methods_share_samples() {
     repository.ok(&["reproduce", "--seed", "7", "--out", "seven"]);
     let seven = repository.rows("seven");
     assert_ne!(value(&rows, "one", "training_loss"), value(&seven, "one", "training_loss"));
-}
-
-/// Catches a killed training that starts over or ends with other numbers.
-#[test]
-fn a_killed_training_resumes_with_the_same_bits() {
-    let protocol = LABELS.replace("steps: 8, measure_every: 4", "steps: 8000, measure_every: 2000");
-    let repository = repository(&format!("{protocol}, encoding: {FOURIER}"), "{ id: one }");
-    repository.kill_at_checkpoint("killed");
-    let resumed = repository.ok(&["reproduce", "--out", "killed"]);
-    assert!(resumed.stderr.contains("resumes after step"), "{}", resumed.stderr);
-    let whole = repository.ok(&["reproduce", "--out", "whole"]);
-    assert!(!whole.stderr.contains("resumes"), "{}", whole.stderr);
-    let rows = repository.rows("whole");
-    assert!(rows.len() > 8);
-    assert_eq!(repository.rows("killed"), rows);
 }
 
 /// Catches damage that is ignored or ends the run: the unit must fail with file and entry, and others must continue.

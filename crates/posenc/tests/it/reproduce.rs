@@ -2,8 +2,6 @@
 
 use crate::common;
 
-use std::time::Duration;
-
 use common::{EXPERIMENT, Repository, with_a_failing_unit};
 
 /// Catches a run without a report page, and a run that repeats finished work.
@@ -96,64 +94,6 @@ fn a_formula_gives_the_records_of_the_built_in_embedder() {
     assert_eq!(values("Mexican hat", "test_psnr").len(), 3);
 }
 
-/// Catches records that a killed run loses, half-written files that are mistaken for records, and a
-/// resumed run that differs from an uninterrupted one.
-#[test]
-fn a_killed_run_loses_at_most_the_unit_in_flight() {
-    let repository = Repository::with_experiment(EXPERIMENT);
-    repository.ok(&["reproduce", "--out", "whole"]);
-    let expected = repository.rows("whole");
-    // Killed after this many records; if the process ended before the signal, it is started again.
-    for records in [1, 2, 4, 6, 8] {
-        let out = format!("killed-{records}");
-        let mut attempts = 0;
-        let before = loop {
-            let mut child = repository.start(&["reproduce", "--jobs", "1", "--out", &out]);
-            while repository.raw(&out).len() < records {
-                assert!(child.try_wait().unwrap().is_none(), "no {records} records");
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            child.kill().unwrap();
-            child.wait().unwrap();
-            let before = repository.raw(&out);
-            if before.len() < 12 {
-                break before;
-            }
-            attempts += 1;
-            assert!(attempts < 20, "no kill came while units were running");
-            std::fs::remove_dir_all(repository.path().join(&out)).unwrap();
-        };
-        let contents: Vec<_> = before.iter().map(|f| std::fs::read(f).unwrap()).collect();
-        let run = repository.ok(&["reproduce", "--out", &out]);
-        let kept = format!("{} on record", before.len());
-        assert!(run.stderr.contains(&kept), "{kept}: {}", run.stderr);
-        for (file, content) in before.iter().zip(contents) {
-            assert_eq!(std::fs::read(file).unwrap(), content, "{}", file.display());
-        }
-        assert_eq!(repository.rows(&out), expected);
-    }
-}
-
-/// Catches a damaged record that is skipped or trusted.
-#[test]
-fn a_damaged_raw_record_is_named_and_run_again() {
-    let repository = Repository::with_experiment(EXPERIMENT);
-    repository.ok(&["reproduce", "--profile", "smoke"]);
-    let files = repository.raw("out");
-    let whole = std::fs::read_to_string(&files[0]).unwrap();
-    // A digit was changed manually: still JSON, but not the measured value.
-    let position = whole.find("\"value\":\"").unwrap() + "\"value\":\"".len();
-    let mut edited = whole.clone().into_bytes();
-    edited[position] = if edited[position] == b'7' { b'8' } else { b'7' };
-    std::fs::write(&files[0], edited).unwrap();
-    std::fs::write(&files[1], "{ not json").unwrap();
-    let run = repository.ok(&["reproduce", "--profile", "smoke"]);
-    assert!(run.stderr.contains("2 of 6 units to run"), "{}", run.stderr);
-    assert_eq!(run.stderr.matches("damaged").count(), 2, "{}", run.stderr);
-    let again = repository.ok(&["reproduce", "--profile", "smoke"]);
-    assert!(again.stderr.contains("0 of 6 units to run"), "{}", again.stderr);
-}
-
 /// Catches a plan without the reason why a unit would run, and a dry run that runs units.
 #[test]
 fn a_dry_run_names_the_reason_and_runs_nothing() {
@@ -188,8 +128,6 @@ fn a_failing_unit_affects_only_the_exit_code() {
     assert!(run.stderr.contains("failed: extensions/mexican-hat/rank/RFF"), "{}", run.stderr);
     assert!(run.stderr.contains("sigma = 0"), "{}", run.stderr);
     assert_eq!(repository.raw("out").len(), 2);
-    let fast = ["reproduce", "extensions/mexican-hat/rank", "--fail-fast", "--out", "fast"];
-    assert_eq!(repository.run(&fast).code, 1);
 }
 
 /// Catches sizes that would abort the process with a failed allocation.
@@ -213,18 +151,6 @@ fn sizes_beyond_memory_are_refused() {
         assert_eq!(run.code, 1, "{}", run.stderr);
         assert!(run.stderr.contains("GiB"), "{}", run.stderr);
     }
-}
-
-/// Catches two runs that write into one directory at the same time.
-#[test]
-fn a_second_run_in_the_same_directory_is_refused() {
-    let repository = Repository::with_experiment(EXPERIMENT);
-    std::fs::create_dir_all(repository.path().join("out")).unwrap();
-    let lock = std::fs::File::create(repository.path().join("out/.lock")).unwrap();
-    lock.lock().unwrap();
-    repository.fails(&["reproduce"], &["another reproduce is running", "--out"]);
-    drop(lock);
-    repository.ok(&["reproduce", "--profile", "smoke"]);
 }
 
 /// Catches output directories that cause a panic or fail silently. A file in the way represents all directories that cannot be

@@ -77,19 +77,6 @@ fn generated_screens_give_the_same_bits() {
     assert!(text.contains("train: ") && text.contains("vocabulary: "), "{text}");
 }
 
-/// Catches a killed training that starts over or ends with other numbers, for example without the running statistics of batch
-/// normalization.
-#[test]
-fn a_killed_training_resumes_with_the_same_bits() {
-    let protocol = PROTOCOL.replace("steps: 3", "steps: 1500");
-    let repository = Repository::with_experiment(&experiment("", &protocol));
-    repository.kill_at_checkpoint("killed");
-    let resumed = repository.ok(&["reproduce", "--out", "killed"]);
-    assert!(resumed.stderr.contains("resumes after step"), "{}", resumed.stderr);
-    repository.ok(&["reproduce", "--out", "whole"]);
-    assert_eq!(learned(&repository, "killed"), learned(&repository, "whole"));
-}
-
 /// Catches widgets of other splits among those of Figure 5, and boxes of all nodes instead of those with captions.
 #[test]
 fn positions_are_those_of_training_widgets() {

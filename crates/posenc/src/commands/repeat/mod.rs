@@ -16,21 +16,20 @@ use posenc_experiments::{Catalog, Experiment, Group, Profile};
 
 use super::source::Source;
 use posenc_harness::collect;
-use posenc_harness::cost_model::CostModel;
 use posenc_harness::data::{self, DataSets};
 use posenc_harness::device::{CPU, Devices, GPU, SOFTWARE};
+use posenc_harness::executor::{self, RunSummary};
 use posenc_harness::interrupts::{self, Interrupts};
 use posenc_harness::lock::{self, Lock};
 use posenc_harness::options::{Reproduce, parse_selectors};
-use posenc_harness::plan::{PlannedJob, expand};
-use posenc_harness::progress::{Detail, Progress};
-use posenc_harness::queue::Work;
+use posenc_harness::plan::{PlannedJob, expand, pending};
+use posenc_harness::progress::Detail;
 use posenc_harness::repository::Repository;
 use posenc_harness::run_env::{RunEnv, keep};
 use posenc_harness::store::{Found, Store};
-use posenc_harness::supervisor::{self, RunSummary};
+use posenc_harness::timings::Timings;
 use posenc_harness::unit::NO_DATA;
-use posenc_harness::{machine, slurm as executor};
+use posenc_harness::{machine, slurm};
 use posenc_protocols::KINDS;
 use same::Sameness;
 
@@ -127,13 +126,14 @@ pub fn repeat(repository: &Repository, options: &Reproduce, record: &str) -> Res
     }
     announce_unchecked(&items);
     let _lock = Lock::take(&out)?;
-    executor::refuse_beside(&out)?;
+    slurm::refuse_beside(&out)?;
     let store = keep(Store::new(&out));
     store.sweep();
     let signals = Interrupts::listen().context("signal handlers cannot be installed")?;
     let mut failures = Vec::new();
     for round in &plans {
-        let outcome = run(round, store, devices, options, &signals);
+        let timings = Timings::read(&out, &repository.record(), &round.planned);
+        let outcome = run(round, store, devices, options, &signals, timings);
         failures.extend(outcome.failures);
         if let Some(signal) = outcome.interrupted {
             eprintln!(
@@ -142,8 +142,8 @@ pub fn repeat(repository: &Repository, options: &Reproduce, record: &str) -> Res
             );
             return Ok(ExitCode::from(128 + signal as u8));
         }
-        // The disk is full, or `--fail-fast` ends the run after a failure.
-        if outcome.left.0 > 0 || options.fail_fast && !failures.is_empty() {
+        // The disk is full.
+        if outcome.left.0 > 0 {
             break;
         }
     }
@@ -349,23 +349,22 @@ fn run(
     devices: &'static Devices,
     options: &Reproduce,
     signals: &Interrupts,
+    timings: Timings,
 ) -> RunSummary {
     let total: usize = round.planned.iter().map(|p| p.units.len()).sum();
-    let work = Work::pending(&round.planned, store, options.force);
-    let to_run: usize = work.iter().map(|w| w.units.len()).sum();
+    let work = pending(&round.planned, store, options.force);
+    let to_run: usize = work.iter().map(|w| w.to_run.len()).sum();
     eprintln!("{to_run} of {total} units to run, {} already repeated", total - to_run);
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
     let site = RunEnv { store, data: round.data, devices, seed: round.seed, commit: "" };
     let detail = Detail::asked(options.quiet, options.verbose);
-    let mut progress = Progress::new(to_run, workers, detail);
-    let run = supervisor::Options {
+    let run = executor::Options {
         workers,
-        fail_fast: options.fail_fast,
         memory: options.memory,
         signals: signals.clone(),
-        ..supervisor::Options::default()
+        ..executor::Options::default()
     };
-    supervisor::run(work, site, &run, CostModel::default(), &mut progress)
+    executor::run(work, site, run, timings, detail)
 }
 
 /// Prints for each item whether its values are bitwise equal; returns whether all are.

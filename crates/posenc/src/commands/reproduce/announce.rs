@@ -10,9 +10,8 @@ use posenc_experiments::{Catalog, Profile};
 use posenc_harness::data::DataSets;
 use posenc_harness::device::{CPU, Devices};
 use posenc_harness::options::Reproduce;
-use posenc_harness::plan::readers;
+use posenc_harness::plan::{PlannedJob, readers};
 use posenc_harness::protocol::{self, Placement};
-use posenc_harness::queue::Work;
 use posenc_harness::span::duration;
 
 /// Notices about a plan: groups that do not run, and the data in use.
@@ -144,10 +143,16 @@ impl Notices {
         }
     }
 
-    pub fn start(&self, size: &Size, options: &Reproduce, work: &[Work<'_>], devices: &Devices) {
+    pub fn start(
+        &self,
+        size: &Size,
+        options: &Reproduce,
+        work: &[PlannedJob<'_>],
+        devices: &Devices,
+    ) {
         let &Size { units, total, workers, seconds } = size;
         if !options.quiet {
-            let is_gpu = work.iter().any(|w| w.units.iter().any(|unit| unit.parts.device != CPU));
+            let is_gpu = work.iter().any(|w| w.to_run.iter().any(|unit| unit.parts.device != CPU));
             let device = if is_gpu { devices.header() } else { "the CPU".to_owned() };
             let version = env!("CARGO_PKG_VERSION");
             eprintln!("posenc {version}: training on {device}; up to {workers} units at a time");

@@ -19,7 +19,7 @@ Read `report/README.md` first. Git ignores this folder, and nothing in it is nee
 | `slurm/` | jobs submitted to a cluster, with their logs | running jobs can no longer be collected |
 | `repeat/` | records of `reproduce --from` | the next comparison computes them again |
 | `book/` | the report as a site (`cargo xtask book`) | the next call renders it again |
-| `pace.json` | measured times, used for estimates only | estimates of the next run are less accurate |
+| `timings.json` | measured times and memory, used for estimates only | estimates of the next run are less accurate |
 | `report.checksum` | checksum that shows whether the report is up to date | the next run renders the report again |
 | `.posenc-out` | marks the folder as output of a run | `--out` refuses the folder if `README.md` is gone, too |
 

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use posenc_experiments::Catalog;
 use posenc_experiments::verdict::{Evidence, Verdict};
+use posenc_harness::executor::{Feed, FinishedItem};
 use posenc_harness::run_env::ResultInputs;
 use posenc_harness::span::duration;
-use posenc_harness::supervisor::{Feed, FinishedItem};
 
 use super::results::{self, Verdicts};
 

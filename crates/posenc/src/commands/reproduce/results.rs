@@ -89,15 +89,11 @@ pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts
     }
     let reference = Records::read(&repository.record(), catalog)?;
     if promoted {
-        crate::commands::report::render_reference(repository, catalog, &reference, true)?
+        crate::commands::report::render_reference(catalog, &reference, true)?
             .write(&repository.report())
             .context("report/ cannot be written")?;
     }
     let local = Records::of(&local_directory, shown)?;
-    let costs = plans
-        .are_whole()
-        .then(|| crate::commands::costs::of_reference(repository, catalog, &reference))
-        .transpose()?;
     let mut report = posenc_report::render(&Inputs {
         catalog,
         reference: &reference,
@@ -105,7 +101,6 @@ pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts
         // Links to files of the repository work only from the default directory.
         repository: if options.out.is_none() { "../.." } else { "" },
         record: None,
-        costs: costs.as_ref(),
     })?;
     if let Some(notice) = notice {
         report = report.with_notice(notice);

@@ -9,10 +9,10 @@ use posenc_experiments::verdict::{Classified, Context, Verdict, judge};
 use posenc_experiments::{Catalog, Experiment};
 use posenc_report::shown_rows;
 
+use posenc_harness::executor::RunSummary;
 use posenc_harness::interrupts;
-use posenc_harness::queue::Work;
+use posenc_harness::plan::PlannedJob;
 use posenc_harness::span::{and_failed, counted, duration};
-use posenc_harness::supervisor::RunSummary;
 
 /// Maximum number of changed verdicts to list; further ones are only counted.
 const LISTED: usize = 20;
@@ -33,7 +33,7 @@ pub struct Verdicts<'a> {
 
 impl<'a> Verdicts<'a> {
     /// Judges the items of the work from the tables in a directory.
-    pub fn read(catalog: &'a Catalog, work: &[Work<'a>], directory: &Path) -> Self {
+    pub fn read(catalog: &'a Catalog, work: &[PlannedJob<'a>], directory: &Path) -> Self {
         let is_of_work =
             |e: &&Experiment| work.iter().any(|work| std::ptr::eq(work.job.experiment, *e));
         let before = catalog.experiments.iter().filter(is_of_work);
