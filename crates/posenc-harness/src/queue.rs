@@ -323,7 +323,7 @@ mod tests {
         // The last one is unknown.
         let memory = [6, 5, 4, 20];
         let mut waiting = queue(&experiments, &[seconds], &memory, Some(Bytes(10)), false);
-        let mut next = |waiting: &mut Queue<'_>| match waiting.next(Lane::Cpu, None) {
+        let next = |waiting: &mut Queue<'_>| match waiting.next(Lane::Cpu, None) {
             Next::Run(job, bytes) => (job.job.variant.id.clone(), bytes),
             Next::Wait => ("wait".to_owned(), 0),
             Next::End => ("end".to_owned(), 0),

@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use posenc_experiments::Experiment;
 use posenc_experiments::plan::Job;
 use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::record::{Provenance, Table, pair};
 use posenc_experiments::schema::Protocol;
 use posenc_experiments::text::read_text;
-use posenc_experiments::{Experiment, Profile};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -92,20 +92,17 @@ impl Timings {
     /// Adds a reference record. It has times of single units for some protocols only, else the sum over an item.
     fn add_record(&mut self, experiment: &Experiment, table: &Table, provenance: &Provenance) {
         let jobs = all_jobs(experiment);
-        let name =
-            |job: &Job<'_>| (job.group.id.clone(), job.variant.id.clone(), job.recorded_profile);
-        let jobs: BTreeMap<(String, String, Profile), (&Job<'_>, f64)> =
-            jobs.iter().map(|job| (name(job), (job, steps(job.protocol())))).collect();
-        let mut units: BTreeMap<(&str, &str, &str, u64), (&Job<'_>, f64, f64)> = BTreeMap::new();
-        let mut last = None;
+        let mut by_name = BTreeMap::new();
+        for job in &jobs {
+            let name = (job.group.id.as_str(), job.variant.id.as_str(), job.recorded_profile);
+            by_name.entry(name).or_insert_with(|| (job, steps(job.protocol())));
+        }
+        let mut units = BTreeMap::new();
         for row in &table.rows {
-            let at = (&row.group, &row.method, row.profile);
-            if last.as_ref().is_none_or(|(name, _)| *name != at) {
-                last = Some((at, jobs.get(&(row.group.clone(), row.method.clone(), row.profile))));
-            }
-            let Some((_, Some(&(job, steps)))) = last else { continue };
-            let key = (row.group.as_str(), row.method.as_str(), row.signal.as_str(), row.seed);
-            let (_, _, seconds) = units.entry(key).or_insert((job, steps, 0.0));
+            let name = (row.group.as_str(), row.method.as_str(), row.profile);
+            let Some((job, steps)) = by_name.get(&name) else { continue };
+            let unit = (name, row.signal.as_str(), row.seed);
+            let (_, _, seconds) = units.entry(unit).or_insert((*job, *steps, 0.0));
             // A sweep has a time for each of its values.
             *seconds += if row.metric == "time" { row.value } else { 0.0 };
         }
@@ -203,6 +200,7 @@ pub fn makespan(in_flight: &[f64], waiting: impl Iterator<Item = f64>, workers: 
 
 #[cfg(test)]
 mod tests {
+    use posenc_experiments::Profile;
     use posenc_experiments::plan::jobs;
     use posenc_experiments::record::Row;
     use posenc_experiments::selector::Selectors;

@@ -6,7 +6,6 @@ use posenc_math::closed_form::{self, LeastSquaresOptions, RIDGE_CUTOFF, Real};
 use posenc_math::embedder::{Embedder, EmbedderSpec, FitModel};
 
 use super::{ClosedForm, Precision, Solver};
-use crate::memory::{dimension, reduced};
 use crate::network_1d::Scale;
 use crate::network_nd::TestPositions;
 use crate::network_nd::reconstruction::auto_width::{COUNTS, RandomChoice, Search, choose};

@@ -28,13 +28,6 @@ fn counted(settings: &Complexity, size: f64) -> Result<Cost> {
     Ok(cost(scheme, Sizes { n_points: n, n_features: n, n_axes: settings.axes as u32 })?)
 }
 
-/// Bytes of the largest allowed size, times two for its result.
-fn bytes(settings: &Complexity) -> f64 {
-    let each =
-        settings.sizes.0.iter().filter_map(|&size| Some(counted(settings, size).ok()?.bytes(8)));
-    2.0 * each.filter(|bytes| *bytes <= LARGEST_BYTES).max().unwrap_or(0) as f64
-}
-
 impl Protocol for Complexity {
     /// One linear layer with one output on N^D points, N = K.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

@@ -24,7 +24,6 @@ use serde::{Deserialize, Serialize};
 use super::{CodePlace, Detection, PatchCoordinates, pictures};
 use crate::attention::record::{record_peak_memory, with_unit};
 use crate::attention::{self, train_state};
-use crate::memory::square;
 use crate::streams::shared_stream;
 use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
 

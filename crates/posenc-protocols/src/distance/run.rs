@@ -6,7 +6,6 @@ use posenc_math::distance::{measured_distance, preserved_length};
 use posenc_math::embedder::find;
 
 use super::Distance;
-use crate::memory::feature_count;
 use posenc_harness::protocol::{Context, Emit, Protocol};
 
 impl Protocol for Distance {

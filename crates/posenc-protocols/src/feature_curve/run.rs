@@ -9,7 +9,7 @@ use posenc_math::spectrum::{circulant_stable_rank, toeplitz_stable_rank};
 use posenc_math::theory::stable_rank_for_interval;
 
 use super::{CurveEmbedder, FeatureCurve};
-use crate::memory::{largest, row, square};
+use crate::memory::row;
 use crate::streams::shared_stream;
 use posenc_harness::protocol::{Context, Emit, Protocol};
 

@@ -9,8 +9,7 @@ use posenc_harness::unit::Unit;
 use posenc_math::quality::psnr_of;
 
 use super::methods::interpolate;
-use super::{Interpolation, Method, Threads};
-use crate::memory::reduced;
+use super::{Interpolation, Threads};
 use crate::network_nd::TestPositions;
 use crate::network_nd::reconstruction::{self, Rule, Signal, pictures, split};
 

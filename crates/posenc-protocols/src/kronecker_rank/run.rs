@@ -9,7 +9,7 @@ use posenc_math::random::gaussian_vector;
 use posenc_math::spectrum::{numerical_rank, singular_values, stable_rank_of};
 
 use super::KroneckerRank;
-use crate::memory::{check_memory, dimension, embedding_matrix, square};
+use crate::memory::{check_memory, embedding_matrix};
 use posenc_harness::protocol::{Context, Emit, Protocol};
 
 const RANK_TOLERANCE: f64 = 1e-9;

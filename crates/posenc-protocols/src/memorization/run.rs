@@ -8,7 +8,6 @@ use posenc_math::spectrum::{numerical_rank, singular_values};
 use posenc_math::theory::memorization_residual;
 
 use super::Memorization;
-use crate::memory::square;
 use posenc_harness::protocol::{Context, Emit, Protocol};
 
 const RANK_TOLERANCE: f64 = 1e-10;

@@ -9,7 +9,6 @@ use posenc_math::lff::similarity::{
 };
 
 use super::{PositionCode as Code, Similarity};
-use crate::memory::square;
 use posenc_harness::protocol::{Context, Emit, Protocol};
 
 /// Temperature of sinusoidal encodings (`lff` Eq. 1).

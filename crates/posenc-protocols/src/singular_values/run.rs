@@ -9,7 +9,7 @@ use posenc_math::spectrum::{
 };
 
 use super::{Sampling, SingularValues};
-use crate::memory::{dimension, embedding_matrix, square};
+use crate::memory::embedding_matrix;
 use posenc_harness::protocol::{Context, Emit, Protocol};
 
 impl Protocol for SingularValues {

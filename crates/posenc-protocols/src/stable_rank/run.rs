@@ -2,13 +2,11 @@
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::Value;
-use posenc_math::embedder::{Embedder, Family, find};
+use posenc_math::embedder::Embedder;
 use posenc_math::spectrum::{line_stable_rank, toeplitz_stable_rank};
 use posenc_math::theory::{exact_stable_rank, periodized};
 
 use super::StableRank;
-use crate::memory::{dimension, feature_count, largest, square};
-use crate::sweep::Sweep;
 use posenc_harness::protocol::{Context, Emit, Protocol};
 
 impl Protocol for StableRank {

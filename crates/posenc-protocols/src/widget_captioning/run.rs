@@ -13,7 +13,7 @@ use posenc_data::generate::ScreenGrammar;
 use posenc_data::interfaces::{CaptionSplit, WidgetScreens, WordVectors, write_widget_screens};
 use posenc_experiments::record::Value;
 use posenc_math::lff::schedule::LearningRate;
-use posenc_math::lff::widget::{BINS, BatchSize, COORDINATES};
+use posenc_math::lff::widget::{BINS, COORDINATES};
 use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};

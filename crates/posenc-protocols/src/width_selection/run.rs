@@ -4,16 +4,13 @@ use anyhow::{Context as _, Result};
 use faer::Mat;
 use posenc_experiments::record::Value;
 use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
-use posenc_harness::shape::SignalShape;
 use posenc_math::closed_form::{LineFit, Lines, Ridge, RidgeAxis, RidgeFit, default_rcond};
 use posenc_math::embedder::{EmbedderSpec, FitModel, FitParameter, line, matrix, validate};
 use posenc_math::quality::psnr_of;
 
 use super::{WidthSelection, network, random, rows};
-use crate::memory::dimension;
 use crate::network_nd::reconstruction::Signal;
-use crate::network_nd::reconstruction::auto_width::{MOST_LINES, RIDGES, RULE, TRAININGS};
-use crate::network_nd::{NetworkNd, estimate};
+use crate::network_nd::reconstruction::auto_width::{MOST_LINES, RIDGES, RULE};
 
 /// Criteria that score each width and ridge.
 const CRITERIA: [&str; 6] = ["likelihood", "gcv", "loo", "hold_out", "auto", "half_test"];

@@ -21,7 +21,7 @@ fn report(reference: &Records, coverage: &str) -> Report {
 
 fn rendered(catalog: &Catalog, reference: &Records) -> Report {
     let (repository, record) = ("..", Some("record"));
-    let inputs = Inputs { catalog, reference, local: None, repository, record, costs: None };
+    let inputs = Inputs { catalog, reference, local: None, repository, record };
     render(&inputs).expect("a report")
 }
 

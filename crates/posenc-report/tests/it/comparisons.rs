@@ -127,7 +127,7 @@ fn report(catalog: &Catalog, rows: Vec<Row>) -> Report {
 }
 
 fn report_of(catalog: &Catalog, reference: &Records, local: Option<&Records>) -> Report {
-    let inputs = Inputs { catalog, reference, local, record: None, costs: None, repository: "" };
+    let inputs = Inputs { catalog, reference, local, record: None, repository: "" };
     render(&inputs).expect("a report")
 }
 

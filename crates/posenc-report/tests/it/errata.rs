@@ -78,7 +78,6 @@ fn pages(rows: Vec<Row>, more: &str) -> (String, String) {
         local: None,
         repository: "",
         record: None,
-        costs: None,
     };
     let report = render(&inputs).expect("a report");
     let page = |name: &str| String::from_utf8(report.files[Path::new(name)].clone()).expect("text");

@@ -48,7 +48,6 @@ fn gallery(experiments: &[(&str, &[&str])]) -> (String, Vec<String>) {
         local: None,
         repository: "..",
         record: None,
-        costs: None,
     })
     .unwrap();
     let page = String::from_utf8(report.files[Path::new("embedders.md")].clone()).unwrap();

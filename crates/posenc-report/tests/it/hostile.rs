@@ -95,14 +95,7 @@ const BLOCKS: [&str; 21] = [
 ];
 
 fn report(catalog: &Catalog, reference: &Records, local: &Records) -> Report {
-    let inputs = Inputs {
-        catalog,
-        reference,
-        local: Some(local),
-        repository: "..",
-        record: None,
-        costs: None,
-    };
+    let inputs = Inputs { catalog, reference, local: Some(local), repository: "..", record: None };
     render(&inputs).expect("a report")
 }
 

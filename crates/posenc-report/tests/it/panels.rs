@@ -104,7 +104,6 @@ pub fn report_of(rows: Vec<Row>, figure: &str, published: &str) -> Report {
         local: None,
         repository: "",
         record: None,
-        costs: None,
     };
     render(&inputs).expect("a report")
 }

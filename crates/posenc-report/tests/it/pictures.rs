@@ -44,8 +44,7 @@ impl Repository {
     fn render(&self, local: Option<&Records>, record: Option<&str>) -> Report {
         let reference = self.with_pictures(records(REFERENCE), self.gallery());
         let catalog = &self.catalog;
-        let inputs =
-            Inputs { catalog, reference: &reference, local, repository: "..", record, costs: None };
+        let inputs = Inputs { catalog, reference: &reference, local, repository: "..", record };
         render(&inputs).expect("a report")
     }
 }
@@ -173,14 +172,8 @@ fn a_check_sees_the_pictures_of_the_record() {
         let reference = read().expect("records");
         let catalog = &repository.catalog;
         let record = Some("record");
-        let inputs = Inputs {
-            catalog,
-            reference: &reference,
-            local: None,
-            repository: "..",
-            record,
-            costs: None,
-        };
+        let inputs =
+            Inputs { catalog, reference: &reference, local: None, repository: "..", record };
         let report = render(&inputs).expect("a report");
         let stale = report.check(&directory).expect("checked");
         (report, stale.iter().map(ToString::to_string).collect::<Vec<_>>())

@@ -18,8 +18,7 @@ fn report(reference: &Records, local: Option<&Records>) -> Report {
 }
 
 fn report_of(catalog: &Catalog, reference: &Records, local: Option<&Records>) -> Report {
-    let inputs =
-        Inputs { catalog, reference, local, repository: "..", record: Some("record"), costs: None };
+    let inputs = Inputs { catalog, reference, local, repository: "..", record: Some("record") };
     render(&inputs).expect("a report")
 }
 
@@ -282,7 +281,6 @@ fn items_show_the_speed_of_their_workloads() {
             local: None,
             repository: "..",
             record: Some("record"),
-            costs: None,
         };
         paper(&render(&inputs).expect("a report"))
     };

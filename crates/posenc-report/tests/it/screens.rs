@@ -74,8 +74,7 @@ fn with_captions(mut records: Records) -> Records {
 fn report(reference: &Records, local: Option<&Records>) -> Report {
     let root = tempfile::tempdir().expect("a directory");
     let catalog = catalog(root.path());
-    let inputs =
-        Inputs { catalog: &catalog, reference, local, repository: "..", record: None, costs: None };
+    let inputs = Inputs { catalog: &catalog, reference, local, repository: "..", record: None };
     render(&inputs).expect("a report")
 }
 
