@@ -167,7 +167,8 @@ fn add(times: &mut BTreeMap<String, [f64; 2]>, job: &Job<'_>, steps: f64, second
     }
 }
 
-/// A number that the time of a unit is roughly proportional to: training steps and, if a profile reduces the signals, pixels.
+/// A number that the time of a unit is roughly proportional to: its training steps, the values that it covers and, if a profile reduces
+/// the signals, pixels.
 pub fn steps(protocol: &Protocol) -> f64 {
     let text = protocol.canonical();
     let settings = text.split_once(' ').and_then(|(_, json)| serde_json::from_str(json).ok());
@@ -175,14 +176,17 @@ pub fn steps(protocol: &Protocol) -> f64 {
 }
 
 fn product(settings: &Value) -> f64 {
-    let Value::Object(settings) = settings else { return 1.0 };
     let factor = |(key, value): (&String, &Value)| match (key.as_str(), value.as_f64()) {
         ("epochs" | "steps" | "iterations" | "repeats", Some(count)) => count.max(1.0),
         // Signals have up to 512 positions on an axis.
         ("side", Some(side)) => (side / 512.0).powi(2),
         _ => product(value),
     };
-    settings.iter().map(factor).product()
+    match settings {
+        Value::Object(settings) => settings.iter().map(factor).product(),
+        Value::Array(values) => values.iter().map(product).sum::<f64>().max(1.0),
+        _ => 1.0,
+    }
 }
 
 /// Seconds until the last of `workers` workers finishes if they take the waiting work in order. `in_flight` has the seconds left
