@@ -68,9 +68,11 @@ fn text_of_files_is_escaped_on_the_terminal() {
     // The record of the run in a folder whose name is hostile, with other methods and a damaged line.
     let name = "a\u{1b}[2J\r\nerror: forged\u{202e}\u{9b}\u{2028}";
     let other = root.join(name);
-    std::fs::create_dir_all(other.join("demo")).unwrap();
-    let record = std::fs::read_to_string(root.join("out/record/demo/fig1.csv")).unwrap();
-    let file = other.join("demo/fig1.csv");
+    std::fs::create_dir_all(other.join("demo/fig1")).unwrap();
+    let folder = root.join("out/record/demo/fig1");
+    std::fs::copy(folder.join("values.csv"), other.join("demo/fig1/values.csv")).unwrap();
+    let record = std::fs::read_to_string(folder.join("units.csv")).unwrap();
+    let file = other.join("demo/fig1/units.csv");
     let write = |from: &str, to: &str| {
         assert!(record.contains(from), "{record}");
         std::fs::write(&file, record.replace(from, to)).unwrap();
