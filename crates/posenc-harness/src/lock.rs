@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use posenc_experiments::output::check_folder;
 use posenc_files::LockError;
 
+use crate::options::Share;
 use crate::repository::Repository;
-use crate::share::Share;
 
 /// Name of the lock file in an output directory and in `report/`.
 const FILE: &str = ".lock";

@@ -1,40 +1,12 @@
 //! Shares of a plan, which run in processes of their own, usually on other machines (`--share`).
 
-use std::str::FromStr;
-
+use crate::options::Share;
 use crate::plan::PlannedJob;
 
-/// The `index`-th of `count` shares, from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
-    index: usize,
-    count: usize,
-}
-
-impl FromStr for Share {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let number = |text: &str| text.parse().ok().filter(|n| (1..=10_000).contains(n));
-        text.split_once('/')
-            .and_then(|(index, count)| Some(Share { index: number(index)?, count: number(count)? }))
-            .filter(|share| share.index <= share.count)
-            .ok_or("allowed are shares such as 3/8, the third of eight; there are at most 10000")
-    }
-}
-
-impl std::fmt::Display for Share {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.index, self.count)
-    }
-}
-
-impl Share {
-    /// Keeps only the jobs of this share.
-    pub fn keep(self, planned: &mut Vec<PlannedJob<'_>>) {
-        let mut dealt = deal(planned, self.count).into_iter();
-        planned.retain(|_| dealt.next() == Some(self.index));
-    }
+/// Keeps only the jobs of a share.
+pub fn keep(planned: &mut Vec<PlannedJob<'_>>, share: Share) {
+    let mut dealt = deal(planned, share.count).into_iter();
+    planned.retain(|_| dealt.next() == Some(share.index));
 }
 
 /// The share of each job, from 1. Depends on the plan alone and not on records, so that all processes agree while records appear.
@@ -80,16 +52,6 @@ pub fn checksum(planned: &[PlannedJob<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Catches a share that is read as another one, and a typo that is accepted.
-    #[test]
-    fn shares_are_read_or_refused() {
-        assert_eq!("3/8".parse(), Ok(Share { index: 3, count: 8 }));
-        assert_eq!("3/8".parse::<Share>().unwrap().to_string(), "3/8");
-        for text in ["", "/", "3", "3/", "0/8", "9/8", "1/0", "-1/8", "3/8/9", "1/10001", "٣/8"] {
-            assert!(text.parse::<Share>().is_err(), "{text}");
-        }
-    }
 
     /// Catches jobs that run nowhere, shares of very different cost, and jobs that measure time next to others or on several machines.
     #[test]

@@ -37,18 +37,6 @@ pub fn devices(request: &Request) -> Devices {
     }
 }
 
-/// Accepts an option of sbatch. Any other word would be the script.
-pub fn sbatch_option(text: &str) -> Result<String, String> {
-    match text.starts_with('-') && text.len() > 1 {
-        true => Ok(text.to_owned()),
-        false => {
-            Err("an option of sbatch begins with `-`; its value belongs to the same argument, \
-                      such as --sbatch-arg=--cpus-per-task=8"
-                .to_owned())
-        }
-    }
-}
-
 /// Submits a plan in `tasks` tasks and says how to follow it. Returns false if no unit is left to run.
 pub fn submit(
     out: &Path,
@@ -64,7 +52,6 @@ pub fn submit(
         return Ok(false);
     }
     let out = std::path::absolute(out)?;
-    let _lock = Lock::take(&out)?;
     let name = format!("posenc-{}", &blake3::hash(utf8(&out)?.as_bytes()).to_hex()[..8]);
     let queued = ["--noheader", "--format=%A", &format!("--name={name}")];
     ensure!(
@@ -73,6 +60,7 @@ pub fn submit(
          or use another --out DIR",
         out.display()
     );
+    let lock = Lock::take(&out)?;
 
     // Jobs that measure time run after the array, on a node of their own.
     let is_exclusive = planned.iter().any(measures_time);
@@ -100,6 +88,8 @@ pub fn submit(
     let file = folder.join("job.sh");
     write_file(&file, script.as_bytes())?;
     let logs = pattern(&folder)?;
+    // Tasks may start at once, and need the folder.
+    drop(lock);
     let sbatch = |own: &[String], log: &str| {
         let mut sbatch = command("sbatch");
         // sbatch uses the last of two equal options, and its own are needed here.

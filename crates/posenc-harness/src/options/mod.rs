@@ -1,6 +1,7 @@
 //! The options of `reproduce`.
 
 mod places;
+mod share;
 
 use std::path::PathBuf;
 
@@ -11,11 +12,10 @@ use posenc_experiments::{Catalog, Profile};
 
 use crate::device::Request;
 use crate::memory::Bytes;
-use crate::share::Share;
-use crate::slurm;
 use crate::span::Span;
 
 pub use places::Places;
+pub use share::Share;
 
 /// Location of the data.
 #[derive(Args, Clone)]
@@ -103,7 +103,7 @@ pub struct Reproduce {
     pub slurm: Option<u16>,
     /// Slurm: pass an option to sbatch, such as --sbatch-arg=--cpus-per-task=8. Can be repeated.
     #[arg(long = "sbatch-arg", value_name = "OPTION", requires = "slurm", allow_hyphen_values = true,
-          value_parser = slurm::sbatch_option)]
+          value_parser = share::sbatch_option)]
     pub sbatch_args: Vec<String>,
     /// Internal: checksum of the plan of the process that submitted this one.
     #[arg(long, value_name = "CHECKSUM", hide = true)]

@@ -71,7 +71,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         );
     }
     if let Some(share) = options.share {
-        share.keep(&mut planned);
+        share::keep(&mut planned, share);
     }
 
     if options.dry_run {

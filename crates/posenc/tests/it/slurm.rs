@@ -76,8 +76,11 @@ fn wait(what: &str, is_so: impl Fn() -> bool) {
 
 /// Number of units that a run says it starts with, for each run in a log.
 fn units_to_run(log: &str) -> Vec<usize> {
-    let of_line = |line: &str| line.split_once(" of ")?.0.parse().ok();
-    log.lines().filter(|line| line.contains(" units to run")).filter_map(of_line).collect()
+    let of_line = |line: &str| {
+        let (before, _) = line.split_once(" units to run")?;
+        before.rsplit_once(" of ")?.0.rsplit(' ').next()?.parse().ok()
+    };
+    log.lines().filter_map(of_line).collect()
 }
 
 /// Catches a unit that no share runs or that two run, shares that disturb each other, a share that promotes or renders, and a run
@@ -144,12 +147,7 @@ fn a_killed_task_and_a_dead_node_lose_nothing() {
         assert!(submitted.stderr.contains(said), "{}", submitted.stderr);
     }
     let again = run(&repository, &cluster, &slurm);
-    assert!(
-        again.code == 2 && again.stderr.contains("reproduce is running")
-            || again.stderr.contains("already run"),
-        "{}",
-        again.stderr
-    );
+    assert!(again.code == 2 && again.stderr.contains("already run this"), "{}", again.stderr);
     let started = |node: &str| !cluster.processes(node).is_empty();
     wait("records of two tasks", || {
         repository.raw(out).len() >= 4 && started("n1") && started("n2")
@@ -180,7 +178,7 @@ fn a_killed_task_and_a_dead_node_lose_nothing() {
     // Slurm started the task of the dead node again. The rest of the killed one and the times were left to the last job.
     logs.sort_by_key(|log| units_to_run(log).len());
     let runs: Vec<Vec<usize>> = logs.iter().map(|log| units_to_run(log)).collect();
-    assert!(runs[2].len() == 1 && runs[3].len() == 2 && runs[3][1] < runs[3][0], "{told}");
+    assert!(runs[2].len() == 1 && runs[3].len() == 2 && runs[3][1] <= runs[3][0], "{told}");
     let last = logs.iter().find(|log| log.contains("report/README.md")).unwrap();
     assert!(units_to_run(last)[0] > 1, "{told}");
 
