@@ -260,12 +260,7 @@ fn hostile_files_in_the_output_directory_cost_only_themselves() {
             scene.clear(&failed);
         }
     }
-    // A hostile state of a Slurm run is an error; a hostile list of failures is replaced.
-    for hostile in ALL {
-        scene.replace("out/slurm/current.json", hostile);
-        scene.fails(&SMOKE, &["current.json", "remove"]);
-    }
-    scene.clear("out/slurm");
+    // A hostile list of failures is replaced.
     scene.replace("out/record/extensions/mexican-hat.failed.json", Hostile::Zeros);
     scene.ok(&SMOKE);
 }
@@ -276,7 +271,10 @@ fn a_hostile_lock_is_named() {
     let scene = Scene::new();
     for hostile in ALL {
         scene.replace("out/.lock", hostile);
-        scene.fails(&SMOKE, &["out/.lock cannot be locked", "a regular file is required", "--out"]);
+        for share in [&[][..], &["--share", "1/2"]] {
+            let needles = ["out/.lock cannot be locked", "a regular file is required", "--out"];
+            scene.fails(&[&SMOKE, share].concat(), &needles);
+        }
         scene.replace("report/.lock", hostile);
         scene.fails(&["report"], &["report/.lock cannot be locked", "a regular file is required"]);
     }
@@ -405,7 +403,7 @@ fn wrong_folders_for_output_are_refused_and_unchanged() {
     }
     for arguments in [
         &["reproduce", "--from", "report/record", "--out", "experiments"][..],
-        &["reproduce", "--executor", "slurm", "--out", "experiments"],
+        &["reproduce", "--slurm", "2", "--out", "experiments"],
         &["fit", "photo.png", "--out", "link/fitted.png"],
         &["bench", "--json", "report/record/benchmarks.json"],
     ] {

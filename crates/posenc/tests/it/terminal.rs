@@ -110,15 +110,13 @@ fn output_of_other_programs_is_escaped() {
     std::fs::create_dir_all(&programs).unwrap();
     repository(&root, "M");
     let script = "#!/bin/sh\nprintf 'a\\033[2J\\r\\nerror: forged\\342\\200\\256' >&2\nexit 1\n";
-    for program in ["git", "sbatch", "python3"] {
+    for program in ["git", "squeue", "python3"] {
         let file = programs.join(program);
         std::fs::write(&file, script).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
-    for arguments in
-        [&["diff", "HEAD", "HEAD"][..], &["reproduce", "--executor", "slurm"], &["doctor"]]
-    {
+    for arguments in [&["diff", "HEAD", "HEAD"][..], &["reproduce", "--slurm", "2"], &["doctor"]] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_posenc"));
         command.arg("--root").arg(&root).args(arguments).env("PATH", &path);
         let output = command.output().unwrap();
