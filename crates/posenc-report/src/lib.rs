@@ -119,9 +119,6 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     }
     pages.files.insert(PathBuf::from(data::claims::FILE), data::claims::render(inputs, &views)?);
     pages.files.insert(PathBuf::from(data::claims::SCHEMA_FILE), data::claims::schema()?);
-    if let Some(metadata) = data::ro_crate::render(inputs, &views)? {
-        pages.files.insert(PathBuf::from(data::ro_crate::FILE), metadata);
-    }
     let entries = pages::entries::all(inputs, &views);
     let Pages { files, pages } = pages;
     let digest = pages::readme::digest(inputs, &views).map(|text| markdown::protect_math(&text));
