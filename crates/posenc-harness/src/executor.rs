@@ -522,12 +522,10 @@ fn run_units(
             remarks: outcome.remarks,
             values: outcome.values,
             pictures: Vec::new(),
-            captions: None,
             versions: machine::versions(),
             commit: commit.to_owned(),
         };
-        let (pictures, captions) = (&outcome.pictures, outcome.captions.as_ref());
-        store.write(&experiment.paper, &experiment.item, record, pictures, captions)?;
+        store.write(&experiment.paper, &experiment.item, record, &outcome.pictures)?;
         written(unit, seconds);
         let steps = control.take_steps();
         let finished = Finished { seconds, peak_memory, values, steps, main };

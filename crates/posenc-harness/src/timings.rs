@@ -10,7 +10,7 @@ use std::path::Path;
 use posenc_experiments::Experiment;
 use posenc_experiments::plan::Job;
 use posenc_experiments::record::table::write_atomically;
-use posenc_experiments::record::{Provenance, Table, pair};
+use posenc_experiments::record::{ItemRecord, Provenance, Table, item};
 use posenc_experiments::schema::Protocol;
 use posenc_experiments::text::read_text;
 use serde::{Deserialize, Serialize};
@@ -61,10 +61,8 @@ impl Timings {
         let items: BTreeMap<String, &Experiment> =
             planned.iter().map(|p| (p.job.experiment.id(), p.job.experiment)).collect();
         for experiment in items.into_values() {
-            let (paper, item) = (&experiment.paper, &experiment.item);
-            let file = |end: &str| record.join(paper).join(format!("{item}.{end}"));
-            let read = pair::read(&file("csv"), &file("provenance.json"), paper, item);
-            if let Ok((table, provenance)) = read {
+            let folder = item::folder(record, &experiment.paper, &experiment.item);
+            if let Ok(Some((table, provenance))) = ItemRecord::read_tables(&folder) {
                 timings.add_record(experiment, &table, &provenance);
             }
         }

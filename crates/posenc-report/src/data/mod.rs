@@ -1,7 +1,6 @@
-//! Machine-readable results: claims as JSON, and a description of the record as an RO-Crate.
+//! Machine-readable results: claims as JSON.
 
 pub mod claims;
-pub mod ro_crate;
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;

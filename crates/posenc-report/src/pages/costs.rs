@@ -1,12 +1,12 @@
 //! What the recorded runs took: time, memory and rate of each item.
 
 use posenc_experiments::Profile;
-use posenc_experiments::record::Row;
+use posenc_experiments::record::{ItemRecord, Row};
 
 use super::{Content, places};
+use crate::Inputs;
 use crate::markdown::{Align, Grid, cell, code, label};
 use crate::numbers::{MISSING, duration, significant};
-use crate::{Inputs, Record};
 
 const OPENING: &str = "This page shows what the recorded units of each item took. `cargo xtask reproduce --profile paper --dry-run` estimates \
     other runs from these times.\n\n\
@@ -55,7 +55,7 @@ pub fn render(inputs: &Inputs<'_>) -> Content {
     Content { title: "Costs".into(), text }
 }
 
-fn row(name: String, record: &Record) -> Vec<String> {
+fn row(name: String, record: &ItemRecord) -> Vec<String> {
     let provenance = &record.provenance;
     let memory = provenance.peak_memory.filter(|bytes| *bytes > 0);
     let memory = memory.map(|bytes| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30)));
