@@ -59,7 +59,7 @@ impl Lock {
                 let marker = directory.join(MARKER);
                 posenc_files::open_or_create(&marker)
                     .with_context(|| format!("{} cannot be written", marker.display()))?;
-                Ok(Lock::of(lock))
+                Ok(Lock { _lock: lock })
             }
             Err(held @ LockError::Held { .. }) => bail!(
                 "another reproduce is running in {} ({held}); wait for it, or use another --out DIR",
@@ -88,7 +88,7 @@ impl Lock {
         match posenc_files::Lock::take(&file, PATIENCE, waits) {
             Ok(lock) => {
                 sweep(&repository.report());
-                Ok(Lock::of(lock))
+                Ok(Lock { _lock: lock })
             }
             Err(held @ LockError::Held { .. }) => bail!(
                 "another process has been writing {} for {} minutes ({held})",
@@ -99,13 +99,6 @@ impl Lock {
                 Err(anyhow!(error).context(format!("{} cannot be locked", file.display())))
             }
         }
-    }
-
-    fn of(lock: posenc_files::Lock) -> Self {
-        if let Some(substitute) = lock.substitute() {
-            eprintln!("note: {substitute}");
-        }
-        Lock { _lock: lock }
     }
 }
 
