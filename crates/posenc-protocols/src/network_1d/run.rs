@@ -30,7 +30,7 @@ use posenc_harness::protocol::{
 pub const COLUMNS: usize = posenc_nets::cpu::GROUP;
 
 /// Maximum bytes of the runs of one task: parameters, their moments, activations.
-pub const LARGEST_TASK: usize = 256 << 20;
+pub const MAX_TASK: usize = 256 << 20;
 
 impl Protocol for Network1d {
     fn placement(&self) -> Placement {
@@ -57,7 +57,7 @@ impl Protocol for Network1d {
         let run = WEIGHT * weights + 12.0 * points * (depth * width + 1.0);
         let runs = (work.units * self.lines.count() * self.repeats) as f64;
         // A task contains the runs that fit into its limit, at least one.
-        let task = run.max((runs * run).min(LARGEST_TASK as f64));
+        let task = run.max((runs * run).min(MAX_TASK as f64));
         let values = self.swept_values().len() as f64;
         let curves = self.epochs.checked_div(self.curve_every).unwrap_or(0) as f64;
         let recorded =
@@ -67,7 +67,7 @@ impl Protocol for Network1d {
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let lines = super::signals::lines(context, self)?;
-        let (records, remarks) = train(context, self, &lines, context.engine(), LARGEST_TASK)?;
+        let (records, remarks) = train(context, self, &lines, context.engine(), MAX_TASK)?;
         let mut earlier = context.checkpoint.earlier();
         for (unit, values) in records.into_iter().enumerate() {
             let mut remarks = remarks.clone();

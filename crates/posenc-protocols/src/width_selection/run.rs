@@ -14,7 +14,7 @@ use posenc_math::quality::psnr_of;
 use super::{WidthSelection, network, random, rows};
 use crate::memory::dimension;
 use crate::network_nd::reconstruction::Signal;
-use crate::network_nd::reconstruction::auto_width::{MOST_LINES, RIDGES, RULE, TRAININGS};
+use crate::network_nd::reconstruction::auto_width::{MAX_LINES, RIDGES, RULE, TRAININGS};
 use crate::network_nd::{NetworkNd, estimate};
 
 /// Criteria that score each width and ridge.
@@ -55,7 +55,7 @@ impl Sample {
                     columns.chain(rows).collect::<Vec<Vec<f64>>>()
                 });
                 let columns: Vec<Vec<f64>> = columns.collect();
-                let count = columns.len().min(MOST_LINES);
+                let count = columns.len().min(MAX_LINES);
                 let line = |j: usize| &columns[j * columns.len() / count];
                 let lines = Mat::from_fn(settings.samples, count, |i, j| line(j)[i]);
                 samples.push(Sample {
