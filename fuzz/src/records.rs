@@ -17,7 +17,7 @@ const EXPERIMENT: &str = include_str!("demo/fig1.yaml");
 const PAPER: &str = include_str!("demo/paper.yaml");
 
 /// Maximum number of rows of a rendered report: drawing a few hundred takes a millisecond.
-const MOST_ROWS: usize = 300;
+const MAX_ROWS: usize = 300;
 
 /// A paper with one item; `None` if this crate's own files are invalid, which a test would detect.
 pub(super) fn catalog() -> Option<&'static Catalog> {
@@ -90,7 +90,7 @@ fn enveloped(body: &str) -> String {
 
 /// Renders the pages and plots of a record.
 pub fn report(bytes: &[u8]) -> usize {
-    let parsed = text(bytes).and_then(table).filter(|table| table.rows.len() <= MOST_ROWS);
+    let parsed = text(bytes).and_then(table).filter(|table| table.rows.len() <= MAX_ROWS);
     let (Some(table), Some(catalog)) = (parsed, catalog()) else { return 0 };
     rendered(catalog, table)
 }

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use image::RgbImage;
 use image::codecs::jpeg::JpegEncoder;
+use posenc_files::limits::MAX_ARRAY_BYTES;
 use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -23,9 +24,6 @@ use crate::error::DataError;
 use crate::files::{file_name, files_in, from_json, inside, read_whole};
 use crate::picture::{MAX_SIDE, Picture};
 use crate::write::unwritable_signal;
-
-/// Maximum size of an annotation file in bytes; those of COCO 2017 have 4.5 · 10⁸.
-const MAX_ANNOTATION_BYTES: u64 = 1 << 30;
 
 /// The photographs of a split and their annotations; pixels are read on demand.
 #[derive(Debug, Clone)]
@@ -105,7 +103,7 @@ impl AnnotatedImages {
     /// when a photograph is missing.
     pub fn open(folder: &Path, split: Split) -> Result<Self, DataError> {
         let (file, pictures) = locate(folder, split)?;
-        let text = read_whole(&file, "the file of annotations", MAX_ANNOTATION_BYTES)?;
+        let text = read_whole(&file, "the file of annotations", MAX_ARRAY_BYTES)?;
         let wire = from_json(&file, &text, |_| "; the download may be incomplete".to_owned())?;
         Self::new(file, &pictures, wire)
     }

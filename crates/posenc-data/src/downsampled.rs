@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
+use posenc_files::limits::MAX_ARCHIVE_BYTES;
 use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -15,9 +16,6 @@ use crate::error::DataError;
 use crate::files::{file_name, files_in, has_ending};
 use crate::npz::{self, Element};
 use crate::picture::Picture;
-
-/// Maximum size of an archive's array in bytes; a tenth of ImageNet at 64 × 64 has 1.6 · 10⁹.
-const MAX_ARCHIVE_BYTES: u64 = 1 << 32;
 
 /// A split of the images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 //! Every message states the error, its place, the allowed values, and how to fix it.
 
 use std::fmt::Display;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Supported image formats, as named in messages.
@@ -13,72 +14,43 @@ pub const VIDEO_CURE: &str = "to read video files, install FFmpeg's development 
      libavformat-dev libavutil-dev libavfilter-dev libavdevice-dev libswresample-dev libswscale-dev pkg-config \
      libclang-dev clang) and start again through cargo xtask";
 
-/// An error of a loader, of the manifest or of the data directory.
-///
-/// Errors that no code distinguishes are [`DataError::Invalid`].
+/// An error of a loader, of the manifest or of the data directory. Errors that no code distinguishes are [`DataError::Invalid`].
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum DataError {
-    /// A requested file does not exist.
     #[error("{}: {what} not found; check the path", path.display())]
-    NotFound {
-        /// The missing path.
-        path: PathBuf,
-        /// "file" or "folder".
-        what: &'static str,
-    },
+    NotFound { path: PathBuf, what: &'static str },
 
-    /// The operating system refused to read a file or folder.
-    #[error("{}: cannot be read ({source}); check that it is readable for this user", path.display())]
-    Unreadable {
-        /// The file or folder.
-        path: PathBuf,
-        /// The operating system's reason.
-        source: std::io::Error,
-    },
-
-    /// A file or folder cannot be written.
-    #[error(
-        "{}: cannot be written ({source}); check that the folder exists, that this user may write there, and that the \
-         disk is not full",
-        path.display()
-    )]
-    Unwritable {
-        /// The file or folder.
-        path: PathBuf,
-        /// The operating system's reason.
-        source: std::io::Error,
-    },
-
-    /// A file cannot be decoded as an image.
     #[error("{}: not a readable image ({reason}); {FORMATS} are read: save it again in one of them", path.display())]
-    NotAnImage {
-        /// The file.
-        path: PathBuf,
-        /// What the decoder found.
-        reason: String,
-    },
+    NotAnImage { path: PathBuf, reason: String },
 
     /// A folder contains no file of the expected kind.
     #[error("{0}")]
     EmptyFolder(String),
 
-    /// Any other error. The message states the place, the error, the allowed values and the remedy.
     #[error("{0}")]
     Invalid(String),
 }
 
 impl DataError {
-    /// Converts an I/O error on `path`; a missing file becomes [`DataError::NotFound`].
-    pub(crate) fn io(path: &Path, what: &'static str, source: std::io::Error) -> Self {
-        match source.kind() {
-            std::io::ErrorKind::NotFound => DataError::NotFound { path: path.to_owned(), what },
-            _ => DataError::Unreadable { path: path.to_owned(), source },
+    /// An error of reading `path`.
+    pub(crate) fn io(path: &Path, what: &'static str, error: std::io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::NotFound => DataError::NotFound { path: path.to_owned(), what },
+            _ => Self::at(
+                path,
+                format_args!("cannot be read ({error}); check that it is readable for this user"),
+            ),
         }
     }
 
-    pub(crate) fn unwritable(path: &Path, source: std::io::Error) -> Self {
-        DataError::Unwritable { path: path.to_owned(), source }
+    pub(crate) fn unwritable(path: &Path, error: std::io::Error) -> Self {
+        Self::at(
+            path,
+            format_args!(
+                "cannot be written ({error}); check that the folder exists, that this user may write there, and that \
+                 the disk is not full"
+            ),
+        )
     }
 
     /// A message about a file or folder.
@@ -111,13 +83,13 @@ impl DataError {
         path: &Path,
         what: impl Display,
         bytes: impl Into<u128>,
-        limit: u64,
+        max: u64,
     ) -> Self {
         let bytes: u128 = bytes.into();
         Self::at(
             path,
             format_args!(
-                "{what} announces {bytes} bytes, but at most {limit} are read; the file is damaged or not meant for \
+                "{what} announces {bytes} bytes, but at most {max} are read; the file is damaged or not meant for \
                  this program: use smaller data"
             ),
         )

@@ -18,11 +18,11 @@ use crate::error::DataError;
 /// The folder of partial files in the data directory.
 const STAGING: &str = ".fetch";
 /// Maximum number of times that the transfer of a file resumes or restarts in one run.
-const MOST_RETRIES: usize = 5;
+const MAX_RETRIES: usize = 5;
 /// Maximum length of an address in bytes.
-const LONGEST_URL: usize = 2000;
+const MAX_URL: usize = 2000;
 /// Maximum length in bytes of a message of curl that is read.
-const LONGEST_MESSAGE: u64 = 1 << 14;
+const MAX_MESSAGE: u64 = 1 << 14;
 /// Exit codes of curl after which a transfer may resume: partial file, time limit, empty reply, failed send or receive,
 /// stream error.
 const INTERRUPTED: [i32; 6] = [18, 28, 52, 55, 56, 92];
@@ -90,11 +90,11 @@ pub fn check_url(url: &str) -> Result<(), String> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let has_host =
         rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '['));
-    match has_host && url.len() <= LONGEST_URL && url.bytes().all(|byte| byte.is_ascii_graphic()) {
+    match has_host && url.len() <= MAX_URL && url.bytes().all(|byte| byte.is_ascii_graphic()) {
         true => Ok(()),
         false => Err(format!(
             "'{}' is not an address; allowed are http:// and https:// with a host, in ASCII without spaces, up to \
-             {LONGEST_URL} bytes",
+             {MAX_URL} bytes",
             url.escape_debug()
         )),
     }
@@ -280,11 +280,11 @@ impl Fetcher<'_> {
             })?;
             match ended {
                 Transfer::Complete => break,
-                Transfer::NotResumable if before > 0 && retries < MOST_RETRIES => {
+                Transfer::NotResumable if before > 0 && retries < MAX_RETRIES => {
                     have = restart(&mut out).map_err(unwritable)?;
                     resumed = false;
                 }
-                Transfer::Interrupted(_) if have > before && retries < MOST_RETRIES => {}
+                Transfer::Interrupted(_) if have > before && retries < MAX_RETRIES => {}
                 Transfer::NotResumable => {
                     return Err(DataError::Invalid(format!(
                         "{address}: the transfer was interrupted, and the server cannot resume it; try again later"
@@ -344,7 +344,7 @@ impl Fetcher<'_> {
         let mut message = Vec::new();
         if let Some(pipe) = child.stderr.take() {
             // A read error only shortens the message.
-            let _ = pipe.take(LONGEST_MESSAGE).read_to_end(&mut message);
+            let _ = pipe.take(MAX_MESSAGE).read_to_end(&mut message);
         }
         let status = child.wait().map_err(|error| fail(format!("curl was lost ({error})")))?;
         copied.map_err(|error| match error {
@@ -468,7 +468,7 @@ mod tests {
         ] {
             assert_eq!(check_url(good), Ok(()), "{good}");
         }
-        let long = format!("https://a/{}", "b".repeat(LONGEST_URL));
+        let long = format!("https://a/{}", "b".repeat(MAX_URL));
         for bad in [
             "",
             "file:///etc/passwd",

@@ -1,9 +1,9 @@
 //! Sets of files that a protocol reads directly: text, annotations, archives too large to be loaded whole.
 
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-use posenc_files::ReadError;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -14,13 +14,13 @@ use crate::fetch::Download;
 use crate::source::{Origin, compared};
 
 /// Maximum number of files that are listed in a set without a published checksum, more than in ImageNet.
-const MOST_FILES: usize = 2_000_000;
+const MAX_FILES: usize = 2_000_000;
 
 /// Maximum length in bytes of a path that a file names; systems allow about 4,000.
-const LONGEST_PATH: usize = 1000;
+const MAX_PATH: usize = 1000;
 
 /// Maximum length, in characters, of an entry's path in a message; the middle of longer ones is left out.
-const LONGEST_PLACE: usize = 160;
+const MAX_PLACE: usize = 160;
 
 /// Content of a set of files, which selects its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -178,11 +178,11 @@ impl FileSet {
     }
 }
 
-/// Reads a regular file of at most `limit` bytes.
-pub(crate) fn read_whole(path: &Path, what: &str, limit: u64) -> Result<Vec<u8>, DataError> {
-    posenc_files::read(path, limit).map_err(|error| match error {
-        ReadError::Io(error) => DataError::io(path, "file", error),
-        ReadError::TooLong { length, .. } => DataError::too_large(path, what, length, limit),
+/// Reads a regular file of at most `max` bytes.
+pub(crate) fn read_whole(path: &Path, what: &str, max: u64) -> Result<Vec<u8>, DataError> {
+    posenc_files::read(path, max).map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => DataError::at(path, format_args!("{what}: {error}")),
+        _ => DataError::io(path, "file", error),
     })
 }
 
@@ -208,10 +208,10 @@ pub(crate) fn from_json<T: DeserializeOwned>(
 
 fn shortened(place: &str) -> String {
     let characters: Vec<char> = place.chars().collect();
-    if characters.len() <= LONGEST_PLACE {
+    if characters.len() <= MAX_PLACE {
         return place.to_owned();
     }
-    let half = LONGEST_PLACE / 2;
+    let half = MAX_PLACE / 2;
     let first: String = characters[..half].iter().collect();
     let last: String = characters[characters.len() - half..].iter().collect();
     format!("{first}…{last}")
@@ -224,10 +224,10 @@ pub(crate) fn inside(path: &str) -> Result<PathBuf, String> {
     let is_below = relative.components().all(|part| matches!(part, Component::Normal(_)));
     let has_drive = path.as_bytes().get(1) == Some(&b':');
     let is_plain = !path.contains(|c: char| c == '\\' || c.is_control()) && !has_drive;
-    match is_below && is_plain && !path.is_empty() && path.len() <= LONGEST_PATH {
+    match is_below && is_plain && !path.is_empty() && path.len() <= MAX_PATH {
         true => Ok(relative),
         false => Err(format!(
-            "path '{}' may lead out of the folder; allowed: names separated by `/`, at most {LONGEST_PATH} bytes, without \
+            "path '{}' may lead out of the folder; allowed: names separated by `/`, at most {MAX_PATH} bytes, without \
              '..', backslashes, drives and control characters",
             path.escape_debug()
         )),
@@ -289,8 +289,8 @@ fn of_names(folder: &Path) -> Result<String, DataError> {
         }
         inner.sort();
         folders.extend(inner.into_iter().rev());
-        if count > MOST_FILES {
-            let limit = MOST_FILES as u64;
+        if count > MAX_FILES {
+            let limit = MAX_FILES as u64;
             return Err(DataError::too_large(folder, "the number of files", count as u128, limit));
         }
     }

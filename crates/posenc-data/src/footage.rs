@@ -12,13 +12,14 @@ use crate::natural;
 use crate::npz::{self, Element, RawArray};
 use crate::picture::{self, Picture};
 use crate::video;
+use posenc_files::limits::MAX_ARRAY_BYTES;
 
 /// Extensions of video files in a folder. A file that is named itself may have any extension.
 const VIDEO_ENDINGS: [&str; 13] =
     ["mp4", "m4v", "mov", "mkv", "webm", "avi", "mpg", "mpeg", "ogv", "wmv", "flv", "y4m", "gif"];
 
 /// Maximum number of clips in an array, as in a set. A clip of one voxel has one byte in the file, but takes about a hundred in memory.
-const MOST_CLIPS: usize = 10_000;
+const MAX_CLIPS: usize = 10_000;
 
 /// The frames of one clip, not yet decoded.
 #[derive(Debug, Clone)]
@@ -161,8 +162,7 @@ pub(crate) fn at(path: &Path) -> Result<Vec<Footage>, DataError> {
 
 /// The clips of the array `key` in an npz archive, and SHA-256 of its elements.
 pub(crate) fn in_array(path: &Path, key: &str) -> Result<(String, Vec<Footage>), DataError> {
-    let array =
-        npz::read_within(path, key, &[Element::Byte, Element::Float], npz::MAX_ARRAY_BYTES)?;
+    let array = npz::read_within(path, key, &[Element::Byte, Element::Float], MAX_ARRAY_BYTES)?;
     // No axis is longer than the array has bytes, so the casts do not truncate.
     let axes: Vec<usize> = array.shape.iter().map(|&axis| axis as usize).collect();
     let (n_clips, shape) = match axes[..] {
@@ -170,10 +170,10 @@ pub(crate) fn in_array(path: &Path, key: &str) -> Result<(String, Vec<Footage>),
         [frames, height, width, channels] => (1, [frames, height, width, channels]),
         _ => (0, [0; 4]),
     };
-    if n_clips == 0 || n_clips > MOST_CLIPS || shape.contains(&0) || ![1, 3].contains(&shape[3]) {
+    if n_clips == 0 || n_clips > MAX_CLIPS || shape.contains(&0) || ![1, 3].contains(&shape[3]) {
         let required = format!(
             "(clips, frames, height, width, 3), the same without the first axis, or 1 instead of 3 for gray; at most \
-             {MOST_CLIPS} clips"
+             {MAX_CLIPS} clips"
         );
         return Err(DataError::shape(path, key, &array.shape, required));
     }

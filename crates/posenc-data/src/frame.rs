@@ -6,9 +6,8 @@ use std::path::Path;
 use crate::clip::Clip;
 use crate::error::DataError;
 use crate::reduce::{self, Axis};
+use posenc_files::limits::MAX_ARRAY_BYTES;
 
-/// Maximum size of a clip in memory: 1 GiB, forty clips of the papers.
-pub const MAX_CLIP_BYTES: u64 = 1 << 30;
 /// Maximum number of frames of a clip, as in the papers.
 pub const MAX_FRAMES: usize = 256;
 
@@ -189,7 +188,7 @@ impl ClipRequest<'_> {
     ///
     /// # Errors
     /// When there are fewer frames or shorter sides than `size` (or than 2), when the frames differ in size, or when the clip would take
-    /// more than [`MAX_CLIP_BYTES`].
+    /// more than [`MAX_ARRAY_BYTES`].
     pub(crate) fn whole(
         &self,
         frames: Frames<'_>,
@@ -228,9 +227,9 @@ impl ClipRequest<'_> {
             }
             let length = rows.keep.len() * columns.keep.len() * frame.channels;
             let bytes = 4 * (voxels.len() + length) as u64;
-            if bytes > MAX_CLIP_BYTES {
+            if bytes > MAX_ARRAY_BYTES {
                 let message = format!(
-                    "each frame takes {} bytes in memory and the clip more than {MAX_CLIP_BYTES}; only {n_frames} frames \
+                    "each frame takes {} bytes in memory and the clip more than {MAX_ARRAY_BYTES}; only {n_frames} frames \
                      would fit: give a size to reduce it to (--size N), or use smaller frames",
                     4 * length as u64
                 );

@@ -76,7 +76,7 @@ fn from_json<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, DataEr
     crate::files::from_json(path, bytes, |error| match error.classify() {
         serde_json::error::Category::Eof => "; the download may be incomplete".to_owned(),
         _ if error.to_string().starts_with("recursion limit") => {
-            format!("; objects and lists may be nested at most {} deep", hierarchy::MOST_LEVELS)
+            format!("; objects and lists may be nested at most {} deep", hierarchy::MAX_LEVELS)
         }
         _ => String::new(),
     })

@@ -9,7 +9,7 @@ use zune_jpeg::zune_core::{bytestream::ZCursor, colorspace::ColorSpace, options:
 use crate::picture::MAX_SIDE;
 
 /// Maximum number of superfluous bytes at the end of a scan; some cameras write a few.
-const MOST_SUPERFLUOUS: usize = 4;
+const MAX_SUPERFLUOUS: usize = 4;
 
 /// Decodes the first picture of a file as 8-bit gray or RGB values. What follows it is ignored: phones append a video or more pictures.
 pub(crate) fn decode(bytes: &[u8]) -> Result<DynamicImage, String> {
@@ -17,8 +17,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<DynamicImage, String> {
     let (data, last_scan) = first_picture(bytes)
         .ok_or_else(|| truncated("its first picture has no end marker or too few scans"))?;
     // Without its last bytes, a picture is incomplete, unless they come from something behind a truncated scan.
-    let shorter = data.get(..data.len().saturating_sub(MOST_SUPERFLUOUS));
-    let shorter = shorter.filter(|_| last_scan > MOST_SUPERFLUOUS).map(decode_strictly);
+    let shorter = data.get(..data.len().saturating_sub(MAX_SUPERFLUOUS));
+    let shorter = shorter.filter(|_| last_scan > MAX_SUPERFLUOUS).map(decode_strictly);
     let image = decode_strictly(&data)
         .map_err(|reason| format!("the file is truncated or damaged: {reason}"))?;
     match shorter {

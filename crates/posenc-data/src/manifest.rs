@@ -9,6 +9,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
+use posenc_files::limits::{MAX_ARRAY_BYTES, MAX_MANIFEST_BYTES};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -16,12 +17,9 @@ use crate::clip::Clip;
 use crate::error::{DataError, list};
 use crate::fetch::{Download, RemoteFile, check_url};
 use crate::files::{FileSet, Format, inside, read_whole};
-use crate::frame::MAX_CLIP_BYTES;
 use crate::generate::Generator;
 use crate::image::Image;
 
-/// Maximum size of a manifest in bytes, several times the actual size. Aliases can expand a text at most to the square of its size.
-const MAX_MANIFEST_BYTES: u64 = 1 << 17;
 /// Maximum length of a text or path in bytes, ten times the longest one in use.
 const MAX_TEXT_BYTES: usize = 5000;
 
@@ -438,10 +436,10 @@ impl WireSet {
         }
         if let Kind::Clips { frames } = kind {
             let bytes = 4 * 3 * u64::from(frames) * u64::from(size) * u64::from(size);
-            if bytes > MAX_CLIP_BYTES {
+            if bytes > MAX_ARRAY_BYTES {
                 return Err(format!(
                     "a clip of {frames} frames of {size}×{size} pixels takes {bytes} bytes; at most \
-                     {MAX_CLIP_BYTES} are allowed: reduce size or frames"
+                     {MAX_ARRAY_BYTES} are allowed: reduce size or frames"
                 ));
             }
         }

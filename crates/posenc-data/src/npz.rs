@@ -8,12 +8,11 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
+use posenc_files::limits::MAX_ARRAY_BYTES;
 use zip::ZipArchive;
 
 use crate::error::{DataError, list};
 
-/// Maximum size of an array: 1 GiB, eighty times the image sets of the papers and forty times their clips in single precision.
-pub const MAX_ARRAY_BYTES: u64 = 1 << 30;
 /// Maximum size of a header in bytes. numpy writes 128 bytes; structured types may need more.
 const MAX_HEADER_BYTES: usize = 1 << 16;
 /// Maximum number of axes, as in numpy.

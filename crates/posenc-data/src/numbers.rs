@@ -8,9 +8,8 @@ use safetensors::{Dtype, SafeTensors};
 use crate::error::{DataError, list};
 use crate::files::read_whole;
 use crate::npz::{self, Element, RawArray};
+use posenc_files::limits::MAX_RECORD_BYTES;
 
-/// Maximum size of an array in bytes: 2²⁴ numbers in double precision.
-const MAX_BYTES: u64 = 1 << 27;
 /// Supported element types, in words.
 const TYPES: &str = "floating-point numbers of 16, 32 or 64 bits";
 
@@ -33,14 +32,14 @@ pub struct NumberArray {
 pub fn read_numbers(path: &Path, name: Option<&str>) -> Result<NumberArray, DataError> {
     let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
     match (ending.as_str(), name) {
-        ("npy", None) => of_raw(path, npz::read_npy(path, FLOATS, MAX_BYTES)?),
+        ("npy", None) => of_raw(path, npz::read_npy(path, FLOATS, MAX_RECORD_BYTES)?),
         ("npy", Some(name)) => Err(DataError::at(
             path,
             format!("a .npy file contains one array without a name; remove the name '{name}'"),
         )),
         ("npz", name) => {
             let name = chosen(path, name, npz::array_names(path)?)?;
-            of_raw(path, npz::read_within(path, &name, FLOATS, MAX_BYTES)?)
+            of_raw(path, npz::read_within(path, &name, FLOATS, MAX_RECORD_BYTES)?)
         }
         ("safetensors", name) => safetensor(path, name),
         _ => Err(DataError::at(path, "allowed endings: .npy, .npz, .safetensors".to_owned())),
@@ -84,7 +83,7 @@ fn numbers<const N: usize, T: Into<f64>>(bytes: &[u8], of: fn([u8; N]) -> T) -> 
 
 fn safetensor(path: &Path, name: Option<&str>) -> Result<NumberArray, DataError> {
     let wrong = |reason: String| DataError::at(path, reason);
-    let bytes = read_whole(path, "the file of tensors", MAX_BYTES)?;
+    let bytes = read_whole(path, "the file of tensors", MAX_RECORD_BYTES)?;
     let tensors = SafeTensors::deserialize(&bytes)
         .map_err(|e| wrong(format!("not a readable safetensors file ({e}); write it again")))?;
     let present = || {

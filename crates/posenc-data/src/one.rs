@@ -85,7 +85,7 @@ pub fn load_picture_file(path: &Path, size: Option<u32>) -> Result<Loaded<Image>
 /// # Errors
 /// When there is no clip at `path`, or several; when one cannot be read, its frames differ in size,
 /// or an axis is shorter than `size`, or than 2; when it would take more than
-/// [`crate::MAX_CLIP_BYTES`].
+/// [`posenc_files::limits::MAX_ARRAY_BYTES`].
 pub fn load_clip_file(path: &Path, size: Option<u32>) -> Result<Loaded<Clip>, DataError> {
     let clips = footage::at(path)?;
     let [clip] = &clips[..] else {

@@ -5,22 +5,19 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
+use posenc_files::limits::{MAX_LINE_BYTES, MAX_WEIGHT_BYTES};
 use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 
 use crate::error::DataError;
 use crate::generate::Pair;
 
-/// Maximum size of a file after decompression: 2 GiB, three times one side of WMT14 English–German.
-const MAX_TEXT_BYTES: u64 = 1 << 31;
-/// Maximum length of a line in bytes.
-const MAX_LINE_BYTES: usize = 1 << 16;
 /// Maximum number of lines: three times WMT14 English–German.
-const MOST_LINES: usize = 1 << 24;
+const MAX_LINES: usize = 1 << 24;
 /// Maximum number of words, slightly more than one side of WMT14. A word takes about 50 bytes of memory, whatever its length.
-const MOST_WORDS: usize = 1 << 27;
+const MAX_WORDS: usize = 1 << 27;
 /// Maximum ratio of the text's size to that of its compressed file: text expands 3 to 10 times, zeros 1,000 times.
-const MOST_EXPANSION: u64 = 100;
+const MAX_EXPANSION: u64 = 100;
 /// Texts of at most this size, in bytes, may exceed the ratio.
 const SHORT_TEXT: u64 = 1 << 24;
 
@@ -79,8 +76,8 @@ fn find(folder: &Path, split: &str, language: &str) -> Result<PathBuf, DataError
 fn read_lines(path: &Path) -> Result<Vec<Vec<String>>, DataError> {
     let file = posenc_files::open(path).map_err(|source| DataError::io(path, "file", source))?;
     let length = file.metadata().map_err(|source| DataError::io(path, "file", source))?.len();
-    let expanded = length.saturating_mul(MOST_EXPANSION).max(SHORT_TEXT);
-    let most_bytes = MAX_TEXT_BYTES.min(expanded);
+    let expanded = length.saturating_mul(MAX_EXPANSION).max(SHORT_TEXT);
+    let most_bytes = MAX_WEIGHT_BYTES.min(expanded);
     let reader: Box<dyn Read> = match path.extension().is_some_and(|e| e == "gz") {
         true => Box::new(MultiGzDecoder::new(BufReader::new(file))),
         false => Box::new(file),
@@ -111,9 +108,9 @@ fn read_lines(path: &Path) -> Result<Vec<Vec<String>>, DataError> {
             .map_err(|_| damaged("not UTF-8; convert it: iconv -t UTF-8".to_owned()))?;
         let words = words(text);
         n_words += words.len();
-        if lines.len() == MOST_LINES || n_words > MOST_WORDS {
+        if lines.len() == MAX_LINES || n_words > MAX_WORDS {
             return Err(damaged(format!(
-                "more than {MOST_LINES} lines or {MOST_WORDS} words (the limits); split the file"
+                "more than {MAX_LINES} lines or {MAX_WORDS} words (the limits); split the file"
             )));
         }
         lines.push(words);

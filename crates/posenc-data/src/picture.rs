@@ -14,16 +14,12 @@ use crate::frame::{Frame, MAX_FRAME_PIXELS, Samples};
 use crate::image::Image;
 use crate::jpeg;
 use crate::pages::Page;
+use posenc_files::limits::{MAX_ARRAY_BYTES, MAX_IMAGE_BYTES};
 
 /// Extensions of image files.
 pub(crate) const IMAGE_ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "tif", "tiff"];
 /// Maximum side in pixels.
 pub const MAX_SIDE: u32 = 32_768;
-/// Maximum size of a decoded image: 512 MiB.
-pub const MAX_IMAGE_BYTES: u64 = 1 << 29;
-/// Maximum size in double precision of an image that is used whole, without a size to reduce it to: 1 GiB, 44 million pixels in color.
-pub const MAX_WHOLE_BYTES: u64 = 1 << 30;
-
 /// A decoded image file: gray or RGB, 8 or 16 bits, without alpha, upright.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picture {
@@ -208,13 +204,13 @@ impl Picture {
     }
 
     /// Leaves an odd last row or column out, with a warning; an error for less than two rows or columns, or more values than
-    /// [`MAX_WHOLE_BYTES`] allow.
+    /// [`MAX_ARRAY_BYTES`] allow.
     pub(crate) fn even(mut self) -> Result<Self, DataError> {
         let (width, height) = (self.width(), self.height());
         let bytes = 8 * u64::from(width) * u64::from(height) * self.channels() as u64;
-        if bytes > MAX_WHOLE_BYTES {
+        if bytes > MAX_ARRAY_BYTES {
             let what = format!("the whole image of {width}×{height} pixels in double precision");
-            return Err(DataError::too_large(&self.path, what, bytes, MAX_WHOLE_BYTES));
+            return Err(DataError::too_large(&self.path, what, bytes, MAX_ARRAY_BYTES));
         }
         if width.min(height) < 2 {
             return Err(self.too_small("any use", 2));

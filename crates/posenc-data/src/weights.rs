@@ -8,9 +8,7 @@ use safetensors::{Dtype, SafeTensors};
 
 use crate::error::DataError;
 use crate::files::{files_in, has_ending, read_whole};
-
-/// Maximum size of a weight file in bytes; those of DETR have 1.7 · 10⁸.
-const MAX_BYTES: u64 = 1 << 31;
+use posenc_files::limits::MAX_WEIGHT_BYTES;
 
 /// Extensions of weight files.
 const ENDINGS: [&str; 3] = ["safetensors", "pth", "pt"];
@@ -64,7 +62,7 @@ impl WeightFile {
                 format!("not a readable file of weights ({reason}); fetch the file again");
             DataError::at(&path, message)
         };
-        let text = read_whole(&path, "the file of weights", MAX_BYTES)?;
+        let text = read_whole(&path, "the file of weights", MAX_WEIGHT_BYTES)?;
         // A safetensors file begins with the length of its header, which is JSON.
         if text.get(8) == Some(&b'{') {
             let (header, metadata) =

@@ -29,7 +29,7 @@ pub fn check_folder(
         found => found.map_err(|e| FileError::of(folder, format!("{e}; {remedy}")))?,
     };
     // A run that was killed at its start leaves only these.
-    let is_left = |name: &OsStr| name == ".lock" || name == ".lock.owner" || is_half_written(name);
+    let is_left = |name: &OsStr| name == ".lock" || is_half_written(name);
     match found.iter().find(|entry| !is_left(&entry.name)) {
         None => Ok(()),
         Some(Entry { name, .. }) => {

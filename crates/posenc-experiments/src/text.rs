@@ -3,13 +3,10 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use posenc_files::ReadError;
+pub use posenc_files::limits::MAX_RECORD_BYTES;
 use serde::de::DeserializeOwned;
 
 use crate::yaml::FileError;
-
-/// Most bytes of a record: tables, records of units, captions, indices of pictures. The largest of the papers have 6 · 10⁶.
-pub const MAX_RECORD_BYTES: u64 = 1 << 27;
 
 /// What to do about a damaged record.
 pub(crate) const RESTORE: &str = "restore the file (git checkout) or delete it";
@@ -53,13 +50,13 @@ pub(crate) fn parsed<T: DeserializeOwned>(
     serde_json::from_str(&unsealed(file, text)?).map_err(damaged)
 }
 
-/// The text of a file of at most `most` bytes.
+/// The text of a file of at most `max` bytes.
 ///
 /// # Errors
 ///
 /// A file that cannot be read, is not a regular file, is longer or is not UTF-8.
-pub fn read_text(file: &Path, most: u64) -> Result<String, FileError> {
-    let bytes = read_bytes(file, most)?;
+pub fn read_text(file: &Path, max: u64) -> Result<String, FileError> {
+    let bytes = read_bytes(file, max)?;
     String::from_utf8(bytes).map_err(|e| {
         let line = posenc_files::line_at(e.as_bytes(), e.utf8_error().valid_up_to());
         FileError::of(file, "not UTF-8; convert it: iconv -t UTF-8").at(line)
@@ -91,16 +88,13 @@ pub(crate) fn file_name(path: &Path) -> String {
     path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// The bytes of a file of at most `most` bytes.
+/// The bytes of a file of at most `max` bytes.
 ///
 /// # Errors
 ///
 /// A file that cannot be read, is not a regular file or is longer.
-pub fn read_bytes(file: &Path, most: u64) -> Result<Vec<u8>, FileError> {
-    posenc_files::read(file, most).map_err(|e| match e {
-        ReadError::Io(e) => FileError::of(file, format!("cannot be read: {e}")),
-        long => FileError::of(file, long.to_string()),
-    })
+pub fn read_bytes(file: &Path, max: u64) -> Result<Vec<u8>, FileError> {
+    posenc_files::read(file, max).map_err(|e| FileError::of(file, format!("cannot be read: {e}")))
 }
 
 /// A sealed record as earlier versions wrote it, for tests that edit it.
@@ -120,7 +114,10 @@ mod tests {
     #[test]
     fn long_files_and_files_that_are_not_utf8_are_refused() {
         let endless = read_text(Path::new("/dev/zero"), 1000).unwrap_err().to_string();
-        assert!(endless.contains("/dev/zero") && endless.contains("a device"), "{endless}");
+        assert!(
+            endless.contains("/dev/zero") && endless.contains("a pipe, socket or device"),
+            "{endless}"
+        );
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("a.txt");
         std::fs::write(&file, b"ab\nc\xff").unwrap();

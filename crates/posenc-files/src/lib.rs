@@ -1,44 +1,33 @@
-//! Access to files that others may have created or may change.
+//! Access to files that others may have created or may change, and the text in them.
 //!
-//! - **Reading** ([`open`], [`read`]) accepts regular files only and never blocks: a named pipe, a device, a socket or a directory is an
-//!   error. A reader sets a maximum number of bytes and reads at most one byte more, so neither a device nor a growing file can fill the
-//!   memory.
-//! - **Writing** ([`write_atomically`], [`prepare`]) creates a temporary file in the same folder exclusively, with the permissions that
-//!   the umask allows, synchronizes it and renames it. A reader sees either the old or the new file.
-//! - **Protected folders** ([`protect`]) are `out/`, `report/` and temporary folders. Below them, no function of this crate follows a
-//!   symbolic link: each component of a path is opened relative to the one before it. The folder itself may be a link, since a user may
-//!   keep it elsewhere.
+//! - **Reading** ([`open`], [`read`]) accepts regular files only and never blocks: a pipe, a device, a socket or a directory is an error.
+//!   Every reader has a maximum number of bytes ([`limits`]) and refuses a longer file before it reads it.
+//! - **Writing** ([`write_atomically`], [`prepare`]) goes to a temporary file in the same folder, which is synchronized and renamed: a
+//!   reader or a killed process finds either the old or the new file. Permissions follow the umask.
+//! - **Protected folders** ([`protect`]) are `out/`, `report/` and temporary folders. No link and no `..` below them leads out of them;
+//!   cap-std opens paths relative to the open folder. The folder itself may be a link, since a user may keep it elsewhere.
 //! - **[`git`]** runs git in a repository whose configuration may name programs, without running them.
-//! - **Locks** ([`Lock`]) are kernel locks; on file systems without locks, exclusively created files replace them.
-//! - **Text** of a file or another program may contain escape sequences that change a terminal, a carriage return that overwrites a line,
-//!   characters that reverse the reading order, or a line break that forges a line of output. [`escaped`] replaces all of them. The macros
-//!   [`println!`](crate::println), [`print!`](crate::print), [`eprintln!`](crate::eprintln) and [`eprint!`](crate::eprint) apply it to
-//!   everything they print; a binary imports them with `#[macro_use]` in place of the standard ones, so that no call can omit the
-//!   escaping. [`line_at`] counts lines as editors do, and [`csv`] reads comma-separated values.
-//!
-//! On systems other than Unix, path components are checked before they are used, and a change between check and use goes unnoticed.
+//! - **Text** of a file or another program may contain characters that change a terminal, reverse the reading order or forge a line of
+//!   output. [`escaped`] replaces them. The macros [`println!`](crate::println), [`print!`](crate::print),
+//!   [`eprintln!`](crate::eprintln) and [`eprint!`](crate::eprint) apply it to everything they print; a binary imports them with
+//!   `#[macro_use]` in place of the standard ones, so that no call can omit it.
 
 pub mod csv;
-mod escape;
+mod file;
 mod folder;
 mod git;
-mod lines;
+pub mod limits;
 mod lock;
-mod read;
-mod roots;
 pub mod terminal;
-mod write;
+pub mod testing;
+mod text;
 
-pub use escape::{Escaping, escaped, is_hidden, one_line, shown_lines};
-pub use folder::{
-    Entry, Kind, entries, is_half_written, make_folder, remove, remove_empty_folder, sweep,
+pub use file::{
+    Prepared, create_new, create_program, is_full, is_same, is_there, open, open_or_create,
+    prepare, prepare_with, read, remove, remove_empty_folder, write_atomically, write_if_changed,
+    write_new, write_parts_atomically, write_with,
 };
+pub use folder::{Entry, Kind, entries, is_half_written, make_folder, protect, sweep};
 pub use git::git;
-pub use lines::{Lines, line_at, unreadable};
 pub use lock::{Lock, LockError, host};
-pub use read::{ReadError, is_same, is_there, open, read};
-pub use roots::protect;
-pub use write::{
-    Prepared, create_new, create_program, is_full, open_or_create, prepare, prepare_with,
-    write_atomically, write_if_changed, write_new, write_parts_atomically, write_with,
-};
+pub use text::{Escaping, escaped, is_hidden, line_at, one_line, shown_lines, unreadable};

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use posenc_experiments::plan::Job;
 use posenc_experiments::record::KeyParts;
 use posenc_experiments::record::table::write_parts_atomically;
-use posenc_files::ReadError;
+use posenc_files::limits::MAX_VECTOR_BYTES;
 use serde::{Deserialize, Serialize};
 
 use crate::control::{Control, Stopped};
@@ -38,8 +38,6 @@ const KEY: usize = 64;
 const HEADER: usize = MAGIC.len() + KEY + 8;
 const CHECKSUM: usize = blake3::OUT_LEN;
 
-/// Maximum file size in bytes. No job writes a larger checkpoint.
-const LARGEST_FILE: u64 = 8 << 30;
 /// Maximum size of an owner in bytes, enough for the signals of a hundred thousand units.
 const LONGEST_OWNER: usize = 64 << 20;
 
@@ -231,9 +229,9 @@ impl Checkpoint {
 
     /// Reads the checkpoint that a killed run left.
     pub fn read(&self) -> Saved {
-        let mut bytes = match posenc_files::read(&self.file, LARGEST_FILE) {
+        let mut bytes = match posenc_files::read(&self.file, MAX_VECTOR_BYTES) {
             Ok(bytes) => bytes,
-            Err(ReadError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Saved::Nothing;
             }
             Err(error) => return Saved::Damaged(format!("cannot be read: {error}")),

@@ -59,7 +59,7 @@ impl Lock {
         match posenc_files::Lock::try_take(&directory.join(FILE)) {
             Ok(lock) => {
                 mark(directory)?;
-                Ok(Lock::of(lock))
+                Ok(Lock { _lock: lock })
             }
             Err(held @ LockError::Held { .. }) => bail!(
                 "another reproduce is running in {} ({held}); wait for it, or use another --out DIR",
@@ -85,7 +85,7 @@ impl Lock {
         match posenc_files::Lock::take(&file, PATIENCE, waits) {
             Ok(lock) => {
                 sweep(&repository.report());
-                Ok(Lock::of(lock))
+                Ok(Lock { _lock: lock })
             }
             Err(held @ LockError::Held { .. }) => bail!(
                 "another process has been writing {} for {} minutes ({held})",
@@ -96,13 +96,6 @@ impl Lock {
                 Err(anyhow!(error).context(format!("{} cannot be locked", file.display())))
             }
         }
-    }
-
-    fn of(lock: posenc_files::Lock) -> Self {
-        if let Some(substitute) = lock.substitute() {
-            eprintln!("note: {substitute}");
-        }
-        Lock { _lock: lock }
     }
 }
 

@@ -4,13 +4,13 @@
 use posenc_experiments::schema::protocol::Fault;
 
 /// Maximum number of curve points of a unit over all its runs; each is a row of the record.
-pub const MOST_CURVE_POINTS: f64 = 1e6;
+pub const MAX_CURVE_POINTS: f64 = 1e6;
 
 /// Maximum number of weights of an attention model, fifty times the largest of the papers: 32 GB with gradients and Adam's moments.
-const MOST_WEIGHTS: f64 = 2e9;
+const MAX_WEIGHTS: f64 = 2e9;
 
 /// Maximum bytes of a training step, or of the held-out data.
-const MOST_STEP_BYTES: f64 = 64e9;
+const MAX_STEP_BYTES: f64 = 64e9;
 
 /// Sizes of a transformer.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,9 +37,9 @@ impl Transformer {
     pub fn check(self) -> Result<(), Fault> {
         let [layers, width, heads, feed_forward, batch, length] = self.numbers();
         let weights = layers * (4.0 * width * width + 2.0 * width * feed_forward) + self.others;
-        if weights > MOST_WEIGHTS {
+        if weights > MAX_WEIGHTS {
             let message = format!(
-                "the model would have {weights:.1e} weights; allowed: {MOST_WEIGHTS:e}. Lower `width`, `feed_forward` or the \
+                "the model would have {weights:.1e} weights; allowed: {MAX_WEIGHTS:e}. Lower `width`, `feed_forward` or the \
                  number of layers"
             );
             return Err(("width", message));
@@ -64,13 +64,13 @@ impl Transformer {
 
 /// Refuses a step or data that would not fit on any supported machine.
 pub fn check_bytes(key: &'static str, what: &str, bytes: f64, lower: &str) -> Result<(), Fault> {
-    if bytes <= MOST_STEP_BYTES {
+    if bytes <= MAX_STEP_BYTES {
         return Ok(());
     }
     let message = format!(
         "{what} {:.0} GB; allowed: {:.0} GB. Lower {lower}",
         bytes / 1e9,
-        MOST_STEP_BYTES / 1e9
+        MAX_STEP_BYTES / 1e9
     );
     Err((key, message))
 }
@@ -78,11 +78,11 @@ pub fn check_bytes(key: &'static str, what: &str, bytes: f64, lower: &str) -> Re
 /// Refuses curves with more points than a record can hold.
 pub fn check_curves(epochs: u64, every: u64, runs: usize) -> Result<(), Fault> {
     let points = epochs.checked_div(every).unwrap_or(0) as f64 * runs as f64;
-    if points <= MOST_CURVE_POINTS {
+    if points <= MAX_CURVE_POINTS {
         return Ok(());
     }
     let message = format!(
-        "every {every} of {epochs} epochs yields {points:.1e} points over {runs} runs; allowed: {MOST_CURVE_POINTS:e}"
+        "every {every} of {epochs} epochs yields {points:.1e} points over {runs} runs; allowed: {MAX_CURVE_POINTS:e}"
     );
     Err(("curve_every", message))
 }

@@ -32,7 +32,7 @@ pub fn check_memory(what: &str, numbers: f64) -> Result<()> {
 }
 
 /// Largest magnitude of a feature: of larger ones, the sum of squares over a row overflows.
-const LARGEST_FEATURE: f64 = 1e150;
+const MAX_FEATURE: f64 = 1e150;
 
 /// Computes the N × d embedding matrix.
 ///
@@ -43,10 +43,10 @@ pub fn embedding_matrix(embedder: &dyn Embedder, positions: &[f64]) -> Result<Ma
     let (n, d) = (positions.len(), embedder.dimension());
     check_memory(&format!("a {n} × {d} embedding matrix"), n as f64 * d as f64)?;
     let matrix = embedder::matrix(embedder, positions);
-    let is_wrong = |v: &&f64| v.is_nan() || v.abs() > LARGEST_FEATURE;
+    let is_wrong = |v: &&f64| v.is_nan() || v.abs() > MAX_FEATURE;
     if let Some(value) = (0..d).find_map(|j| matrix.col_as_slice(j).iter().find(is_wrong)) {
         bail!(
-            "a feature is {value:e}; allowed: up to {LARGEST_FEATURE:e}, so that squares can be added. Change `psi` or the parameters"
+            "a feature is {value:e}; allowed: up to {MAX_FEATURE:e}, so that squares can be added. Change `psi` or the parameters"
         );
     }
     Ok(matrix)

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use common::Repository;
 use common::guide::{Guide, Step, commands, edit, shows};
-use posenc_testing::{Need, skip};
+use posenc_files::testing::{Need, skip};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -200,7 +200,7 @@ struct Workshop {
     target: PathBuf,
 }
 
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 10] = [
     "posenc-attention",
     "posenc-data",
     "posenc-experiments",
@@ -211,7 +211,6 @@ const CRATES: [&str; 11] = [
     "posenc-protocols",
     "posenc-report",
     "posenc",
-    "posenc-testing",
 ];
 
 impl Workshop {

@@ -11,10 +11,10 @@ use posenc_attention::trainer::Trainer;
 use posenc_attention::translator::{self, Translator};
 use posenc_attention::{Device, DeviceKind, reformer};
 use posenc_data::generate::GrayLeaves;
+use posenc_files::testing::{Need, skip};
 use posenc_math::lff::encoding::{Encoding, Features, Modulator};
 use posenc_math::lff::schedule::{Decay, LearningRate};
 use posenc_math::random::stream;
-use posenc_testing::{Need, skip};
 
 /// Runs a test on the software adapter, one test at a time; skips it if there is no adapter.
 fn with_adapter(test: impl FnOnce(&Device)) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use posenc_testing::{Need, skip};
+use posenc_files::testing::{Need, skip};
 use serde_json::{Value, json};
 use tungstenite::protocol::Role;
 use tungstenite::{Message, WebSocket};

@@ -19,9 +19,9 @@ mod translation;
 pub use gray_leaves::GrayLeaves;
 pub use objects::{CLASSES, Object, ObjectImage, ObjectScene};
 pub use screens::{
-    CONTEXT_WORDS, CaptionKind, LEAST_NODES, MOST_CAPTION_TOKENS, MOST_DEPTH, MOST_NODES,
-    NODE_KINDS, Screen, ScreenGrammar, ScreenNode, Widget, caption_kinds, caption_text,
-    caption_tuples, context_token, quantized, screen_vocabulary,
+    CONTEXT_WORDS, CaptionKind, LEAST_NODES, MAX_CAPTION_TOKENS, MAX_DEPTH, MAX_NODES, NODE_KINDS,
+    Screen, ScreenGrammar, ScreenNode, Widget, caption_kinds, caption_text, caption_tuples,
+    context_token, quantized, screen_vocabulary,
 };
 use serde::Deserialize;
 pub use translation::{Lengths, Pair, Translation};

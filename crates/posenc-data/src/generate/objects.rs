@@ -11,7 +11,7 @@ use super::draw;
 pub const CLASSES: usize = 3;
 
 /// Maximum overlap of two shapes (intersection over union of their boxes).
-const MOST_OVERLAP: f32 = 0.15;
+const MAX_OVERLAP: f32 = 0.15;
 /// Range of a shape's sides as fractions of the scene's.
 const SIDES: [f32; 2] = [0.2, 0.55];
 /// Standard deviation of the noise of a pixel.
@@ -89,7 +89,7 @@ impl ObjectScene {
             });
             let is_apart = |other: &Shape| {
                 let shared = area(intersection(corners, other.corners));
-                shared <= MOST_OVERLAP * (area(corners) + area(other.corners) - shared)
+                shared <= MAX_OVERLAP * (area(corners) + area(other.corners) - shared)
             };
             if shapes.iter().all(is_apart) {
                 shapes.push(Shape { class, corners, color });

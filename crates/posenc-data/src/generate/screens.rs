@@ -8,7 +8,7 @@ mod captions;
 mod main_block;
 
 pub use captions::{
-    CONTEXT_WORDS, CaptionKind, MOST_CAPTION_TOKENS, caption_kinds, caption_text, caption_tuples,
+    CONTEXT_WORDS, CaptionKind, MAX_CAPTION_TOKENS, caption_kinds, caption_text, caption_tuples,
     context_token, screen_vocabulary,
 };
 use posenc_math::random::below;
@@ -20,11 +20,11 @@ use super::draw;
 /// Number of node kinds.
 pub const NODE_KINDS: usize = 8;
 /// Maximum number of nodes of a screen.
-pub const MOST_NODES: usize = 24;
+pub const MAX_NODES: usize = 24;
 /// Minimum number of nodes of a screen.
 pub const LEAST_NODES: usize = 8;
 /// Maximum depth of nodes; the minimum is 1.
-pub const MOST_DEPTH: usize = 4;
+pub const MAX_DEPTH: usize = 4;
 
 /// Width and height of a screen in pixels.
 const CANVAS: [f64; 2] = [1440.0, 2560.0];
@@ -33,7 +33,7 @@ const SCALE: f64 = 99.0;
 /// Minimum length of anything, in pixels.
 const LEAST_LENGTH: f64 = 2.0;
 /// Maximum jitter; with more, blocks would not fit.
-const MOST_JITTER: f64 = 2.0;
+const MAX_JITTER: f64 = 2.0;
 /// Minimum number of widgets that may be labelled, so that there is a choice.
 const LEAST_ELIGIBLE: usize = 4;
 const REFERENCES: usize = 3;
@@ -57,7 +57,7 @@ pub struct ScreenNode {
     pub kind: usize,
     /// Whether it reacts to a tap.
     pub is_clickable: bool,
-    /// Depth in the tree of nodes: 1, …, [`MOST_DEPTH`].
+    /// Depth in the tree of nodes: 1, …, [`MAX_DEPTH`].
     pub depth: usize,
     /// Context word, 1, …, [`CONTEXT_WORDS`], or 0 for none. Only texts have words, and each word occurs once.
     pub word: usize,
@@ -81,7 +81,7 @@ pub struct Widget {
 /// A screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Screen {
-    /// [`LEAST_NODES`] to [`MOST_NODES`] nodes, in random order.
+    /// [`LEAST_NODES`] to [`MAX_NODES`] nodes, in random order.
     pub nodes: Vec<ScreenNode>,
     /// Three or four widgets, in random order.
     pub widgets: Vec<Widget>,
@@ -99,7 +99,7 @@ impl ScreenGrammar {
     #[must_use]
     pub fn new(jitter: f64) -> Self {
         // NaN is not greater than 0.
-        ScreenGrammar { jitter: if jitter > 0.0 { jitter.min(MOST_JITTER) } else { 0.0 } }
+        ScreenGrammar { jitter: if jitter > 0.0 { jitter.min(MAX_JITTER) } else { 0.0 } }
     }
 
     /// Samples the next screen. Screens with fewer than [`LEAST_NODES`] nodes or four widgets are resampled.

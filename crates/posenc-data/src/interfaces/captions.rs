@@ -14,15 +14,14 @@ use super::hierarchy::ViewHierarchy;
 use super::words::LABEL_WORDS;
 use super::{as_text, read_whole};
 use crate::error::DataError;
+use posenc_files::limits::MAX_SCREEN_BYTES;
 
 /// The file of captions.
 pub const WIDGET_CAPTIONS: &str = "widget_captions.csv";
-/// Maximum size in bytes of the captions file and of a split; the published ones have less than 10⁷.
-const MAX_TEXT_BYTES: u64 = 1 << 26;
 /// Maximum number of captions per widget; further ones are dropped.
-const MOST_CAPTIONS: usize = 4;
+const MAX_CAPTIONS: usize = 4;
 /// Maximum length of a screen's name in bytes.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 /// The data set whose screens were never released.
 const UNRELEASED: &str = "nr";
 
@@ -228,7 +227,7 @@ fn read_splits(folder: &Path) -> Result<Splits, DataError> {
     let mut splits = Splits::new();
     for split in CaptionSplit::ALL {
         let path = split_file(folder, split);
-        let bytes = read_whole(&path, "the split", MAX_TEXT_BYTES)?;
+        let bytes = read_whole(&path, "the split", MAX_SCREEN_BYTES)?;
         for (i, line) in as_text(&path, &bytes)?.lines().enumerate() {
             let wrong = |reason: String| DataError::at_line(&path, i + 1, reason);
             let screen = line.trim();
@@ -253,12 +252,12 @@ fn read_splits(folder: &Path) -> Result<Splits, DataError> {
 /// Checks the name of a screen, which becomes a file name: only letters, digits, `_` and `-`.
 fn check_screen(name: &str) -> Result<(), String> {
     let is_letter = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
-    if !name.is_empty() && name.len() <= LONGEST_NAME && name.bytes().all(is_letter) {
+    if !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(is_letter) {
         return Ok(());
     }
-    let shown: String = name.chars().take(LONGEST_NAME).collect();
+    let shown: String = name.chars().take(MAX_NAME).collect();
     Err(format!(
-        "`{shown}` is not the name of a screen; allowed: a number such as 12, or up to {LONGEST_NAME} letters, digits, `_`, `-`"
+        "`{shown}` is not the name of a screen; allowed: a number such as 12, or up to {MAX_NAME} letters, digits, `_`, `-`"
     ))
 }
 
@@ -269,7 +268,7 @@ fn read_rows(
     report: &mut CaptionReport,
     rows: &mut BTreeMap<String, Vec<Row>>,
 ) -> Result<(), DataError> {
-    let bytes = read_whole(path, "the file of captions", MAX_TEXT_BYTES)?;
+    let bytes = read_whole(path, "the file of captions", MAX_SCREEN_BYTES)?;
     let wrong = |(line, reason): (usize, String)| DataError::at_line(path, line, reason);
     let mut records = Records::new(as_text(path, &bytes)?);
     let header = records.header().map_err(wrong)?;
@@ -314,7 +313,7 @@ fn captions_of(field: &str) -> Vec<Vec<String>> {
         caption.split_whitespace().take(LABEL_WORDS).map(str::to_lowercase).collect()
     };
     let captions = field.split('|').map(words).filter(|words| !words.is_empty());
-    captions.take(MOST_CAPTIONS).collect()
+    captions.take(MAX_CAPTIONS).collect()
 }
 
 /// Widgets of the rows whose nodes exist and are visible, in row order.

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use posenc_files::limits::MAX_SCREEN_BYTES;
 use serde::Deserialize;
 
 use super::words::{LABEL_WORDS, resource_words, text_words};
@@ -11,10 +12,8 @@ use crate::error::DataError;
 
 /// Columns and rows of the canvas of every screen, whatever the size of its screenshot.
 pub(super) const CANVAS: [f64; 2] = [1440.0, 2560.0];
-/// Maximum size of a screen file in bytes; those of RICO have less than 10⁷.
-const MAX_SCREEN_BYTES: u64 = 1 << 24;
 /// Maximum nesting of JSON, the parser's own limit. Each level of the tree takes two levels of JSON.
-pub(super) const MOST_LEVELS: usize = 127;
+pub(super) const MAX_LEVELS: usize = 127;
 /// Fraction of the canvas that a side of a node must exceed for its pixels to be used.
 const SMALLEST_SHARE: f64 = 0.005;
 

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use posenc_files::limits::MAX_SCREEN_BYTES;
 use serde::Deserialize;
 
 use super::{Corners, from_json, from_unit, read_whole};
 use crate::error::DataError;
-
-/// Maximum file size in bytes; the validation set has 1.8 · 10⁶.
-const MAX_BYTES: u64 = 1 << 26;
 
 /// Name of the file in its folder.
 pub const LABELLED_SCREENS: &str = "val.json";
@@ -64,7 +62,7 @@ impl LabelledScreens {
     /// When the file is missing, has more than 64 MiB, is truncated, lacks a key or has a value of the wrong type; when a box is invalid, a
     /// label is empty, a screen appears twice, or there are no screens.
     pub fn read(path: &Path) -> Result<Self, DataError> {
-        let bytes = read_whole(path, "the file of labelled boxes", MAX_BYTES)?;
+        let bytes = read_whole(path, "the file of labelled boxes", MAX_SCREEN_BYTES)?;
         let wire: Vec<WireScreen> = from_json(path, &bytes)?;
         let wrong = |entry: String, reason: String| {
             DataError::in_entry(path, &format!("{entry}: "), reason)

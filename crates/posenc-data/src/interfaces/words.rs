@@ -9,11 +9,12 @@ use rand_chacha::rand_core::Rng;
 
 use crate::error::DataError;
 use crate::files::files_in;
+use posenc_files::limits::{MAX_LINE_BYTES, MAX_VECTOR_BYTES};
 
 /// Maximum number of words of a text or caption.
 pub const LABEL_WORDS: usize = 10;
 /// Maximum length of a word in letters; longer ones are dropped.
-const LONGEST_WORD: usize = 30;
+const MAX_WORD: usize = 30;
 
 /// Number of the padding token.
 pub const PADDING: usize = 0;
@@ -25,11 +26,6 @@ pub const UNKNOWN: usize = 2;
 pub const START: usize = 3;
 /// Count of numbers for special tokens.
 const SPECIAL: usize = 4;
-
-/// Maximum line length of a vector file in bytes; GloVe has less than 4,000.
-const MAX_LINE_BYTES: usize = 1 << 16;
-/// Maximum size of a vector file in bytes; `glove.6B.300d.txt` has 1.04 · 10⁹.
-const MAX_VECTOR_BYTES: u64 = 1 << 33;
 
 /// Signs that end a word and are dropped.
 const SIGNS: &str = ";@#$%&?!*[](){}<>\"«»“”‘’„`‒–—―";
@@ -89,7 +85,7 @@ pub fn text_words(text: &str) -> Vec<String> {
     let is_word = |piece: &String| piece.bytes().any(|b| b.is_ascii_alphanumeric());
     let ascii = |piece: String| piece.chars().filter(char::is_ascii).collect::<String>();
     let words = pieces.into_iter().filter(is_word).map(ascii);
-    words.filter(|word| word.len() <= LONGEST_WORD).collect()
+    words.filter(|word| word.len() <= MAX_WORD).collect()
 }
 
 /// Adds the words of a piece without spaces and signs, and splits off a final period and endings. `is_bare` marks a piece whose final

@@ -146,9 +146,9 @@ fn damaged_screens_are_named() {
     let missing = ViewHierarchy::read(Path::new("13.json")).unwrap_err();
     assert_says(&missing, &["13.json", "file not found"]);
     let large = std::fs::File::create(&path).unwrap();
-    large.set_len((1 << 24) + 1).unwrap();
+    large.set_len((1 << 26) + 1).unwrap();
     let error = ViewHierarchy::read(&path).unwrap_err();
-    assert_says(&error, &["12.json", "16777217 bytes", "at most 16777216"]);
+    assert_says(&error, &["12.json", "the screen: 67108865 bytes", "67108864 allowed"]);
 }
 
 /// Catches a stack overflow on a very deep tree, a limit that rejects real screens, and a message whose length grows with the depth.

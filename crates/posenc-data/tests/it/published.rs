@@ -6,7 +6,7 @@ use std::time::Duration;
 use posenc_data::{
     DataDirectory, DataSet, DataSource, Download, Fetcher, Kind, Layout, Manifest, Origin,
 };
-use posenc_testing::{Need, skip};
+use posenc_files::testing::{Need, skip};
 
 use crate::support::real;
 

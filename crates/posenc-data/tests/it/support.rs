@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use image::{DynamicImage, RgbImage};
 use posenc_data::{DataDirectory, DataSource, ENVIRONMENT_VARIABLE, Manifest};
-use posenc_testing::{Need, skip};
+use posenc_files::testing::{Need, skip};
 use zip::write::{SimpleFileOptions, ZipWriter};
 
 /// The bytes of a `.npy` file with this header text, version 1.

@@ -4,7 +4,10 @@
 #[test]
 fn video_files_are_read() {
     // Represents all tests of this file.
-    posenc_testing::skip(posenc_testing::Need::Ffmpeg, "this build reads no video files");
+    posenc_files::testing::skip(
+        posenc_files::testing::Need::Ffmpeg,
+        "this build reads no video files",
+    );
 }
 
 #[cfg(feature = "video")]
@@ -15,7 +18,7 @@ mod with_ffmpeg {
         Clip, DataDirectory, DataError, DataSource, Manifest, Origin, Signal, State, check,
         ffmpeg_version, load_clip_file, load_signal_file,
     };
-    use posenc_testing::{Need, skip};
+    use posenc_files::testing::{Need, skip};
     use video_rs::encode::Settings;
     use video_rs::frame::{PixelFormat, RawFrame};
     use video_rs::{EncoderBuilder, Options};

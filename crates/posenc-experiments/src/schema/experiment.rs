@@ -11,7 +11,7 @@ use super::answer::{self, AnswerSentence};
 use super::claim::{Claim, Floor};
 use super::display::{Choice, Comparison, PictureGrid, Plot, Table};
 use super::embedder;
-use super::limits::{Asked, MOST_VARIANTS};
+use super::limits::{Asked, MAX_VARIANTS};
 use super::protocol::{Fault, Kind, Kinds, Protocol};
 use super::signals::SignalCount;
 use super::wire::{WireExperiment, WireGroup};
@@ -409,8 +409,8 @@ impl Experiment {
         check_unique(&root.key("tables"), &wire.tables, |t| &t.id)?;
         check_keys(&root.key("pictures"), &wire.pictures, |p| &p.id)?;
         let variants: usize = wire.groups.iter().map(|g| g.variants.len()).sum();
-        if variants > MOST_VARIANTS {
-            let message = format!("{variants} variants; allowed: {MOST_VARIANTS}. Split the file");
+        if variants > MAX_VARIANTS {
+            let message = format!("{variants} variants; allowed: {MAX_VARIANTS}. Split the file");
             return Err(root.error("groups", message));
         }
         let mut asked = Asked::of(kinds);

@@ -10,23 +10,23 @@ use super::experiment::Profile;
 use super::protocol::{Fault, Kinds, Protocol};
 
 /// Longest list of numbers: a range with a typo in its step must not fill the memory. The papers' longest has 201.
-pub const LONGEST_LIST: usize = 10_000;
+pub const MAX_LIST: usize = 10_000;
 
 /// Most variants of a file: twenty times the largest of the papers' experiments. Each is resolved for four profiles.
-pub const MOST_VARIANTS: usize = 1000;
+pub const MAX_VARIANTS: usize = 1000;
 
 /// Most jobs (variants × seeds) of a file at a profile; each has a key of a kilobyte.
-pub const MOST_JOBS: usize = 100_000;
+pub const MAX_JOBS: usize = 100_000;
 
 /// Most bytes of all resolved settings of a file, as text: settings of a group are repeated for each variant and profile.
-pub const MOST_SETTINGS: usize = 1 << 24;
+pub const MAX_SETTINGS: usize = 1 << 24;
 
 /// Most values of all sweeps of a file, over variants and profiles. Each value is an embedder to validate, which takes up to a
 /// millisecond for a formula.
-pub const MOST_SWEPT: usize = 20_000;
+pub const MAX_SWEPT: usize = 20_000;
 
 /// Most numbers of all tables of features of a file: 128 MiB.
-pub const MOST_FEATURES: usize = 1 << 24;
+pub const MAX_FEATURES: usize = 1 << 24;
 
 /// What a file has requested so far.
 pub(super) struct Asked {
@@ -61,9 +61,9 @@ impl Asked {
         }
         let table = Arc::new(read()?);
         self.features = self.features.saturating_add(table.rows() * table.dimension());
-        if self.features > MOST_FEATURES {
+        if self.features > MAX_FEATURES {
             let message = format!(
-                "the file has at least {} numbers in feature tables; allowed: up to {MOST_FEATURES}",
+                "the file has at least {} numbers in feature tables; allowed: up to {MAX_FEATURES}",
                 self.features
             );
             return Err(("file", message));
@@ -85,14 +85,14 @@ impl Asked {
         self.swept = self.swept.saturating_add(protocol.settings().swept());
         let (settings, swept) = (self.settings, self.swept);
         for (key, what, asked, most) in [
-            ("seeds", "variants × seeds", *jobs, MOST_JOBS),
+            ("seeds", "variants × seeds", *jobs, MAX_JOBS),
             (
                 "variants",
                 "bytes of settings over all variants and profiles",
                 settings,
-                MOST_SETTINGS,
+                MAX_SETTINGS,
             ),
-            ("variants", "sweep values over all variants and profiles", swept, MOST_SWEPT),
+            ("variants", "sweep values over all variants and profiles", swept, MAX_SWEPT),
         ] {
             if asked > most {
                 let message =

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_yaml::Value;
 
-use super::limits::LONGEST_LIST as LONGEST;
+use super::limits::MAX_LIST as LONGEST;
 
 /// A list of finite numbers, written as a list whose entries are numbers or ranges.
 ///

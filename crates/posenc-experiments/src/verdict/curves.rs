@@ -315,7 +315,7 @@ const RESAMPLES: usize = 1000;
 /// probability 2⁻ⁿ, which must be below 2.5 %.
 const FEWEST: usize = 6;
 /// Maximum number of means by repetition and abscissa for the bootstrap, so that no record takes minutes.
-const MOST: usize = 20_000;
+const MAX: usize = 20_000;
 
 /// Where the feature is on a curve, and its distance in steps from the expected place.
 struct Found {
@@ -366,8 +366,8 @@ pub(super) fn position(check: &PositionCheck, clusters: Clusters, context: Conte
         of.iter().flat_map(|c| &c.by_cluster).flat_map(|p| p.keys()).collect();
     let keys: Vec<&String> = keys.into_iter().collect();
     let all = of.iter().chain(with.iter().flatten()).flat_map(|c| &c.by_cluster);
-    if all.map(BTreeMap::len).sum::<usize>() > MOST {
-        return Err(not_run(format!("more than {MOST} values for a position")));
+    if all.map(BTreeMap::len).sum::<usize>() > MAX {
+        return Err(not_run(format!("more than {MAX} values for a position")));
     }
     // On the same signals as a published curve, a few repetitions are judged by their mean alone, like values.
     let is_exact =

@@ -22,7 +22,7 @@ pub(super) const EQUIVALENCE: f64 = 0.90;
 /// Level of all other intervals.
 pub(super) const LEVEL: f64 = 0.95;
 /// Maximum of values × repetitions for which deviations are computed again without each repetition.
-const MOST_LEFT_OUT: usize = 2_000_000;
+const MAX_LEFT_OUT: usize = 2_000_000;
 
 /// Judges a claim. A wrong statement whose correction holds is an erratum, not a failure.
 pub fn judge(claim: &Claim, context: Context<'_>) -> Judgement {
@@ -290,7 +290,7 @@ fn left_out(
     let keys: BTreeSet<String> =
         left.points.iter().chain(&right.points).map(|p| clusters.key(p)).collect();
     let values = left.points.len().saturating_add(right.points.len());
-    if keys.len().saturating_mul(values) > MOST_LEFT_OUT {
+    if keys.len().saturating_mul(values) > MAX_LEFT_OUT {
         return Err(not_run("too many values and repetitions for a standard deviation"));
     }
     // Without one of two repetitions there is no deviation.

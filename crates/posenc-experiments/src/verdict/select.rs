@@ -52,11 +52,11 @@ impl Point {
 }
 
 /// Maximum number of pairs per value of two selections. Repeated rows would be paired each with each.
-const MOST_REPEATS: usize = 4;
+const MAX_REPEATS: usize = 4;
 
 /// Rejects pairs whose number grows with the product of the sizes of both selections.
 pub(super) fn check_pairs(pairs: usize, [left, right]: [usize; 2]) -> Result<(), Unjudged> {
-    match pairs > MOST_REPEATS * (left + right) {
+    match pairs > MAX_REPEATS * (left + right) {
         true => Err(not_run(
             "the record or the published values have duplicate rows, so values cannot be paired",
         )),
@@ -69,12 +69,11 @@ pub(super) fn not_run(reason: impl Into<String>) -> Unjudged {
 }
 
 /// Largest magnitude of a measurement: of larger ones, the sum of squares over a record overflows.
-const LARGEST: f64 = 1e140;
+const MAX: f64 = 1e140;
 
 /// Rejects values that are not finite or too large to compute with. A run that diverged neither confirms nor refutes a claim.
 fn check_finite(select: &Select, points: &[Point]) -> Result<(), Unjudged> {
-    let Some(point) =
-        points.iter().find(|point| point.value.is_nan() || point.value.abs() > LARGEST)
+    let Some(point) = points.iter().find(|point| point.value.is_nan() || point.value.abs() > MAX)
     else {
         return Ok(());
     };

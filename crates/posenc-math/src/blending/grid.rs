@@ -22,7 +22,7 @@ pub struct VirtualGrid {
 }
 
 /// Largest coordinate in the authors' scripts.
-const LARGEST_RELEASED: f64 = 0.999;
+const MAX_RELEASED: f64 = 0.999;
 
 /// Coordinates closer than this to a node, in units in the last place of N−1, are at the node, since
 /// (N−1)·(i/(N−1)) is not always i.
@@ -70,7 +70,7 @@ impl VirtualGrid {
             return None;
         }
         let x = match self.convention {
-            GridConvention::Released => x.min(LARGEST_RELEASED),
+            GridConvention::Released => x.min(MAX_RELEASED),
             GridConvention::Consistent => x,
         };
         let intervals = (self.nodes - 1) as f64;

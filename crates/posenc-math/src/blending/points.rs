@@ -27,7 +27,7 @@ struct Axis<T> {
 }
 
 /// Corners of a cell in three dimensions.
-const MOST_CORNERS: usize = 8;
+const MAX_CORNERS: usize = 8;
 
 impl<T: Real, const D: usize> Blending<T, D> {
     const N_CORNERS: usize = {
@@ -92,8 +92,8 @@ impl<T: Real, const D: usize> Blending<T, D> {
 
     /// The corners of a point in increasing order, with their weights.
     #[inline(always)]
-    fn corners_of(&self, point: &[u32; D]) -> ([usize; MOST_CORNERS], [T; MOST_CORNERS]) {
-        let (mut indices, mut weights) = ([0; MOST_CORNERS], [T::one_impl(); MOST_CORNERS]);
+    fn corners_of(&self, point: &[u32; D]) -> ([usize; MAX_CORNERS], [T; MAX_CORNERS]) {
+        let (mut indices, mut weights) = ([0; MAX_CORNERS], [T::one_impl(); MAX_CORNERS]);
         // From the last axis, the fastest, to the first: each axis doubles the number of corners.
         let mut n = 1;
         for axis in (0..D).rev() {

@@ -11,7 +11,7 @@ use super::{
     registry::{DefaultValue, Parameter, Rule, SCALING, Values},
 };
 
-const LONGEST_NAME: Rule = Rule::Text { longest: 200 };
+const MAX_NAME: Rule = Rule::Text { longest: 200 };
 
 pub(super) const KIND: Kind = Kind {
     name: "matrix",
@@ -23,22 +23,22 @@ pub(super) const KIND: Kind = Kind {
     parameters: &[
         Parameter::required(
             "file",
-            LONGEST_NAME,
+            MAX_NAME,
             "file with the N × d features (npy, npz or safetensors), relative to the experiment file",
         ),
         Parameter::optional(
             "array",
-            LONGEST_NAME,
+            MAX_NAME,
             "name of the features in an npz or safetensors file",
         ),
         Parameter::optional(
             "coordinates",
-            LONGEST_NAME,
+            MAX_NAME,
             "file with the N coordinates, each in [0, 1); without it, row i is at i/N",
         ),
         Parameter::optional(
             "coordinates_array",
-            LONGEST_NAME,
+            MAX_NAME,
             "name of the coordinates in an npz or safetensors file",
         ),
         SCALING,

@@ -148,19 +148,19 @@ impl Parameter {
 }
 
 /// Largest embedding dimension.
-const LARGEST_DIMENSION: u32 = 10_000_000;
+const MAX_DIMENSION: u32 = 10_000_000;
 
 /// `dimension`: the number d of features.
 pub(super) const DIMENSION: Parameter = Parameter::required(
     "dimension",
-    Rule::Multiple { step: 1, most: LARGEST_DIMENSION },
+    Rule::Multiple { step: 1, most: MAX_DIMENSION },
     "number d of features",
 );
 
 /// `dimension` of a kind whose features are pairs of a sine and a cosine.
 pub(super) const EVEN_DIMENSION: Parameter = Parameter::required(
     "dimension",
-    Rule::Multiple { step: 2, most: LARGEST_DIMENSION },
+    Rule::Multiple { step: 2, most: MAX_DIMENSION },
     "number d of features, d/2 sines and then d/2 cosines",
 );
 

@@ -84,7 +84,7 @@ const STRENGTHS: [f64; 3] = [1.5, 1.0, 2.0];
 /// Minimum number of samples that remain after a split.
 const FEWEST: usize = 64;
 /// Largest number of held-out samples at random positions.
-const MOST_HELD_OUT: usize = 8192;
+const MAX_HELD_OUT: usize = 8192;
 /// Standard deviations in dB of the prediction error, in addition to the standard error of the held-out samples: at random positions
 /// and on a grid.
 const SPREADS: [f64; 2] = [0.3, 0.9];
@@ -174,7 +174,7 @@ fn hold_out<const D: usize>(
     match pattern {
         Pattern::Random => {
             let mut rng = stream(0, "interpolation: held-out samples");
-            for i in sample_without_replacement(&mut rng, count, (count / 8).min(MOST_HELD_OUT)) {
+            for i in sample_without_replacement(&mut rng, count, (count / 8).min(MAX_HELD_OUT)) {
                 held_out[i] = true;
             }
         }

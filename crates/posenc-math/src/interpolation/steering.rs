@@ -19,7 +19,7 @@ pub struct Steering {
 }
 
 /// Largest ratio of squared distances across and along an edge.
-const LARGEST_RATIO: f64 = 64.0;
+const MAX_RATIO: f64 = 64.0;
 
 /// A metric for each pixel of an image (rows × columns, channels fastest). Coordinates of metrics are (column, row).
 pub fn metrics(
@@ -43,7 +43,7 @@ pub fn metrics(
                 return [1.0, 0.0, 1.0];
             }
             let ratio = (middle + radius + floor) / ((middle - radius).max(0.0) + floor);
-            let across = ratio.powf(steering.strength).min(LARGEST_RATIO).sqrt();
+            let across = ratio.powf(steering.strength).min(MAX_RATIO).sqrt();
             let along = across.recip();
             let (sum, difference) = (0.5 * (across + along), 0.5 * (across - along) / radius);
             [sum + difference * half, difference * xy[i], sum - difference * half]

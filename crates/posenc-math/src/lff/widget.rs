@@ -22,7 +22,7 @@ pub const TREE_PLACES: usize = 3;
 pub const CONVOLUTIONS: usize = 3;
 
 /// Largest number of stages of the convolutional network.
-const MOST_STAGES: usize = 9;
+const MAX_STAGES: usize = 9;
 
 /// Sizes of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -108,7 +108,7 @@ impl Sizes {
         let channels = self.channels.iter();
         let channels = channels.map(|&count| ("channels", count, 1, 4096));
         let others = [
-            ("channels", self.channels.len(), 1, MOST_STAGES),
+            ("channels", self.channels.len(), 1, MAX_STAGES),
             ("vocabulary", self.vocabulary, 5, 1_000_000),
             ("word_width", self.word_width, 1, 4096),
             // Node types are numbered up to 11.

@@ -19,7 +19,7 @@ use crate::{
 const BLOCK_VALUES: usize = 1 << 20;
 
 /// Gram matrices up to this size are decomposed; larger ones use Lanczos iterations.
-const LARGEST_DECOMPOSED: usize = 1000;
+const MAX_DECOMPOSED: usize = 1000;
 
 /// Traces outside of this range may have lost digits to underflow or overflow of squares.
 const SAFE_TRACE: std::ops::Range<f64> = 1e-250..1e250;
@@ -190,7 +190,7 @@ fn trace(gram: &Mat<f64>) -> f64 {
 /// trace / λ_max of a Gram matrix given by its lower triangle.
 fn from_gram(gram: &Mat<f64>) -> Result<f64, Error> {
     let n = gram.nrows();
-    if n > LARGEST_DECOMPOSED {
+    if n > MAX_DECOMPOSED {
         return iterated_from_gram(gram);
     }
     let values = gram.self_adjoint_eigenvalues(Side::Lower).map_err(no_convergence)?;

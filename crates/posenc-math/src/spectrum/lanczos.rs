@@ -10,7 +10,7 @@ const TOLERANCE: f64 = 1e-8;
 
 /// Maximum number of iterations, which bounds memory. For narrow kernels, the eigenvalue converges long
 /// before its residual does.
-const LARGEST_KRYLOV_DIMENSION: usize = 600;
+const MAX_KRYLOV_DIMENSION: usize = 600;
 
 /// λ_max of the operator `apply(v, out)`: `out = A v`, both of the length of `start`.
 ///
@@ -43,7 +43,7 @@ pub(super) fn largest_eigenvalue(
         let beta = dot(&image, &image).sqrt();
         let k = diagonal.len();
         let scale = diagonal.iter().copied().fold(0.0, f64::max);
-        let is_last = k == n.min(LARGEST_KRYLOV_DIMENSION) || beta <= 1e-14 * scale;
+        let is_last = k == n.min(MAX_KRYLOV_DIMENSION) || beta <= 1e-14 * scale;
         if k == next_check || is_last {
             let (largest, residual) = ritz(&diagonal, &off_diagonal, beta)?;
             if is_last || residual <= TOLERANCE * largest {

@@ -78,8 +78,8 @@ pub fn feature_ranges(
 /// A point is described by the starts of its feature ranges (one range per axis of a concatenated embedding). As
 /// in a k-d tree, the points are recursively split at the median of the start with the largest spread.
 pub fn compact_order(matrix: &Mat<f32>, threshold: f32, tile: usize) -> Vec<u32> {
-    const MOST: usize = 3;
-    let starts: Vec<[u32; MOST]> = (0..matrix.ncols())
+    const MAX: usize = 3;
+    let starts: Vec<[u32; MAX]> = (0..matrix.ncols())
         .map(|point| {
             let ranges = feature_ranges(matrix, threshold, std::iter::once(point), 2);
             let start = |k: usize| ranges.get(k).map_or(0, |r| r.start as u32);
@@ -98,7 +98,7 @@ pub fn compact_order(matrix: &Mat<f32>, threshold: f32, tile: usize) -> Vec<u32>
             let (low, high) = values.fold((u32::MAX, 0), |(l, h), v| (l.min(v), h.max(v)));
             high - low
         };
-        let axis = (0..MOST).max_by_key(|&axis| spread(axis)).unwrap_or(0);
+        let axis = (0..MAX).max_by_key(|&axis| spread(axis)).unwrap_or(0);
         // The point's number breaks ties, so that the order is the same on every machine.
         order[piece.clone()].sort_unstable_by_key(|&p| (starts[p as usize][axis], p));
         let half = piece.len().div_ceil(tile) / 2 * tile;

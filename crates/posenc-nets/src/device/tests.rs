@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
+use posenc_files::testing::{Need, skip};
 use posenc_math::random::{stream, uniform_vector};
-use posenc_testing::{Need, skip};
 
 use faer::Mat;
 

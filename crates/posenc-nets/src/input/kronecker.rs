@@ -38,14 +38,14 @@ pub enum Points {
 
 impl Kronecker {
     /// Maximum number of axes.
-    pub const MOST_AXES: usize = 3;
+    pub const MAX_AXES: usize = 3;
 
     /// Checks shapes and values.
     pub(super) fn new(axes: Vec<Mat<f32>>, points: Points) -> Result<Self, NetError> {
         if axes.is_empty() {
             return Err(NetError::Zero("the number of axes"));
         }
-        if axes.len() > Self::MOST_AXES {
+        if axes.len() > Self::MAX_AXES {
             return Err(NetError::Range {
                 name: "the number of axes of a Kronecker input",
                 value: axes.len() as f64,

@@ -1,6 +1,6 @@
 //! Lanczos iterations, and the largest eigenvalues of their tridiagonal matrix.
 
-use super::LARGEST_KRYLOV_DIMENSION;
+use super::MAX_KRYLOV_DIMENSION;
 use super::gram::Gram;
 use posenc_math::spectrum::dot;
 use posenc_math::vectorized::vectorized;
@@ -28,7 +28,7 @@ impl Ritz {
 }
 
 /// Runs Lanczos iterations from `start` until `is_enough` returns true, the space is exhausted, or
-/// [`LARGEST_KRYLOV_DIMENSION`] is reached.
+/// [`MAX_KRYLOV_DIMENSION`] is reached.
 ///
 /// Full reorthogonalization (twice) keeps the tridiagonal matrix accurate.
 pub(super) fn lanczos(
@@ -53,7 +53,7 @@ pub(super) fn lanczos(
         let k = diagonal.len();
         let beta = norm(&image);
         let scale = diagonal.iter().copied().fold(0.0, f64::max);
-        let is_last = k == size.min(LARGEST_KRYLOV_DIMENSION) || beta <= 1e-14 * scale;
+        let is_last = k == size.min(MAX_KRYLOV_DIMENSION) || beta <= 1e-14 * scale;
         if k == next_check || is_last {
             let ritz = ritz(&diagonal, &off_diagonal, beta);
             if is_enough(&ritz) || is_last {

@@ -39,7 +39,7 @@ const ACCEPTED_RESIDUAL: f64 = 1e-8;
 
 /// Maximum dimension of a Krylov space. Smaller Gram matrices are exhausted before. For larger ones, the result is
 /// based on the largest Ritz value at this limit and is an upper bound of the stable rank.
-const LARGEST_KRYLOV_DIMENSION: usize = 512;
+const MAX_KRYLOV_DIMENSION: usize = 512;
 
 /// Stable rank ‖H‖²_F/σ₁² of a matrix H, between 1 and the rank of H.
 ///

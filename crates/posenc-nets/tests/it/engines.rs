@@ -8,13 +8,13 @@ use crate::common;
 use std::collections::BTreeMap;
 
 use faer::Mat;
+use posenc_files::testing::{Need, skip};
 use posenc_math::quality::psnr_of;
 use posenc_math::random::{stream, uniform_vector};
 use posenc_nets::train::{Schedule, fit};
 use posenc_nets::{
     Adam, CpuEngine, Engine, Input, Network, SampleSet, Samples, Session, State, Task, reference,
 };
-use posenc_testing::{Need, skip};
 
 use common::{
     bumps, gaussian, initial, joint_waves, kronecker_inputs, kronecker_network, network, noise,

@@ -49,7 +49,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Maximum number of screens that a report shows.
-const MOST_SHOWN: usize = 16;
+const MAX_SHOWN: usize = 16;
 
 /// Settings of `captioning`, which trains a transformer over the nodes of a screen to describe widgets.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -134,7 +134,7 @@ impl Settings for Captioning {
         self.transformer(LEAST_NODES).check()?;
         range("beams", self.beams, 1, 64)?;
         range("length_penalty", self.length_penalty, 0.0, 10.0)?;
-        range("shown", self.shown, 0, MOST_SHOWN)?;
+        range("shown", self.shown, 0, MAX_SHOWN)?;
         check_encoding(&self.encoding, self.scale, self.width)?;
         if let Some([largest, step]) = self.similarity {
             if self.encoding.features != Features::Fourier || self.encoding.groups != 2 {

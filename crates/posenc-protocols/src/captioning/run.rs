@@ -16,7 +16,7 @@ use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
 use posenc_attention::trainer::Trainer;
 use posenc_data::generate::{
-    CONTEXT_WORDS, MOST_CAPTION_TOKENS, NODE_KINDS, Screen, ScreenGrammar, screen_vocabulary,
+    CONTEXT_WORDS, MAX_CAPTION_TOKENS, NODE_KINDS, Screen, ScreenGrammar, screen_vocabulary,
 };
 use posenc_data::interfaces::BORDER;
 use posenc_experiments::record::Value;
@@ -122,7 +122,7 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
     }
     let inputs: Vec<ScreenInput> =
         held_out.iter().map(|screen| input(screen, s.scale, None)).collect();
-    let how = Search { beams: s.beams, alpha: s.length_penalty, max_len: MOST_CAPTION_TOKENS };
+    let how = Search { beams: s.beams, alpha: s.length_penalty, max_len: MAX_CAPTION_TOKENS };
     let said = captions(&trainer.model, &sizes, &inputs, how, &device)
         .context("a screen is not a valid input of the model")?;
     measure::record(&trained, &held_out, &said, &mut outcome.values);
@@ -148,7 +148,7 @@ fn sizes(s: &Captioning) -> Sizes {
         node_words: CONTEXT_WORDS + 1,
         node_kinds: NODE_KINDS,
         vocabulary: screen_vocabulary().len(),
-        max_len: MOST_CAPTION_TOKENS,
+        max_len: MAX_CAPTION_TOKENS,
         transformer: TransformerSizes { layers: s.encoder_layers, ..s.transformer(0).sizes() },
         decoder_layers: s.decoder_layers,
     }

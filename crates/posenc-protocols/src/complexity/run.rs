@@ -14,7 +14,7 @@ use super::{Complexity, Scheme};
 use posenc_harness::protocol::{Context, Emit, Protocol};
 
 /// Memory limit of a size.
-const LARGEST_BYTES: u128 = 2 << 30;
+const MAX_BYTES: u128 = 2 << 30;
 
 /// Counted operations and memory of a layer.
 fn counted(settings: &Complexity, size: f64) -> Result<Cost> {
@@ -38,10 +38,8 @@ impl Protocol for Complexity {
             let n = size as usize;
             let counted = counted(self, size)?;
             let bytes = counted.bytes(8);
-            if bytes > LARGEST_BYTES {
-                bail!(
-                    "size {n} needs {bytes} bytes; allowed: {LARGEST_BYTES}. Remove it from `sizes`"
-                );
+            if bytes > MAX_BYTES {
+                bail!("size {n} needs {bytes} bytes; allowed: {MAX_BYTES}. Remove it from `sizes`");
             }
             let numbers = gaussian_vector(&mut rng, n * n);
             let psi = Mat::from_fn(n, n, |i, j| numbers[i * n + j]);

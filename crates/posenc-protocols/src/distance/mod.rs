@@ -24,7 +24,7 @@ pub const KIND: Kind =
     Kind { needs_embedder: true, without_data: WithoutData::Theory, ..kind!(Distance, "distance") };
 
 /// Largest exponent k: the distances have rounding errors of about 10^-16.
-pub(crate) const MOST_EXPONENT: f64 = 16.0;
+pub(crate) const MAX_EXPONENT: f64 = 16.0;
 
 /// Settings of `distance`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -39,7 +39,7 @@ pub struct Distance {
 
 impl Settings for Distance {
     fn check(&self) -> Result<(), Fault> {
-        positive("threshold_exponent", self.threshold_exponent, MOST_EXPONENT)?;
+        positive("threshold_exponent", self.threshold_exponent, MAX_EXPONENT)?;
         self.displacements.0.iter().try_for_each(|&x| range("displacements", x, -1.0, 1.0))
     }
 }

@@ -13,24 +13,21 @@ use posenc_harness::protocol::{Context, Emit, Protocol};
 const RANK_TOLERANCE: f64 = 1e-9;
 
 /// Maximum number of values in a row; a plot cannot show more.
-const LARGEST_ROW: usize = 100_000;
+const MAX_ROW: usize = 100_000;
 
 /// Maximum number of recorded values.
-const LARGEST_RECORD: usize = 1_000_000;
+const MAX_RECORD: usize = 1_000_000;
 
 impl Protocol for Embedding {
     /// Records ψ(t_j, x) for a few x, and properties of many rows.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let embedder = context.embedder()?;
         let d = embedder.dimension();
-        ensure!(
-            d <= LARGEST_ROW,
-            "dimension {d}; allowed: at most {LARGEST_ROW}, since rows are plotted"
-        );
+        ensure!(d <= MAX_ROW, "dimension {d}; allowed: at most {MAX_ROW}, since rows are plotted");
         let n_values = d * self.positions.0.len();
         ensure!(
-            n_values <= LARGEST_RECORD,
-            "rows of {d} values at {} positions have {n_values}; allowed: {LARGEST_RECORD}. Lower `dimension` or take fewer `positions`",
+            n_values <= MAX_RECORD,
+            "rows of {d} values at {} positions have {n_values}; allowed: {MAX_RECORD}. Lower `dimension` or take fewer `positions`",
             self.positions.0.len()
         );
         let mut values = Vec::new();

@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{positive, preset, range, whole};
-use crate::distance::MOST_EXPONENT;
+use crate::distance::MAX_EXPONENT;
 
 /// The kind `feature-curve`.
 pub const KIND: Kind =
@@ -51,7 +51,7 @@ pub enum CurveEmbedder {
 
 impl Settings for FeatureCurve {
     fn check(&self) -> Result<(), Fault> {
-        positive("threshold_exponent", self.threshold_exponent, MOST_EXPONENT)?;
+        positive("threshold_exponent", self.threshold_exponent, MAX_EXPONENT)?;
         range("draws", self.draws, 1, 10_000)?;
         whole("dimensions", &self.dimensions, 2.0, 20_000.0)
     }

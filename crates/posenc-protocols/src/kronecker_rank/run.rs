@@ -15,7 +15,7 @@ use posenc_harness::protocol::{Context, Emit, Protocol};
 const RANK_TOLERANCE: f64 = 1e-9;
 
 /// Maximum number of recorded products of two features.
-const MOST_PRODUCTS: f64 = 1e6;
+const MAX_PRODUCTS: f64 = 1e6;
 
 impl Protocol for KroneckerRank {
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
@@ -25,8 +25,8 @@ impl Protocol for KroneckerRank {
         let complex = psi.ncols() as f64 * n as f64;
         let products = psi.ncols() as f64 * psi.ncols() as f64;
         ensure!(
-            products <= MOST_PRODUCTS,
-            "`dimension` {} yields {products} products to record; allowed: {MOST_PRODUCTS}",
+            products <= MAX_PRODUCTS,
+            "`dimension` {} yields {products} products to record; allowed: {MAX_PRODUCTS}",
             psi.ncols()
         );
         check_memory("the complex feature matrix", complex * complex)?;

@@ -55,10 +55,10 @@ pub const KIND: Kind = Kind {
 pub const STEP: &str = "step";
 
 /// Maximum length of a line, and therefore the largest step.
-const LONGEST_LINE: usize = 1 << 16;
+const MAX_LINE: usize = 1 << 16;
 
 /// Maximum number of runs of one image, so that a typo in `repeats` does not start years of work.
-const MOST_RUNS: usize = 100_000;
+const MAX_RUNS: usize = 100_000;
 
 /// Settings of `network-1d`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -260,7 +260,7 @@ pub struct Reconstruction {
 impl Settings for Network1d {
     fn check(&self) -> Result<(), Fault> {
         self.check_lines()?;
-        range("step", self.step, 1, LONGEST_LINE)?;
+        range("step", self.step, 1, MAX_LINE)?;
         positive("value_scale", self.value_scale, 1e6)?;
         range("depth", self.depth, 0, 16)?;
         range("width", self.width, 1, 8192)?;
@@ -353,17 +353,17 @@ impl Network1d {
         for (key, list) in
             [("lines.rows", &self.lines.rows), ("lines.columns", &self.lines.columns)]
         {
-            let last = (LONGEST_LINE - 1) as f64;
+            let last = (MAX_LINE - 1) as f64;
             list.as_ref().map_or(Ok(()), |list| whole(key, list, 0.0, last))?;
         }
-        range("lines.random", self.lines.random, 0, LONGEST_LINE)?;
+        range("lines.random", self.lines.random, 0, MAX_LINE)?;
         if self.lines.count() == 0 {
             return Err(("lines", "no line; give `rows`, `columns` or `random`".into()));
         }
-        range("repeats", self.repeats, 1, MOST_RUNS)?;
+        range("repeats", self.repeats, 1, MAX_RUNS)?;
         let runs = self.lines.count() * self.repeats;
-        if runs > MOST_RUNS {
-            let message = format!("{runs} runs of each image; allowed: at most {MOST_RUNS}");
+        if runs > MAX_RUNS {
+            let message = format!("{runs} runs of each image; allowed: at most {MAX_RUNS}");
             return Err(("repeats", message));
         }
         Ok(())
@@ -374,7 +374,7 @@ impl Network1d {
             return Ok(());
         };
         if sweep.parameter == STEP {
-            whole("sweep.values", &sweep.values, 1.0, LONGEST_LINE as f64)?;
+            whole("sweep.values", &sweep.values, 1.0, MAX_LINE as f64)?;
         } else if self.abscissa == Abscissa::Samples {
             let message = format!(
                 "the number of samples does not depend on `{}`; allowed: parameter, stable-rank",

@@ -28,7 +28,7 @@ use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
 pub const COLUMNS: usize = posenc_nets::cpu::GROUP;
 
 /// Maximum bytes of the runs of one task: parameters, their moments, activations.
-pub const LARGEST_TASK: usize = 256 << 20;
+pub const MAX_TASK: usize = 256 << 20;
 
 impl Protocol for Network1d {
     fn placement(&self) -> Placement {
@@ -37,7 +37,7 @@ impl Protocol for Network1d {
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let lines = super::signals::lines(context, self)?;
-        let (records, remarks) = train(context, self, &lines, context.engine(), LARGEST_TASK)?;
+        let (records, remarks) = train(context, self, &lines, context.engine(), MAX_TASK)?;
         let mut earlier = context.checkpoint.earlier();
         for (unit, values) in records.into_iter().enumerate() {
             let mut remarks = remarks.clone();

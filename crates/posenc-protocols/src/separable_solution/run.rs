@@ -16,7 +16,7 @@ use posenc_harness::protocol::{Context, Emit, Protocol};
 const RANK_TOLERANCE: f64 = 1e-12;
 
 /// Maximum number of entries of the explicit product. The time of its singular values grows much faster than the number of entries.
-const LARGEST: f64 = 1e6;
+const MAX: f64 = 1e6;
 
 impl Protocol for SeparableSolution {
     /// Random weights and a random signal on a grid of M × N points.
@@ -28,8 +28,8 @@ impl Protocol for SeparableSolution {
         let k = psi_x.ncols();
         let entries = (n * m) as f64 * (k * k) as f64;
         ensure!(
-            entries <= LARGEST,
-            "the explicit product of {n} × {m} points and {k} × {k} features has {entries} entries; allowed: {LARGEST}. \
+            entries <= MAX,
+            "the explicit product of {n} × {m} points and {k} × {k} features has {entries} entries; allowed: {MAX}. \
              Lower `points` or `dimension`"
         );
         let mut rng = context.stream("weights and signal");

@@ -50,7 +50,7 @@ impl Sample {
                     columns.chain(rows).collect::<Vec<Vec<f64>>>()
                 });
                 let columns: Vec<Vec<f64>> = columns.collect();
-                let count = columns.len().min(MOST_LINES);
+                let count = columns.len().min(MAX_LINES);
                 let line = |j: usize| &columns[j * columns.len() / count];
                 let lines = Mat::from_fn(settings.samples, count, |i, j| line(j)[i]);
                 samples.push(Sample {

@@ -5,7 +5,7 @@ use crate::common;
 use std::path::{Path, PathBuf};
 
 use common::{EXPERIMENT, Repository};
-use posenc_testing::{Need, skip};
+use posenc_files::testing::{Need, skip};
 
 /// Directory of the real data; skips the calling test if the machine does not have it.
 fn real_data() -> Option<PathBuf> {

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{Repository, Run};
-use posenc_testing::{Need, skip};
+use posenc_files::testing::{Need, skip};
 
 /// An experiment with one group that trains and one that does not.
 const EXPERIMENT: &str = r#"

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
 use common::{EXPERIMENT, Repository, begun, experiment, with_a_failing_unit};
-use posenc_testing::{Need, skip};
+use posenc_files::testing::{Need, skip};
 
 /// A training of hours that checks for a stop after every epoch.
 const LONG: &str = "  - id: long

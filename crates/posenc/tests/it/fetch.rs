@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use crate::common::{Repository, Run, files_in};
-use posenc_testing::{Need, skip};
+use posenc_files::testing::{Need, skip};
 use server::{Server, cut, full, ranged, status};
 use sha2::{Digest, Sha256};
 

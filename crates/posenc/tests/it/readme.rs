@@ -8,7 +8,7 @@ use std::process::Output;
 
 use common::{EXPERIMENT, Repository, Run};
 use image::{Rgb, RgbImage};
-use posenc_testing::{Need, skip};
+use posenc_files::testing::{Need, skip};
 use serde_json::Value;
 
 /// README and the guides that it links to.

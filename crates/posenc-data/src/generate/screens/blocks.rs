@@ -4,7 +4,7 @@ use super::captions::{Caption, ordinal_or_last};
 use super::{CANVAS, Draft, NodeKind};
 
 /// Maximum height of the sheet at the bottom.
-const MOST_SHEET_HEIGHT: f64 = 900.0;
+const MAX_SHEET_HEIGHT: f64 = 900.0;
 
 /// A bar with a title, an optional icon at its left, and up to three icons from its right edge on. Returns its lower edge.
 pub(super) fn app_bar(draft: &mut Draft) -> f64 {
@@ -84,7 +84,7 @@ fn sheet(draft: &mut Draft) -> f64 {
     let depth = draft.count(1, 4);
     let count = draft.count(2, 4);
     let (margin, gap) = (draft.length(10.0, 80.0), draft.length(5.0, 30.0));
-    let most = (MOST_SHEET_HEIGHT - (count - 1) as f64 * gap) / count as f64;
+    let most = (MAX_SHEET_HEIGHT - (count - 1) as f64 * gap) / count as f64;
     let height = draft.length(110.0, 260.0).min(most);
     let bottom = CANVAS[1] - draft.length(10.0, 80.0);
     for i in 0..count {

@@ -8,7 +8,7 @@ const UNKNOWN: usize = 2;
 /// Number of context words, which texts on a screen show.
 pub const CONTEXT_WORDS: usize = 16;
 /// Maximum number of tokens of a generated caption, without the end token.
-pub const MOST_CAPTION_TOKENS: usize = 7;
+pub const MAX_CAPTION_TOKENS: usize = 7;
 
 const SPECIAL: [&str; 4] = ["<pad>", "<end>", "<unknown>", "<start>"];
 const CONTEXT: [&str; CONTEXT_WORDS] = [

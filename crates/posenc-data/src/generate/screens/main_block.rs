@@ -4,7 +4,7 @@ use super::captions::{Caption, column, key, ordinal};
 use super::{CANVAS, Draft, NodeKind};
 
 /// Maximum number of rows of lists whose rows are nodes, too.
-const MOST_ROWS_WITH_BOXES: usize = 4;
+const MAX_ROWS_WITH_BOXES: usize = 4;
 
 /// Area of the block.
 struct Region {
@@ -56,7 +56,7 @@ fn list(draft: &mut Draft, depth: usize, region: &Region) {
     for i in 0..count {
         let top = region.top + i as f64 * (height + gap);
         let middle = top + 0.5 * height;
-        if count <= MOST_ROWS_WITH_BOXES {
+        if count <= MAX_ROWS_WITH_BOXES {
             let pixels = [region.left, top, region.right, top + height];
             draft.widget(NodeKind::Container, depth, pixels, Caption::Item, &[ordinal(i)]);
         }

@@ -189,12 +189,12 @@ fn layouts_determine_captions() {
 fn screens_are_well_formed() {
     for jitter in [-1.0, 0.0, 1.0, 1.1, 2.0, f64::INFINITY, f64::NAN] {
         for screen in screens("form", jitter, 1500) {
-            assert!((LEAST_NODES..=MOST_NODES).contains(&screen.nodes.len()));
+            assert!((LEAST_NODES..=MAX_NODES).contains(&screen.nodes.len()));
             for node in &screen.nodes {
                 let [left, top, right, bottom] = node.bounds;
                 assert!(0.0 <= left && left < right && right <= 99.0, "{jitter} {node:?}");
                 assert!(0.0 <= top && top < bottom && bottom <= 99.0, "{jitter} {node:?}");
-                assert!(node.kind < NODE_KINDS && (1..=MOST_DEPTH).contains(&node.depth));
+                assert!(node.kind < NODE_KINDS && (1..=MAX_DEPTH).contains(&node.depth));
                 assert_eq!(node.word > 0, node.kind == NodeKind::Text as usize);
                 assert!(node.word <= CONTEXT_WORDS);
             }
@@ -217,7 +217,7 @@ fn counts_and_order_are_as_described() {
     let counts: Vec<usize> = all.iter().map(|screen| screen.nodes.len()).collect();
     let mean = counts.iter().sum::<usize>() as f64 / 4000.0;
     assert!((16.0..17.0).contains(&mean), "{mean}");
-    assert!(counts.iter().all(|n| (LEAST_NODES..=MOST_NODES).contains(n)));
+    assert!(counts.iter().all(|n| (LEAST_NODES..=MAX_NODES).contains(n)));
     let labelled = all.iter().map(|screen| screen.widgets.len()).sum::<usize>() as f64 / 4000.0;
     // Five standard errors of a mean with variance ¼.
     assert!((labelled - 3.5).abs() < 5.0 * (0.25f64 / 4000.0).sqrt(), "{labelled}");
@@ -260,7 +260,7 @@ fn captions_are_words_and_references_are_right() {
         assert!(widget.references.iter().all(|caption| widget.right.contains(caption)));
         assert_eq!(widget.right.len(), kind.phrases.len());
         for (caption, phrase) in widget.right.iter().zip(kind.phrases) {
-            assert!((1..=MOST_CAPTION_TOKENS).contains(&caption.len()));
+            assert!((1..=MAX_CAPTION_TOKENS).contains(&caption.len()));
             assert!(caption.iter().all(|&token| (4..149).contains(&token)));
             let text = caption_text(caption);
             for (word, own) in text.split(' ').zip(phrase.split(' ')) {

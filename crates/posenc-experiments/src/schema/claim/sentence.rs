@@ -56,7 +56,7 @@ impl Quantity {
 }
 
 /// Maximum number of decimals.
-const MOST_DIGITS: usize = 9;
+const MAX_DIGITS: usize = 9;
 
 impl Sentence {
     /// Parses a sentence. `selections` returns the number of selections of a named claim or, for `None`, of the claim that the
@@ -122,7 +122,7 @@ fn number(text: &str) -> Result<Number, String> {
     };
     let (body, digits) = match text.rsplit_once(':') {
         Some((body, digits)) => {
-            let digits = digits.trim().parse().ok().filter(|d| *d <= MOST_DIGITS);
+            let digits = digits.trim().parse().ok().filter(|d| *d <= MAX_DIGITS);
             (body, Some(digits.ok_or_else(wrong)?))
         }
         None => (text, None),

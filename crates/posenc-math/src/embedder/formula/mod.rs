@@ -29,7 +29,7 @@ pub(super) const KIND: Kind = Kind {
         DIMENSION,
         Parameter::required(
             "psi",
-            Rule::Text { longest: LONGEST },
+            Rule::Text { longest: MAX_LENGTH },
             "the profile as an expression in u = t - x and numeric parameters",
         ),
         Parameter::optional("label", Rule::Text { longest: 100 }, "name in tables and legends"),
@@ -46,7 +46,7 @@ pub(super) const KIND: Kind = Kind {
 };
 
 /// Maximum length of a formula in characters; it bounds the recursion depth of the parser.
-const LONGEST: usize = 500;
+const MAX_LENGTH: usize = 500;
 
 /// The variable of the profile.
 const DISPLACEMENT: &str = "u";

@@ -15,7 +15,7 @@ const WORTH: f64 = 0.4;
 const NUMBERS_PER_BLOCK: usize = 65_536;
 
 /// Maximum number of rows of a block. Smaller blocks distribute better over threads.
-const MOST_ROWS: usize = 64;
+const MAX_ROWS: usize = 64;
 
 /// A matrix that is applied along one axis.
 #[derive(Debug)]
@@ -172,7 +172,7 @@ impl Chain {
 
     /// Blocks of rows of the leading axis; independent of the machine and of the number of threads.
     pub fn blocks(rows: usize, slice: usize) -> Vec<Range<usize>> {
-        let fit = (NUMBERS_PER_BLOCK / slice.max(1)).clamp(ROWS, MOST_ROWS) / ROWS * ROWS;
+        let fit = (NUMBERS_PER_BLOCK / slice.max(1)).clamp(ROWS, MAX_ROWS) / ROWS * ROWS;
         (0..rows).step_by(fit).map(|top| top..(top + fit).min(rows)).collect()
     }
 

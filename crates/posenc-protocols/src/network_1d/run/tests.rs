@@ -104,7 +104,7 @@ fn lines(count: usize, n: usize) -> Vec<Line> {
 
 /// Trains on the given short lines instead of those of the settings, which have 512 samples.
 fn trained(settings: &str, embedder: &str, lines: &[Line]) -> Trained {
-    Bench::new(settings, embedder).train(lines, &CpuEngine::new(1), LARGEST_TASK)
+    Bench::new(settings, embedder).train(lines, &CpuEngine::new(1), MAX_TASK)
 }
 
 fn text(values: &[Value]) -> String {
@@ -125,7 +125,7 @@ fn results_do_not_depend_on_the_size_of_tasks() {
         let settings = format!("{SETTINGS}, {more}");
         let bench = Bench::new(&settings, GAUSSIAN);
         let lines = lines(3, 40);
-        let whole = bench.train(&lines, &CpuEngine::new(1), LARGEST_TASK);
+        let whole = bench.train(&lines, &CpuEngine::new(1), MAX_TASK);
         assert_eq!(of(&whole.values, "test_psnr").count(), 18);
         let single = bench.train(&lines, &CpuEngine::new(1), 1);
         assert_eq!(text(&whole.values), text(&single.values), "{more}");
@@ -247,7 +247,7 @@ fn interruptions_at_every_step_do_not_change_results() {
 fn a_damaged_checkpoint_is_reported_and_training_restarts() {
     let bench = Bench::new(&format!("{SETTINGS}, repeats: 2"), GAUSSIAN);
     let lines = lines(2, 20);
-    let expected = bench.train(&lines, &CpuEngine::new(1), LARGEST_TASK);
+    let expected = bench.train(&lines, &CpuEngine::new(1), MAX_TASK);
     let bodies: [Vec<u8>; 3] = [
         b"too short".to_vec(),
         // Finished runs of another number of units, and an invalid state of a fit.
@@ -256,14 +256,14 @@ fn a_damaged_checkpoint_is_reported_and_training_restarts() {
     ];
     for body in bodies {
         bench.with(|context, _| context.checkpoint.write(&[&body]));
-        let trained = bench.train(&lines, &CpuEngine::new(1), LARGEST_TASK);
+        let trained = bench.train(&lines, &CpuEngine::new(1), MAX_TASK);
         assert_eq!(text(&trained.values), text(&expected.values));
         assert_eq!(trained.remarks.len(), 1, "{:?}", trained.remarks);
         assert!(trained.remarks[0].contains("checkpoint"), "{:?}", trained.remarks);
         assert!(trained.notes.iter().any(|n| n.contains(".bin")), "{:?}", trained.notes);
     }
     bench.with(|context, _| std::fs::write(context.checkpoint.file(), "damaged").unwrap());
-    let trained = bench.train(&lines, &CpuEngine::new(1), LARGEST_TASK);
+    let trained = bench.train(&lines, &CpuEngine::new(1), MAX_TASK);
     assert_eq!(text(&trained.values), text(&expected.values));
     assert_eq!(trained.remarks.len(), 1, "{:?}", trained.remarks);
 }
@@ -453,7 +453,7 @@ fn extreme_sizes_train_or_return_an_error() {
 
     let fails = |settings: &str, embedder: &str, lines: &[Line], needle: &str| {
         let bench = Bench::new(settings, embedder);
-        let error = bench.try_train(lines, &CpuEngine::new(1), LARGEST_TASK).err().unwrap();
+        let error = bench.try_train(lines, &CpuEngine::new(1), MAX_TASK).err().unwrap();
         assert!(format!("{error:#}").contains(needle), "{error:#}");
     };
     // The only training position is 0, whose coordinate is zero.
@@ -470,10 +470,10 @@ fn extreme_sizes_train_or_return_an_error() {
 #[test]
 fn sizes_beyond_memory_are_refused() {
     let wide = Bench::new(SETTINGS, "{ kind: gaussian, dimension: 10000000, sigma: 0.05 }");
-    let error = wide.try_train(&lines(1, 512), &CpuEngine::new(1), LARGEST_TASK).err().unwrap();
+    let error = wide.try_train(&lines(1, 512), &CpuEngine::new(1), MAX_TASK).err().unwrap();
     assert!(format!("{error:#}").contains("GiB"), "{error:#}");
     let deep = format!("{SETTINGS}, depth: 16, width: 8192");
     let deep = Bench::new(&deep, GAUSSIAN);
-    let error = deep.try_train(&lines(1, 512), &CpuEngine::new(1), LARGEST_TASK).err().unwrap();
+    let error = deep.try_train(&lines(1, 512), &CpuEngine::new(1), MAX_TASK).err().unwrap();
     assert!(format!("{error:#}").contains("one run needs"), "{error:#}");
 }

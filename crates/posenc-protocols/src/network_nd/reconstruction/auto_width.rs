@@ -24,7 +24,7 @@ pub const RIDGES: [f64; 4] = [1e-8, 1e-6, RIDGE_CUTOFF * RIDGE_CUTOFF, 1e-2];
 /// Index of the ridge of the rule.
 pub const RULE: usize = 2;
 /// Maximum number of lines of each length that are used.
-pub const MOST_LINES: usize = 256;
+pub const MAX_LINES: usize = 256;
 
 /// A chosen width and cutoff.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,7 +140,7 @@ fn lines(signal: &Signal, step: usize, side: usize) -> Mat<f64> {
             }
         }
     }
-    let count = starts.len().min(MOST_LINES);
+    let count = starts.len().min(MAX_LINES);
     Mat::from_fn(side.div_ceil(step), count, |i, j| {
         let (axis, point, channel) = starts[j * starts.len() / count];
         signal.at(point + i * step * strides[axis], channel)

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use posenc_testing::{Need, skip};
+use posenc_files::testing::{Need, skip};
 
 const TEMPLATE: &str = include_str!("slurm.conf.in");
 
