@@ -192,7 +192,8 @@ impl<'a> Study<'a> {
             })
         };
         // Weights are numbered from those of the signals of `data.set`, on which the protocol was developed.
-        let set = self.context.job.group.data.as_ref().map(|data| self.context.data.load(&data.set));
+        let set =
+            self.context.job.group.data.as_ref().map(|data| self.context.data.load(&data.set));
         let first = SYNTHETIC + set.transpose()?.map_or(0, |set| set.signals.len());
         let initial = |s: usize| {
             let purpose = format!("weights {}", first + s);
