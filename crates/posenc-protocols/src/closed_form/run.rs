@@ -9,9 +9,9 @@ use super::{ClosedForm, Precision, Solver};
 use crate::memory::{dimension, reduced};
 use crate::network_1d::Scale;
 use crate::network_nd::TestPositions;
-use crate::network_nd::reconstruction::auto_width::{COUNTS, RandomChoice, Search, choose};
-use crate::network_nd::reconstruction::closed::{self, Axis, Role, Solved};
-use crate::network_nd::reconstruction::{
+use crate::reconstruction::auto_width::{COUNTS, RandomChoice, Search, choose};
+use crate::reconstruction::closed::{self, Axis, Role, Solved};
+use crate::reconstruction::{
     self, Rule, Scattered, Signal, Split, pictures, positions_per_axis, split,
 };
 use posenc_harness::device::CPU;

@@ -12,7 +12,7 @@ use super::methods::interpolate;
 use super::{Interpolation, Method, Threads};
 use crate::memory::reduced;
 use crate::network_nd::TestPositions;
-use crate::network_nd::reconstruction::{self, Rule, Signal, pictures, split};
+use crate::reconstruction::{self, Rule, Signal, pictures, split};
 
 fn run_unit(context: &Context<'_>, settings: &Interpolation, unit: &Unit) -> Result<UnitResult> {
     let signal = Signal::of_unit(context, unit, settings.side)?;

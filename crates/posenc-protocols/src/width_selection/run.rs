@@ -13,9 +13,9 @@ use posenc_math::quality::psnr_of;
 
 use super::{WidthSelection, network, random, rows};
 use crate::memory::dimension;
-use crate::network_nd::reconstruction::Signal;
-use crate::network_nd::reconstruction::auto_width::{MOST_LINES, RIDGES, RULE, TRAININGS};
 use crate::network_nd::{NetworkNd, estimate};
+use crate::reconstruction::Signal;
+use crate::reconstruction::auto_width::{MOST_LINES, RIDGES, RULE, TRAININGS};
 
 /// Criteria that score each width and ridge.
 const CRITERIA: [&str; 6] = ["likelihood", "gcv", "loo", "hold_out", "auto", "half_test"];

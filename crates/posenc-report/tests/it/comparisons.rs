@@ -280,7 +280,12 @@ fn comparisons_of_unknown_items_or_groups_are_refused() {
         (DEPTH, "group: linear", "group: liner", unknown),
         (FRONT, "group: linear", "group: liner", unknown),
         (DEPTH, "item: demo/table1", "item: demo/table9", no_item),
-        (DEPTH, "- { group: linear", "# - { group: linear", "a baseline and at least one other group"),
+        (
+            DEPTH,
+            "- { group: linear",
+            "# - { group: linear",
+            "a baseline and at least one other group",
+        ),
         (FRONT, "axes: 2", "axes: 0", "`comparisons[0].front.axes`: 0 axes; allowed: 1 to 3"),
         (FRONT, "axes: 2", "axes: 4", "`comparisons[0].front.axes`: 4 axes; allowed: 1 to 3"),
         (FRONT, "side: 512", "side: 0", "`comparisons[0].front.side`: no positions; allowed: 1"),

@@ -10,9 +10,9 @@ use super::complex::Complex;
 use super::inputs::{Batch, Features};
 use super::points::Split;
 use super::signal::Signal;
+use crate::grid_network::{Directions, Encoding, NetworkNd, Output, Products};
 use crate::memory::check_memory;
 use crate::network_1d::Scale;
-use crate::network_nd::{Directions, Encoding, NetworkNd, Output, Products};
 
 /// A signal to fit, and the settings of the fit.
 pub struct Problem<'a> {
