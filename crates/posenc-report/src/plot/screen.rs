@@ -23,14 +23,6 @@ const LABELLED: Rgb = Rgb(9, 105, 218);
 /// Fill of boxes that can be tapped.
 const SURFACE: Rgb = Rgb(238, 241, 244);
 
-/// Cost of a number outside its box, as the area in square pixels that it could cover instead.
-const OUTSIDE: f64 = 60.0;
-/// Additional cost of each later place.
-const LATER: f64 = 0.5;
-
-/// An area that numbers should not cover, and its weight.
-type Obstacle = (Frame, f64);
-
 /// The drawing as an SVG document; `alt` is its text alternative.
 pub fn svg(layout: &Layout, alt: &str) -> Result<String> {
     let inner = WIDTH - 2.0 * MARGIN;
@@ -52,19 +44,16 @@ pub fn svg(layout: &Layout, alt: &str) -> Result<String> {
             }
         }
         // Write words after all boxes: a neighbor may cover a word's box, but not the word.
-        let mut words: Vec<Obstacle> = Vec::new();
         for (node, place) in layout.nodes.iter().zip(&boxes) {
             if let Some(word) = &node.word {
-                words.push((write(canvas, word, *place)?, 1.0));
+                write(canvas, word, *place)?;
             }
         }
-        let labelled: Vec<Frame> =
-            layout.widgets.iter().filter_map(|i| boxes.get(*i)).copied().collect();
-        for place in &labelled {
+        let labelled = layout.widgets.iter().filter_map(|i| boxes.get(*i));
+        for place in labelled.clone() {
             canvas.outline(*place, LABELLED, 2.4)?;
         }
-        words.extend(boxes.iter().filter(|f| is_small(f)).map(|f| (*f, 0.3)));
-        number(canvas, page, &labelled, words)
+        (1..).zip(labelled).try_for_each(|(number, place)| badge(canvas, number, *place))
     })
 }
 
@@ -118,80 +107,20 @@ fn glyph(canvas: &Canvas<'_>, kind: BoxKind, f: Frame) -> Result<()> {
     }
 }
 
-/// Writes a word in its box, smaller if the box is narrow. Returns the area that the word covers.
-fn write(canvas: &Canvas<'_>, word: &str, f: Frame) -> Result<Frame> {
+/// Writes a word in its box, smaller if the box is narrow.
+fn write(canvas: &Canvas<'_>, word: &str, f: Frame) -> Result<()> {
     let room = f.width() - 2.0;
     let size = (WORD * room / text_width(word, WORD).max(1.0)).clamp(LEAST_WORD, WORD);
     let (left, middle) = (f.left + 3.0, 0.5 * (f.top + f.bottom));
-    canvas.text(word, (left, middle + 0.36 * size), size, Anchor::Start, INK, false)?;
-    let right = left + text_width(word, size);
-    Ok(Frame { left, right, top: middle - 0.5 * size, bottom: middle + 0.5 * size })
+    canvas.text(word, (left, middle + 0.36 * size), size, Anchor::Start, INK, false)
 }
 
-/// Numbers the labeled boxes from 1, and places each number where it covers least.
-fn number(
-    canvas: &Canvas<'_>,
-    page: Frame,
-    labelled: &[Frame],
-    mut taken: Vec<Obstacle>,
-) -> Result<()> {
-    taken.extend(labelled.iter().filter(|f| is_small(f)).map(|f| (*f, 0.6)));
-    for (number, f) in (1..).zip(labelled) {
-        let (x, y) = (0.5 * (f.left + f.right), 0.5 * (f.top + f.bottom));
-        let out = BADGE + 2.0;
-        // Candidate places with their own costs. Places inside the box come first, since they are unambiguous; ties go
-        // to the first.
-        let mut places: Vec<((f64, f64), f64)> = Vec::new();
-        if !is_small(f) {
-            let along = |share: f64| (f.left + share * f.width(), y);
-            places.extend([0.5, 0.7, 0.3, 0.85, 0.15].map(along).map(|place| (place, 0.0)));
-        }
-        let around = [
-            (f.left - out, y),
-            (f.right + out, y),
-            (x, f.bottom + out),
-            (x, f.top - out),
-            (f.right, f.top),
-            (f.left, f.top),
-            (f.right, f.bottom),
-            (f.left, f.bottom),
-        ];
-        places.extend(around.map(|place| (place, OUTSIDE)));
-        for (rank, (_, cost)) in (0..).zip(&mut places) {
-            *cost += LATER * f64::from(rank);
-        }
-        let cost = |(place, own): &((f64, f64), f64)| -> f64 {
-            let square = disc(*place);
-            let outside = square.width() * square.height() - overlap(&square, &page);
-            let covered = taken.iter().map(|(f, weight)| weight * overlap(&square, f));
-            own + 10.0 * outside + covered.sum::<f64>()
-        };
-        let best = places.into_iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
-        let (x, y) = best.map_or((x, y), |(place, _)| place);
-        taken.push((disc((x, y)), 5.0));
-        canvas.disc((x, y), BADGE + 1.2, PAPER, 1.0)?;
-        canvas.disc((x, y), BADGE, LABELLED, 1.0)?;
-        let text = number.to_string();
-        canvas.text(&text, (x, y + 4.4), 12.0, Anchor::Middle, PAPER, true)?;
-    }
-    Ok(())
-}
-
-/// Whether a box is too small for a number inside.
-fn is_small(f: &Frame) -> bool {
-    f.width() < 3.2 * BADGE || f.height() < 1.6 * BADGE
-}
-
-/// The square around a number's disc.
-fn disc((x, y): (f64, f64)) -> Frame {
-    let r = BADGE + 1.0;
-    Frame { left: x - r, top: y - r, right: x + r, bottom: y + r }
-}
-
-fn overlap(a: &Frame, b: &Frame) -> f64 {
-    let length = |low: f64, high: f64| (high - low).max(0.0);
-    length(a.left.max(b.left), a.right.min(b.right))
-        * length(a.top.max(b.top), a.bottom.min(b.bottom))
+/// Writes the number of a labeled box on its upper left corner.
+fn badge(canvas: &Canvas<'_>, number: usize, f: Frame) -> Result<()> {
+    let (x, y) = (f.left, f.top);
+    canvas.disc((x, y), BADGE + 1.2, PAPER, 1.0)?;
+    canvas.disc((x, y), BADGE, LABELLED, 1.0)?;
+    canvas.text(&number.to_string(), (x, y + 4.4), 12.0, Anchor::Middle, PAPER, true)
 }
 
 #[cfg(test)]
@@ -246,35 +175,5 @@ mod tests {
         assert!(svg.contains("<title>a &quot;screen&quot; &lt;of&gt; boxes</title>"));
         assert!(!svg.contains("<a>"));
         assert_eq!(svg, super::svg(&layout, "a \"screen\" <of> boxes").unwrap());
-    }
-
-    /// Catches numbers that overlap each other or words, and numbers outside the screen.
-    #[test]
-    fn numbers_cover_nothing() {
-        let page = Frame { left: 0.0, top: 0.0, right: 200.0, bottom: 200.0 };
-        let icon = |x: f64, y: f64| Frame { left: x, top: y, right: x + 14.0, bottom: y + 14.0 };
-        let labelled = [icon(0.0, 20.0), icon(18.0, 20.0), icon(186.0, 20.0), icon(186.0, 40.0)];
-        let word = Frame { left: 130.0, top: 18.0, right: 176.0, bottom: 34.0 };
-        let svg = canvas::draw(200.0, 200.0, "", |canvas| {
-            number(canvas, page, &labelled, vec![(word, 1.0)])
-        });
-        let text = svg.unwrap();
-        let discs: Vec<Frame> = text
-            .lines()
-            .filter(|line| line.starts_with("<circle") && line.contains("#0969DA"))
-            .map(|line| {
-                let value = |name: &str| -> f64 {
-                    let (_, rest) = line.split_once(&format!("{name}=\"")).expect("the attribute");
-                    rest.split_once('"').unwrap().0.parse::<f64>().unwrap() / 10.0
-                };
-                disc((value("cx"), value("cy")))
-            })
-            .collect();
-        assert_eq!(discs.len(), 4);
-        for (i, one) in discs.iter().enumerate() {
-            assert_eq!(overlap(one, &page), one.width() * one.height(), "{one:?}");
-            assert_eq!(overlap(one, &word), 0.0, "{one:?}");
-            assert!(discs[i + 1..].iter().all(|other| overlap(one, other) == 0.0), "{discs:?}");
-        }
     }
 }
