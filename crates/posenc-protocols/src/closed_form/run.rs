@@ -8,7 +8,7 @@ use posenc_math::embedder::{Embedder, EmbedderSpec, FitModel};
 use super::{ClosedForm, Precision, Solver};
 use crate::memory::{dimension, reduced};
 use crate::network_1d::Scale;
-use crate::network_nd::TestPositions;
+use crate::network_nd::{Blending, TestPositions};
 use crate::reconstruction::auto_width::{COUNTS, RandomChoice, Search, choose};
 use crate::reconstruction::closed::{self, Axis, Role, Solved};
 use crate::reconstruction::{
@@ -176,7 +176,7 @@ impl ClosedForm {
                 let search = Search {
                     signal,
                     train: &split.train,
-                    blending: self.blending.unwrap_or_default(),
+                    blending: Blending::default(),
                     counts: &counts,
                     build: &build,
                 };
@@ -234,14 +234,11 @@ fn scattered<T: Real>(
     split: &Split,
 ) -> Result<UnitResult> {
     let stopwatch = Stopwatch::start(CPU);
-    let blending = settings.blending.unwrap_or_default();
+    let blending = Blending::default();
     let grid = Scattered::new(embedder, &chosen.spec, &signal.sides, blending, Scale::None)?;
     let encoding = stopwatch.seconds();
-    let options = LeastSquaresOptions {
-        tolerance: settings.tolerance.unwrap_or(LeastSquaresOptions::default().tolerance),
-        max_iterations: chosen.iterations,
-        lambda: settings.ridge.unwrap_or(0.0),
-    };
+    let options =
+        LeastSquaresOptions { max_iterations: chosen.iterations, ..LeastSquaresOptions::default() };
     let (solved, solutions) = closed::scattered::<T>(signal, &grid, split, &options)?;
     let mut trains = vec![false; signal.points()];
     split.train.iter().for_each(|&p| trains[p as usize] = true);

@@ -46,7 +46,6 @@ pub use crate::grid_network::{
 use crate::limits::check_curves;
 use crate::network_1d::Scale;
 
-/// The kind `network-nd`.
 pub const KIND: Kind = Kind {
     needs_embedder: true,
     takes_auto: true,

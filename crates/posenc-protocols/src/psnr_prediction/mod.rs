@@ -54,7 +54,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::{check_rate, preset, range};
 
-/// The kind `psnr-prediction`.
 pub const KIND: Kind = Kind {
     takes_held_out: true,
     revision: 2,

@@ -16,13 +16,11 @@ use crate::network_1d::Scale;
 
 /// A signal to fit, and the settings of the fit.
 pub struct Problem<'a> {
-    /// The signal.
     pub signal: &'a Signal,
     /// Its training and test positions.
     pub split: &'a Split,
     /// Settings of encoding, network and optimizer.
     pub settings: &'a NetworkNd,
-    /// The embedder.
     pub spec: EmbedderSpec,
     /// Random streams by purpose.
     pub stream: &'a dyn Fn(&str) -> ChaCha8Rng,

@@ -53,7 +53,6 @@ use crate::network_nd::{Encoding, NetworkNd};
 #[cfg(feature = "run")]
 use crate::reconstruction::Signal;
 
-/// The kind `width-selection`.
 pub const KIND: Kind = Kind {
     needs_embedder: true,
     takes_auto: true,
