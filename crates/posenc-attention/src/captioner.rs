@@ -36,7 +36,6 @@ const DEPTHS: usize = 16;
 pub struct Sizes {
     /// Vocabulary size of nodes; 0 means no word.
     pub node_words: usize,
-    /// Number of node kinds.
     pub node_kinds: usize,
     /// Vocabulary size of captions, with the special words: 0 is padding, 1 the end, 3 the start.
     pub vocabulary: usize,
@@ -44,7 +43,6 @@ pub struct Sizes {
     pub max_len: usize,
     /// Sizes of the layers.
     pub transformer: TransformerSizes,
-    /// Number of decoder layers.
     pub decoder_layers: usize,
 }
 
@@ -132,7 +130,6 @@ impl Captioner {
         Captioner { target: Some(TargetVariance::new(gamma, device)), ..self }
     }
 
-    /// The position encoding.
     pub fn position_encoding(&self) -> &PositionEncoding {
         &self.position
     }

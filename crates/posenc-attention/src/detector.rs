@@ -60,7 +60,6 @@ pub struct Sizes {
     pub cells: usize,
     /// Sizes of the layers.
     pub transformer: TransformerSizes,
-    /// Number of decoder layers.
     pub decoder_layers: usize,
     /// Number of object queries.
     pub queries: usize,
@@ -73,7 +72,6 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Values of a patch.
     pub(crate) fn patch_numbers(&self) -> usize {
         COLORS * self.patch * self.patch
     }

@@ -149,7 +149,6 @@ impl ImageModel {
         Fixed { positions, bias, width: sizes.transformer.width }
     }
 
-    /// The position encoding.
     pub fn position_encoding(&self) -> &PositionEncoding {
         &self.position
     }

@@ -19,7 +19,6 @@ pub fn causal_bias(length: usize, device: &Device) -> Tensor<4> {
     constant((0..length * length).map(above).collect(), [1, 1, length, length], device)
 }
 
-/// Sizes of a transformer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TransformerSizes {
     /// Width of a token.
@@ -45,7 +44,6 @@ impl TransformerSizes {
 pub enum Activation {
     /// GELU in its tanh form.
     Gelu,
-    /// ReLU.
     Relu,
 }
 

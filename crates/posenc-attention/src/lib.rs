@@ -37,6 +37,7 @@ pub mod trainer;
 pub mod translator;
 pub mod widget_captioner;
 
+pub use burn::module::Module;
 pub use burn::tensor::Device;
 
 /// An adapter: its type, and its index among the adapters of that type, in wgpu's order.

@@ -7,6 +7,7 @@ use crate::coverage::{self, Statement};
 use crate::published::Published;
 use crate::schema::answer::{self, AnswerSentence};
 use crate::schema::claim::{Claim, ClaimName};
+use crate::schema::display::Comparison;
 use crate::schema::metrics::Metrics;
 use crate::schema::paper::Paper;
 use crate::schema::{Experiment, Kinds};
@@ -185,41 +186,32 @@ impl Catalog {
     }
 }
 
-/// Rejects comparisons and choices of items and groups that do not exist.
+/// Rejects comparisons of items, groups and methods that do not exist.
 fn check_sources(experiments: &[Experiment]) -> Result<(), FileError> {
     for experiment in experiments {
-        let compared = experiment.comparisons.iter().enumerate().map(|(i, comparison)| {
-            let groups = comparison.groups().map(|compared| &compared.group).collect::<Vec<_>>();
-            let item = format!("{}/{}", experiment.paper, comparison.item);
-            (format!("comparisons[{i}]"), item, groups, &comparison.floor)
-        });
-        let chosen = experiment.choices.iter().enumerate().map(|(i, choice)| {
-            let groups = choice.groups.iter().map(|chosen| &chosen.group).collect();
-            (format!("choices[{i}]"), choice.item.clone(), groups, &choice.predictor)
-        });
-        for (key, item, groups, values) in compared.chain(chosen) {
-            let problem = |message| Err(FileError::of(&experiment.file, message).key(&key));
-            let Some(source) = experiments.iter().find(|e| e.id() == item) else {
+        for (i, comparison) in experiment.comparisons.iter().enumerate() {
+            let Comparison { item, groups, .. } = comparison;
+            let problem = |message| {
+                Err(FileError::of(&experiment.file, message).key(format!("comparisons[{i}]")))
+            };
+            let Some(source) = experiments.iter().find(|e| e.id() == *item) else {
                 return problem(format!("`{item}` is not an item with an experiment"));
             };
-            let all = groups.into_iter().chain(values.iter().map(|values| &values.group));
-            for name in all {
-                if source.group(name).is_none() {
+            let compared = groups.iter().map(|compared| (&compared.group, None));
+            let single = comparison.per_signal().map(|own| (&own.group, Some(&own.method)));
+            for (name, method) in compared.chain(single) {
+                let Some(group) = source.group(name) else {
                     let ids: Vec<_> = source.groups.iter().map(|g| g.id.as_str()).collect();
                     let allowed = ids.join(", ");
                     return problem(format!("`{item}` has no group `{name}`; allowed: {allowed}"));
+                };
+                let ids: Vec<_> = group.variants.iter().map(|v| v.id.as_str()).collect();
+                if let Some(method) = method.filter(|method| !ids.contains(&method.as_str())) {
+                    let allowed = ids.join(", ");
+                    return problem(format!(
+                        "`{item}/{name}` has no method `{method}`; allowed: {allowed}"
+                    ));
                 }
-            }
-            let Some(values) = values else { continue };
-            let variants = source.group(&values.group).map(|group| &group.variants);
-            let ids: Vec<_> = variants.into_iter().flatten().map(|v| v.id.as_str()).collect();
-            if !ids.contains(&values.method.as_str()) {
-                return problem(format!(
-                    "`{item}/{}` has no method `{}`; allowed: {}",
-                    values.group,
-                    values.method,
-                    ids.join(", ")
-                ));
             }
         }
     }

@@ -22,7 +22,6 @@ pub struct Task {
     pub network: Network,
     /// Optimizer of every run.
     pub optimizer: Adam,
-    /// Training samples.
     pub train: Samples,
     /// Test samples, if any.
     pub test: Option<Samples>,
@@ -31,7 +30,6 @@ pub struct Task {
 }
 
 impl Task {
-    /// Number of runs.
     pub fn runs(&self) -> usize {
         self.initial.len()
     }
@@ -159,7 +157,6 @@ pub trait Session {
     /// Completed epochs and diverged runs.
     fn progress(&self) -> &Progress;
 
-    /// Number of runs.
     fn runs(&self) -> usize {
         self.progress().diverged.len()
     }

@@ -73,7 +73,6 @@ pub enum NetError {
     /// A device failure: the device was lost, is out of memory, or a limit was exceeded.
     #[error("{device}: {why}")]
     Device {
-        /// Which device.
         device: String,
         /// What happened, and how to fix it.
         why: String,

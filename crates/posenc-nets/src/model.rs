@@ -7,7 +7,6 @@ use rand_chacha::ChaCha8Rng;
 use crate::error::same;
 use crate::{Input, NetError};
 
-/// Kind of the first layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FirstLayer {
     /// W₁ψ + b₁ on any features except Kronecker features.
@@ -37,11 +36,9 @@ pub enum OutputActivation {
 pub struct Network {
     /// Number d of features of the input.
     pub input: usize,
-    /// Kind of the first layer.
     pub first: FirstLayer,
     /// Widths of the hidden layers, from the input on.
     pub hidden: Vec<usize>,
-    /// Number of outputs.
     pub output: usize,
     /// The activation after the last layer.
     pub output_activation: OutputActivation,

@@ -19,7 +19,6 @@ pub enum BoxScale {
     Shares,
 }
 
-/// Checks an encoding of boxes.
 pub fn check_encoding(encoding: &Encoding, scale: BoxScale, width: usize) -> Result<(), Fault> {
     if encoding.flat {
         return Err(("encoding", "flat: boxes have four coordinates here".into()));

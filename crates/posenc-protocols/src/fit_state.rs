@@ -11,7 +11,6 @@ use posenc_harness::checkpoint::{Checkpoint, Saved};
 
 /// Reads and writes the checkpoint of a training.
 pub struct Resumption<'a> {
-    /// The checkpoint.
     pub checkpoint: &'a Checkpoint,
     /// Prints a note for the user.
     pub note: &'a dyn Fn(&str),

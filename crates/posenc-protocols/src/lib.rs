@@ -66,6 +66,7 @@ pub mod distance_map;
 pub mod embedding;
 pub mod errata;
 pub mod feature_curve;
+mod grid_network;
 pub mod icon_labels;
 pub mod image_model;
 pub mod interpolation;
@@ -94,6 +95,8 @@ mod attention;
 mod fit_state;
 #[cfg(feature = "run")]
 mod memory;
+#[cfg(feature = "run")]
+pub mod reconstruction;
 #[cfg(feature = "run")]
 mod streams;
 

@@ -33,8 +33,8 @@ use posenc_experiments::record::Benchmarks;
 use pages::places;
 
 pub use output::{Page, PageKind, Report, Stale, is_report};
-pub use pages::choice::advice;
 pub use pages::entries::Entry;
+pub use pages::methods::advice;
 pub use records::{Records, shown_rows};
 
 /// Inputs of [`render`].

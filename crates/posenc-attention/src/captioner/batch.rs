@@ -32,7 +32,6 @@ pub struct WidgetInput {
     pub caption: Vec<usize>,
 }
 
-/// A screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScreenInput {
     /// All nodes, in any order.

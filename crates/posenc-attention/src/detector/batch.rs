@@ -21,7 +21,6 @@ pub struct ImageInput {
 /// An object on an image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GroundTruth {
-    /// Its class.
     pub class: usize,
     /// Center, width and height as fractions of the image.
     pub place: [f64; 4],

@@ -46,7 +46,6 @@ pub struct WidgetInput {
     pub pixels: Vec<u8>,
 }
 
-/// A screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScreenInput {
     /// All nodes, in any order.
@@ -216,7 +215,6 @@ impl Batch {
         })
     }
 
-    /// The sizes of the batch.
     pub fn size(&self) -> BatchSize {
         self.size
     }

@@ -182,7 +182,6 @@ impl PixelEncoder {
         PixelEncoder { stages: stages.collect() }
     }
 
-    /// The batch norms.
     pub(super) fn norms(&self) -> impl Iterator<Item = &BatchNorm> {
         self.stages.iter().flat_map(|stage| &stage.convolutions).map(|own| &own.norm)
     }

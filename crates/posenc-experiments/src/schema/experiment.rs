@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::answer::{self, AnswerSentence};
 use super::claim::{Claim, Floor};
-use super::display::{Choice, Comparison, PictureGrid, Plot, Table};
+use super::display::{Comparison, PictureGrid, Plot, Table};
 use super::embedder;
 use super::limits::{Asked, MAX_VARIANTS};
 use super::protocol::{Fault, Kind, Kinds, Protocol};
@@ -115,10 +115,8 @@ pub struct Experiment {
     pub plots: Vec<Plot>,
     /// Tables of records.
     pub tables: Vec<Table>,
-    /// Comparisons of groups of other items.
+    /// Methods of other items side by side.
     pub comparisons: Vec<Comparison>,
-    /// Methods of other items that are best for the time they take.
-    pub choices: Vec<Choice>,
     /// Grids of recorded pictures.
     pub pictures: Vec<PictureGrid>,
     /// Workloads of `bench` whose times are shown next to the item.
@@ -389,20 +387,12 @@ impl Experiment {
         let (root, wire): (_, WireExperiment) = (document.root(), document.typed()?);
         check_key(&root, "paper", &wire.paper)?;
         check_key(&root, "item", &wire.item)?;
-        if wire.groups.is_empty() && wire.comparisons.is_empty() && wire.choices.is_empty() {
-            let message = "empty; an experiment needs at least one group, or `comparisons` or `choices` of other items";
+        if wire.groups.is_empty() && wire.comparisons.is_empty() {
+            let message =
+                "empty; an experiment needs at least one group, or `comparisons` of other items";
             return Err(root.error("groups", message));
         }
         check_keys(&root.key("comparisons"), &wire.comparisons, |c| &c.id)?;
-        for (i, choice) in wire.choices.iter().enumerate() {
-            let place = root.entry("choices", i);
-            if !(1..=3).contains(&choice.axes) {
-                return Err(place.error("axes", format!("{} axes; allowed: 1 to 3", choice.axes)));
-            }
-            if choice.side == 0 {
-                return Err(place.error("side", "no positions; allowed: 1 or more"));
-            }
-        }
         check_unique(&root.key("groups"), &wire.groups, |g| &g.id)?;
         check_keys(&root.key("claims"), &wire.claims, |c| &c.id)?;
         check_keys(&root.key("plots"), &wire.plots, |p| &p.id)?;
@@ -448,7 +438,8 @@ impl Experiment {
                 return Err(root.error(&format!("errata[{i}]"), message));
             }
         }
-        super::display::check(&root, &wire.plots, &wire.tables, &wire.pictures, &groups)?;
+        let (plots, tables, pictures) = (&wire.plots, &wire.tables, &wire.pictures);
+        super::display::check(&root, plots, tables, pictures, &wire.comparisons, &groups)?;
         // Most keys state what they allow, so this comes last.
         document.check_finite()?;
         Ok(Experiment {
@@ -466,7 +457,6 @@ impl Experiment {
             plots: wire.plots,
             tables: wire.tables,
             comparisons: wire.comparisons,
-            choices: wire.choices,
             pictures: wire.pictures,
             benchmarks: wire.benchmarks,
             errata: wire.errata,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_yaml::Mapping;
 
 use super::claim::{Floor, WireClaim};
-use super::display::{Choice, Comparison, PictureGrid, Plot, Table};
+use super::display::{Comparison, PictureGrid, Plot, Table};
 use super::experiment::{Data, ItemKind, Profile, Speed};
 use super::json;
 
@@ -32,7 +32,7 @@ pub(super) struct WireExperiment {
     /// [Results that a method must exceed](#floors) before an order or quotient of it means anything.
     #[serde(default)]
     pub(super) floors: Vec<Floor>,
-    /// [What is run](#a-group); required without `comparisons` and `choices`. Allowed: list.
+    /// [What is run](#a-group); required without `comparisons`. Allowed: list.
     #[serde(default)]
     pub(super) groups: Vec<WireGroup>,
     /// [What is claimed](#claims).
@@ -44,12 +44,9 @@ pub(super) struct WireExperiment {
     /// [How records are tabulated](#tables).
     #[serde(default)]
     pub(super) tables: Vec<Table>,
-    /// [Which groups of other items are compared](#comparisons).
+    /// [Which methods of other items are compared](#comparisons).
     #[serde(default)]
     pub(super) comparisons: Vec<Comparison>,
-    /// [Which methods of other items are best for the time they take](#choices).
-    #[serde(default)]
-    pub(super) choices: Vec<Choice>,
     /// [Which recorded pictures are shown](#pictures).
     #[serde(default)]
     pub(super) pictures: Vec<PictureGrid>,

@@ -75,7 +75,6 @@ impl<T: Real, const D: usize> Blending<T, D> {
         Ok(Self { axes, points })
     }
 
-    /// Number of points.
     pub fn n_points(&self) -> usize {
         self.points.len()
     }

@@ -12,7 +12,6 @@ use super::boxes::{Corners, area, intersection};
 
 /// Number of overlap thresholds.
 const THRESHOLDS: usize = 10;
-/// Number of recalls.
 const RECALLS: usize = 101;
 /// Limits of areas in square pixels: all, small, medium, large.
 const AREAS: [[f64; 2]; 4] = [[0.0, 1e10], [0.0, 1024.0], [1024.0, 9216.0], [9216.0, 1e10]];

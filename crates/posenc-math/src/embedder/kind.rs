@@ -126,7 +126,6 @@ pub struct Kind {
     pub example: &'static [(&'static str, DefaultValue)],
     /// For a kind that reads a table from a file: the table of its example, with the given number of features.
     pub example_table: Option<fn(usize) -> FeatureTable>,
-    /// Its parameters.
     pub parameters: &'static [Parameter],
     /// Whether a specification may contain further numeric parameters, with names that its author chooses.
     pub takes_extra_numbers: bool,
@@ -180,7 +179,6 @@ impl Kind {
         }
     }
 
-    /// The parameter of that name.
     pub fn parameter(&self, name: &str) -> Option<&'static Parameter> {
         self.parameters.iter().find(|parameter| parameter.name == name)
     }

@@ -107,7 +107,6 @@ pub enum Presence {
     Optional,
 }
 
-/// One parameter of a kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// The key.
@@ -273,7 +272,6 @@ pub fn registry() -> &'static [Kind] {
     super::KINDS
 }
 
-/// The kind of that name.
 pub fn find(name: &str) -> Option<&'static Kind> {
     registry().iter().find(|kind| kind.name == name)
 }

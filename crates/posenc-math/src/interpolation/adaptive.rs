@@ -10,7 +10,6 @@ use super::{Interpolant, Parallel, predict};
 /// Settings of kriging on a lattice; lengths are in units of the spacing of the samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// Covariance of values.
     pub covariance: Covariance,
     /// Samples per position.
     pub neighbors: usize,

@@ -38,7 +38,6 @@ impl<const D: usize> LatticeSamples<D> {
         &self.nodes
     }
 
-    /// The samples.
     pub fn samples(&self) -> &Samples<D> {
         &self.samples
     }
@@ -102,7 +101,6 @@ impl<const D: usize> LatticeSamples<D> {
     }
 }
 
-/// Position of a node.
 pub fn position<const D: usize>(sides: &[usize; D], node: u32) -> [f64; D] {
     let mut rest = node as usize;
     let mut position = [0.0; D];

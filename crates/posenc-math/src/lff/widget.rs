@@ -170,7 +170,6 @@ impl Sizes {
 /// Sizes of a training batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchSize {
-    /// Number of screens.
     pub screens: usize,
     /// Nodes per screen, including padding.
     pub nodes: usize,

@@ -13,7 +13,6 @@ use crate::NetError;
 /// Percentage of an adapter's memory that buffers may use. Beyond it, a driver may end the process.
 const MEMORY_PERCENT: u8 = 90;
 
-/// Description of an adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdapterDescription {
     /// Name of the adapter, such as "NVIDIA H200".

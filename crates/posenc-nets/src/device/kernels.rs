@@ -17,7 +17,6 @@ pub enum Pointwise {
     Residual,
     /// Adds partial sums of squares and writes the sum to the slot of the step.
     Squares,
-    /// Sums columns.
     ColumnSums,
     /// Adam step.
     Adam,

@@ -191,7 +191,6 @@ impl<'a> Operand<'a> {
         Operand { numbers, offset: 0, strides: (width, 1), batch: 0 }
     }
 
-    /// The transpose.
     pub fn transposed(self) -> Self {
         Operand { strides: (self.strides.1, self.strides.0), ..self }
     }

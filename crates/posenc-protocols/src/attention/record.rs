@@ -9,7 +9,6 @@ const POINT: usize = 25;
 /// Number of last steps that the final loss averages.
 const LAST: usize = 50;
 
-/// A value with a unit.
 pub fn with_unit((metric, value, unit): (&str, f64, &str)) -> Value {
     Value::new(metric, value).unit(unit)
 }

@@ -3,7 +3,9 @@
 //! The body of a checkpoint contains the step and the state of the protocol as JSON after its length, and then each list of numbers as
 //! bytes after its length.
 
-use posenc_attention::trainer::TrainState;
+use anyhow::Result;
+use posenc_attention::Module;
+use posenc_attention::trainer::{TrainState, Trainer};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -27,6 +29,41 @@ pub fn move_to<const N: usize>(streams: [&mut ChaCha8Rng; N], places: &[u64]) ->
         stream.set_word_pos(u128::from(*place));
     }
     true
+}
+
+/// Number of steps between notes.
+const NOTED: usize = 500;
+
+/// Trains to the last of `steps`, from the checkpoint of an interrupted run if there is one. `own` is the state besides the model and the
+/// random streams; `fits` checks one that was read against its number of steps.
+///
+/// # Errors
+///
+/// Those of `step`, which takes one step.
+pub fn train<M: Module, T: Serialize + DeserializeOwned, const N: usize>(
+    context: &Context<'_>,
+    (trainer, steps): (&mut Trainer<M>, usize),
+    streams: &mut [ChaCha8Rng; N],
+    own: &mut T,
+    remarks: &mut Vec<String>,
+    fits: impl FnOnce(&T, usize) -> bool,
+    mut step: impl FnMut(&mut Trainer<M>, &mut [ChaCha8Rng; N], &mut T) -> Result<()>,
+) -> Result<()> {
+    resume(context, steps, remarks, |reached, (found, places): (T, Vec<u64>)| {
+        let fits = fits(&found, reached.steps) && places.len() == N && trainer.restore(reached);
+        if fits {
+            *own = found;
+        }
+        fits && move_to(streams.each_mut(), &places)
+    });
+    while trainer.is_running() {
+        step(trainer, streams, own)?;
+        keep(context, || (trainer.state(), (&*own, places(streams.each_ref()))));
+        if trainer.steps().is_multiple_of(NOTED) {
+            (context.note)(&format!("step {} of {steps}", trainer.steps()));
+        }
+    }
+    Ok(())
 }
 
 /// Counts a finished step and writes a checkpoint if one is due.

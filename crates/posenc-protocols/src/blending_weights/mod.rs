@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 
 use posenc_experiments::schema::NumberList;
 
-/// The kind `blending-weights`.
 pub const KIND: Kind = Kind {
     needs_embedder: true,
     without_data: WithoutData::Theory,

@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::{hundredths, is_false, range};
 
-/// The kind `box-positions`.
 pub const KIND: Kind = kind!(attention: BoxPositions, "box-positions");
 
 /// Settings of `box-positions`, which counts positions of widgets of generated screens, or with `data` of boxes of real screens (Fig. 5).

@@ -41,7 +41,6 @@ use crate::checks::{
 };
 use crate::limits::Transformer;
 
-/// The kind `captioning`.
 pub const KIND: Kind = Kind {
     // 2: no padding of words and nodes.
     revision: 2,

@@ -41,7 +41,6 @@ const MEAN_OVER: usize = 50;
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
-    places: Vec<u64>,
     left: Vec<usize>,
     losses: Vec<f64>,
 }
@@ -71,40 +70,33 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let mut trainer = Trainer::new(model, adam, learning_rate);
-    let (mut batches, mut masks) = (draw("batches"), draw("dropout"));
+    let mut streams = [draw("batches"), draw("dropout")];
     let mut own = Own::default();
     let mut outcome = UnitResult::default();
-    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, found: Own| {
-        let fits = found.losses.len() == reached.steps
-            && found.places.len() == 2
-            && found.left.iter().all(|&screen| screen < trained.len())
-            && trainer.restore(reached);
-        if fits {
-            own = found;
-        }
-        fits && train_state::move_to([&mut batches, &mut masks], &own.places)
-    });
-    while trainer.is_running() {
-        let batch: Vec<ScreenInput> = (0..s.batch)
-            .map(|_| {
-                if own.left.is_empty() {
-                    own.left.extend(0..trained.len());
-                }
-                let screen = own.left.swap_remove(below(&mut batches, own.left.len()));
-                input(&trained[screen], s.scale, Some(&mut batches))
-            })
-            .collect();
-        own.losses.push(
-            trainer.step(|model| model.loss(&batch, &sizes, s.divergence, &mut masks, &device)),
-        );
-        train_state::keep(context, || {
-            let places = train_state::places([&batches, &masks]);
-            (trainer.state(), Own { places, ..own.clone() })
-        });
-        if trainer.steps().is_multiple_of(500) {
-            (context.note)(&format!("step {} of {}", trainer.steps(), s.steps));
-        }
-    }
+    train_state::train(
+        context,
+        (&mut trainer, s.steps),
+        &mut streams,
+        &mut own,
+        &mut outcome.remarks,
+        |own, steps| {
+            own.losses.len() == steps && own.left.iter().all(|&screen| screen < trained.len())
+        },
+        |trainer, [batches, masks], own| {
+            let batch: Vec<ScreenInput> = (0..s.batch)
+                .map(|_| {
+                    if own.left.is_empty() {
+                        own.left.extend(0..trained.len());
+                    }
+                    let screen = own.left.swap_remove(below(batches, own.left.len()));
+                    input(&trained[screen], s.scale, Some(batches))
+                })
+                .collect();
+            let loss = |model: &Captioner| model.loss(&batch, &sizes, s.divergence, masks, &device);
+            own.losses.push(trainer.step(loss));
+            Ok(())
+        },
+    )?;
     outcome.earlier = context.checkpoint.earlier();
     record_curve(&own.losses, MEAN_OVER, "nats/word", &mut outcome.values);
     let rate = trainer.operations() / started.elapsed().as_secs_f64() / 1e9;

@@ -30,9 +30,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{absent, below_one, check_fraction, check_has_data, is_false, preset, range};
-use crate::network_nd::{Blending, TestPositions};
+use crate::network_nd::TestPositions;
 
-/// The kind `closed-form`.
 pub const KIND: Kind = Kind {
     needs_embedder: true,
     takes_auto: true,
@@ -69,19 +68,10 @@ pub struct ClosedForm {
     /// have no closed form for this case).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fraction: Option<f64>,
-    /// With `fraction`: how the encoding is blended at positions off its virtual grid.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blending: Option<Blending>,
-    /// With `fraction`: stopping tolerance of LSMR. Default: 1e-6.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tolerance: Option<f64>,
     /// With `fraction`: maximum number of LSMR iterations; fewer regularize more. Default: 100, or chosen from the training samples if a
     /// parameter is `auto`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<usize>,
-    /// With `fraction`: factor λ of the penalty λ‖W‖². Default: 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ridge: Option<f64>,
     /// Whether pictures of the reconstruction are stored.
     #[serde(default, skip_serializing_if = "is_false")]
     pub pictures: bool,
@@ -140,23 +130,15 @@ impl Settings for ClosedForm {
             check_fraction(fraction)?;
             absent(
                 &[("cutoff", self.cutoff.is_some())],
-                "only allowed on a grid; an iteration ends by `tolerance` or `iterations`",
+                "only allowed on a grid; an iteration ends by `iterations`",
             )?;
             absent(
                 &[("solver", !self.solver.is_default())],
                 "only allowed on a grid; remove it or `fraction`",
             )?;
-            below_one("tolerance", self.tolerance.unwrap_or(0.0))?;
-            range("iterations", self.iterations.unwrap_or(1), 1, 1_000_000)?;
-            return range("ridge", self.ridge.unwrap_or(0.0), 0.0, 1e12);
+            return range("iterations", self.iterations.unwrap_or(1), 1, 1_000_000);
         }
-        let of_random_positions = [
-            ("blending", self.blending.is_some()),
-            ("tolerance", self.tolerance.is_some()),
-            ("iterations", self.iterations.is_some()),
-            ("ridge", self.ridge.is_some()),
-        ];
-        absent(&of_random_positions, "only allowed with `fraction`")
+        absent(&[("iterations", self.iterations.is_some())], "only allowed with `fraction`")
     }
 
     fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {

@@ -7,10 +7,10 @@ use posenc_math::embedder::{Embedder, EmbedderSpec, FitModel};
 
 use super::{ClosedForm, Precision, Solver};
 use crate::network_1d::Scale;
-use crate::network_nd::TestPositions;
-use crate::network_nd::reconstruction::auto_width::{COUNTS, RandomChoice, Search, choose};
-use crate::network_nd::reconstruction::closed::{self, Axis, Role, Solved};
-use crate::network_nd::reconstruction::{
+use crate::network_nd::{Blending, TestPositions};
+use crate::reconstruction::auto_width::{COUNTS, RandomChoice, Search, choose};
+use crate::reconstruction::closed::{self, Axis, Role, Solved};
+use crate::reconstruction::{
     self, Rule, Scattered, Signal, Split, pictures, positions_per_axis, split,
 };
 use posenc_harness::device::CPU;
@@ -151,7 +151,7 @@ impl ClosedForm {
                 let search = Search {
                     signal,
                     train: &split.train,
-                    blending: self.blending.unwrap_or_default(),
+                    blending: Blending::default(),
                     counts: &counts,
                     build: &build,
                 };
@@ -209,14 +209,11 @@ fn scattered<T: Real>(
     split: &Split,
 ) -> Result<UnitResult> {
     let stopwatch = Stopwatch::start(CPU);
-    let blending = settings.blending.unwrap_or_default();
+    let blending = Blending::default();
     let grid = Scattered::new(embedder, &chosen.spec, &signal.sides, blending, Scale::None)?;
     let encoding = stopwatch.seconds();
-    let options = LeastSquaresOptions {
-        tolerance: settings.tolerance.unwrap_or(LeastSquaresOptions::default().tolerance),
-        max_iterations: chosen.iterations,
-        lambda: settings.ridge.unwrap_or(0.0),
-    };
+    let options =
+        LeastSquaresOptions { max_iterations: chosen.iterations, ..LeastSquaresOptions::default() };
     let (solved, solutions) = closed::scattered::<T>(signal, &grid, split, &options)?;
     let mut trains = vec![false; signal.points()];
     split.train.iter().for_each(|&p| trains[p as usize] = true);

@@ -21,7 +21,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::{preset, range, whole};
 
-/// The kind `complexity`.
 pub const KIND: Kind = Kind {
     measures_time: true,
     without_data: WithoutData::Theory,

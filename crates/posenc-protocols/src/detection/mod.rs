@@ -29,7 +29,6 @@ use crate::checks::{
 };
 use crate::limits::{Transformer, check_bytes};
 
-/// The kind `detection`.
 pub const KIND: Kind = kind!(attention: Detection, "detection");
 
 /// Coordinates of a patch.

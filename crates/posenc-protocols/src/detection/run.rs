@@ -40,14 +40,6 @@ struct Point {
     at_75: f64,
 }
 
-/// State in a checkpoint besides the model.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Own {
-    places: Vec<u64>,
-    curve: Vec<Point>,
-}
-
 fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     let started = Instant::now();
     let item = context.job.experiment.id();
@@ -78,34 +70,29 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
         cells.clone().flat_map(|rows| cells.clone().map(move |columns| [rows, columns])).collect();
     let grids = model.grids(&sizes, &grids, sizes.cells, &device);
     let mut trainer = Trainer::new(model, adam, learning_rate);
-    let mut batches = draw("batches");
+    let mut streams = [draw("batches")];
     let mut curve: Vec<Point> = Vec::new();
     let mut outcome = UnitResult::default();
-    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, own: Own| {
-        let fits = own.places.len() == 1 && trainer.restore(reached);
-        if fits {
-            curve = own.curve;
-        }
-        fits && train_state::move_to([&mut batches], &own.places)
-    });
-    while trainer.is_running() {
-        let images: Vec<ImageInput> = (0..s.batch)
-            .map(|_| input(ObjectScene::training_image(&s.sides, &mut batches)))
-            .collect();
-        trainer.step(|model| model.loss(&images, &sizes, &grids, s.divergence, &device));
-        let step = trainer.steps();
-        if trainer.is_measured(s.measure_every) {
-            let ap = measure(&trainer.model, &sizes, &held_out, &device)?;
-            curve.push(Point { step, mean: ap.mean, at_50: ap.at_50, at_75: ap.at_75 });
-        }
-        train_state::keep(context, || {
-            let places = train_state::places([&batches]);
-            (trainer.state(), Own { places, curve: curve.clone() })
-        });
-        if step.is_multiple_of(1000) {
-            (context.note)(&format!("step {step} of {}", s.steps));
-        }
-    }
+    train_state::train(
+        context,
+        (&mut trainer, s.steps),
+        &mut streams,
+        &mut curve,
+        &mut outcome.remarks,
+        |_, _| true,
+        |trainer, [batches], curve| {
+            let images: Vec<ImageInput> = (0..s.batch)
+                .map(|_| input(ObjectScene::training_image(&s.sides, batches)))
+                .collect();
+            trainer.step(|model| model.loss(&images, &sizes, &grids, s.divergence, &device));
+            if trainer.is_measured(s.measure_every) {
+                let ap = measure(&trainer.model, &sizes, &held_out, &device)?;
+                let (step, mean) = (trainer.steps(), ap.mean);
+                curve.push(Point { step, mean, at_50: ap.at_50, at_75: ap.at_75 });
+            }
+            Ok(())
+        },
+    )?;
     outcome.earlier = context.checkpoint.earlier();
     let seconds = started.elapsed().as_secs_f64() + outcome.earlier;
     record(s, &sizes, &trainer, &curve, seconds, &mut outcome);

@@ -30,7 +30,6 @@ use crate::checks::{hundredths, positive, preset, range, within};
 use crate::detection::PatchCoordinates;
 use crate::limits::Transformer;
 
-/// The kind `detr`.
 pub const KIND: Kind = Kind { takes_weights: true, ..kind!(attention: Detr, "detr") };
 
 /// Settings of `detr`, which builds DETR on a residual network, counts its parameters and trains it for some steps.

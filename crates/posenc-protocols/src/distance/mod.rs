@@ -19,7 +19,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::{positive, preset, range};
 
-/// The kind `distance`.
 pub const KIND: Kind =
     Kind { needs_embedder: true, without_data: WithoutData::Theory, ..kind!(Distance, "distance") };
 

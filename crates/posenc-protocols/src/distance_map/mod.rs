@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 use crate::checks::{preset, range};
 use crate::network_nd::Directions;
 
-/// The kind `distance-map`.
 pub const KIND: Kind = Kind {
     needs_embedder: true,
     without_data: WithoutData::Theory,

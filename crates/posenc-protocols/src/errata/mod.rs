@@ -13,7 +13,6 @@ use posenc_experiments::schema::protocol::{Kind, Settings, WithoutData};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The kind `errata`.
 pub const KIND: Kind = Kind {
     // 2: names of quantities. 3: fairer readings of several statements.
     revision: 3,

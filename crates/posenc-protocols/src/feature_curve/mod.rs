@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 use crate::checks::{positive, preset, range, whole};
 use crate::distance::MAX_EXPONENT;
 
-/// The kind `feature-curve`.
 pub const KIND: Kind =
     Kind { without_data: WithoutData::Theory, ..kind!(FeatureCurve, "feature-curve") };
 

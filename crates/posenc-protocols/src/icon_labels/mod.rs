@@ -35,7 +35,6 @@ use crate::checks::{
 };
 use crate::limits::Transformer;
 
-/// The kind `icon-labels`.
 pub const KIND: Kind = kind!(attention: IconLabels, "icon-labels");
 
 /// Settings of `icon-labels`, which trains a transformer over the boxes of a screen to predict the label of each box.

@@ -29,7 +29,6 @@ use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
-    places: Vec<u64>,
     left: Vec<usize>,
     losses: Vec<f64>,
     curve: Vec<Point>,
@@ -64,34 +63,26 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     let mut trainer = Trainer::new(model, adam, learning_rate);
     let mut streams = [draw("batches"), draw("dropout"), draw("dropout of the code")];
     let mut own = Own::default();
-    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, found: Own| {
-        let fits = found.losses.len() == reached.steps
-            && found.places.len() == streams.len()
-            && found.left.iter().all(|&screen| screen < screens.len())
-            && trainer.restore(reached);
-        if fits {
-            own = found;
-        }
-        fits && train_state::move_to(streams.each_mut(), &own.places)
-    });
-    while trainer.is_running() {
-        let [batches, layers, code] = &mut streams;
-        let drawn = batch(&trained, &mut own.left, s.batch, batches);
-        let drawn: Vec<&LabelledScreen> = drawn.into_iter().map(|i| &screens[i]).collect();
-        let masks = Masks { layers, code };
-        own.losses.push(trainer.step(|model| model.loss(&drawn, Some(masks), &device)));
-        let step = trainer.steps();
-        if trainer.is_measured(s.measure_every) {
-            own.curve.push(measure(&trainer.model, step, &held_out, &device)?);
-        }
-        train_state::keep(context, || {
-            let places = train_state::places(streams.each_ref());
-            (trainer.state(), Own { places, ..own.clone() })
-        });
-        if step.is_multiple_of(500) {
-            (context.note)(&format!("step {step} of {}", s.steps));
-        }
-    }
+    train_state::train(
+        context,
+        (&mut trainer, s.steps),
+        &mut streams,
+        &mut own,
+        &mut outcome.remarks,
+        |own, steps| {
+            own.losses.len() == steps && own.left.iter().all(|&screen| screen < screens.len())
+        },
+        |trainer, [batches, layers, code], own| {
+            let drawn = batch(&trained, &mut own.left, s.batch, batches);
+            let drawn: Vec<&LabelledScreen> = drawn.into_iter().map(|i| &screens[i]).collect();
+            let masks = Masks { layers, code };
+            own.losses.push(trainer.step(|model| model.loss(&drawn, Some(masks), &device)));
+            if trainer.is_measured(s.measure_every) {
+                own.curve.push(measure(&trainer.model, trainer.steps(), &held_out, &device)?);
+            }
+            Ok(())
+        },
+    )?;
     outcome.earlier = context.checkpoint.earlier();
     let values = &mut outcome.values;
     record_losses(&own.losses, "nats/box", values);

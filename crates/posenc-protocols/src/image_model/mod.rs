@@ -38,7 +38,6 @@ use crate::checks::{
 };
 use crate::limits::Transformer;
 
-/// The kind `image-model`.
 pub const KIND: Kind = Kind { takes_held_out: true, ..kind!(attention: ImageModel, "image-model") };
 
 /// Settings of `image-model`, which trains a transformer to predict the gray level of each pixel from the pixels before it.

@@ -78,37 +78,32 @@ fn run(context: &Context<'_>, s: &ImageModel) -> Result<UnitResult> {
     let drawn = model.position_encoding().frequencies();
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
-    let (mut batches, mut masks) = (draw("batches"), draw("dropout"));
+    let mut streams = [draw("batches"), draw("dropout")];
     let mut remarks = Vec::new();
     let fixed = model.fix(&sizes, &device);
     let mut trainer = Trainer::new(model, Adam::new(0.9, s.beta2, EPSILON), learning_rate);
     let mut measured = Measured::default();
-    train_state::resume(
+    let task = (&mut trainer, s.steps);
+    let fits = |_: &Measured, _| true;
+    train_state::train(
         context,
-        s.steps,
+        task,
+        &mut streams,
+        &mut measured,
         &mut remarks,
-        |reached, (before, places): (_, Vec<u64>)| {
-            let fits = places.len() == 2 && trainer.restore(reached);
-            if fits {
-                measured = before;
-            }
-            fits && train_state::move_to::<2>([&mut batches, &mut masks], &places)
+        fits,
+        |trainer, [batches, masks], measured| {
+            let batch: Vec<_> = (0..s.batch).map(|_| images.image(true, batches)).collect();
+            let loss = |model: &model::ImageModel| {
+                Some(model.loss(&batch, &sizes, &fixed, s.divergence, masks))
+            };
+            let nats = trainer.step(loss);
+            let evaluated =
+                |model: &model::ImageModel| evaluate(model, &sizes, &fixed, &held_out, &device);
+            measured.record(trainer, nats, s.measure_every, evaluated);
+            Ok(())
         },
-    );
-    while trainer.is_running() {
-        let batch: Vec<_> = (0..s.batch).map(|_| images.image(true, &mut batches)).collect();
-        let nats = trainer
-            .step(|model| Some(model.loss(&batch, &sizes, &fixed, s.divergence, &mut masks)));
-        measured.record(&trainer, nats, s.measure_every, |model| {
-            evaluate(model, &sizes, &fixed, &held_out, &device)
-        });
-        train_state::keep(context, || {
-            (trainer.state(), (measured.clone(), train_state::places([&batches, &masks])))
-        });
-        if trainer.steps().is_multiple_of(1000) {
-            (context.note)(&format!("step {} of {}", trainer.steps(), s.steps));
-        }
-    }
+    )?;
     let seconds = started.elapsed().as_secs_f64() + context.checkpoint.earlier();
     record(s, &sizes, &trainer, &measured, seconds, &device, &mut values)?;
     if let Some((before, coordinates)) = drawn {

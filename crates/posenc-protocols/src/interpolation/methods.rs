@@ -9,7 +9,7 @@ use posenc_math::interpolation::{
 };
 
 use super::Method;
-use crate::network_nd::reconstruction::{Rule, Signal, Split};
+use crate::reconstruction::{Rule, Signal, Split};
 
 /// Number of nearest samples that a thin-plate spline at a position uses.
 pub const THIN_PLATE_NEIGHBORS: usize = 50;
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use crate::interpolation::Threads;
     use crate::network_nd::TestPositions;
-    use crate::network_nd::reconstruction::split;
+    use crate::reconstruction::split;
 
     fn signal(sides: &[usize], channels: usize) -> Signal {
         let count = sides.iter().product::<usize>() * channels;

@@ -31,12 +31,11 @@ use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{check_has_data, check_positions, is_false, range};
+use crate::checks::{check_has_data, check_positions, range};
 
 #[cfg(feature = "run")]
 pub use threads::Threads;
 
-/// The kind `interpolation`.
 pub const KIND: Kind = Kind {
     without_data: WithoutData::Defined,
     signals_are_samples: true,
@@ -58,9 +57,6 @@ pub struct Interpolation {
     /// Number of positions per axis to which signals are first reduced by box averages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<usize>,
-    /// Whether pictures of the reconstruction are stored.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub pictures: bool,
 }
 
 /// How values between the samples are computed.

@@ -11,7 +11,7 @@ use posenc_math::quality::psnr_of;
 use super::methods::interpolate;
 use super::{Interpolation, Threads};
 use crate::network_nd::TestPositions;
-use crate::network_nd::reconstruction::{self, Rule, Signal, pictures, split};
+use crate::reconstruction::{self, Rule, Signal, split};
 
 fn run_unit(context: &Context<'_>, settings: &Interpolation, unit: &Unit) -> Result<UnitResult> {
     let signal = Signal::of_unit(context, unit, settings.side)?;
@@ -35,11 +35,7 @@ fn run_unit(context: &Context<'_>, settings: &Interpolation, unit: &Unit) -> Res
             Value::new("predicted_high", psnr_of(predicted.low)).unit("dB"),
         ]);
     }
-    let pictures = match settings.pictures {
-        true => pictures(&signal, &interpolated.values, test_psnr),
-        false => Vec::new(),
-    };
-    Ok(UnitResult { values, pictures, ..UnitResult::default() })
+    Ok(UnitResult::from(values))
 }
 
 impl Protocol for Interpolation {

@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::range;
 
-/// The kind `kronecker-rank`.
 pub const KIND: Kind = Kind {
     needs_embedder: true,
     // 2: stable ranks.

@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::range;
 
-/// The kind `memorization`.
 pub const KIND: Kind =
     Kind { without_data: WithoutData::Theory, ..kind!(Memorization, "memorization") };
 

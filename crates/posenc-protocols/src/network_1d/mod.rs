@@ -11,7 +11,6 @@
 //! - `stable_rank` of the scaled training embedding and `params`, the number of parameters of one run. Their signal is `-`; with `redraw`,
 //!   every run records its own.
 //! - `diverged_epoch` of runs that diverged. Their other values are NaN.
-//! - With `abscissa: stable-rank`, also `samples` (number of training samples) and `parameter` (the value of the sweep).
 //! - With `curve_every`, curves over the epoch, as means over the repeats: `train_curve` and `test_curve` (dB), and with `layers` also
 //!   `stable_rank_input` and `stable_rank_layer_N`, N = 1, 2, ….
 //! - With `mean_of_first`, `train_psnr_run_mean` and `test_psnr_run_mean` (dB): means over the points of a curve before that epoch.
@@ -244,8 +243,6 @@ pub enum Abscissa {
     Parameter,
     /// The number of training samples.
     Samples,
-    /// The stable rank of the training embedding.
-    StableRank,
 }
 
 /// The trained model as a function of the position.
@@ -377,7 +374,7 @@ impl Network1d {
             whole("sweep.values", &sweep.values, 1.0, MAX_LINE as f64)?;
         } else if self.abscissa == Abscissa::Samples {
             let message = format!(
-                "the number of samples does not depend on `{}`; allowed: parameter, stable-rank",
+                "the number of samples does not depend on `{}`; allowed: parameter",
                 sweep.parameter
             );
             return Err(("abscissa", message));

@@ -76,8 +76,6 @@ struct Prepared {
     inputs: Inputs,
     network: Network,
     optimizer: Adam,
-    /// Value of the sweep.
-    parameter: Option<f64>,
     /// Abscissa of the records.
     x: Option<f64>,
 }
@@ -206,10 +204,8 @@ impl Training<'_> {
         let x = match settings.abscissa {
             Abscissa::Parameter => value,
             Abscissa::Samples => Some(split.train.len() as f64),
-            Abscissa::StableRank => Some(inputs.stable_rank),
         };
-        let prepared =
-            Prepared { embedder, split, inputs, network, optimizer, parameter: value, x };
+        let prepared = Prepared { embedder, split, inputs, network, optimizer, x };
         check_memory("one run", self.bytes_per_run(&prepared) as f64 / 8.0)?;
         Ok(prepared)
     }
@@ -316,12 +312,6 @@ impl Training<'_> {
         };
         add("stable_rank", p.inputs.stable_rank, "");
         add("params", p.network.parameter_count() as f64, "count");
-        if self.settings.abscissa == Abscissa::StableRank {
-            add("samples", p.split.train.len() as f64, "");
-            if let Some(parameter) = p.parameter {
-                add("parameter", parameter, "");
-            }
-        }
     }
 
     /// Records PSNRs and curves of one run.

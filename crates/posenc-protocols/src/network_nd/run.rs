@@ -9,12 +9,12 @@ use posenc_experiments::record::{Picture, Value};
 use posenc_math::embedder::{self, EmbedderSpec};
 use posenc_nets::train::{History, Schedule, Summary};
 
-use super::reconstruction::auto_width::{Search, choose_by_training};
-use super::reconstruction::{
-    self, ITERATIONS, Problem, Rule, Signal, Split, pictures, positions_per_axis, split,
-};
 use super::{Encoding, NetworkNd, changed};
 use crate::fit_state::{Done, Resumption, divergence};
+use crate::reconstruction::auto_width::{Search, choose_by_training};
+use crate::reconstruction::{
+    self, ITERATIONS, Problem, Rule, Signal, Split, pictures, positions_per_axis, split,
+};
 use crate::streams::method_stream;
 use posenc_harness::checkpoint::Checkpoint;
 use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};

@@ -15,7 +15,6 @@ use posenc_experiments::schema::protocol::{Kind, Settings, WithoutData};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The kind `parameter-count`.
 pub const KIND: Kind =
     Kind { without_data: WithoutData::Theory, ..kind!(ParameterCount, "parameter-count") };
 

@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::{check_photographs, is_one, preset, range};
 
-/// The kind `pixel-entropies`.
 pub const KIND: Kind =
     Kind { takes_held_out: true, ..kind!(attention: PixelEntropies, "pixel-entropies") };
 

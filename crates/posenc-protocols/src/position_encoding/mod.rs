@@ -30,7 +30,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::{range, whole, within};
 
-/// The kind `position-encoding`.
 pub const KIND: Kind = Kind {
     without_data: WithoutData::Theory,
     ..kind!(attention: PositionEncoding, "position-encoding")

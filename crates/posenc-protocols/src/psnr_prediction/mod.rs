@@ -3,18 +3,11 @@
 //! All embedders of `families` fit all signals: a linear layer, or the model of `training`, predicts the N positions between N training
 //! samples. If the fit is worse than the mean of the training samples, the test PSNR is that of the mean.
 //!
-//! Signals are the middle rows of images and synthetic signals (1/f^α noise, edges, chirps, band-limited noise, bumps). The known signals
-//! are the rows of `data.set` and half of the synthetic signals. The held-out signals are the rows of `data.held_out` and the other half.
+//! Signals are the middle rows of the images of `data.held_out` and synthetic signals (1/f^α noise, edges, chirps, band-limited noise,
+//! bumps). The protocol was developed on those of `data.set`, which are not recorded.
 //!
-//! Each predictor is replaced by its rank among all embedders, from 0 to 1. A prediction is the mean test PSNR of the `neighbors` embedders
-//! with the nearest ranks:
-//!
-//! | suffix | predicts the test PSNR of | from |
-//! |---|---|---|
-//! | `embedder` | an embedder on a held-out signal | the other embedders on this signal |
-//! | `family` | a family on a held-out signal | the other families on this signal |
-//! | `signal` | all embedders on a held-out signal, relative to their mean | all embedders on the known signals |
-//! | `both` | a family on a held-out signal, relative to the mean | the other families on the known signals |
+//! Each predictor is replaced by its rank among all embedders, from 0 to 1. The prediction for an embedder is the mean test PSNR, on
+//! the same signal, of the `neighbors` embedders of other families with the nearest ranks.
 //!
 //! The predictor `interpolation` is itself a predicted test PSNR and needs neither other embedders nor other signals. It reads the
 //! outputs of the fit at the test positions, but no test values. It predicts the mean squared error as D + E/2, at most the variance of
@@ -24,23 +17,18 @@
 //!
 //! The settings of a variant name its `predictors`; the variants of a group share everything else.
 //!
-//! Records per held-out signal:
+//! Records per signal:
 //!
-//! - `r2_SUFFIX`: R² of the predictions, for the suffixes `embedder` and `family`.
-//! - `error_SUFFIX` (dB): median absolute error.
-//! - `interval_SUFFIX` (dB): half-width of the interval around a prediction that contains 90 % of the embedders on the other held-out
-//!   signals. `coverage_SUFFIX`: share of the embedders that are inside this interval on this signal, from 0 to 1.
-//! - `best_psnr` (dB): test PSNR of the best embedder.
+//! - `r2_family`: R² of the predictions. `error_family` (dB): median absolute error.
 //! - If `interpolation` is the only predictor: `error_estimate` (dB), the median absolute error of the predicted test PSNR itself. With
 //!   `training` also `error_output` (dB), for the same formula on the outputs of the trained model, and `error_half` (dB), the median absolute
 //!   difference between the test PSNR at every second test position and at the others: by how much a prediction is off that knows
 //!   the errors at half of the test positions.
 //! - `pairs_apart`: number of pairs (see below) whose test PSNRs differ by at least 3 dB.
 //!
-//! Records per family, as signal: `measured_psnr` (dB), the mean test PSNR of each embedder over the held-out signals, over its prediction
-//! (suffix `family`).
+//! Records per family, as signal: `measured_psnr` (dB), the mean test PSNR of each embedder over the signals, over its prediction.
 //!
-//! Records per variant `embedders` and `signals` (number of held-out signals), and for predictors that do not read the samples:
+//! Records for predictors that do not read the samples:
 //!
 //! - `pairs`: number of pairs of embedders of two families whose predictors are equal within 5 %.
 //! - For the ten pairs of families with the largest median difference of test PSNR: `pair_gap` (dB), and for both embedders, with the
@@ -66,7 +54,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::{check_rate, preset, range};
 
-/// The kind `psnr-prediction`.
 pub const KIND: Kind = Kind {
     takes_held_out: true,
     revision: 2,
@@ -124,9 +111,6 @@ pub enum Predictor {
     Likelihood,
     /// Leave-one-out error of the training samples.
     LeaveOneOut,
-    /// Stable rank of the network's neural tangent kernel, and leave-one-out error of ridge regression with this kernel. For a linear
-    /// layer, the kernel is that of its features.
-    NeuralTangentKernel,
     /// Test PSNR predicted from the distance between the fit and linear interpolation of the training samples. For a trained network, the
     /// fit is ridge regression with its neural tangent kernel. For a trained linear layer, it is ridge regression on its features, each
     /// divided by the square root of its first gradient, as Adam divides its steps.

@@ -33,9 +33,6 @@ pub struct Properties {
     alignment: Vec<f64>,
     likelihood: Vec<f64>,
     leave_one_out: Vec<f64>,
-    /// Stable rank of the neural tangent kernel; for a linear layer, that of its features. The leave-one-out errors use the same kernel.
-    tangent_rank: f64,
-    tangent_leave_one_out: Vec<f64>,
     /// Test PSNR predicted from the distance to linear interpolation, of each signal.
     interpolation: Vec<f64>,
 }
@@ -70,7 +67,6 @@ impl Properties {
         };
         let mut properties = Properties {
             stable_rank: stable_rank(axis),
-            tangent_rank: stable_rank(network.unwrap_or(axis)),
             preserved: preserved_length(at, 1.0, 0.5) * n as f64,
             law: (0..).map(|k| PER_SAMPLE << k).map_while(|i| law.get(i).copied()).collect(),
             rank: counted.count() as f64,
@@ -78,7 +74,6 @@ impl Properties {
             alignment: Vec::new(),
             likelihood: Vec::new(),
             leave_one_out: Vec::new(),
-            tangent_leave_one_out: Vec::new(),
             interpolation: Vec::new(),
         };
         for signal in training {
@@ -91,8 +86,6 @@ impl Properties {
             let scores = linear.scores(ridge);
             properties.likelihood.push(scores.likelihood);
             properties.leave_one_out.push(scores.leave_one_out);
-            let of_network = network.as_ref().map_or(scores, |fit| fit.scores(ridge));
-            properties.tangent_leave_one_out.push(of_network.leave_one_out);
             let predicted = match trained {
                 Some(ModelKernel::Adam(kernel)) => fit(&kernel.axis(signal)?)?.predict(ridge),
                 _ => network.as_ref().unwrap_or(&linear).predict(ridge),
@@ -138,9 +131,6 @@ impl Predictor {
             Predictor::Alignment => vec![of.alignment[signal]],
             Predictor::Likelihood => vec![of.likelihood[signal]],
             Predictor::LeaveOneOut => vec![of.leave_one_out[signal]],
-            Predictor::NeuralTangentKernel => {
-                vec![of.tangent_rank, of.tangent_leave_one_out[signal]]
-            }
             Predictor::Interpolation => vec![of.interpolation[signal]],
         }
     }
@@ -152,7 +142,6 @@ impl Predictor {
             Predictor::Alignment
                 | Predictor::Likelihood
                 | Predictor::LeaveOneOut
-                | Predictor::NeuralTangentKernel
                 | Predictor::Interpolation
         )
     }

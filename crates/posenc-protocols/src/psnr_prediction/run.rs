@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::kernel::ModelKernel;
 use super::predictors::{Properties, Ranked, expected_psnr};
-use super::signals::{Signal, signals};
+use super::signals::{SYNTHETIC, Signal, signals};
 use super::{Predictor, PsnrPrediction, Training};
 use crate::network_1d::inputs::Inputs;
 use crate::network_1d::{Scale, TestSamples, signals::split};
@@ -33,8 +33,6 @@ const EQUAL: f64 = 0.05;
 const APART: f64 = 3.0;
 /// Maximum number of pairs that are recorded individually.
 const LISTED: usize = 10;
-/// Share of the errors inside an interval.
-const LEVEL: f64 = 0.9;
 
 /// One embedder: its properties, and its test PSNR on each signal.
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,9 +48,9 @@ struct Measured {
 struct Study<'a> {
     context: &'a Context<'a>,
     settings: &'a PsnrPrediction,
-    /// Known signals, followed by held-out signals.
     signals: Vec<Signal>,
-    design: Design,
+    /// Family of each embedder.
+    family: Vec<usize>,
     specs: Vec<EmbedderSpec>,
 }
 
@@ -60,88 +58,36 @@ struct Study<'a> {
 struct Pair {
     first: usize,
     second: usize,
-    /// Difference of test PSNR in dB for each held-out signal.
+    /// Difference of test PSNR in dB for each signal.
     gaps: Vec<f64>,
 }
 
-/// Signals and embedders from which predictions are made.
-struct Design {
-    /// Number of known signals, which come first.
-    known: usize,
-    /// Family of each embedder.
-    family: Vec<usize>,
-    /// Number of embedders whose mean is a prediction.
+/// Predicts the test PSNR of all embedders on one signal, each from the `neighbors` nearest embedders of the other families.
+fn predict(
+    ranked: &Ranked,
+    family: &[usize],
+    psnr: &[f64],
+    signal: usize,
     neighbors: usize,
-}
-
-impl Design {
-    /// Predicts the test PSNR of all embedders on one held-out signal. `psnr` is indexed by signal and embedder.
-    fn predict(
-        &self,
-        ranked: &Ranked,
-        psnr: &[Vec<f64>],
-        unseen: Unseen,
-        signal: usize,
-    ) -> Vec<f64> {
-        let n = self.family.len();
-        let known = if unseen.has_signal() { signal..signal + 1 } else { 0..self.known };
-        let k = self.neighbors * known.len();
-        let one = |embedder: usize| {
-            let is_seen = |other: &usize| match unseen {
-                Unseen::Embedder => *other != embedder,
-                Unseen::Family | Unseen::Both => self.family[*other] != self.family[embedder],
-                Unseen::Signal => true,
-            };
-            let points = known.clone().flat_map(|s| {
-                (0..n).filter(is_seen).map(move |other| (ranked.of(other, s), psnr[s][other]))
-            });
-            nearest_mean(ranked.of(embedder, signal), points, k).unwrap_or(f64::NAN)
-        };
-        (0..n).map(one).collect()
-    }
-}
-
-/// The part of the data that a prediction does not use.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Unseen {
-    Embedder,
-    Family,
-    Signal,
-    Both,
-}
-
-impl Unseen {
-    const ALL: [(Unseen, &'static str); 4] = [
-        (Unseen::Embedder, "embedder"),
-        (Unseen::Family, "family"),
-        (Unseen::Signal, "signal"),
-        (Unseen::Both, "both"),
-    ];
-
-    /// Whether predictions use other embedders on the same signal.
-    fn has_signal(self) -> bool {
-        matches!(self, Unseen::Embedder | Unseen::Family)
-    }
+) -> Vec<f64> {
+    let one = |embedder: usize| {
+        let others = (0..family.len()).filter(|&other| family[other] != family[embedder]);
+        let points = others.map(|other| (ranked.of(other, signal), psnr[other]));
+        nearest_mean(ranked.of(embedder, signal), points, neighbors).unwrap_or(f64::NAN)
+    };
+    (0..family.len()).map(one).collect()
 }
 
 impl<'a> Study<'a> {
     fn new(context: &'a Context<'a>, settings: &'a PsnrPrediction) -> Result<Self> {
         let data = context.job.group.data.as_ref();
         let draw = |purpose: &str| Self::stream(context, purpose);
-        let set = data.map(|data| data.set.as_str());
-        let mut all = signals(&draw, context, set, "known", settings.samples)?;
-        let known = all.len();
         let set = data.and_then(|data| data.held_out.as_deref());
-        all.extend(signals(&draw, context, set, "held out", settings.samples)?);
+        let signals = signals(&draw, context, set, settings.samples)?;
         let families = settings.families.iter().enumerate();
         let family = families.flat_map(|(f, own)| own.embedders().map(move |_| f)).collect();
         let specs = settings.families.iter().flat_map(|f| f.embedders()).collect();
-        let design = Design { known, family, neighbors: settings.neighbors };
-        Ok(Study { context, settings, signals: all, design, specs })
-    }
-
-    fn held_out(&self) -> std::ops::Range<usize> {
-        self.design.known..self.signals.len()
+        Ok(Study { context, settings, signals, family, specs })
     }
 
     /// A random stream that all variants of the group share, since they predict the same values.
@@ -243,8 +189,14 @@ impl<'a> Study<'a> {
                 self.signals[s].values[places[i]] as f32
             })
         };
-        let initial =
-            |s: usize| network.initialize(&mut Self::stream(self.context, &format!("weights {s}")));
+        // Weights are numbered from those of the signals of `data.set`, on which the protocol was developed.
+        let set =
+            self.context.job.group.data.as_ref().map(|data| self.context.data.load(&data.set));
+        let first = SYNTHETIC + set.transpose()?.map_or(0, |set| set.signals.len());
+        let initial = |s: usize| {
+            let purpose = format!("weights {}", first + s);
+            network.initialize(&mut Self::stream(self.context, &purpose))
+        };
         let task = Task {
             optimizer: Adam::new(training.learning_rate),
             train: Samples { input: inputs.train.clone(), targets: targets(&split.train) },
@@ -261,113 +213,57 @@ impl<'a> Study<'a> {
         Ok((0..self.signals.len()).map(column).collect())
     }
 
-    /// Test PSNR by signal and embedder. It is relative to the mean of the signal if the signal is unseen.
-    fn targets(measured: &[Measured], signals: usize, unseen: Unseen) -> Vec<Vec<f64>> {
-        let one = |s: usize| {
-            let mut psnr: Vec<f64> = measured.iter().map(|m| m.psnr[s]).collect();
-            if !unseen.has_signal() {
-                let mean = psnr.iter().sum::<f64>() / psnr.len() as f64;
-                psnr.iter_mut().for_each(|value| *value -= mean);
-            }
-            psnr
-        };
-        (0..signals).map(one).collect()
-    }
-
     fn values(&self, measured: &[Measured]) -> Vec<Value> {
+        let PsnrPrediction { predictors, neighbors, families, .. } = self.settings;
         let properties: Vec<Properties> = measured.iter().map(|m| m.properties.clone()).collect();
-        let ranked = Ranked::new(&self.settings.predictors, &properties, self.signals.len());
-        let mut values = Vec::new();
-        for (unseen, suffix) in Unseen::ALL {
-            let targets = Self::targets(measured, self.signals.len(), unseen);
-            let predicted: Vec<Vec<f64>> = self
-                .held_out()
-                .map(|signal| self.design.predict(&ranked, &targets, unseen, signal))
-                .collect();
-            let measured = &targets[self.design.known..];
-            self.quality(&predicted, measured, (unseen, suffix), &mut values);
-            if unseen == Unseen::Family {
-                self.means(&predicted, measured, &mut values);
+        let ranked = Ranked::new(predictors, &properties, self.signals.len());
+        let (mut values, mut estimates) = (Vec::new(), Vec::new());
+        // Predicted and measured test PSNR by embedder, summed over signals.
+        let mut sums = vec![[0.0; 2]; measured.len()];
+        for (s, signal) in self.signals.iter().enumerate() {
+            let psnr: Vec<f64> = measured.iter().map(|m| m.psnr[s]).collect();
+            let predicted = predict(&ranked, &self.family, &psnr, s, *neighbors);
+            for ((sum, psnr), predicted) in sums.iter_mut().zip(&psnr).zip(&predicted) {
+                *sum = [sum[0] + predicted, sum[1] + psnr];
             }
-        }
-        self.overview(measured, &mut values);
-        values
-    }
-
-    /// Records R², errors and intervals of each held-out signal.
-    fn quality(
-        &self,
-        predicted: &[Vec<f64>],
-        measured: &[Vec<f64>],
-        (unseen, suffix): (Unseen, &str),
-        out: &mut Vec<Value>,
-    ) {
-        let errors: Vec<Vec<f64>> = predicted
-            .iter()
-            .zip(measured)
-            .map(|(p, m)| p.iter().zip(m).map(|(p, m)| (p - m).abs()).collect())
-            .collect();
-        for (s, signal) in self.signals[self.design.known..].iter().enumerate() {
-            // The interval is estimated from the errors on the other signals.
-            let others = errors.iter().enumerate().filter(|(other, _)| *other != s);
-            let interval = quantile(others.flat_map(|(_, e)| e.iter().copied()).collect(), LEVEL);
-            let inside = errors[s].iter().filter(|&&error| error <= interval).count();
-            let mut add = |metric: &str, value: f64, unit: &str| {
-                let metric = format!("{metric}_{suffix}");
-                out.push(Value::new(metric, value).unit(unit).signal(&signal.name));
-            };
             // R² is undefined if all embedders have equal PSNR.
-            if unseen.has_signal()
-                && let Ok(r2) = r_squared(&predicted[s], &measured[s])
-            {
-                add("r2", r2, "");
+            if let Ok(r2) = r_squared(&predicted, &psnr) {
+                values.push(Value::new("r2_family", r2).signal(&signal.name));
             }
-            add("error", quantile(errors[s].clone(), 0.5), "dB");
-            add("coverage", inside as f64 / errors[s].len() as f64, "");
-            add("interval", interval, "dB");
-        }
-    }
-
-    /// Records the mean of each embedder over the held-out signals, with its family as signal.
-    fn means(&self, predicted: &[Vec<f64>], measured: &[Vec<f64>], out: &mut Vec<Value>) {
-        let mean = |all: &[Vec<f64>], e: usize| {
-            all.iter().map(|signal| signal[e]).sum::<f64>() / all.len() as f64
-        };
-        for (e, &family) in self.design.family.iter().enumerate() {
-            let value = Value::new("measured_psnr", mean(measured, e)).unit("dB");
-            out.push(value.at(mean(predicted, e)).signal(&self.settings.families[family].name));
-        }
-    }
-
-    /// Records numbers of embedders and signals, the best PSNR, and pairs with equal predictors.
-    fn overview(&self, measured: &[Measured], out: &mut Vec<Value>) {
-        out.push(Value::new("embedders", measured.len() as f64));
-        out.push(Value::new("signals", self.held_out().len() as f64));
-        for (s, signal) in self.held_out().zip(&self.signals[self.design.known..]) {
-            let best = measured.iter().map(|m| m.psnr[s]).fold(f64::NEG_INFINITY, f64::max);
-            out.push(Value::new("best_psnr", best).unit("dB").signal(&signal.name));
-        }
-        if self.settings.predictors == [Predictor::Interpolation] {
-            for (s, signal) in self.held_out().zip(&self.signals[self.design.known..]) {
-                let mut add = |metric: &str, predicted: &dyn Fn(&Measured) -> f64| {
-                    let error = |m: &Measured| (predicted(m) - m.psnr[s]).abs();
-                    let error = quantile(measured.iter().map(error).collect(), 0.5);
-                    out.push(Value::new(metric, error).unit("dB").signal(&signal.name));
-                };
-                add("error_estimate", &|m| Predictor::Interpolation.values(&m.properties, s)[0]);
+            let error = |metric: &str, predicted: &dyn Fn(usize) -> f64| {
+                let errors = psnr.iter().enumerate().map(|(e, psnr)| (predicted(e) - psnr).abs());
+                let median = quantile(errors.collect(), 0.5);
+                Value::new(metric, median).unit("dB").signal(&signal.name)
+            };
+            values.push(error("error_family", &|e| predicted[e]));
+            if *predictors == [Predictor::Interpolation] {
+                let estimate = |e: usize| Predictor::Interpolation.values(&properties[e], s)[0];
+                estimates.push(error("error_estimate", &estimate));
                 if self.settings.training.is_some() {
-                    add("error_output", &|m| m.of_outputs[s]);
+                    estimates.push(error("error_output", &|e| measured[e].of_outputs[s]));
                     // As an error of the PSNR at one half of the test positions that is predicted from that at the other half.
-                    add("error_half", &|m| m.psnr[s] + m.between_halves[s]);
+                    let half = |e: usize| psnr[e] + measured[e].between_halves[s];
+                    estimates.push(error("error_half", &half));
                 }
             }
         }
-        if self.settings.predictors.iter().any(|predictor| predictor.reads_samples()) {
-            return;
+        let count = self.signals.len() as f64;
+        for ([predicted, psnr], &family) in sums.into_iter().zip(&self.family) {
+            let value = Value::new("measured_psnr", psnr / count).unit("dB").at(predicted / count);
+            values.push(value.signal(&families[family].name));
         }
+        values.extend(estimates);
+        if !predictors.iter().any(|predictor| predictor.reads_samples()) {
+            self.record_pairs(measured, &mut values);
+        }
+        values
+    }
+
+    /// Records how many pairs have equal predictors, and the pairs that are farthest apart.
+    fn record_pairs(&self, measured: &[Measured], out: &mut Vec<Value>) {
         let mut pairs = self.pairs(measured);
         out.push(Value::new("pairs", pairs.len() as f64));
-        for (s, signal) in self.signals[self.design.known..].iter().enumerate() {
+        for (s, signal) in self.signals.iter().enumerate() {
             let apart = pairs.iter().filter(|pair| pair.gaps[s] >= APART).count();
             out.push(Value::new("pairs_apart", apart as f64).signal(&signal.name));
         }
@@ -375,7 +271,7 @@ impl<'a> Study<'a> {
         pairs.sort_by(|a, b| gap(b).total_cmp(&gap(a)));
         // One pair for each two families, since pairs of other dimensions and similar widths are redundant.
         let mut listed = BTreeSet::new();
-        let family = |e: usize| self.design.family[e];
+        let family = |e: usize| self.family[e];
         pairs.retain(|pair| listed.insert((family(pair.first), family(pair.second))));
         for pair in pairs.iter().take(LISTED) {
             let name = format!("{} and {}", self.name(pair.first), self.name(pair.second));
@@ -385,8 +281,8 @@ impl<'a> Study<'a> {
             add("pair_gap", gap(pair));
             for (place, e) in [("first", pair.first), ("second", pair.second)] {
                 let one = &measured[e];
-                let psnr = self.held_out().map(|s| one.psnr[s]).sum::<f64>();
-                add(&format!("pair_psnr_{place}"), psnr / self.held_out().len() as f64);
+                let psnr = one.psnr.iter().sum::<f64>() / one.psnr.len() as f64;
+                add(&format!("pair_psnr_{place}"), psnr);
                 add(&format!("pair_rank_{place}"), one.properties.stable_rank);
                 add(&format!("pair_distance_{place}"), one.properties.preserved);
             }
@@ -402,13 +298,13 @@ impl<'a> Study<'a> {
             a.iter().zip(b).all(|(a, b)| (a - b).abs() <= EQUAL * a.abs().min(b.abs()))
         };
         let all: Vec<Vec<f64>> = measured.iter().map(numbers).collect();
-        let family = &self.design.family;
+        let family = &self.family;
         let mut pairs = Vec::new();
         for first in 0..all.len() {
             for second in first + 1..all.len() {
                 if family[first] != family[second] && is_equal(&all[first], &all[second]) {
                     let (a, b) = (&measured[first].psnr, &measured[second].psnr);
-                    let gaps = self.held_out().map(|s| (a[s] - b[s]).abs()).collect();
+                    let gaps = a.iter().zip(b).map(|(a, b)| (a - b).abs()).collect();
                     pairs.push(Pair { first, second, gaps });
                 }
             }
@@ -418,7 +314,7 @@ impl<'a> Study<'a> {
 
     /// Name of an embedder: family, dimension and swept parameter.
     fn name(&self, embedder: usize) -> String {
-        let family = &self.settings.families[self.design.family[embedder]];
+        let family = &self.settings.families[self.family[embedder]];
         let spec = &self.specs[embedder];
         let number = |name: &str| spec.number_of(name).unwrap_or(f64::NAN);
         let (d, value) = (number("dimension"), number(&family.parameter));
@@ -468,20 +364,14 @@ impl Protocol for PsnrPrediction {
 mod tests {
     use super::*;
 
-    /// Catches a family that predicts itself, and a known signal that is not used. In the example, PSNR is a function of the predictor in
-    /// one family, and higher by 10 dB in the other.
+    /// Catches a family that predicts itself. In the example, PSNR is a function of the predictor in one family, and higher by 10 dB in the
+    /// other.
     #[test]
     fn a_family_is_predicted_from_the_others() {
-        let design = Design { known: 1, family: vec![0, 0, 0, 1, 1, 1], neighbors: 1 };
         let ranked = Ranked::of_numbers(&[0.1, 0.5, 0.9, 0.1, 0.5, 0.9]);
-        let psnr =
-            vec![vec![20.0, 25.0, 30.0, 30.0, 35.0, 40.0], vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0]];
-        let predict = |unseen| design.predict(&ranked, &psnr, unseen, 1);
-        assert_eq!(predict(Unseen::Embedder), [3.0, 4.0, 5.0, 0.0, 1.0, 2.0]);
-        assert_eq!(predict(Unseen::Family), [3.0, 4.0, 5.0, 0.0, 1.0, 2.0]);
-        assert_eq!(predict(Unseen::Both), [30.0, 35.0, 40.0, 20.0, 25.0, 30.0]);
-        // Both families are equally near.
-        assert_eq!(predict(Unseen::Signal), [25.0, 30.0, 35.0, 25.0, 30.0, 35.0]);
+        let psnr = [20.0, 25.0, 30.0, 30.0, 35.0, 40.0];
+        let predicted = predict(&ranked, &[0, 0, 0, 1, 1, 1], &psnr, 0, 1);
+        assert_eq!(predicted, [30.0, 35.0, 40.0, 20.0, 25.0, 30.0]);
     }
 
     /// Catches a test PSNR of the wrong samples, and one below that of a constant.

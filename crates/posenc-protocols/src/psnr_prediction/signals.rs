@@ -13,12 +13,14 @@ pub struct Signal {
     pub values: Vec<f64>,
 }
 
-/// Rows of a data set and synthetic signals. Synthetic signals differ between the two values of `half`.
+/// Number of synthetic signals.
+pub const SYNTHETIC: usize = 13;
+
+/// Rows of a data set and synthetic signals.
 pub fn signals(
     draw: &dyn Fn(&str) -> ChaCha8Rng,
     context: &Context<'_>,
     set: Option<&str>,
-    half: &str,
     samples: usize,
 ) -> Result<Vec<Signal>> {
     let n = 2 * samples;
@@ -31,7 +33,7 @@ pub fn signals(
         }
     }
     let mut add = |name: &str, make: &dyn Fn(&mut ChaCha8Rng) -> Vec<f64>| {
-        let mut random = draw(&format!("{half} {name}"));
+        let mut random = draw(&format!("held out {name}"));
         signals.push(Signal { name: name.to_owned(), values: normalized(make(&mut random)) });
     };
     for exponent in [0.5, 1.0, 1.5, 2.0] {

@@ -27,7 +27,6 @@ use serde::{Deserialize, Serialize};
 use crate::checks::{positive, preset, range, within};
 use crate::limits::{Transformer, check_bytes};
 
-/// The kind `reformer`.
 pub const KIND: Kind = kind!(attention: Reformer, "reformer");
 
 /// Settings of `reformer`, which builds a Reformer over the color channels of each pixel, counts its parameters and trains it for some

@@ -21,7 +21,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::range;
 
-/// The kind `separable-solution`.
 pub const KIND: Kind = Kind {
     needs_embedder: true,
     without_data: WithoutData::Theory,

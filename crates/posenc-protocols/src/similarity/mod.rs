@@ -19,7 +19,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::{positive, range};
 
-/// The kind `similarity`.
 pub const KIND: Kind =
     Kind { without_data: WithoutData::Theory, ..kind!(Similarity, "similarity") };
 

@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::range;
 
-/// The kind `singular-values`.
 pub const KIND: Kind = Kind {
     needs_embedder: true,
     without_data: WithoutData::Theory,

@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 use crate::checks::whole;
 use crate::sweep::Sweep;
 
-/// The kind `stable-rank`.
 pub const KIND: Kind = Kind {
     // 2: the law is the maximum over k, not the sum at k = 0.
     revision: 2,

@@ -29,7 +29,6 @@ use serde::{Deserialize, Serialize};
 use crate::checks::{check_sizes, check_training, range};
 use crate::limits::Transformer;
 
-/// The kind `translation`.
 pub const KIND: Kind = Kind {
     // 2: another learning rate, and a single map instead of one per table and seed.
     revision: 2,

@@ -37,32 +37,30 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let every = (s.steps / 4).max(1);
-    // Number of training sentences that contain each position.
-    let mut counts = vec![0usize; s.max_len];
-    let mut rng = draw("batches");
+    let mut streams = [draw("batches")];
     let mut trainer = Trainer::new(model, Adam::new(0.9, 0.98, EPSILON), learning_rate);
-    let mut losses: Vec<(usize, f64)> = Vec::new();
-    train_state::resume(context, s.steps, &mut remarks, |reached, own| {
-        let (found, before, places): (Vec<(usize, f64)>, Vec<usize>, Vec<u64>) = own;
-        let fits = before.len() == counts.len() && places.len() == 1 && trainer.restore(reached);
-        if fits {
-            (losses, counts) = (found, before);
-        }
-        fits && train_state::move_to([&mut rng], &places)
-    });
-    while trainer.is_running() {
-        let batch: Vec<_> = (0..s.batch).map(|_| pairs.pair(true, s, &mut rng)).collect();
-        for (source, _) in &batch {
-            counts[..source.len()].iter_mut().for_each(|n| *n += 1);
-        }
-        trainer.step(|model| model.loss(&batch, &sizes, &device));
-        if trainer.is_measured(every) {
-            losses.push((trainer.steps(), evaluate(&trainer.model, &held_out, &device)));
-        }
-        train_state::keep(context, || {
-            (trainer.state(), (losses.clone(), counts.clone(), train_state::places([&rng])))
-        });
-    }
+    let mut own = (Vec::<(usize, f64)>::new(), vec![0usize; s.max_len]);
+    train_state::train(
+        context,
+        (&mut trainer, s.steps),
+        &mut streams,
+        &mut own,
+        &mut remarks,
+        |(_, counts), _| counts.len() == s.max_len,
+        |trainer, [rng], (losses, counts)| {
+            let batch: Vec<_> = (0..s.batch).map(|_| pairs.pair(true, s, rng)).collect();
+            for (source, _) in &batch {
+                counts[..source.len()].iter_mut().for_each(|n| *n += 1);
+            }
+            trainer.step(|model| model.loss(&batch, &sizes, &device));
+            if trainer.is_measured(every) {
+                losses.push((trainer.steps(), evaluate(&trainer.model, &held_out, &device)));
+            }
+            Ok(())
+        },
+    )?;
+    // The loss after some steps, and the number of training sentences that contain each position.
+    let (losses, counts) = own;
     let earlier = context.checkpoint.earlier();
     let mut outcome = UnitResult { remarks, earlier, ..UnitResult::default() };
     let values = &mut outcome.values;

@@ -42,7 +42,6 @@ use crate::boxes::{BoxScale, check_encoding};
 use crate::checks::{below_one, hundredths, positive, preset, range, within};
 use crate::limits::Transformer;
 
-/// The kind `widget-captioning`.
 pub const KIND: Kind =
     Kind { takes_weights: true, ..kind!(attention: WidgetCaptioning, "widget-captioning") };
 

@@ -32,7 +32,6 @@ impl Screens {
         Screens { files, side, kept: HashMap::new() }
     }
 
-    /// The files.
     pub fn files(&self) -> &WidgetScreens {
         &self.files
     }

@@ -49,11 +49,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{check_fraction, check_has_data, hundredths, is_one, preset, range, within};
-#[cfg(feature = "run")]
-use crate::network_nd::reconstruction::Signal;
 use crate::network_nd::{Encoding, NetworkNd};
+#[cfg(feature = "run")]
+use crate::reconstruction::Signal;
 
-/// The kind `width-selection`.
 pub const KIND: Kind = Kind {
     needs_embedder: true,
     takes_auto: true,

@@ -8,8 +8,8 @@ use posenc_nets::train::{Schedule, fit};
 
 use super::{TrainedNetwork, WidthSelection, rows};
 use crate::network_nd::TestPositions;
-use crate::network_nd::reconstruction::auto_width::choose_by_training;
-use crate::network_nd::reconstruction::{Problem, Rule, Signal, split};
+use crate::reconstruction::auto_width::choose_by_training;
+use crate::reconstruction::{Problem, Rule, Signal, split};
 use crate::streams::method_stream;
 
 /// Distance between training positions along each axis.

@@ -8,10 +8,8 @@ use posenc_math::quality::psnr_of;
 
 use super::WidthSelection;
 use crate::network_nd::TestPositions;
-use crate::network_nd::reconstruction::auto_width::{COUNTS, Search};
-use crate::network_nd::reconstruction::{
-    self, ITERATIONS, Rule, Signal, positions_per_axis, split,
-};
+use crate::reconstruction::auto_width::{COUNTS, Search};
+use crate::reconstruction::{self, ITERATIONS, Rule, Signal, positions_per_axis, split};
 
 /// Records the best width and the regrets of the rule and of `auto` for each image.
 pub fn run(

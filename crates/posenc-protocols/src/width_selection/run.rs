@@ -9,8 +9,8 @@ use posenc_math::embedder::{EmbedderSpec, FitModel, FitParameter, line, matrix, 
 use posenc_math::quality::psnr_of;
 
 use super::{WidthSelection, network, random, rows};
-use crate::network_nd::reconstruction::Signal;
-use crate::network_nd::reconstruction::auto_width::{MOST_LINES, RIDGES, RULE};
+use crate::reconstruction::Signal;
+use crate::reconstruction::auto_width::{MOST_LINES, RIDGES, RULE};
 
 /// Criteria that score each width and ridge.
 const CRITERIA: [&str; 6] = ["likelihood", "gcv", "loo", "hold_out", "auto", "half_test"];

@@ -8,9 +8,7 @@ use posenc_experiments::schema::ItemKind;
 use posenc_experiments::schema::display::Plot;
 use posenc_experiments::schema::paper::{Item, Paper};
 
-use super::{
-    Content, Files, answer, choice, claims, errata, failures, paired, parameters, pictures,
-};
+use super::{Content, Files, answer, claims, errata, failures, methods, parameters, pictures};
 use super::{definition, places, speed};
 use crate::markdown::{bare, block, cell, code, details, inline, label, plain};
 use crate::records::{Conditions, Run, Side};
@@ -41,8 +39,7 @@ pub fn render(
     text.push_str(&format!("**{topic}.** {}\n\n", block(&experiment.shows).trim_end()));
     text.push_str(&answer::render(view));
     text.push_str(&missing(view));
-    text.push_str(&paired::render(views, view, files)?);
-    text.push_str(&choice::render(views, view));
+    text.push_str(&methods::render(views, view, files)?);
     let mut drawn = String::new();
     for plot in &experiment.plots {
         drawn.push_str(&picture(view, plot, files)?);

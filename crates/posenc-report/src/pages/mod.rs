@@ -1,7 +1,6 @@
 //! The pages of the report.
 
 pub mod answer;
-pub mod choice;
 pub mod claim_lists;
 pub mod claims;
 pub mod comparison;
@@ -12,8 +11,8 @@ pub mod errata;
 pub mod failures;
 pub mod gallery;
 pub mod item;
+pub mod methods;
 pub mod narrow;
-pub mod paired;
 pub mod paper;
 pub mod parameters;
 pub mod pictures;

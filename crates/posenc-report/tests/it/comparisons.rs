@@ -1,4 +1,4 @@
-//! Comparisons of groups of another item.
+//! Comparisons of methods of another item.
 
 use std::fs;
 use std::path::Path;
@@ -64,9 +64,9 @@ shows: The claim.
 comparisons:
   - id: images
     title: Images
-    item: table1
-    baseline: { group: deep, label: deep network, short: deep }
-    others:
+    item: demo/table1
+    groups:
+      - { group: deep, label: deep network, short: deep }
       - { group: linear, label: linear layer, short: one layer }
     metric: test_psnr
     unit: dB
@@ -149,56 +149,46 @@ fn means_over_different_signals_have_no_difference() {
     assert!(text.contains("<sub>+15.69"), "{text}");
 }
 
-/// Catches a difference on one signal that is reported like one on several signals.
+/// Catches pairs of different signals or of reduced runs, a difference on one signal that is reported like one on several, and a missing
+/// figure.
 #[test]
-fn a_difference_on_one_signal_is_reported_as_such() {
+fn a_comparison_pairs_signals() {
     let root = tempfile::tempdir().expect("a directory");
     let catalog = catalog(root.path(), DEPTH).expect("a catalog");
     let mut rows = rows();
+    let own = report(&catalog, rows.clone());
+    let written = text(&own);
+    assert!(written.contains("| one layer | Tri | 3 | **-2.10 ± 0.25** | – | 10 "), "{written}");
+    assert!(written.contains("|  | Gau | 3 | **+1.00 ± 0.50** | +0.86 | 10 "), "{written}");
+    assert!(written.contains("|  | RFF | 0 | – | – | – | – |"), "{written}");
+    assert!(written.contains("from the deep network: mean over n of 16 images of"), "{written}");
+    assert!(written.contains("3 of 16 images, full protocol"), "{written}");
+    assert!(!written.contains("cargo xtask reproduce demo/depth"), "{written}");
+    let figure = own.files.keys().find(|path| path.ends_with("depth-images.svg"));
+    assert!(figure.is_some(), "{:?}", own.files.keys());
     rows.push(row("deep", "RFF", 0, "test_psnr", 18.0));
-    let text = text(&report(&catalog, rows));
-    assert!(text.contains("in dB on up to 3 of 16 images"), "{text}");
-    assert!(text.contains("is better on the only signal with RFF (+2.0)"), "{text}");
+    let written = text(&report(&catalog, rows));
+    assert!(written.contains("|  | RFF | 1 | +2.00 | – | – | – |"), "{written}");
+    let none = vec![row("linear", "Gau", 0, "test_psnr", 20.0)];
+    assert!(text(&report(&catalog, none)).contains("*Not measured yet at the full protocol.*"));
 }
 
-/// Catches pairs of different signals or of reduced runs, an answer that does not match the signs, and a missing
-/// figure.
-#[test]
-fn a_comparison_pairs_signals_and_answers_from_the_record() {
-    let root = tempfile::tempdir().expect("a directory");
-    let catalog = catalog(root.path(), DEPTH).expect("a catalog");
-    let report = report(&catalog, rows());
-    let text = text(&report);
-    assert!(
-        text.contains("Difference in test PSNR from the deep network, in dB on 3 of 16 images"),
-        "{text}"
-    );
-    let answer = "- **The linear layer** is better with Gau (+1.0 ± 0.5), is worse with Tri (-2.1 ± 0.2) and is 10 times as fast.";
-    assert!(text.contains(answer), "{text}");
-    assert!(text.contains("| Gau | 3 | +1.00 ± 0.50 | +0.86 | 10 "), "{text}");
-    assert!(text.contains("| RFF | 0 | – | – | – | – |"), "{text}");
-    assert!(text.contains("3 of 16 images, full protocol"), "{text}");
-    assert!(!text.contains("cargo xtask reproduce demo/depth"), "{text}");
-    let figure = report.files.keys().find(|path| path.ends_with("depth-images.svg"));
-    assert!(figure.is_some(), "{:?}", report.files.keys());
-}
-
-/// Catches an answer that depends on an outlier in the last epoch without a notice.
+/// Catches a comparison that depends on an outlier in the last epoch without a notice.
 #[test]
 fn the_mean_over_the_last_epochs_is_compared_too() {
     let root = tempfile::tempdir().expect("a directory");
     let depth = format!("{DEPTH}    late_metric: late_test_psnr\n");
     let catalog = catalog(root.path(), &depth).expect("a catalog");
     let mut rows = rows();
-    let late = "Difference from the mean over the last epochs of the deep network";
-    assert!(!text(&report(&catalog, rows.clone())).contains(late));
     for (signal, average) in [22.0, 23.0, 24.0].into_iter().enumerate() {
         rows.push(row("deep", "Gau", signal, "late_test_psnr", average));
     }
     let text = text(&report(&catalog, rows));
-    assert!(text.contains("is better with Gau (+1.0 ± 0.5), is worse with Tri"), "{text}");
-    let answer = "- **The linear layer** is worse with Gau (-1.0 ± 0.5).";
-    assert!(text.contains(late) && text.contains(answer), "{text}");
+    assert!(
+        text.contains("| Gau | 3 | **+1.00 ± 0.50** | +0.86 | **-1.00 ± 0.50** | 10 "),
+        "{text}"
+    );
+    assert!(text.contains("| Tri | 3 | **-2.10 ± 0.25** | – | – | 10 "), "{text}");
 }
 
 /// Catches a layer that is called better than a network that did not learn.
@@ -227,10 +217,9 @@ fn networks_that_do_not_learn_are_left_out() {
         .filter(|row| row.group == "deep" && row.method == "Tri" && row.signal == "image-02")
         .for_each(|row| row.value += 1.0);
     let text = text(&report(&catalog, rows));
-    assert!(text.contains("is better on the only signal with Gau (+1.0)"), "{text}");
-    let remark = "The deep network does not learn with Gau on 2 signals and Tri on 1 signal: there, it is at most 0.1 dB above Tri";
+    let remark = "The deep network does not learn with Tri on 1 signal, Gau on 2 signals: there, it is at most 0.1 dB above Tri";
     assert!(text.contains(remark), "{text}");
-    assert!(text.contains("| Gau | 1 |") && text.contains("| Tri | 2 |"), "{text}");
+    assert!(text.contains("| Gau | 1 | +1.00 |") && text.contains("| Tri | 2 |"), "{text}");
 }
 
 /// Catches a mean or a ratio of times of different devices.
@@ -248,25 +237,22 @@ fn times_of_different_devices_are_not_combined() {
     let mut mixed = rows();
     let last = mixed.iter_mut().filter(|row| row.group == "deep" && row.signal == "image-02");
     last.for_each(on_gpu);
-    let text_of_mixed = text(&report(&catalog, mixed));
-    assert!(text_of_mixed.contains("| Gau | 3 | +1.00 ± 0.50 | +0.86 | 10 "), "{text_of_mixed}");
-    let caption = "ratio of times of the 2 signals that ran on the same device";
-    assert!(text_of_mixed.contains(caption), "{text_of_mixed}");
+    let gau = |rows| {
+        let text = text(&report(&catalog, rows));
+        text.lines().find(|line| line.contains("| Gau | 3 |")).expect("a row").to_owned()
+    };
+    let difference = "|  | Gau | 3 | **+1.00 ± 0.50** | +0.86 | ";
+    let line = gau(mixed);
+    assert!(line.starts_with(&format!("{difference}10<br>")), "{line}");
+    assert!(line.contains("<sub>n = 2</sub>"), "{line}");
     // All of them did: there are no pairs of times.
     let mut apart = rows();
     apart.iter_mut().filter(|row| row.group == "deep").for_each(on_gpu);
-    let text_of_apart = text(&report(&catalog, apart));
-    assert!(text_of_apart.contains("| Gau | 3 | +1.00 ± 0.50 | +0.86 | – "), "{text_of_apart}");
-    assert!(text_of_apart.contains("no signal has times of both on one device"), "{text_of_apart}");
-    assert!(!text_of_apart.contains("ratio of times"), "{text_of_apart}");
+    assert_eq!(gau(apart), format!("{difference}– | – |"));
     // All methods did: the ratio is that of the GPU.
     let mut together = rows();
     together.iter_mut().for_each(on_gpu);
-    let text_of_together = text(&report(&catalog, together));
-    assert!(
-        text_of_together.contains("| Gau | 3 | +1.00 ± 0.50 | +0.86 | 1 "),
-        "{text_of_together}"
-    );
+    assert!(gau(together).starts_with(&format!("{difference}1 ")));
 }
 
 /// Catches a claim that is judged on some of the signals.
@@ -284,51 +270,47 @@ fn claims_on_some_of_the_signals_are_not_comparable() {
     assert_eq!(verdict(all), "reproduced");
 }
 
-/// Catches an answer that is not based on any pair.
-#[test]
-fn without_pairs_there_is_no_answer() {
-    let root = tempfile::tempdir().expect("a directory");
-    let catalog = catalog(root.path(), DEPTH).expect("a catalog");
-    let text = text(&report(&catalog, vec![row("linear", "Gau", 0, "test_psnr", 20.0)]));
-    assert!(
-        text.contains("no signal was run at the full protocol both with the deep network and with the linear layer"),
-        "{text}"
-    );
-}
-
-/// Catches a comparison of an item or a group that does not exist, and an error without its line.
+/// Catches a comparison of an item or a group that does not exist, or of signals without axes or positions, and an error without its line.
 #[test]
 fn comparisons_of_unknown_items_or_groups_are_refused() {
-    for (from, to, expected) in [
+    let unknown = "02-depth.yaml:7: `comparisons[0]`: `demo/table1` has no group `liner`; allowed: deep, linear";
+    let no_item =
+        "02-depth.yaml:7: `comparisons[0]`: `demo/table9` is not an item with an experiment";
+    for (file, from, to, expected) in [
+        (DEPTH, "group: linear", "group: liner", unknown),
+        (FRONT, "group: linear", "group: liner", unknown),
+        (DEPTH, "item: demo/table1", "item: demo/table9", no_item),
         (
-            "group: linear",
-            "group: liner",
-            "`demo/table1` has no group `liner`; allowed: deep, linear",
+            DEPTH,
+            "- { group: linear",
+            "# - { group: linear",
+            "a baseline and at least one other group",
         ),
-        ("item: table1", "item: table9", "`demo/table9` is not an item with an experiment"),
+        (FRONT, "axes: 2", "axes: 0", "`comparisons[0].front.axes`: 0 axes; allowed: 1 to 3"),
+        (FRONT, "axes: 2", "axes: 4", "`comparisons[0].front.axes`: 4 axes; allowed: 1 to 3"),
+        (FRONT, "side: 512", "side: 0", "`comparisons[0].front.side`: no positions; allowed: 1"),
+        (FRONT, "unit: dB", "unit: dB\n    late_metric: a", "excludes `late_metric` and `floor`"),
     ] {
         let root = tempfile::tempdir().expect("a directory");
-        let error = catalog(root.path(), &DEPTH.replace(from, to)).expect_err("refused");
-        let place = "02-depth.yaml:7: `comparisons[0]`: ";
-        assert!(error.contains(&format!("{place}{expected}")), "{error}");
+        let error = catalog(root.path(), &file.replace(from, to)).expect_err("refused");
+        assert!(error.contains("02-depth.yaml:") && error.contains(expected), "{error}");
     }
 }
 
-const CHOICE: &str = "\
+const FRONT: &str = "\
 paper: demo
 item: depth
 kind: extra
 title: Which method?
 shows: The methods.
-choices:
-  - title: Images on a grid
+comparisons:
+  - id: large
+    title: Images on a grid
     item: demo/table1
     groups:
       - { group: deep, label: network }
       - { group: linear, label: one layer }
-    axes: 2
-    positions: grid
-    side: 512
+    front: { axes: 2, positions: grid, side: 512 }
     metric: test_psnr
     unit: dB
 ";
@@ -336,11 +318,12 @@ choices:
 /// Catches dominated methods in the list, means over different signals that are compared, and methods with only a
 /// reduced run.
 #[test]
-fn a_choice_lists_the_pareto_front() {
+fn the_pareto_front_is_listed() {
     let root = tempfile::tempdir().expect("a directory");
-    let small = CHOICE.split_once("choices:\n").expect("choices").1;
-    let small = small.replace("Images on a grid", "Small images").replace("512", "128");
-    let catalog = catalog(root.path(), &format!("{CHOICE}{small}")).expect("a catalog");
+    let small = FRONT.split_once("comparisons:\n").expect("comparisons").1;
+    let small = small.replace("large", "small").replace("Images on a grid", "Small images");
+    let both = format!("{FRONT}{}", small.replace("512", "128"));
+    let catalog = catalog(root.path(), &both).expect("a catalog");
     let mut rows = Vec::new();
     for (group, method, seconds, quality, signals) in [
         ("linear", "Tri", 0.01, 20.0, 4),
@@ -381,27 +364,26 @@ fn a_choice_lists_the_pareto_front() {
 #[test]
 fn tables_of_a_local_run_begin_at_the_start_of_a_line() {
     let root = tempfile::tempdir().expect("a directory");
-    let choices = CHOICE.split_once("choices:\n").expect("choices").1;
-    let catalog = catalog(root.path(), &format!("{DEPTH}choices:\n{choices}")).expect("a catalog");
+    let front = FRONT.split_once("comparisons:\n").expect("comparisons").1;
+    let catalog = catalog(root.path(), &format!("{DEPTH}{front}")).expect("a catalog");
     let records = records(rows());
     let text = text(&report_of(&catalog, &records, Some(&records)));
     let lines: Vec<&str> = text.lines().collect();
     let is_ruler = |line: &str| line.starts_with("| -") && line.chars().all(|c| "|-: ".contains(c));
     let pairs = lines.windows(2).filter(|pair| is_ruler(pair[1]));
     let heads: Vec<&str> = pairs.map(|pair| pair[0]).collect();
-    let of_choices = heads.iter().filter(|head| head.starts_with("| Time | Method |"));
-    assert_eq!(of_choices.count(), 2, "{text}");
+    let fronts = heads.iter().filter(|head| head.starts_with("| Time | Method |"));
+    assert_eq!(fronts.count(), 2, "{text}");
     assert!(heads.iter().all(|head| head.starts_with("| ")), "{heads:?}");
 }
 
 /// Catches a prediction that uses the signal that it predicts, or values of another method.
 #[test]
-fn a_choice_predicts_each_signal_from_the_others() {
+fn a_front_predicts_each_signal_from_the_others() {
     let root = tempfile::tempdir().expect("a directory");
-    let predictor =
-        "predictor: { group: deep, method: RFF, metric: predicted_psnr }\n    metric: test_psnr";
+    let predictor = "side: 512, predictor: { group: deep, method: RFF, metric: predicted_psnr } }";
     let catalog =
-        catalog(root.path(), &CHOICE.replace("metric: test_psnr", predictor)).expect("a catalog");
+        catalog(root.path(), &FRONT.replace("side: 512 }", predictor)).expect("a catalog");
     let mut rows = Vec::new();
     for signal in 0..6 {
         let quality = 20.0 + 2.0 * signal as f64;
@@ -423,36 +405,4 @@ fn a_choice_predicts_each_signal_from_the_others() {
     assert!(advice.contains("this file (90 %)"), "{advice}");
     let gau = advice.lines().find(|line| line.contains("Gau (one layer)")).expect("a row");
     assert!(gau.contains(" ± "), "{advice}");
-}
-
-/// Catches a choice among signals without axes or positions.
-#[test]
-fn choices_without_axes_or_positions_are_refused() {
-    for (from, to, expected) in [
-        ("axes: 2", "axes: 0", "`choices[0].axes`: 0 axes; allowed: 1 to 3"),
-        ("axes: 2", "axes: 4", "`choices[0].axes`: 4 axes; allowed: 1 to 3"),
-        ("side: 512", "side: 0", "`choices[0].side`: no positions; allowed: 1 or more"),
-    ] {
-        let root = tempfile::tempdir().expect("a directory");
-        let error = catalog(root.path(), &CHOICE.replace(from, to)).expect_err("refused");
-        assert!(error.contains("02-depth.yaml:") && error.contains(expected), "{error}");
-    }
-}
-
-/// Catches a choice of an item or a group that does not exist.
-#[test]
-fn choices_of_unknown_items_or_groups_are_refused() {
-    for (from, to, expected) in [
-        (
-            "group: linear",
-            "group: liner",
-            "`demo/table1` has no group `liner`; allowed: deep, linear",
-        ),
-        ("item: demo/table1", "item: table1", "`table1` is not an item with an experiment"),
-    ] {
-        let root = tempfile::tempdir().expect("a directory");
-        let error = catalog(root.path(), &CHOICE.replace(from, to)).expect_err("refused");
-        let place = "02-depth.yaml:7: `choices[0]`: ";
-        assert!(error.contains(&format!("{place}{expected}")), "{error}");
-    }
 }

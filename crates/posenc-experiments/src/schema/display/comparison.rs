@@ -1,35 +1,40 @@
-//! Comparisons of the groups of another item: quality and time, signal by signal, and the best methods by time.
+//! Methods of another item: paired with a baseline, or the best for the time they take.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Groups of another item that are compared with one of them, in a metric and in time.
+use crate::yaml::{FileError, Place};
+
+/// Groups of another item whose methods are compared, in a metric and in time.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
-    /// Names the files of its figure.
+    /// Unique in the file; part of the name of its figure. Allowed: a key.
     pub id: String,
     /// Title above the table.
     pub title: String,
-    /// The item of the same paper whose record is compared.
+    /// Item whose record is read, as `paper/item`.
     pub item: String,
-    /// Group that the others are compared with.
-    pub baseline: Compared,
-    /// Groups that are compared.
-    pub others: Vec<Compared>,
+    /// Groups whose methods are compared: `group`, `label` (its name in sentences) and `short` (in legends; default: `label`). Without
+    /// `front`, the first one is the baseline, with which methods of the same name are paired.
+    pub groups: Vec<Compared>,
     /// Metric; higher is better.
     pub metric: String,
-    /// Metric of the baseline that is the mean of `metric` over its last epochs. The others are also compared with it, because the last
-    /// epoch can be an outlier. Default: none.
-    pub late_metric: Option<String>,
-    /// Recorded values of `metric`, one per signal, that a baseline exceeds if it learns, such as those of one constant color. Signals on
-    /// which the baseline is at most 0.1 above them are left out. Default: none.
-    pub floor: Option<PerSignal>,
-    /// Unit of both metrics.
+    /// Unit of the metric.
     pub unit: String,
-    /// The metric of the time per signal, in seconds.
+    /// Metric of the time per signal, in seconds.
     #[serde(default = "time")]
     pub time: String,
+    /// Metric of the baseline that is the mean of `metric` over its last epochs. The others are also compared with it, because the last
+    /// epoch can be an outlier.
+    pub late_metric: Option<String>,
+    /// Recorded values, one per signal, that a baseline exceeds if it learns, such as those of one constant color: `group`, `method` and
+    /// `metric` of the same item. Signals on which the baseline is at most 0.1 above them are left out.
+    pub floor: Option<PerSignal>,
+    /// Lists the methods that no faster one exceeds, instead of pairs: `axes` (1 to 3) and `side` (positions along each axis) of the
+    /// signals and their known `positions` (`grid` or `random`), by which `fit --advise` selects a table, and optionally the
+    /// `predictor` of the metric of a signal before a method runs (`group`, `method` and `metric` of the same item).
+    pub front: Option<Front>,
 }
 
 /// One group of a comparison.
@@ -38,48 +43,24 @@ pub struct Comparison {
 pub struct Compared {
     /// The group.
     pub group: String,
-    /// Its name in sentences, after *the*.
+    /// Its name in sentences.
     pub label: String,
-    /// Its name in the legend.
-    pub short: String,
+    /// Its name in legends and tables; `label` if absent.
+    pub short: Option<String>,
 }
 
-/// The methods of another item that are best for the time they take.
+/// The methods that no faster one exceeds.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Choice {
-    /// Title above the table: which signals, and at which positions they are known.
-    pub title: String,
-    /// Item whose record is read, as `paper/item`.
-    pub item: String,
-    /// Groups whose methods are compared. Each method of a group is one row at most.
-    pub groups: Vec<Chosen>,
-    /// Number of axes of the signals. `fit --advise` selects tables by it. Allowed: 1 to 3.
+pub struct Front {
+    /// Number of axes of the signals.
     pub axes: usize,
-    /// Which positions are known. `fit --advise` selects tables by it.
+    /// Which positions are known.
     pub positions: Positions,
-    /// Number of positions along each axis. `fit --advise` selects the table whose signals are nearest in size. Allowed: 1 or more.
+    /// Number of positions along each axis.
     pub side: usize,
-    /// Recorded values that predict the metric of a signal before a method runs: `group`, `method` and `metric` of the same item.
-    /// Default: none. Allowed: mapping.
+    /// Recorded values that predict the metric of a signal before a method runs.
     pub predictor: Option<PerSignal>,
-    /// Metric; higher is better.
-    pub metric: String,
-    /// Its unit.
-    pub unit: String,
-    /// Metric of the time per signal, in seconds.
-    #[serde(default = "time")]
-    pub time: String,
-}
-
-/// One group of a choice.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Chosen {
-    /// The group.
-    pub group: String,
-    /// What it is, after the name of the method in the table.
-    pub label: String,
 }
 
 /// Recorded values, one per signal.
@@ -108,9 +89,36 @@ fn time() -> String {
     "time".into()
 }
 
+impl Compared {
+    /// Its name in legends and tables.
+    pub fn short(&self) -> &str {
+        self.short.as_deref().unwrap_or(&self.label)
+    }
+}
+
 impl Comparison {
-    /// All groups, the baseline first.
-    pub fn groups(&self) -> impl Iterator<Item = &Compared> {
-        std::iter::once(&self.baseline).chain(&self.others)
+    pub(super) fn check(&self, place: &Place<'_>) -> Result<(), FileError> {
+        match &self.front {
+            None if self.groups.len() < 2 => {
+                Err(place.error("groups", "allowed: a baseline and at least one other group"))
+            }
+            Some(_) if self.late_metric.is_some() || self.floor.is_some() => {
+                Err(place.error("front", "excludes `late_metric` and `floor`"))
+            }
+            Some(front) if !(1..=3).contains(&front.axes) => {
+                let message = format!("{} axes; allowed: 1 to 3", front.axes);
+                Err(place.error("front.axes", message))
+            }
+            Some(front) if front.side == 0 => {
+                Err(place.error("front.side", "no positions; allowed: 1 or more"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Recorded values of single methods that it reads.
+    pub fn per_signal(&self) -> impl Iterator<Item = &PerSignal> {
+        let predictor = self.front.as_ref().and_then(|front| front.predictor.as_ref());
+        self.floor.iter().chain(predictor)
     }
 }

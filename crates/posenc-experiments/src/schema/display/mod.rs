@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::experiment::Group;
 use crate::yaml::{FileError, Place, unknown_name};
 
-pub use comparison::{Choice, Chosen, Compared, Comparison, PerSignal, Positions};
+pub use comparison::{Compared, Comparison, Front, PerSignal, Positions};
 pub use pictures::{Caption, Layout, PictureGrid, Signals};
 pub use plot::{
     Axis, Band, Color, Labels, Marks, Named, Panel, PanelKind, Plot, PublishedAs, Reference, Scale,
@@ -41,6 +41,7 @@ pub(super) fn check(
     plots: &[Plot],
     tables: &[Table],
     pictures: &[PictureGrid],
+    comparisons: &[Comparison],
     groups: &[Group],
 ) -> Result<(), FileError> {
     for (i, plot) in plots.iter().enumerate() {
@@ -51,6 +52,9 @@ pub(super) fn check(
     }
     for (i, grid) in pictures.iter().enumerate() {
         grid.check(&root.entry("pictures", i), groups)?;
+    }
+    for (i, comparison) in comparisons.iter().enumerate() {
+        comparison.check(&root.entry("comparisons", i))?;
     }
     Ok(())
 }

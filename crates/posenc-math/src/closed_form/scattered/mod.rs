@@ -86,7 +86,6 @@ pub enum Stop {
 pub struct LeastSquares<T> {
     /// w, K0·K1[·K2] numbers, last index fastest.
     pub weights: Vec<T>,
-    /// Number of iterations.
     pub iterations: usize,
     /// ‖s − A w‖, computed from the weights.
     pub residual_norm: f64,

@@ -8,9 +8,7 @@ use posenc_math::random::stream;
 use posenc_nets::train::{Schedule, fit as train};
 use posenc_protocols::network_1d::Scale;
 use posenc_protocols::network_nd::NetworkNd;
-use posenc_protocols::network_nd::reconstruction::{
-    Problem, Scattered, Signal, Split, closed, interleaved,
-};
+use posenc_protocols::reconstruction::{Problem, Scattered, Signal, Split, closed, interleaved};
 
 use super::settings::{self, Chosen};
 use crate::arguments::{Fit, FitEncoding, FitSolver, FitWithEncoding};

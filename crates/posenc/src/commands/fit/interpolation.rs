@@ -7,7 +7,7 @@ use posenc_math::interpolation::selection::Prediction;
 use posenc_math::quality::psnr_of;
 use posenc_protocols::interpolation::methods::{Interpolated, interpolate as by_method};
 use posenc_protocols::interpolation::{Method, Threads};
-use posenc_protocols::network_nd::reconstruction::{Rule, Signal, Split};
+use posenc_protocols::reconstruction::{Rule, Signal, Split};
 
 use crate::arguments::FitMethod;
 

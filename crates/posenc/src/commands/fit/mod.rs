@@ -17,9 +17,7 @@ use posenc_math::quality::psnr_of;
 use posenc_math::random::stream;
 use posenc_protocols::KINDS;
 use posenc_protocols::network_nd::TestPositions;
-use posenc_protocols::network_nd::reconstruction::{
-    Rule, Signal, Split, mean_squared_error, split,
-};
+use posenc_protocols::reconstruction::{Rule, Signal, Split, mean_squared_error, split};
 use posenc_report::Records;
 
 use crate::arguments::Fit;

@@ -9,8 +9,8 @@ use posenc_protocols::network_nd::{Encoding, NetworkNd};
 use super::encoding::streams;
 use crate::arguments::{Fit, FitEncoding, FitSolver, FitWithEncoding};
 use posenc_math::closed_form::RIDGE_CUTOFF;
-use posenc_protocols::network_nd::reconstruction::auto_width::{self, Search};
-use posenc_protocols::network_nd::reconstruction::{
+use posenc_protocols::reconstruction::auto_width::{self, Search};
+use posenc_protocols::reconstruction::{
     self, Problem, Signal, Split, check_memory, positions_per_axis,
 };
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
 use posenc_data::{Clip, Image};
-use posenc_protocols::network_nd::reconstruction::Signal;
+use posenc_protocols::reconstruction::Signal;
 
 /// A PNG file, an npz file or a folder, depending on the extension.
 pub enum OutputPath<'a> {

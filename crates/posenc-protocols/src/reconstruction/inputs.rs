@@ -5,8 +5,8 @@ use faer::Mat;
 use posenc_math::embedder::Embedder;
 use posenc_nets::{Input, WaveTable};
 
+use crate::grid_network::{Directions, NetworkNd};
 use crate::memory::{check_memory, embedding_matrix};
-use crate::network_nd::{Directions, NetworkNd};
 
 /// Simple encoding of the positions of a grid, before scaling.
 pub struct Features {

@@ -7,7 +7,6 @@ use posenc_math::embedder::{EmbedderSpec, FitModel, FitParameter, validate};
 pub struct Widths<'a> {
     /// The embedder whose parameter is `auto`.
     pub open: &'a EmbedderSpec,
-    /// The parameter.
     pub parameter: FitParameter,
     /// The model of the rule.
     pub model: FitModel,

@@ -11,10 +11,10 @@ use posenc_math::embedder::{Embedder, EmbedderSpec, line, scale_by_largest_row_n
 use posenc_nets::Input;
 
 use super::points::Split;
+use crate::grid_network as settings;
+use crate::grid_network::{NetworkNd, Nodes};
 use crate::memory::{check_memory, divide, embedding_matrix};
 use crate::network_1d::Scale;
-use crate::network_nd as settings;
-use crate::network_nd::{NetworkNd, Nodes};
 
 /// Encodings of the positions of a grid, as factors of a Kronecker product.
 pub struct Lattice {

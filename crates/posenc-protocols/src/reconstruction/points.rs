@@ -1,6 +1,6 @@
 //! Training and test positions of a grid.
 
-use crate::network_nd::TestPositions;
+use crate::grid_network::TestPositions;
 use anyhow::{Result, ensure};
 use posenc_math::quality::{SquaredError, psnr_of};
 use posenc_math::random::sample_without_replacement;

@@ -8,13 +8,13 @@ use posenc_math::interpolation::lattice::LatticeSamples;
 use posenc_math::interpolation::{Sequential, adaptive};
 
 use super::widths::{Best, Widths};
+use crate::grid_network::Blending;
 use crate::network_1d::Scale;
-use crate::network_nd::Blending;
-use crate::network_nd::reconstruction::ITERATIONS;
-use crate::network_nd::reconstruction::closed::typed_matrix;
-use crate::network_nd::reconstruction::complex::Scattered;
-use crate::network_nd::reconstruction::points::positions_per_axis;
-use crate::network_nd::reconstruction::signal::Signal;
+use crate::reconstruction::ITERATIONS;
+use crate::reconstruction::closed::typed_matrix;
+use crate::reconstruction::complex::Scattered;
+use crate::reconstruction::points::positions_per_axis;
+use crate::reconstruction::signal::Signal;
 
 /// Number of folds of the training positions; one fold is held out at a time.
 const FOLDS: usize = 8;
@@ -195,8 +195,8 @@ mod tests {
     use posenc_math::random::stream;
 
     use super::*;
-    use crate::network_nd::TestPositions;
-    use crate::network_nd::reconstruction::{Rule, Split, split};
+    use crate::grid_network::TestPositions;
+    use crate::reconstruction::{Rule, Split, split};
 
     /// Waves with a period of `periods`⁻¹ sides along the sum of the axes.
     fn waves(sides: &[usize], periods: f64) -> (Signal, Split) {

@@ -10,19 +10,17 @@ use super::complex::Complex;
 use super::inputs::{Batch, Features};
 use super::points::Split;
 use super::signal::Signal;
+use crate::grid_network::{Directions, Encoding, NetworkNd, Output, Products};
 use crate::memory::check_memory;
 use crate::network_1d::Scale;
-use crate::network_nd::{Directions, Encoding, NetworkNd, Output, Products};
 
 /// A signal to fit, and the settings of the fit.
 pub struct Problem<'a> {
-    /// The signal.
     pub signal: &'a Signal,
     /// Its training and test positions.
     pub split: &'a Split,
     /// Settings of encoding, network and optimizer.
     pub settings: &'a NetworkNd,
-    /// The embedder.
     pub spec: EmbedderSpec,
     /// Random streams by purpose.
     pub stream: &'a dyn Fn(&str) -> ChaCha8Rng,

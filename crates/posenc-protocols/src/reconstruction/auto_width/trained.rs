@@ -8,9 +8,9 @@ use posenc_nets::Engine;
 use posenc_nets::train::{Schedule, fit};
 
 use super::widths::Widths;
-use crate::network_nd::reconstruction::points::{Split, mean_squared_error, positions_per_axis};
-use crate::network_nd::reconstruction::problem::{Problem, interleaved};
-use crate::network_nd::reconstruction::signal::Signal;
+use crate::reconstruction::points::{Split, mean_squared_error, positions_per_axis};
+use crate::reconstruction::problem::{Problem, interleaved};
+use crate::reconstruction::signal::Signal;
 
 /// Candidate widths in octaves from the rule. Then the widths [`FINER`] octaves from the best one are tried.
 const OCTAVES: [f64; 5] = [-1.0, -0.5, 0.0, 0.5, 1.0];
@@ -75,8 +75,8 @@ mod tests {
     use posenc_nets::CpuEngine;
 
     use super::*;
-    use crate::network_nd::reconstruction::{Rule, split};
-    use crate::network_nd::{Encoding, NetworkNd, TestPositions};
+    use crate::grid_network::{Encoding, NetworkNd, TestPositions};
+    use crate::reconstruction::{Rule, split};
 
     fn error(problem: &Problem<'_>, spec: &EmbedderSpec) -> f64 {
         let problem = Problem { spec: spec.clone(), ..*problem };

@@ -1,0 +1,254 @@
+//! Advice on which method to use: the Pareto front of measured time and quality.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use posenc_experiments::Catalog;
+use posenc_experiments::schema::display::{Comparison, Front, Positions};
+use posenc_math::statistics::{LinearFit, linear_fit, mean, median};
+
+use super::{Source, Values, named};
+use crate::markdown::{Align, Grid, cell};
+use crate::numbers::{MISSING, duration, fixed};
+use crate::records::{Records, Run, Side};
+
+/// Smallest difference in quality that counts, in the metric's unit: half a unit of the second decimal, the last one
+/// shown.
+const SMALLEST: f64 = 0.005;
+/// Level of the prediction intervals.
+const LEVEL: f64 = 0.9;
+
+/// A method with its measured quality and time.
+struct Candidate<'a> {
+    label: &'a str,
+    method: &'a str,
+    /// Median over signals, in seconds.
+    seconds: f64,
+    /// Mean over all signals. A method that lacks some is compared with the best complete one on the signals it has.
+    quality: f64,
+    measured: Values<'a>,
+    /// The predictor and the quality of each signal that has both.
+    predicted: Vec<(f64, f64)>,
+    is_encoding: bool,
+    /// No faster method is better, among all methods and among position encodings.
+    is_best: bool,
+    is_best_encoding: bool,
+}
+
+impl Candidate<'_> {
+    fn name(&self) -> String {
+        format!("{} ({})", self.method, self.label)
+    }
+
+    fn best_among(&self) -> &'static str {
+        match (self.is_best, self.is_best_encoding) {
+            (true, true) => "all methods",
+            (true, false) => "all methods, no encoding",
+            (false, true) => "position encodings",
+            (false, false) => MISSING,
+        }
+    }
+
+    /// The expected quality of a signal with this predictor, and half the width of the interval.
+    fn predict(&self, predictor: f64) -> Option<(f64, f64)> {
+        let (quality, half_width) = line(self.predicted.iter())?.predict(predictor, LEVEL);
+        Some((quality, half_width?))
+    }
+
+    /// Predictions of each signal from the others: absolute errors, and whether the measured value is inside the interval.
+    fn left_out(&self) -> Vec<(f64, bool)> {
+        let one = |(place, (predictor, quality)): (usize, &(f64, f64))| {
+            let others = self.predicted.iter().enumerate().filter(|(other, _)| *other != place);
+            let line = line(others.map(|(_, pair)| pair))?;
+            let (predicted, half_width) = line.predict(*predictor, LEVEL);
+            let error = (predicted - quality).abs();
+            Some((error, error <= half_width?))
+        };
+        self.predicted.iter().enumerate().filter_map(one).collect()
+    }
+}
+
+/// The median error, and the number of values inside their intervals.
+fn summary(left_out: &[(f64, bool)]) -> [String; 2] {
+    if left_out.is_empty() {
+        return [MISSING, MISSING].map(str::to_owned);
+    }
+    let errors: Vec<f64> = left_out.iter().map(|(error, _)| *error).collect();
+    let inside = left_out.iter().filter(|(_, is_inside)| *is_inside).count();
+    [fixed(median(&errors), 2), format!("{inside} of {}", left_out.len())]
+}
+
+fn line<'p>(pairs: impl Iterator<Item = &'p (f64, f64)>) -> Option<LinearFit> {
+    let (x, y): (Vec<f64>, Vec<f64>) = pairs.copied().unzip();
+    linear_fit(&x, &y).ok()
+}
+
+/// All methods, fastest first.
+fn candidates<'a>(of: &'a Comparison, front: &Front, source: Source<'a>) -> Vec<Candidate<'a>> {
+    let predictor = source.per_signal(front.predictor.as_ref());
+    let mut all: Vec<Candidate<'a>> = Vec::new();
+    for compared in &of.groups {
+        let variants = source.experiment.group(&compared.group).map(|group| &group.variants);
+        for variant in variants.into_iter().flatten() {
+            let measured = source.values(&compared.group, &variant.id, &of.metric);
+            let seconds = source.values(&compared.group, &variant.id, &of.time);
+            let numbers: Vec<f64> = measured.values().copied().collect();
+            let (Ok(quality), false) = (mean(&numbers), seconds.is_empty()) else { continue };
+            let pairs = measured.iter().filter_map(|(s, value)| Some((*predictor.get(s)?, *value)));
+            all.push(Candidate {
+                label: &compared.label,
+                method: &variant.id,
+                seconds: median(&seconds.into_values().collect::<Vec<_>>()),
+                quality,
+                predicted: pairs.collect(),
+                measured,
+                is_encoding: variant.embedder.is_some(),
+                is_best: false,
+                is_best_encoding: false,
+            });
+        }
+    }
+    adjust(&mut all);
+    all.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let (mut best, mut best_encoding) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+    for candidate in &mut all {
+        candidate.is_best = candidate.quality > best + SMALLEST;
+        best = best.max(candidate.quality);
+        if candidate.is_encoding {
+            candidate.is_best_encoding = candidate.quality > best_encoding + SMALLEST;
+            best_encoding = best_encoding.max(candidate.quality);
+        }
+    }
+    all
+}
+
+/// Makes methods with fewer signals comparable: their quality becomes that of the best complete method plus the mean
+/// difference from it on the signals that both have.
+fn adjust(all: &mut [Candidate<'_>]) {
+    let most = all.iter().map(|c| c.measured.len()).max().unwrap_or(0);
+    let complete = all.iter().filter(|c| c.measured.len() == most);
+    let Some(best) = complete.max_by(|a, b| a.quality.total_cmp(&b.quality)) else { return };
+    let (mean_of_best, reference) = (best.quality, best.measured.clone());
+    for candidate in all.iter_mut().filter(|c| c.measured.len() < most) {
+        let pairs = super::paired::pairs(&reference, &candidate.measured);
+        let differences: Vec<f64> = pairs.into_iter().map(|(best, own)| own - best).collect();
+        if let Ok(difference) = mean(&differences) {
+            candidate.quality = mean_of_best + difference;
+        }
+    }
+}
+
+/// The methods to list: the Pareto fronts of time and quality among all methods and among position encodings, and the
+/// best method of each group.
+fn listed(mut all: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
+    let mut best_of: BTreeMap<&str, f64> = BTreeMap::new();
+    for candidate in &all {
+        let best = best_of.entry(candidate.label).or_insert(f64::NEG_INFINITY);
+        *best = best.max(candidate.quality);
+    }
+    all.retain(|c| c.is_best || c.is_best_encoding || best_of.get(c.label) == Some(&c.quality));
+    all
+}
+
+/// The table of a comparison; `None` without values.
+pub fn table(of: &Comparison, front: &Front, source: Source<'_>) -> Option<String> {
+    let all = candidates(of, front, source);
+    let label = |label: &str| {
+        let own = all.iter().filter(|candidate| candidate.label == label);
+        let left_out: Vec<_> = own.flat_map(Candidate::left_out).collect();
+        let [error, inside] = summary(&left_out);
+        let text = format!("{} {error} {} ({inside})", cell(label), cell(&of.unit));
+        (!left_out.is_empty()).then_some(text)
+    };
+    let labels: Vec<String> = of.groups.iter().filter_map(|own| label(&own.label)).collect();
+    let (metric, unit) = (cell(&named(&of.metric)), cell(&of.unit));
+    let mut grid = Grid::default();
+    grid.column("Time", Align::Right)
+        .column("Method", Align::Left)
+        .column(format!("{metric} ({unit})"), Align::Right)
+        .column("n", Align::Right)
+        .column("Best up to this time among", Align::Left);
+    if !labels.is_empty() {
+        grid.column(format!("Median prediction error ({unit})"), Align::Right)
+            .column("Inside 90 % interval", Align::Right);
+    }
+    let rows = listed(all);
+    for row in &rows {
+        let mut cells = vec![
+            duration(row.seconds),
+            cell(&row.name()),
+            fixed(row.quality, 2),
+            row.measured.len().to_string(),
+            row.best_among().to_owned(),
+        ];
+        if !labels.is_empty() {
+            cells.extend(summary(&row.left_out()));
+        }
+        grid.row(cells);
+    }
+    let mut text = grid.render();
+    if !labels.is_empty() {
+        text.push_str(&format!(
+            "Median errors of predictions for all methods (measured values inside their 90 % interval): {}.\n\n",
+            labels.join("; ")
+        ));
+    }
+    (!rows.is_empty()).then_some(text)
+}
+
+/// Formats the front of signals with these sides and known positions as text for a terminal; empty without a matching
+/// record. Of several fronts, it is the one with signals nearest in size. `predictor` is the value of the fronts' predictor,
+/// measured on a signal of the user.
+///
+/// # Errors
+///
+/// A record that cannot be grouped.
+pub fn advice(
+    catalog: &Catalog,
+    records: &Records,
+    (sides, positions): (&[usize], Positions),
+    predictor: Option<f64>,
+) -> Result<String> {
+    let comparisons = catalog.experiments.iter().flat_map(|experiment| &experiment.comparisons);
+    let fronts = comparisons.filter_map(|of| Some((of, of.front.as_ref()?)));
+    let mut matching: Vec<(&Comparison, &Front)> = fronts
+        .filter(|(_, front)| front.axes == sides.len() && front.positions == positions)
+        .collect();
+    let size = sides.iter().map(|&side| (side as f64).ln()).sum::<f64>() / sides.len() as f64;
+    let distance = |front: &Front| ((front.side as f64).ln() - size).abs();
+    matching.sort_by(|(_, a), (_, b)| distance(a).total_cmp(&distance(b)));
+    for (of, front) in matching {
+        let Some((paper, item)) = of.item.split_once('/') else { continue };
+        let (Some(experiment), Some(record)) =
+            (catalog.experiment(paper, item), records.get(paper, item))
+        else {
+            continue;
+        };
+        let run = &Run::of(Side::Reference, experiment, record)?;
+        let rows = listed(candidates(of, front, Source { experiment, run }));
+        if rows.is_empty() {
+            continue;
+        }
+        let heading = format!("{} ({})", named(&of.metric), of.unit);
+        let this_file = if predictor.is_some() { "this file (90 %)" } else { "" };
+        let mut text = format!(
+            "{}\n{:>8}  {heading:>14}  {this_file:>20}  {:<28}method\n",
+            of.title, "time", "best up to this time among"
+        );
+        for row in &rows {
+            let expected = predictor.and_then(|predictor| row.predict(predictor));
+            let expected = expected.map(|(mean, half)| format!("{mean:.1} ± {half:.1}"));
+            text.push_str(&format!(
+                "{:>8}  {:>14.2}  {:>20}  {:<28}{}\n",
+                duration(row.seconds),
+                row.quality,
+                expected.unwrap_or_default(),
+                row.best_among(),
+                row.name()
+            ));
+        }
+        text.push('\n');
+        return Ok(text);
+    }
+    Ok(String::new())
+}
