@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::Inputs;
 use crate::markdown::{bare, slug};
-use crate::pages::places;
+use crate::pages::links;
 use crate::view::Views;
 
 /// The file, below the report's directory.
@@ -68,7 +68,7 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Result<Option<Vec<u8>>>
                 graph.push(entity);
                 parts.push(path);
             }
-            let page = places::item(&paper.key, &item.item);
+            let page = links::item(&paper.key, &item.item);
             let mut entity = file(&page, &name, "text/markdown");
             entity["description"] = json!(bare(&item.title));
             entity["about"] = id(&article_id(paper));
