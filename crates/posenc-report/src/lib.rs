@@ -22,19 +22,22 @@ mod records;
 mod series;
 mod sources;
 mod tables;
+mod template;
 mod view;
 
 use std::path::PathBuf;
 
 use anyhow::Result;
+use minijinja::{Value, context};
 use posenc_experiments::Catalog;
 use posenc_experiments::record::Benchmarks;
 
-use pages::places;
+use pages::{Files, links};
+use template::Templates;
 
 pub use output::{Page, PageKind, Report, Stale, is_report};
-pub use pages::entries::Entry;
 pub use pages::methods::advice;
+pub use pages::search_index::Entry;
 pub use records::{Records, shown_rows};
 
 /// Inputs of [`render`].
@@ -54,20 +57,6 @@ pub struct Inputs<'a> {
     pub record: Option<&'a str>,
 }
 
-impl Inputs<'_> {
-    /// A link with the text `name` to a file of the repository; `None` without a repository.
-    fn named_link(&self, name: &str, path: &str) -> Option<String> {
-        let root = Some(self.repository.trim_end_matches('/')).filter(|root| !root.is_empty())?;
-        Some(format!("[{name}]({root}/{})", markdown::destination(path)))
-    }
-
-    /// A link to a file of the repository; without a repository, only its path.
-    fn link(&self, path: &str) -> String {
-        let name = markdown::code(path);
-        self.named_link(&name, path).unwrap_or(name)
-    }
-}
-
 /// Renders all pages and pictures.
 ///
 /// # Errors
@@ -76,69 +65,91 @@ impl Inputs<'_> {
 /// one.
 pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     let views = view::Views::new(inputs)?;
-    let mut pages = Pages::default();
-    let summary = pages::readme::render(inputs, &views, &mut pages.files)?;
-    pages.add(PageKind::Summary, places::SUMMARY, summary);
-    for paper in &inputs.catalog.papers {
-        let index = pages::paper::render(inputs, &views, paper);
-        pages.add(PageKind::Paper, places::paper(&paper.key), index);
-        for (place, item) in paper.items.iter().enumerate() {
-            let page = pages::item::render(inputs, &views, paper, place, &mut pages.files)?;
-            pages.add(PageKind::Item, places::item(&paper.key, &item.item), page);
+    let papers = &inputs.catalog.papers;
+    let contexts: Vec<Value> = papers.iter().map(|own| pages::paper(inputs, &views, own)).collect();
+    let shared = pages::report(inputs, &views, &contexts);
+    let mut pages =
+        Pages { templates: Templates::new()?, shared, files: Files::new(), pages: Vec::new() };
+    let summary = pages::readme::page(inputs, &views, &mut pages.files)?;
+    pages.add(PageKind::Summary, "README.md", "readme.md", summary)?;
+    for (paper, own) in papers.iter().zip(&contexts) {
+        pages.add(
+            PageKind::Paper,
+            links::paper(&paper.key),
+            "paper.md",
+            context! { paper => own },
+        )?;
+        for (index, item) in paper.items.iter().enumerate() {
+            let view = views.get(&paper.key, &item.item);
+            let page = view.map(|view| pages::item::page(inputs, &views, view, &mut pages.files));
+            let page = context! { paper => own, index, ..page.transpose()?.unwrap_or(context! {}) };
+            pages.add(PageKind::Item, links::item(&paper.key, &item.item), "item.md", page)?;
         }
     }
-    pages.add(PageKind::Overview, places::CLAIMS, pages::claim_lists::overview(inputs, &views));
-    for paper in &inputs.catalog.papers {
-        let parts = pages::claim_lists::of_paper(inputs, &views, paper);
-        for (part, page) in parts.into_iter().enumerate() {
-            pages.add(PageKind::Part, places::claims_part(&paper.key, part), page);
+    pages.add(PageKind::Overview, "claims.md", "claims.md", context! {})?;
+    for (paper, own) in papers.iter().zip(&contexts) {
+        if views.judged(paper).next().is_some() {
+            let page = context! { paper => own };
+            pages.add(PageKind::Part, links::claims_of(&paper.key), "paper_claims.md", page)?;
         }
     }
-    pages.add(PageKind::Overview, places::ERRATA, pages::errata::overview(inputs, &views));
-    for paper in &inputs.catalog.papers {
-        if let Some(page) = pages::errata::of_paper(inputs, &views, paper) {
-            pages.add(PageKind::Part, places::errata_of(&paper.key), page);
+    pages.add(PageKind::Overview, "errata.md", "errata.md", context! {})?;
+    for (paper, own) in papers.iter().zip(&contexts) {
+        if pages::errata::has_errata(paper) {
+            let page = context! { paper => own };
+            pages.add(PageKind::Part, links::errata_of(&paper.key), "paper_errata.md", page)?;
         }
     }
-    pages.add(PageKind::Overview, "narrow.md", pages::narrow::render(inputs, &views));
-    if let Some(coverage) = pages::coverage::overview(inputs, &views) {
-        pages.add(PageKind::Overview, "coverage.md", coverage);
+    pages.add(PageKind::Overview, "narrow.md", "narrow.md", context! {})?;
+    if !inputs.catalog.coverage.is_empty() {
+        pages.add(PageKind::Overview, "coverage.md", "coverage.md", context! {})?;
     }
-    for paper in &inputs.catalog.papers {
-        if let Some(page) = pages::coverage::of_paper(inputs, &views, paper) {
-            pages.add(PageKind::Part, places::coverage_of(&paper.key), page);
+    for (paper, own) in papers.iter().zip(&contexts) {
+        if let Some(page) = pages::statements::page(inputs, &views, paper) {
+            let page = context! { paper => own, ..page };
+            pages.add(PageKind::Part, links::coverage_of(&paper.key), "paper_coverage.md", page)?;
         }
     }
-    let gallery = pages::gallery::render(inputs, &mut pages.files)?;
-    pages.add(PageKind::Overview, "embedders.md", gallery);
-    pages.add(PageKind::Overview, "costs.md", pages::costs::render(inputs));
+    let embedders = pages::embedders::page(inputs, &mut pages.files)?;
+    pages.add(PageKind::Overview, "embedders.md", "embedders.md", embedders)?;
+    pages.add(PageKind::Overview, "costs.md", "costs.md", pages::costs::page(inputs))?;
     pages.files.insert(PathBuf::from(data::claims::FILE), data::claims::render(inputs, &views)?);
     pages.files.insert(PathBuf::from(data::claims::SCHEMA_FILE), data::claims::schema()?);
-    let entries = pages::entries::all(inputs, &views);
-    let Pages { files, pages } = pages;
-    let digest = pages::readme::digest(inputs, &views).map(|text| markdown::protect_math(&text));
-    let verdicts = views.verdicts();
-    Ok(Report { files, pages, entries, digest, verdicts })
+    let digest = pages.templates.render("digest.md", pages.shared)?;
+    let has_findings = !pages::readme::findings(inputs, &views).is_empty();
+    Ok(Report {
+        files: pages.files,
+        pages: pages.pages,
+        entries: pages::search_index::all(inputs, &views),
+        digest: has_findings.then(|| markdown::protect_math(&digest)),
+        verdicts: views.verdicts(),
+    })
 }
 
-#[derive(Default)]
 struct Pages {
-    files: pages::Files,
+    templates: Templates,
+    /// What all pages can show.
+    shared: Value,
+    files: Files,
     pages: Vec<Page>,
 }
 
 impl Pages {
-    fn add(&mut self, kind: PageKind, path: impl Into<PathBuf>, content: pages::Content) {
+    fn add(
+        &mut self,
+        kind: PageKind,
+        path: impl Into<PathBuf>,
+        template: &str,
+        own: Value,
+    ) -> Result<()> {
         let path = path.into();
-        let text = markdown::protect_math(&format!(
-            "{}\n\n# {}\n\n{}",
-            pages::MARKER,
-            content.title,
-            content.text.trim()
-        ));
-        let text = places::relocated(&text, &path);
-        self.files.insert(path.clone(), format!("{text}\n").into_bytes());
-        self.pages.push(Page { path, title: content.title, kind });
+        let text = self.templates.render(template, context! { ..own, ..self.shared.clone() })?;
+        let heading = text.lines().next().unwrap_or_default();
+        let title = heading.strip_prefix("# ").unwrap_or(heading).to_owned();
+        let text = links::relocated(&markdown::protect_math(&text), &path);
+        self.files.insert(path.clone(), format!("{}\n\n{text}\n", pages::MARKER).into_bytes());
+        self.pages.push(Page { path, title, kind });
+        Ok(())
     }
 }
 
@@ -157,6 +168,10 @@ pub fn with_findings(page: &str, report: &Report) -> Option<String> {
 }
 
 /// Puts the table of measured speed into the block `speed` of a page; `None` if the page has no such block.
-pub fn with_speed(page: &str, benchmarks: &Benchmarks) -> Option<String> {
-    with_block(page, "speed", &pages::speed::overview(benchmarks))
+///
+/// # Errors
+///
+/// A template that cannot be filled in.
+pub fn with_speed(page: &str, benchmarks: &Benchmarks) -> Result<Option<String>> {
+    Ok(with_block(page, "speed", &pages::speed::overview(&Templates::new()?, benchmarks)?))
 }

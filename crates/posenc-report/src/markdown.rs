@@ -369,11 +369,6 @@ pub fn details(summary: &str, body: &str) -> String {
     format!("<details>\n<summary>{summary}</summary>\n\n{}\n\n</details>\n\n", body.trim())
 }
 
-/// An anchor for links.
-pub fn anchor(id: &str) -> String {
-    format!("<a id=\"{}\"></a>", slug(id))
-}
-
 /// An id in the form used in links: lower case letters, digits and hyphens.
 pub fn slug(id: &str) -> String {
     id.chars()
@@ -497,13 +492,5 @@ mod tests {
         check("`$|x|$` \\$5 | 3$ $$|y|$$ $`|z|`$", "`$|x|$` \\$5 | 3$ $$|y|$$ $`|z|`$");
         check("```sh\necho $a|$b\n```\n$|c|$", "```sh\necho $a|$b\n```\n$`|c|`$");
         check("5$ and\n\n6$", "5$ and\n\n6$");
-    }
-
-    #[test]
-    fn a_table() {
-        let mut grid = Grid::default();
-        grid.column("name", Align::Left).column("value", Align::Right);
-        grid.row(vec!["a".into(), "1".into()]);
-        assert_eq!(grid.render(), "| name | value |\n| --- | ---: |\n| a | 1 |\n\n");
     }
 }

@@ -34,8 +34,8 @@ pub fn pieces(page: &str) -> Pieces<'_> {
         found: None,
         dollars: dollars(page),
         ticks: ticks(page),
-        displays: Finder { needle: "$$", found: Some(0) },
-        protected: Finder { needle: "`$", found: Some(0) },
+        displays: places(page, b"$$"),
+        protected: places(page, b"`$"),
     }
 }
 
@@ -50,8 +50,8 @@ pub struct Pieces<'a> {
     dollars: Vec<usize>,
     /// Places of runs of backticks, by length.
     ticks: HashMap<usize, Vec<usize>>,
-    displays: Finder,
-    protected: Finder,
+    displays: Vec<usize>,
+    protected: Vec<usize>,
 }
 
 impl<'a> Iterator for Pieces<'a> {
@@ -92,8 +92,7 @@ impl<'a> Pieces<'a> {
         let rest = &self.page[here..];
         let ticks = rest.len() - rest.trim_start_matches('`').len();
         self.place = here + ticks;
-        let ends = self.ticks.get(&ticks)?;
-        let end = ends.get(ends.partition_point(|end| *end < here + ticks))? + ticks;
+        let end = next(self.ticks.get(&ticks)?, here + ticks)? + ticks;
         Some(Piece { raw: &self.page[here..end], math: None, is_code: true })
     }
 
@@ -102,13 +101,13 @@ impl<'a> Pieces<'a> {
         let rest = &self.page[here..];
         let (ticks, end) = if rest.starts_with("$$") {
             self.place = here + 2;
-            (2, self.displays.next(self.page, here + 2)?)
+            (2, next(&self.displays, here + 2)?)
         } else if rest.starts_with("$`") {
             self.place = here + 2;
-            (2, self.protected.next(self.page, here + 2)?)
+            (2, next(&self.protected, here + 2)?)
         } else {
             self.place = here + 1;
-            (1, *self.dollars.get(self.dollars.partition_point(|dollar| *dollar <= here))?)
+            (1, next(&self.dollars, here + 1)?)
         };
         let latex = &self.page[here + ticks..end];
         let raw = &self.page[here..end + ticks];
@@ -124,21 +123,15 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// Finds a text, for start positions that never decrease.
-#[derive(Debug, Clone)]
-struct Finder {
-    needle: &'static str,
-    /// The last position found; `None` if no further one follows the last start position.
-    found: Option<usize>,
+/// The first of these places that is not before `from`.
+fn next(places: &[usize], from: usize) -> Option<usize> {
+    places.get(places.partition_point(|place| *place < from)).copied()
 }
 
-impl Finder {
-    fn next(&mut self, page: &str, from: usize) -> Option<usize> {
-        if self.found? < from {
-            self.found = page.get(from..)?.find(self.needle).map(|offset| from + offset);
-        }
-        self.found
-    }
+/// All places of a text of two bytes.
+fn places(page: &str, needle: &[u8; 2]) -> Vec<usize> {
+    let pairs = page.as_bytes().windows(2).enumerate();
+    pairs.filter(|(_, pair)| pair == needle).map(|(place, _)| place).collect()
 }
 
 fn text(raw: &str) -> Piece<'_> {

@@ -13,7 +13,7 @@ use posenc_files::{Kind, entries, is_same, is_there, write_if_changed};
 
 use crate::markdown;
 use crate::pages::MARKER;
-use crate::pages::entries::Entry;
+use crate::pages::search_index::Entry;
 use crate::plot::STYLE;
 
 /// A rendered report.

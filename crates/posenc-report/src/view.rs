@@ -7,13 +7,11 @@ use posenc_experiments::record::Failure;
 use posenc_experiments::schema::Experiment;
 use posenc_experiments::schema::claim::{Claim, ClaimName};
 use posenc_experiments::schema::paper::{Item, Paper};
-use posenc_experiments::verdict::{
-    Classified, Context, Evidence, Judgement, Verdict, holm_adjusted, judge,
-};
+use posenc_experiments::verdict::{Classified, Context, Judgement, holm_adjusted, judge};
 use posenc_experiments::{Catalog, Published};
 
 use crate::numbers::counted;
-use crate::pages::places;
+use crate::pages::links;
 use crate::records::{Conditions, Run, Side};
 use crate::{Inputs, Records};
 
@@ -98,34 +96,37 @@ fn lacking(claim: &Claim, mut judgement: Judgement, failures: &[Failure]) -> Jud
     judgement
 }
 
-impl SideView {
-    /// The claim with this id and its verdict.
-    pub fn judged<'v>(
-        &'v self,
-        view: &'v View<'_>,
-        id: &str,
-    ) -> Option<(&'v Claim, &'v Judgement)> {
-        let place = view.experiment.claims.iter().position(|claim| claim.id == id)?;
-        Some((&view.experiment.claims[place], self.judgements.get(place)?))
-    }
-
-    pub fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
-        self.judgements.iter().for_each(|j| counts.add(j.classified()));
-        counts
-    }
-}
-
-/// A claim with its verdict on the reference.
-pub struct Judged<'v> {
-    pub item: &'v Item,
+/// A claim with its verdict on a run.
+#[derive(Clone, Copy)]
+pub struct JudgedClaim<'v> {
     pub view: &'v View<'v>,
     pub side: &'v SideView,
     pub claim: &'v Claim,
     pub judgement: &'v Judgement,
     /// Its p after Holm's correction.
     pub holm: Option<f64>,
-    pub place: String,
+}
+
+impl JudgedClaim<'_> {
+    /// A link to the claim on the page of its item.
+    pub fn page(&self) -> String {
+        let experiment = self.view.experiment;
+        links::claim(&experiment.paper, &experiment.item, &self.claim.id)
+    }
+}
+
+impl SideView {
+    /// The claims with their verdicts.
+    pub fn claims<'v>(&'v self, view: &'v View<'v>) -> impl Iterator<Item = JudgedClaim<'v>> {
+        let all = view.experiment.claims.iter().zip(&self.judgements).zip(&self.holm);
+        all.map(move |((claim, judgement), holm)| JudgedClaim {
+            view,
+            side: self,
+            claim,
+            judgement,
+            holm: *holm,
+        })
+    }
 }
 
 /// All items of a catalog, by paper and item.
@@ -178,15 +179,10 @@ impl<'a> Views<'a> {
     }
 
     /// A claim with its verdict on a side.
-    pub fn claim(
-        &self,
-        side: Side,
-        name: &ClaimName,
-    ) -> Option<(&View<'a>, &SideView, &Claim, &Judgement)> {
+    pub fn claim(&self, side: Side, name: &ClaimName) -> Option<JudgedClaim<'_>> {
         let view = self.get(&name.paper, &name.item)?;
         let side = view.sides.iter().find(|own| own.side == side)?;
-        let (claim, judgement) = side.judged(view, &name.claim)?;
-        Some((view, side, claim, judgement))
+        side.claims(view).find(|own| own.claim.id == name.claim)
     }
 
     /// The view of an item with an experiment.
@@ -195,17 +191,15 @@ impl<'a> Views<'a> {
     }
 
     /// The claims of a paper with their verdicts on the reference, in the order of its items.
-    pub fn judged<'v>(&'v self, paper: &'v Paper) -> impl Iterator<Item = Judged<'v>> {
+    pub fn judged<'v>(
+        &'v self,
+        paper: &'v Paper,
+    ) -> impl Iterator<Item = (&'v Item, JudgedClaim<'v>)> {
         paper.items.iter().flat_map(move |item| {
             let view = self.get(&paper.key, &item.item);
-            let sides = view.into_iter().flat_map(|view| Some((view, view.sides.first()?)));
-            sides.flat_map(move |(view, side)| {
-                let claims = view.experiment.claims.iter().zip(&side.judgements).zip(&side.holm);
-                claims.map(move |((claim, judgement), holm)| {
-                    let (place, holm) = (places::claim(&paper.key, &item.item, &claim.id), *holm);
-                    Judged { item, view, side, claim, judgement, holm, place }
-                })
-            })
+            let side = view.and_then(|view| Some((view, view.sides.first()?)));
+            let claims = side.into_iter().flat_map(|(view, side)| side.claims(view));
+            claims.map(move |claim| (item, claim))
         })
     }
 
@@ -219,54 +213,4 @@ pub fn sides(inputs: &Inputs<'_>) -> Vec<Side> {
     let mut sides = vec![Side::Reference];
     sides.extend(inputs.local.map(|_| Side::Local));
     sides
-}
-
-/// Verdicts of a run over the items that `of` selects.
-pub fn side_counts(views: &Views<'_>, side: Side, of: impl Fn(&View<'_>) -> bool) -> Counts {
-    let mut counts = Counts::default();
-    for view in views.all().filter(|v| of(v)) {
-        for s in view.sides.iter().filter(|s| s.side == side) {
-            counts.join(&s.counts());
-        }
-    }
-    counts
-}
-
-/// How often each verdict was given, by class of evidence.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Counts {
-    counts: BTreeMap<Classified, usize>,
-}
-
-impl Counts {
-    pub fn add(&mut self, verdict: Classified) {
-        *self.counts.entry(verdict).or_default() += 1;
-    }
-
-    pub fn join(&mut self, others: &Counts) {
-        for (verdict, n) in &others.counts {
-            *self.counts.entry(*verdict).or_default() += n;
-        }
-    }
-
-    /// How often `verdict` was given, whatever the evidence.
-    pub fn of(&self, verdict: Verdict) -> usize {
-        self.counts.iter().filter(|(key, _)| key.verdict == verdict).map(|(_, n)| n).sum()
-    }
-
-    /// The counts of one class; `None` selects claims that were not run.
-    pub fn of_class(&self, evidence: Option<Evidence>) -> Counts {
-        let own = self.counts.iter().filter(|(key, _)| key.evidence == evidence);
-        Counts { counts: own.map(|(key, n)| (*key, *n)).collect() }
-    }
-
-    /// Signs with counts, in the order of [`Verdict::ALL`].
-    pub fn signs(&self) -> String {
-        let one = |v: &Verdict| match self.of(*v) {
-            0 => None,
-            n => Some(format!("{} {n}", v.sign())),
-        };
-        let parts: Vec<_> = Verdict::ALL.iter().filter_map(one).collect();
-        parts.join(" · ")
-    }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::Inputs;
 use crate::markdown::bare;
-use crate::view::{Judged, SideView, View, Views};
+use crate::view::{JudgedClaim, SideView, View, Views};
 
 /// The file, below the report's directory.
 pub const FILE: &str = "claims.json";
@@ -18,9 +18,9 @@ pub const SCHEMA: &str = include_str!("../../templates/claims.schema.json");
 pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Result<Vec<u8>> {
     let mut claims = Vec::new();
     for paper in &inputs.catalog.papers {
-        for judged in views.judged(paper) {
-            let Judged { item, view, side, claim, judgement, holm, place } = judged;
-            let mut links = json!({ "page": place });
+        for (item, judged) in views.judged(paper) {
+            let JudgedClaim { view, side, claim, judgement, holm } = judged;
+            let mut links = json!({ "page": judged.page() });
             if let Some(record) = inputs.record.filter(|_| side.run.is_some()) {
                 let record = record.trim_end_matches('/');
                 links["record"] = json!(format!("{record}/{}/{}/values.csv", paper.key, item.item));

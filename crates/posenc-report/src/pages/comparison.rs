@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use posenc_experiments::schema::ItemKind;
 
-use super::{Files, cited, places};
+use super::{Files, cited, links};
 use crate::Inputs;
 use crate::markdown::{bare, label, plain};
 use crate::plot::comparison::{Dot, DotPanel, svg};
@@ -36,7 +36,7 @@ pub fn render(
                 axis: bare(&column.label),
                 groups: groups(pairs),
             });
-            let place = places::item(&paper.key, &item.item);
+            let place = links::item(&paper.key, &item.item);
             links.push(format!("[{}, {}]({place})", plain(&cited(paper)), label(&item.name)));
         }
     }

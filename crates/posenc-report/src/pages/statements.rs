@@ -1,18 +1,20 @@
 //! Statements of the papers, each counted once.
 
+use minijinja::{Value, context};
 use posenc_experiments::coverage::{Statement, Tested};
+use posenc_experiments::schema::claim::ClaimName;
 use posenc_experiments::schema::paper::Paper;
 use posenc_experiments::verdict::{Evidence, Judgement, Verdict};
 
-use super::{cited, places};
+use super::{cited, item_name, links};
 use crate::Inputs;
-use crate::markdown::{Align, Grid, plain};
 use crate::records::Side;
-use crate::view::Views;
+use crate::template::safe;
+use crate::view::{Views, sides};
 
 /// What the record shows of a statement. Every statement has exactly one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+enum Status {
     /// It holds as printed, by computation or on the paper's data at the full protocol.
     Holds,
     /// It holds after a correction, or in one of two readings.
@@ -30,18 +32,8 @@ pub enum Status {
 }
 
 impl Status {
-    const ALL: [Status; 7] = [
-        Status::Holds,
-        Status::Corrected,
-        Status::Fails,
-        Status::TendsToHold,
-        Status::TendsToFail,
-        Status::Undecided,
-        Status::NotTested,
-    ];
-
     /// The name in tables.
-    pub fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Status::Holds => "hold",
             Status::Corrected => "hold after correction",
@@ -83,7 +75,7 @@ impl Status {
 }
 
 /// The status of a statement on a run; `None` if it is counted elsewhere.
-pub fn status(statement: &Statement, views: &Views<'_>, side: Side) -> Option<Status> {
+fn status(statement: &Statement, views: &Views<'_>, side: Side) -> Option<Status> {
     let claims = match &statement.tested {
         Tested::By(claims) => claims,
         Tested::Elsewhere(_) => return None,
@@ -92,55 +84,71 @@ pub fn status(statement: &Statement, views: &Views<'_>, side: Side) -> Option<St
         Tested::Not(_) => return Some(Status::NotTested),
     };
     let judged: Vec<&Judgement> =
-        claims.iter().filter_map(|name| Some(views.claim(side, name)?.3)).collect();
+        claims.iter().filter_map(|name| Some(views.claim(side, name)?.judgement)).collect();
     Some(Status::of(&judged, statement.erratum.is_some()))
 }
 
-/// Number of statements of some papers with each status, in the order of [`Status::ALL`].
-fn counts(inputs: &Inputs<'_>, views: &Views<'_>, side: Side, papers: &[&Paper]) -> [usize; 7] {
-    let statements = papers.iter().filter_map(|paper| inputs.catalog.coverage.get(&paper.key));
-    let all: Vec<Status> =
-        statements.flatten().filter_map(|own| status(own, views, side)).collect();
-    Status::ALL.map(|status| all.iter().filter(|own| **own == status).count())
+/// Numbers of statements by status: of each paper that lists its statements, and of all. Empty if no paper does.
+pub fn by_side(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Value> {
+    let lists = &inputs.catalog.coverage;
+    let papers = || inputs.catalog.papers.iter().filter(|paper| lists.contains_key(&paper.key));
+    let of_side = |side: Side| {
+        let statuses = |paper: &Paper| -> Vec<Status> {
+            let list = lists.get(&paper.key).into_iter().flatten();
+            list.filter_map(|own| status(own, views, side)).collect()
+        };
+        let of_paper = |paper: &Paper| {
+            let page = safe(links::coverage_of(&paper.key));
+            context! { cited => cited(paper), page, counts => counts(&statuses(paper)) }
+        };
+        context! {
+            name => side.name(),
+            papers => papers().map(of_paper).collect::<Vec<_>>(),
+            counts => counts(&papers().flat_map(statuses).collect::<Vec<_>>()),
+        }
+    };
+    let shown = sides(inputs).into_iter().filter(|_| !lists.is_empty());
+    shown.map(of_side).collect()
 }
 
-/// Papers that list their statements.
-fn listed<'a>(inputs: &Inputs<'a>) -> Vec<&'a Paper> {
-    let catalog = inputs.catalog;
-    catalog.papers.iter().filter(|paper| catalog.coverage.contains_key(&paper.key)).collect()
-}
-
-/// All statements in three sentences; empty if no paper lists its statements.
-pub fn summary(inputs: &Inputs<'_>, views: &Views<'_>, side: Side) -> String {
-    let papers = listed(inputs);
-    if papers.is_empty() {
-        return String::new();
+fn counts(all: &[Status]) -> Value {
+    let count = |status| all.iter().filter(|own| **own == status).count();
+    context! {
+        all => all.len(),
+        holds => count(Status::Holds),
+        corrected => count(Status::Corrected),
+        fails => count(Status::Fails),
+        tends_to_hold => count(Status::TendsToHold),
+        tends_to_fail => count(Status::TendsToFail),
+        undecided => count(Status::Undecided),
+        not_tested => count(Status::NotTested),
     }
-    let counts = counts(inputs, views, side, &papers);
-    let [holds, corrected, fails, tends, tends_not, undecided, untested] = counts;
-    format!(
-        "The papers make {} statements that a number can decide. By computation, or on the papers' own data at the full protocol, \
-         {holds} hold as printed and {fails} fail; {corrected} hold after a correction or in one of two readings. At a reduced scale or \
-         on other data, {tends} tend to hold and {tends_not} tend to fail. {undecided} are undecided, and {untested} are not tested here.",
-        counts.iter().sum::<usize>()
-    )
 }
 
-/// A row per paper with the number of its statements by status.
-pub fn table(inputs: &Inputs<'_>, views: &Views<'_>, side: Side) -> String {
-    let mut grid = Grid::default();
-    grid.column("Paper", Align::Left);
-    grid.column("Statements", Align::Right);
-    grid.columns(Status::ALL.map(Status::name), Align::Right);
-    for paper in listed(inputs) {
-        let counts = counts(inputs, views, side, &[paper]);
-        let page = places::coverage_of(&paper.key);
-        let mut row = vec![format!("[{}]({page})", plain(&cited(paper)))];
-        row.push(counts.iter().sum::<usize>().to_string());
-        row.extend(counts.map(|n| n.to_string()));
-        grid.row(row);
-    }
-    grid.render()
+/// The statements of a paper in the order of its sections, with the claims that test them; `None` if the paper has no list.
+pub fn page(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Option<Value> {
+    let statements = inputs.catalog.coverage.get(&paper.key)?;
+    let link = |name: &ClaimName| {
+        let found = views.claim(Side::Reference, name);
+        context! {
+            sign => found.map_or("–", |own| own.judgement.verdict.sign()),
+            item => safe(item_name(inputs, &name.paper, &name.item)),
+            id => &name.claim,
+            page => safe(links::claim(&name.paper, &name.item, &name.claim)),
+        }
+    };
+    let one = |own: &Statement| {
+        let (mut claims, mut not_tested, mut elsewhere) = (Vec::new(), None, None);
+        match &own.tested {
+            Tested::By(names) => claims = names.iter().map(&link).collect(),
+            Tested::Not(reason) => not_tested = Some(reason),
+            Tested::Elsewhere(place) => elsewhere = Some(place),
+        }
+        let status = status(own, views, Side::Reference).map_or("", Status::name);
+        context! { section => &own.section, text => &own.statement, status, claims, not_tested, elsewhere }
+    };
+    let tested = statements.iter().filter(|s| matches!(s.tested, Tested::By(_))).count();
+    Some(context! { tested, statements => statements.iter().map(one).collect::<Vec<_>>() })
 }
 
 #[cfg(test)]

@@ -1,11 +1,9 @@
 //! Errata pages: texts from `posenc_math::errata`, numbers from the record.
 
-use std::fs;
-use std::path::Path;
-
-use posenc_experiments::Catalog;
 use posenc_experiments::record::{ItemRecord, Row, Table};
-use posenc_report::{Inputs, Records, render};
+use posenc_report::Records;
+
+use crate::common::{page, rendered, repository};
 
 const PAPER: &str = "\
 key: trading
@@ -32,58 +30,7 @@ fn row(method: &str, signal: &str, metric: &str, value: f64) -> Row {
     Row { signal: signal.into(), ..Row::new("checks", method, metric, value) }
 }
 
-/// Catches errata that an item shows without their numbers, and errata that it does not list.
-#[test]
-fn an_item_shows_the_errata_that_it_names() {
-    let own: Vec<_> =
-        posenc_math::errata::all().into_iter().filter(|e| e.paper() == "trading").collect();
-    let (first, second) = (own[0].id, own[1].id);
-    let rows = vec![
-        row(first, "$D(0)$", "printed", 0.25),
-        row(first, "$D(0)$", "measured", 0.5),
-        row(second, "q", "measured", 7.0),
-    ];
-    let (page, _) = pages(rows, &format!("errata: [{first}]\n"));
-    let from = page.find("## Errata").expect("a heading");
-    assert!(page[from..].contains("  | $D(0)$ | 0.25 | 0.5 | – |"), "{page}");
-    assert!(page[from..].contains(&format!("(../errata/trading.md#{first})")), "{page}");
-    assert!(!page.contains(second), "{page}");
-    let (page, _) = pages(Vec::new(), "");
-    assert!(!page.contains("## Errata"), "{page}");
-    let wrong = catalog("errata: [no-such]\n").1.expect_err("a name that is none");
-    assert!(wrong.contains("90-errata.yaml:") && wrong.contains("no-such"), "{wrong}");
-}
-
-fn catalog(more: &str) -> (tempfile::TempDir, Result<Catalog, String>) {
-    let root = tempfile::tempdir().expect("a directory");
-    let folder = root.path().join("experiments/trading");
-    fs::create_dir_all(&folder).expect("a folder");
-    fs::write(folder.join("paper.yaml"), PAPER).expect("written");
-    fs::write(folder.join("90-errata.yaml"), format!("{ERRATA}{more}")).expect("written");
-    let catalog =
-        Catalog::read(root.path(), posenc_protocols::KINDS).map_err(|e| format!("{e:#?}{e}"));
-    (root, catalog)
-}
-
-/// The page of the item, and both errata pages.
-fn pages(rows: Vec<Row>, more: &str) -> (String, String) {
-    let (_root, catalog) = catalog(more);
-    let catalog = catalog.expect("a catalog");
-    let mut records = Records::default();
-    let record = ItemRecord { table: Table { rows }, ..ItemRecord::default() };
-    records.items.insert(("trading".into(), "errata".into()), record);
-    let inputs = Inputs {
-        catalog: &catalog,
-        reference: &records,
-        local: None,
-        repository: "",
-        record: None,
-    };
-    let report = render(&inputs).expect("a report");
-    let page = |name: &str| String::from_utf8(report.files[Path::new(name)].clone()).expect("text");
-    (page("trading/errata.md"), page("errata.md") + &page("errata/trading.md"))
-}
-
+/// Catches a check that is not run, fails or is not finite and is shown as confirmed.
 #[test]
 fn errata_are_shown_with_their_numbers() {
     let all = posenc_math::errata::all();
@@ -97,7 +44,15 @@ fn errata_are_shown_with_their_numbers() {
         row(second, "q", "measured", f64::NAN),
         row(second, "-", "holds", 0.0),
     ];
-    let (page, text) = pages(rows, "");
+    let root = tempfile::tempdir().expect("a directory");
+    let files =
+        [("experiments/trading/paper.yaml", PAPER), ("experiments/trading/90-errata.yaml", ERRATA)];
+    let catalog = repository(root.path(), &files).expect("a catalog");
+    let mut records = Records::default();
+    let record = ItemRecord { table: Table { rows }, ..ItemRecord::default() };
+    records.items.insert(("trading".into(), "errata".into()), record);
+    let report = rendered(&catalog, &records, None);
+    let text = page(&report, "errata.md") + &page(&report, "errata/trading.md");
     let section = |id: &str| {
         let from = text.find(&format!("<a id=\"{id}\">")).expect("the section");
         let to = text[from + 5..].find("<a id=").map_or(text.len(), |n| from + 5 + n);
@@ -111,5 +66,6 @@ fn errata_are_shown_with_their_numbers() {
     assert!(found.contains("❌ not confirmed") && found.contains("| q | – | NaN | – |"), "{found}");
     assert!(section(third).contains("– check not run"));
     assert!(text.contains(&format!("1 of {}", own.len())), "{text}");
-    assert!(page.contains("(../errata/trading.md)"), "{page}");
+    let item = page(&report, "trading/errata.md");
+    assert!(item.contains("(../errata/trading.md)"), "{item}");
 }

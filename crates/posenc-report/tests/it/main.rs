@@ -3,8 +3,8 @@
 mod classes;
 mod common;
 mod comparisons;
+mod embedders;
 mod errata;
-mod gallery;
 mod hostile;
 mod links;
 mod panels;

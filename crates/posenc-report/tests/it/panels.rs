@@ -1,11 +1,9 @@
-//! Panels by metric, marked points, references, bands, and published values under other names.
+//! Bands, single runs, dark colors and marks of panels.
 
-use std::fs;
-use std::path::Path;
-
-use posenc_experiments::Catalog;
 use posenc_experiments::record::{ItemRecord, Row, Table};
-use posenc_report::{Inputs, Records, Report, render};
+use posenc_report::{Records, Report};
+
+use crate::common::{page, rendered, repository};
 
 const PAPER: &str = "\
 key: demo
@@ -77,71 +75,24 @@ pub fn rows_of(signals: &[(&str, f64)]) -> Vec<Row> {
     rows
 }
 
-fn report(panel: &str, column: &str, published: &str) -> Report {
-    report_of(rows(), &FIGURE.replace("PANEL", panel).replace("COLUMN", column), published)
-}
-
 pub fn report_of(rows: Vec<Row>, figure: &str, published: &str) -> Report {
     let root = tempfile::tempdir().expect("a directory");
-    let folder = root.path().join("experiments/demo");
-    fs::create_dir_all(&folder).expect("a folder");
-    fs::create_dir_all(root.path().join("data/papers")).expect("a folder");
     let header = "item,group,method,signal,metric,x,value,std,unit,source,note\n";
-    for (name, text) in [
+    let files = [
         ("experiments/demo/paper.yaml", PAPER),
         ("experiments/demo/01-fig1.yaml", figure),
         ("data/papers/demo.csv", &format!("{header}{published}")),
-    ] {
-        fs::write(root.path().join(name), text).expect("a file");
-    }
-    let catalog = Catalog::read(root.path(), posenc_protocols::KINDS).expect("a catalog");
+    ];
+    let catalog = repository(root.path(), &files).expect("a catalog");
     let mut records = Records::default();
     let record = ItemRecord { table: Table { rows }, ..ItemRecord::default() };
     records.items.insert(("demo".into(), "fig1".into()), record);
-    let inputs = Inputs {
-        catalog: &catalog,
-        reference: &records,
-        local: None,
-        repository: "",
-        record: None,
-    };
-    render(&inputs).expect("a report")
-}
-
-pub fn text(report: &Report, name: &str) -> String {
-    String::from_utf8(report.files.get(Path::new(name)).expect("a file").clone()).expect("text")
+    rendered(&catalog, &records, None)
 }
 
 fn svg(panel: &str) -> String {
-    text(&report(panel, "", ""), "figures/demo/fig1-p.svg")
-}
-
-/// Curves are drawn 2.2 pixels wide, in tenths of a pixel.
-fn curves(svg: &str) -> usize {
-    svg.lines().filter(|l| l.starts_with("<polyline") && l.contains("stroke-width=\"22\"")).count()
-}
-
-/// Catches metrics that share a curve. Samples in the legend count as curves.
-#[test]
-fn each_metric_has_its_own_curve() {
-    assert_eq!(curves(&svg("")), 2 + 2);
-    let one = svg(
-        "        methods: [Gau]\n        series: metric\n        metric_label: training\n        \
-                   more: [{ metric: test_psnr, label: between }]",
-    );
-    assert_eq!(curves(&one), 2 + 2);
-    assert!(one.contains(">training<") && one.contains(">between<"), "{one}");
-    let two = svg("        series: metric\n        more: [{ metric: test_psnr, label: between }]");
-    assert_eq!(curves(&two), 4 + 4);
-    assert!(two.contains(">RFF, between<") && two.contains(">Gau, train_psnr<"), "{two}");
-}
-
-/// Catches a target that is drawn once for every method, or not named.
-#[test]
-fn a_reference_is_drawn_once() {
-    let with = svg("        reference: { metric: target, label: the target }");
-    assert_eq!(curves(&with), 3 + 3);
-    assert!(with.contains(">the target<"), "{with}");
+    let figure = FIGURE.replace("PANEL", panel).replace("COLUMN", "");
+    page(&report_of(rows(), &figure, ""), "figures/demo/fig1-p.svg")
 }
 
 /// Catches a band whose name or width does not match its kind.
@@ -160,7 +111,7 @@ fn bands_match_their_names() {
         names.iter().enumerate().map(|(i, name)| (name.as_str(), step(i))).collect();
     let of_eight = |panel: &str| {
         let figure = FIGURE.replace("PANEL", panel).replace("COLUMN", "");
-        text(&report_of(rows_of(&signals), &figure, ""), "figures/demo/fig1-p.svg")
+        page(&report_of(rows_of(&signals), &figure, ""), "figures/demo/fig1-p.svg")
     };
     let (interval, deviation) = (of_eight(""), of_eight("        band: deviation"));
     assert!(interval.contains("95 % interval of the mean"));
@@ -184,26 +135,6 @@ fn few_runs_are_drawn_instead_of_an_interval() {
     assert_eq!(runs(&svg("        band: none")), 0);
 }
 
-/// Catches curves that have no name without a legend, and colors other than the specified ones.
-#[test]
-fn curves_are_named_at_their_ends_in_the_specified_colors() {
-    let figure = FIGURE
-        .replace(
-            "labels: legend",
-            "labels: end\n    colors: { Gau: red }\n    names: { RFF: random }",
-        )
-        .replace("PANEL", "")
-        .replace("COLUMN", "");
-    let svg = text(&report_of(rows(), &figure, ""), "figures/demo/fig1-p.svg");
-    assert_eq!(curves(&svg), 2, "no samples of a legend");
-    assert!(svg.contains(">Gau<") && svg.contains(">random<") && !svg.contains(">RFF<"), "{svg}");
-    let stroke = |svg: &str| {
-        let line = svg.lines().find(|l| l.contains("stroke-width=\"22\"")).expect("a curve");
-        line.split("stroke=\"").nth(1).and_then(|c| c.get(..7)).expect("a color").to_owned()
-    };
-    assert_ne!(stroke(&svg), stroke(&self::svg("")), "Gau is red");
-}
-
 /// Catches colors without a counterpart for dark backgrounds.
 #[test]
 fn every_color_has_a_dark_counterpart() {
@@ -215,57 +146,6 @@ fn every_color_has_a_dark_counterpart() {
         let color = color.expect("a color");
         assert!(style.contains(&format!("[{attribute}=\"#{color}\"]")), "{color} in {style}");
     }
-}
-
-/// Catches abscissas that `x_of` does not scale, and axes that run the wrong way.
-#[test]
-fn abscissas_are_scaled_and_reversed() {
-    let first = |svg: &str| {
-        let line = svg.lines().find(|l| l.contains("stroke-width=\"22\"")).expect("a curve");
-        let points = line.split("points=\"").nth(1).expect("points");
-        let x = |p: &str| p.split(',').next().and_then(|x| x.parse::<i32>().ok());
-        let points: Vec<&str> = points.split('"').next().unwrap_or("").split(' ').collect();
-        (x(points[0]).expect("x"), x(points[points.len() - 1]).expect("x"))
-    };
-    let plain = first(&svg("        band: none"));
-    assert!(plain.0 < plain.1);
-    let scaled = first(&svg("        band: none\n        x_of: { Gau: { times: 10 } }"));
-    assert!(scaled.0 > plain.0, "{scaled:?} {plain:?}");
-    let figure = FIGURE
-        .replace("x: { label: x, scale: log }", "x: { label: x, scale: log, reversed: true }");
-    let figure = figure.replace("PANEL", "        band: none").replace("COLUMN", "");
-    let reversed = first(&text(&report_of(rows(), &figure, ""), "figures/demo/fig1-p.svg"));
-    assert!(reversed.0 > reversed.1, "{reversed:?}");
-}
-
-/// Catches a published mean that is missing next to the measured one, and profiles that are not means over directions.
-#[test]
-fn dots_and_radial_profiles() {
-    let published = "fig1,run,Gau,,train_psnr,,29,1.5,dB,paper,\n";
-    let dots = FIGURE.replace(
-        "        metric: train_psnr\n",
-        "        kind: dots\n        metric: train_psnr\n",
-    );
-    let dots = dots.replace("PANEL", "").replace("COLUMN", "");
-    let svg = text(&report_of(rows(), &dots, published), "figures/demo/fig1-p.svg");
-    assert!(
-        svg.contains(">Gau<") && svg.contains(">RFF<") && svg.contains("published, mean"),
-        "{svg}"
-    );
-    let mut map = Vec::new();
-    for (x, y) in [(0.0, 0.0), (1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0), (1.0, 1.0)] {
-        let row = rows().into_iter().next().expect("a row");
-        map.push(Row { x: Some(x), y: Some(y), value: 1.0 - x.abs(), ..row });
-    }
-    let radial = FIGURE.replace(
-        "        metric: train_psnr\n",
-        "        kind: radial\n        metric: train_psnr\n",
-    );
-    let radial = radial.replace(", scale: log", "").replace("PANEL", "").replace("COLUMN", "");
-    let svg = text(&report_of(map, &radial, ""), "figures/demo/fig1-p.svg");
-    assert!(svg.contains("standard deviation over directions"), "{svg}");
-    // The center and one ring: the corner is beyond the last whole ring.
-    assert_eq!(svg.lines().filter(|l| l.starts_with("<circle")).count(), 2, "{svg}");
 }
 
 /// Catches marks that are off the curve of their method between two of its points, and marks beyond its end.
@@ -284,26 +164,4 @@ fn marks_lie_on_their_curves() {
     assert_eq!(marks("Gau: 5, RFF: 5"), (4 + 2, true));
     assert_eq!(marks("Gau: 100"), (2 + 2, true));
     assert_eq!(marks("Gau: 101"), (0, false));
-}
-
-/// Catches published values that are lost because the paper names them differently.
-#[test]
-fn published_values_under_other_names() {
-    let published = "fig1,notebook,N=8,,train_psnr,10,30,,dB,notebook,\n";
-    let crosses = |report: &Report| {
-        let svg = text(report, "figures/demo/fig1-p.svg");
-        svg.lines().filter(|l| l.contains("stroke-width=\"44\"")).count() / 2
-    };
-    assert_eq!(crosses(&report("", "", "")), 0);
-    let panel = "        published_as: [{ group: notebook, method: \"N=8\", shown: Gau }]";
-    let shown = report(panel, "", published);
-    // One in the panel, one in the legend.
-    assert_eq!(crosses(&shown), 2);
-    assert!(!text(&shown, "demo/fig1.md").contains("29<sup>p</sup>"));
-    let column =
-        "      - { metric: train_psnr, label: the same, x: 10, published_metric: final_train }";
-    let published = "fig1,run,Gau,,final_train,,29,,dB,plot,\n";
-    let page = text(&report("", column, published), "demo/fig1.md");
-    let row = page.lines().find(|l| l.starts_with("| Gau ")).expect("a row");
-    assert!(row.contains("29<sup>p</sup>"), "{row}");
 }

@@ -3,7 +3,8 @@
 
 use posenc_experiments::record::Row;
 
-use crate::panels::{FIGURE, report_of, rows, rows_of, text};
+use crate::common;
+use crate::panels::{FIGURE, report_of, rows, rows_of};
 
 /// The table of an item with its notes, from the item's page.
 fn page(rows: Vec<Row>, table: &str, published: &str) -> String {
@@ -14,7 +15,7 @@ fn page_of(figure: &str, rows: Vec<Row>, table: &str, published: &str) -> String
     let head = figure.split("plots:").next().expect("a head");
     let figure =
         format!("{head}tables:\n  - id: t\n    title: A table\n    groups: [run]\n{table}");
-    let page = text(&report_of(rows, &figure, published), "demo/fig1.md");
+    let page = common::page(&report_of(rows, &figure, published), "demo/fig1.md");
     let table = page.split("**A table**").nth(1).expect("a table");
     table.split("<details>").next().expect("a table").to_owned()
 }

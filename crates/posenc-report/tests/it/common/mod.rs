@@ -9,7 +9,7 @@ use posenc_experiments::record::{
     Gallery, GalleryPicture, ItemRecord, Picture, Provenance, Row, Table, Value,
 };
 use posenc_experiments::schema::Profile;
-use posenc_report::{PageKind, Records, Report};
+use posenc_report::{Inputs, PageKind, Records, Report, render};
 
 /// The pages of the paper and its items as one text.
 pub fn paper(report: &Report) -> String {
@@ -216,6 +216,30 @@ table1,closed-form,Gau,,test_psnr,,26.63,3.86,dB,paper,
 table1,closed-form,LogF,,test_psnr,,,,dB,paper,not reported (ill-conditioned)
 ";
 
+/// The report of a repository next to its records.
+pub fn rendered(catalog: &Catalog, reference: &Records, local: Option<&Records>) -> Report {
+    let (repository, record) = ("..", Some("record"));
+    let inputs = Inputs { catalog, reference, local, repository, record };
+    render(&inputs).expect("a report")
+}
+
+/// The text of a file of a report.
+pub fn page(report: &Report, name: &str) -> String {
+    let bytes = report.files.get(Path::new(name)).unwrap_or_else(|| panic!("no {name}"));
+    String::from_utf8(bytes.clone()).expect("text")
+}
+
+/// Writes files below `root`, of which those of a repository are read as a catalog. Fails if the schema rejects them.
+pub fn repository(root: &Path, files: &[(&str, &str)]) -> Result<Catalog, String> {
+    fs::create_dir_all(root.join("data/papers")).expect("a folder");
+    for (name, text) in files {
+        let file = root.join(name);
+        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        fs::write(file, text).expect("a file");
+    }
+    Catalog::read(root, posenc_protocols::KINDS).map_err(|error| error.to_string())
+}
+
 /// Writes the repository and reads its catalog.
 pub fn catalog(root: &Path) -> Catalog {
     changed_catalog(root, str::to_owned).expect("a catalog")
@@ -223,20 +247,16 @@ pub fn catalog(root: &Path) -> Catalog {
 
 /// Like [`catalog`], with changed files. Fails if the schema rejects the change.
 pub fn changed_catalog(root: &Path, change: impl Fn(&str) -> String) -> Result<Catalog, String> {
-    let folder = root.join("experiments/demo");
-    fs::create_dir_all(&folder).expect("a folder");
-    fs::create_dir_all(root.join("data/papers")).expect("a folder");
-    for (name, text) in [
-        ("paper.yaml", PAPER),
-        ("01-fig1.yaml", FIG1),
-        ("02-fig2.yaml", FIG2),
-        ("03-table1.yaml", TABLE1),
-        ("04-fig4.yaml", FIG4),
-    ] {
-        fs::write(folder.join(name), change(text)).expect("a file");
-    }
-    fs::write(root.join("data/papers/demo.csv"), PUBLISHED).expect("a file");
-    Catalog::read(root, posenc_protocols::KINDS).map_err(|error| error.to_string())
+    let [paper, fig1, fig2, table1, fig4] = [PAPER, FIG1, FIG2, TABLE1, FIG4].map(change);
+    let files = [
+        ("experiments/demo/paper.yaml", paper.as_str()),
+        ("experiments/demo/01-fig1.yaml", &fig1),
+        ("experiments/demo/02-fig2.yaml", &fig2),
+        ("experiments/demo/03-table1.yaml", &table1),
+        ("experiments/demo/04-fig4.yaml", &fig4),
+        ("data/papers/demo.csv", PUBLISHED),
+    ];
+    repository(root, &files)
 }
 
 /// Parameters of a synthetic run.

@@ -11,13 +11,6 @@ use posenc_math::errata::Erratum;
 use crate::markdown::slug;
 use crate::math::pieces;
 
-/// The first page.
-pub const SUMMARY: &str = "README.md";
-pub const CLAIMS: &str = "claims.md";
-pub const ERRATA: &str = "errata.md";
-/// The meaning of the verdicts.
-pub const VERDICTS: &str = "claims.md#verdicts";
-
 pub fn paper(key: &str) -> String {
     format!("{key}.md")
 }
@@ -36,18 +29,9 @@ pub fn claim(paper: &str, item: &str, claim: &str) -> String {
     format!("{}#{}", self::item(paper, item), claim_anchor(item, claim))
 }
 
-/// The page that lists the claims of a paper, or their first part.
+/// The page that lists the claims of a paper.
 pub fn claims_of(paper: &str) -> String {
-    claims_part(paper, 0)
-}
-
-/// Part number `part` of the claims of a paper, from 0.
-pub fn claims_part(paper: &str, part: usize) -> String {
-    match part {
-        0 => format!("claims/{}.md", slug(paper)),
-        // Keys contain no dots, so no paper has this name.
-        part => format!("claims/{}.{}.md", slug(paper), part + 1),
-    }
+    format!("claims/{}.md", slug(paper))
 }
 
 /// The page that lists the statements of a paper and the claims that test them.
@@ -66,14 +50,9 @@ pub fn erratum(erratum: &Erratum) -> String {
 
 /// Makes links and pictures of a page relative to the page's own directory. Code and formulas are not changed.
 pub fn relocated(text: &str, page: &Path) -> String {
-    let folders: Vec<String> = page
-        .parent()
-        .into_iter()
-        .flat_map(Path::iter)
-        .map(|part| part.to_string_lossy().into_owned())
-        .collect();
-    let name = page.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    if folders.is_empty() {
+    let folder = page.parent().unwrap_or(Path::new("")).to_string_lossy();
+    let name = page.file_name().unwrap_or_default().to_string_lossy();
+    if folder.is_empty() {
         return text.to_owned();
     }
     let mut out = String::with_capacity(text.len() + 64);
@@ -81,7 +60,7 @@ pub fn relocated(text: &str, page: &Path) -> String {
         if piece.is_code || piece.math.is_some() {
             out.push_str(piece.raw);
         } else {
-            relocate(piece.raw, &folders, &name, &mut out);
+            relocate(piece.raw, &folder, &name, &mut out);
         }
     }
     out
@@ -90,7 +69,7 @@ pub fn relocated(text: &str, page: &Path) -> String {
 /// Tags whose attributes are links.
 const TAGS: [&str; 3] = ["<img ", "<a ", "<source "];
 
-fn relocate(text: &str, folders: &[String], name: &str, out: &mut String) {
+fn relocate(text: &str, folder: &str, name: &str, out: &mut String) {
     let mut rest = text;
     while let Some(place) = rest.find(['<', ']']) {
         let (before, here) = rest.split_at(place);
@@ -101,14 +80,14 @@ fn relocate(text: &str, folders: &[String], name: &str, out: &mut String) {
             // After an escaped bracket there is no link.
             let is_escaped = before.len() - before.trim_end_matches('\\').len();
             match is_escaped % 2 {
-                0 => out.push_str(&seen_from(&behind[..end], folders, name)),
+                0 => out.push_str(&seen_from(&behind[..end], folder, name)),
                 _ => out.push_str(&behind[..end]),
             }
             rest = &behind[end..];
         } else if let Some(tag) = TAGS.iter().find(|tag| here.starts_with(**tag)) {
             let end = here.find('>').unwrap_or(here.len());
             out.push_str(tag);
-            attributes(&here[tag.len()..end], folders, name, out);
+            attributes(&here[tag.len()..end], folder, name, out);
             rest = &here[end..];
         } else {
             let first = here.chars().next().map_or(0, char::len_utf8);
@@ -120,40 +99,32 @@ fn relocate(text: &str, folders: &[String], name: &str, out: &mut String) {
 }
 
 /// The attributes of a tag.
-fn attributes(text: &str, folders: &[String], name: &str, out: &mut String) {
+fn attributes(text: &str, folder: &str, name: &str, out: &mut String) {
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once("=\"") {
         let (value, behind) = behind.split_once('"').unwrap_or((behind, ""));
         let key = before.rsplit(' ').next().unwrap_or(before);
         let is_link = matches!(key, "src" | "href" | "srcset");
-        let value = if is_link { seen_from(value, folders, name) } else { value.to_owned() };
+        let value = if is_link { seen_from(value, folder, name) } else { value.to_owned() };
         out.push_str(&format!("{before}=\"{value}\""));
         rest = behind;
     }
     out.push_str(rest);
 }
 
-/// A destination relative to a page in `folders`.
-fn seen_from(destination: &str, folders: &[String], name: &str) -> String {
+/// A destination relative to a page in `folder`.
+fn seen_from(destination: &str, folder: &str, name: &str) -> String {
     let scheme = destination.split(['/', '#', '?']).next().unwrap_or_default();
     if destination.is_empty() || destination.starts_with(['#', '/']) || scheme.contains(':') {
         return destination.to_owned();
     }
-    let mut rest = destination;
-    let mut common = 0;
-    while let Some(folder) = folders.get(common) {
-        let Some(below) = rest.strip_prefix(folder.as_str()).and_then(|r| r.strip_prefix('/'))
-        else {
-            break;
-        };
-        rest = below;
-        common += 1;
-    }
-    let up = "../".repeat(folders.len() - common);
-    // A link within the page needs no file name.
-    match rest.strip_prefix(name) {
-        Some(place) if up.is_empty() && place.starts_with('#') => place.to_owned(),
-        _ => format!("{up}{rest}"),
+    match destination.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')) {
+        None => format!("../{destination}"),
+        // A link within the page needs no file name.
+        Some(rest) => match rest.strip_prefix(name) {
+            Some(place) if place.starts_with('#') => place.to_owned(),
+            _ => rest.to_owned(),
+        },
     }
 }
 

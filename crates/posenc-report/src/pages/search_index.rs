@@ -3,10 +3,10 @@
 use posenc_math::embedder::registry;
 use posenc_math::errata;
 
-use super::{cited, places};
+use super::{cited, links};
 use crate::Inputs;
 use crate::markdown::{bare, slug};
-use crate::view::{Judged, Views};
+use crate::view::Views;
 
 /// A search entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,16 +31,14 @@ pub fn all(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Entry> {
                 kind: "item",
                 title: format!("{}, {}", cited(paper), bare(&item.name)),
                 text: bare(&item.title),
-                link: places::item(&paper.key, &item.item),
+                link: links::item(&paper.key, &item.item),
             });
         }
-        claims.extend(views.judged(paper).map(
-            |Judged { item, claim, judgement, place, .. }| {
-                let verdict = judgement.verdict.name();
-                let text = format!("{verdict}; {}, {}", cited(paper), bare(&item.name));
-                Entry { kind: "claim", title: bare(&claim.says), text, link: place }
-            },
-        ));
+        claims.extend(views.judged(paper).map(|(item, own)| {
+            let verdict = own.judgement.verdict.name();
+            let text = format!("{verdict}; {}, {}", cited(paper), bare(&item.name));
+            Entry { kind: "claim", title: bare(&own.claim.says), text, link: own.page() }
+        }));
     }
     let embedders = registry().iter().map(|kind| Entry {
         kind: "embedder",
@@ -53,7 +51,7 @@ pub fn all(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Entry> {
         kind: "erratum",
         title: e.id.to_owned(),
         text: bare(e.place),
-        link: places::erratum(e),
+        link: links::erratum(e),
     });
     let mut all = items;
     all.extend(claims);

@@ -1,0 +1,58 @@
+//! Formulas of experiments on the page of embedders.
+
+use posenc_math::embedder::registry;
+use posenc_report::Records;
+
+use crate::common::{page, rendered, repository};
+
+const PAPER: &str = "\
+key: demo
+title: Demo
+authors: [A B]
+venue: V
+year: 2024
+summary: S
+items:
+  - { item: fig1, name: Figure 1, title: One }
+  - { item: fig2, name: Figure 2, title: Two }
+";
+
+/// An experiment with these variants.
+fn experiment(item: &str, variants: &[&str]) -> String {
+    let mut text = format!(
+        "paper: demo\nitem: {item}\nkind: figure\ntitle: T\nshows: S\ngroups:\n  - id: one\n    \
+         protocol: {{ kind: stable-rank, samples: [4] }}\n    variants:\n"
+    );
+    for (i, variant) in variants.iter().enumerate() {
+        text.push_str(&format!("      - {{ id: V{i}, embedder: {{ {variant} }} }}\n"));
+    }
+    text
+}
+
+/// Catches a formula that is shown twice or not at all, and a formula that cannot be drawn and makes the report fail.
+#[test]
+fn formulas_of_experiments_are_drawn_once() {
+    let lorentz = "kind: formula, dimension: 8, psi: \"1/(1+(u/w)^2)\", w: 0.1";
+    let wider = "kind: formula, dimension: 8, psi: \"1/(1+(u/w)^2)\", w: 0.2";
+    // Zero everywhere.
+    let vanishing = "kind: formula, dimension: 8, psi: \"0*u\"";
+    let root = tempfile::tempdir().unwrap();
+    let files = [
+        ("experiments/demo/paper.yaml", PAPER),
+        ("experiments/demo/fig1.yaml", &experiment("fig1", &[lorentz, vanishing])),
+        ("experiments/demo/fig2.yaml", &experiment("fig2", &[wider])),
+    ];
+    let catalog = repository(root.path(), &files).unwrap();
+    let report = rendered(&catalog, &Records::default(), None);
+    let page = page(&report, "embedders.md");
+    assert_eq!(page.matches("\n### ").count(), 2, "{page}");
+    let section = page.split("### V0\n").nth(1).unwrap().split("\n### ").next().unwrap();
+    for part in ["`1/(1+(u/w)^2)`", "w: 0.1", "[Figure 1](demo/fig1.md), [Figure 2](demo/fig2.md)"]
+    {
+        assert!(section.contains(part), "{part}: {section}");
+    }
+    let section = page.split("### V1\n").nth(1).unwrap();
+    assert!(section.contains("*Not drawn: all features are zero"), "{section}");
+    let drawn = report.files.keys().filter(|file| file.starts_with("figures/embedders")).count();
+    assert_eq!(drawn, registry().len() + 1);
+}
