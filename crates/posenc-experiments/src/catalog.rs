@@ -11,7 +11,7 @@ use crate::schema::metrics::Metrics;
 use crate::schema::paper::Paper;
 use crate::schema::{Experiment, Kinds};
 use crate::text::file_name;
-use crate::yaml::{FileError, hint, unknown_name};
+use crate::yaml::{Document, FileError, hint, unknown_name};
 
 /// Everything under `experiments/`, with the published values of `data/papers/`.
 #[derive(Debug, Clone, Default)]
@@ -20,9 +20,7 @@ pub struct Catalog {
     pub papers: Vec<Paper>,
     /// Experiments, by paper and then by file name.
     pub experiments: Vec<Experiment>,
-    /// Published values.
     pub published: Published,
-    /// Rules of metrics.
     pub metrics: Metrics,
     /// Our answers to the papers' questions, by paper; papers without one are absent.
     pub answers: BTreeMap<String, Vec<AnswerSentence>>,
@@ -36,7 +34,7 @@ pub const PAPER_ORDER: [&str; 3] = ["rethinking", "trading", "lff"];
 impl Catalog {
     /// Reads `<root>/experiments` and `<root>/data/papers`, and completes claims with the rules of metrics.
     pub fn read(root: &Path, kinds: Kinds) -> Result<Self, FileError> {
-        Catalog::checked(root, kinds).map_err(FileError::located)
+        Catalog::checked(root, kinds).map_err(Document::locate)
     }
 
     fn checked(root: &Path, kinds: Kinds) -> Result<Self, FileError> {
@@ -140,7 +138,6 @@ impl Catalog {
         Ok(())
     }
 
-    /// Reads the statements of each paper.
     fn read_coverage(&self, root: &Path) -> Result<BTreeMap<String, Vec<Statement>>, FileError> {
         let mut all = BTreeMap::new();
         for paper in &self.papers {
@@ -154,7 +151,6 @@ impl Catalog {
         Ok(all)
     }
 
-    /// The claim of that name.
     pub fn claim(&self, name: &ClaimName) -> Option<&Claim> {
         let experiment = self.experiment(&name.paper, &name.item)?;
         experiment.claims.iter().find(|claim| claim.id == name.claim)
@@ -179,7 +175,6 @@ impl Catalog {
         Ok(())
     }
 
-    /// The experiment of an item.
     pub fn experiment(&self, paper: &str, item: &str) -> Option<&Experiment> {
         self.experiments.iter().find(|e| e.paper == paper && e.item == item)
     }

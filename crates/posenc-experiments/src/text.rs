@@ -6,7 +6,7 @@ use std::path::Path;
 use posenc_files::ReadError;
 use serde::de::DeserializeOwned;
 
-use crate::yaml::FileError;
+use crate::error::FileError;
 
 /// Most bytes of a record: tables, records of units, captions, indices of pictures. The largest of the papers have 6 · 10⁶.
 pub const MAX_RECORD_BYTES: u64 = 1 << 27;

@@ -20,7 +20,6 @@ mod output;
 mod pages;
 mod plot;
 mod records;
-mod series;
 mod sources;
 mod tables;
 mod view;

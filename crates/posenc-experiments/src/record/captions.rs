@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::output::remove;
-use crate::schema::Profile;
+use crate::profile::Profile;
 use crate::text::{MAX_RECORD_BYTES, read_record, read_text, sealed, unsealed, write_text};
 use crate::yaml::FileError;
 

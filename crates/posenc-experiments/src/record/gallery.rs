@@ -12,7 +12,7 @@ use super::unit::{
     StoredPicture, UnitRecord, Value, damage, digest, is_own_file, optional_float_text, safe,
 };
 use crate::output::remove;
-use crate::schema::Profile;
+use crate::profile::Profile;
 use crate::text::{MAX_RECORD_BYTES, file_name, parsed, read_bytes, read_record, write_json};
 use crate::yaml::FileError;
 

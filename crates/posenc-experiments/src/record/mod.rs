@@ -19,5 +19,5 @@ pub use gallery::{Gallery, GalleryPicture};
 pub use keys::Keys;
 pub use picture::Picture;
 pub use provenance::{Origin, Provenance, is_clean};
-pub use table::{Row, Table, is_counted, is_full, is_of_machine};
+pub use table::{NO_SIGNAL, Row, Table, is_counted, is_full, is_of_machine};
 pub use unit::{KeyParts, StoredCaptions, StoredPicture, UnitRecord, Value};

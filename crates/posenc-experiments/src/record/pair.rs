@@ -90,8 +90,8 @@ pub fn remove(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::Profile;
     use crate::record::Row;
-    use crate::schema::Profile;
 
     fn table(value: f64) -> Table {
         let row = Row {

@@ -6,11 +6,12 @@ use polars::prelude::*;
 pub use posenc_files::{is_full, write_atomically, write_parts_atomically};
 
 use super::csv::{CsvFile, CsvRow};
-use crate::plan::NO_SIGNAL;
-use crate::schema::Profile;
-use crate::schema::claim::Select;
+use crate::profile::Profile;
 use crate::text::{MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
+
+/// Name of the only signal of an experiment without data.
+pub const NO_SIGNAL: &str = "-";
 
 /// A type that a column of a record can have.
 pub trait Field: Sized {
@@ -185,14 +186,6 @@ impl Row {
         };
         self == other || without_nan(self) == without_nan(other)
     }
-
-    /// Whether a selection matches this row.
-    pub fn selected(&self, select: &Select) -> bool {
-        self.group == select.group
-            && self.metric == select.metric
-            && select.takes(&self.method, &self.signal)
-            && select.x.as_ref().is_none_or(|x| x.contains(self.x))
-    }
 }
 
 /// Whether a metric measures the machine (time or memory), so that it varies from run to run.
@@ -244,11 +237,6 @@ impl Table {
         let mut bytes = Vec::new();
         CsvWriter::new(&mut bytes).with_quote_style(QuoteStyle::Necessary).finish(&mut frame)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    /// Rows that a selection matches.
-    pub fn select<'a>(&'a self, select: &'a Select) -> impl Iterator<Item = &'a Row> + 'a {
-        self.rows.iter().filter(move |r| r.selected(select))
     }
 }
 

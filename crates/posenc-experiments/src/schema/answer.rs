@@ -8,7 +8,6 @@ use crate::verdict::Verdict;
 /// A sentence of an answer, and the verdicts under which it is true.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnswerSentence {
-    /// The sentence.
     pub sentence: Sentence,
     /// Claims that must have the stated outcome; at least one.
     pub states: Vec<(String, Outcome)>,
@@ -19,14 +18,12 @@ pub struct AnswerSentence {
 pub enum Outcome {
     /// It holds, as printed or corrected.
     Holds,
-    /// It fails.
     Fails,
     /// It was measured and is not decided.
     Open,
 }
 
 impl Outcome {
-    /// Whether a verdict has this outcome.
     pub fn is(self, verdict: Verdict) -> bool {
         match verdict {
             Verdict::Reproduced | Verdict::Holds | Verdict::Erratum | Verdict::Ambiguous => {

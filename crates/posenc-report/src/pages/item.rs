@@ -13,8 +13,8 @@ use super::{
 };
 use super::{definition, places, screens, speed};
 use crate::markdown::{bare, block, cell, code, details, inline, label, plain};
+use crate::plot::FigureSource;
 use crate::records::{Conditions, Run, Side};
-use crate::series::FigureSource;
 use crate::view::{View, Views};
 use crate::{Inputs, tables};
 

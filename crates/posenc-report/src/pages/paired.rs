@@ -15,7 +15,7 @@ use crate::colors;
 use crate::markdown::{Align, Grid, bare, cell, inline, plain};
 use crate::numbers::{MISSING, fixed, rounded, signed, significant};
 use crate::plot::canvas::Marker;
-use crate::plot::{AxisSpec, Content, Figure, Naming, Panel, Sample, Series};
+use crate::plot::{AxisSpec, Figure, Labels, Panel, PanelData, Sample, Series};
 use crate::records::{Conditions, Run, device_name};
 use crate::view::{View, Views};
 
@@ -444,11 +444,11 @@ impl<'a> Pairs<'a> {
             title: title.clone(),
             x: axis("time per signal (s)".into(), true),
             y: axis(format!("{} ({unit})", named(metric)), false),
-            content: Content::Series(series),
+            data: PanelData::Series(series),
         };
         let heading = format!("{} · {}", run.side.name(), conditions.line());
         let alt = format!("{}: one point per method and signal, against time", title);
-        let figure = Figure { alt, heading, labels: Naming::Legend, panels: vec![panel] };
+        let figure = Figure { alt, heading, labels: Labels::Legend, panels: vec![panel] };
         let experiment = view.experiment;
         let end = run.side.ending();
         let path = format!("figures/{}/{}-{id}{end}.svg", experiment.paper, experiment.item);

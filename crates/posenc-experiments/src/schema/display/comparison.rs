@@ -109,7 +109,6 @@ fn time() -> String {
 }
 
 impl Comparison {
-    /// All groups, the baseline first.
     pub fn groups(&self) -> impl Iterator<Item = &Compared> {
         std::iter::once(&self.baseline).chain(&self.others)
     }
