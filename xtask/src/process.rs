@@ -38,8 +38,8 @@ const EXTENT: &str = "POSENC_BUILD";
 
 /// Options of `reproduce` that need all protocols in one run: they plan or report all units at once, limit the whole run, or would
 /// apply twice to the units of the first build.
-const WHOLE: [&str; 6] =
-    ["--budget", "--dry-run", "--executor", "--fail-fast", "--force", "--from"];
+const WHOLE: [&str; 7] =
+    ["--budget", "--dry-run", "--fail-fast", "--force", "--from", "--share", "--slurm"];
 
 /// Builds `posenc` and starts it with `arguments` in the current directory. The first `reproduce` builds without attention
 /// models; that binary builds them in the background if it needs them.

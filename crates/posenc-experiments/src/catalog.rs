@@ -127,10 +127,8 @@ impl Catalog {
                         .then_some(usize::MAX),
                 }
             };
-            let sentences = answer::parse(value, selections).map_err(|(key, message)| {
-                let file = directory.join(&paper.key).join("paper.yaml");
-                FileError::of(file, message).key(answer::key(&key))
-            })?;
+            let document = Document::read(&directory.join(&paper.key).join("paper.yaml"))?;
+            let sentences = answer::parse(&document.root().key("answer"), value, selections)?;
             Ok(Some((paper.key.clone(), sentences)))
         };
         self.answers =

@@ -1,14 +1,12 @@
-//! Collects raw records into the table, the pictures and the captions of an item.
+//! Collects raw records into the table and the pictures of an item.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::plan::Job;
 use posenc_experiments::record::gallery::Content;
 use posenc_experiments::record::{
-    CaptionedMethod, GalleryPicture, Origin, Provenance, Row, Table, UnitCaptions, UnitRecord,
-    is_clean,
+    GalleryPicture, Origin, Provenance, Row, Table, UnitRecord, is_clean,
 };
 use posenc_experiments::{Experiment, Group, Profile};
 
@@ -26,59 +24,10 @@ pub struct Collected {
     pub table: Table,
     /// The pictures, not written yet.
     pub pictures: Vec<(GalleryPicture, Content)>,
-    /// Caption files, one for each unit with captions.
-    pub captions: Vec<KeptCaptions>,
     /// Provenance of the results.
     pub provenance: Provenance,
     /// Pairs (group, variant) with units without a record, because the run was interrupted or a unit failed.
     pub incomplete: Vec<(String, String)>,
-}
-
-/// The captions of a unit.
-#[derive(Debug, Clone)]
-pub struct KeptCaptions {
-    /// Group key.
-    pub group: String,
-    /// Method (the variant's id).
-    pub method: String,
-    /// Repetition, from 0.
-    pub seed: u64,
-    /// Largest profile with this protocol.
-    pub profile: Profile,
-    /// Device that measured it.
-    pub device: String,
-    /// Data it was measured on; `-` for none.
-    pub data: String,
-    /// Path of the captions file.
-    pub file: PathBuf,
-}
-
-impl Collected {
-    /// Captions that each method predicted for the first screens, if a unit stored them.
-    ///
-    /// # Errors
-    ///
-    /// A file is damaged; the message names file and entry.
-    pub fn captioned(&self) -> Result<Vec<CaptionedMethod>> {
-        let mut methods = Vec::new();
-        // Only first repetitions store screens.
-        for kept in self.captions.iter().filter(|kept| kept.seed == 0) {
-            let captions = UnitCaptions::read(&kept.file)?.of_layouts();
-            if captions.layouts.is_empty() {
-                continue;
-            }
-            methods.push(CaptionedMethod {
-                group: kept.group.clone(),
-                method: kept.method.clone(),
-                seed: kept.seed,
-                profile: kept.profile,
-                device: kept.device.clone(),
-                data: kept.data.clone(),
-                captions,
-            });
-        }
-        Ok(methods)
-    }
 }
 
 /// Collects the records that the store has for an experiment.
@@ -149,7 +98,6 @@ pub fn collect<'a>(
         spent.origins.extend(results.origin.map(|origin| (key, origin)));
         all.table.rows.extend(results.rows);
         all.pictures.extend(results.pictures);
-        all.captions.extend(results.captions);
         let own = results.spent;
         spent.units += own.units;
         spent.seconds += own.seconds;
@@ -185,7 +133,6 @@ struct Results {
     is_divisible: bool,
     rows: Vec<Row>,
     pictures: Vec<(GalleryPicture, Content)>,
-    captions: Vec<KeptCaptions>,
     /// Sums and maxima over units.
     spent: Provenance,
     origin: Option<Origin>,
@@ -275,20 +222,11 @@ fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
             let names = (job.group.id.as_str(), job.variant.id.as_str(), job.seed_index);
             for stored in &record.pictures {
                 let picture =
-                    GalleryPicture::of(&folder, stored, &record, names, job.recorded_profile)
+                    GalleryPicture::new(&folder, stored, &record, names, job.recorded_profile)
                         .map_err(anyhow::Error::msg)
                         .with_context(|| format!("a picture of {}", job.path()))?;
                 results.pictures.push(picture);
             }
-            results.captions.extend(record.captions.as_ref().map(|stored| KeptCaptions {
-                group: job.group.id.clone(),
-                method: job.variant.id.clone(),
-                seed: job.seed_index,
-                profile: job.recorded_profile,
-                device: record.device.clone(),
-                data: record.data.clone(),
-                file: folder.join(&stored.file),
-            }));
             results.rows.extend(rows(job, unit, &record));
         }
     }

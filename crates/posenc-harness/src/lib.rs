@@ -1,11 +1,11 @@
-//! The harness plans units, runs them on workers or on a cluster, stores their records and collects the results.
+//! The harness plans units, runs them on workers or in jobs of Slurm, stores their records and collects the results.
 //!
 //! It uses protocols only through the trait [`protocol::Protocol`]. Modules have no cyclic dependencies; a test checks this.
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 // Printing macros that escape hidden characters. All text from files and other programs must reach the terminal through them.
-#[macro_use(eprintln, println)]
+#[macro_use(eprintln)]
 extern crate posenc_files;
 
 pub mod checkpoint;
@@ -30,6 +30,7 @@ pub mod repository;
 pub mod run_env;
 mod running;
 pub mod shape;
+pub mod share;
 pub mod slurm;
 pub mod span;
 pub mod stopwatch;

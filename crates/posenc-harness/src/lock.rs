@@ -1,6 +1,7 @@
 //! Locks: one `reproduce` per output directory, and one writer of the reference.
 
-use std::io::Read as _;
+use std::fs::{File, TryLockError};
+use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use posenc_experiments::output::check_folder;
 use posenc_files::LockError;
 
+use crate::options::Share;
 use crate::repository::Repository;
 
 /// Name of the lock file in an output directory and in `report/`.
@@ -56,19 +58,14 @@ impl Lock {
         posenc_files::protect(directory);
         match posenc_files::Lock::try_take(&directory.join(FILE)) {
             Ok(lock) => {
-                let marker = directory.join(MARKER);
-                posenc_files::open_or_create(&marker)
-                    .with_context(|| format!("{} cannot be written", marker.display()))?;
+                mark(directory)?;
                 Ok(Lock::of(lock))
             }
             Err(held @ LockError::Held { .. }) => bail!(
                 "another reproduce is running in {} ({held}); wait for it, or use another --out DIR",
                 directory.display()
             ),
-            Err(LockError::Io(error)) => Err(anyhow!(error).context(format!(
-                "{} cannot be locked; choose another place with --out DIR",
-                directory.join(FILE).display()
-            ))),
+            Err(LockError::Io(error)) => Err(anyhow!(error).context(cannot_lock(directory))),
         }
     }
 
@@ -107,6 +104,48 @@ impl Lock {
         }
         Lock { _lock: lock }
     }
+}
+
+/// Marks an output directory and keeps runs without `--share` out of it until the file is dropped. Other shares use it as well, since they
+/// write other files.
+///
+/// # Errors
+///
+/// A run without `--share` uses the directory, or it cannot be written.
+pub fn join(directory: &Path, share: Share) -> Result<File> {
+    posenc_files::protect(directory);
+    mark(directory)?;
+    let file = posenc_files::open_or_create(&directory.join(FILE));
+    let mut file = file.with_context(|| cannot_lock(directory))?;
+    match file.try_lock_shared() {
+        Ok(()) => {
+            // Only for messages of others.
+            let own = format!("share {share} on {}", posenc_files::host());
+            let _ = file.set_len(0).and_then(|()| file.rewind());
+            let _ = file.write_all(own.as_bytes());
+        }
+        Err(TryLockError::WouldBlock) => bail!(
+            "a reproduce without --share is running in {}; wait for it, or use another --out DIR",
+            directory.display()
+        ),
+        Err(TryLockError::Error(reason)) => eprintln!(
+            "note: this file system has no locks ({reason}); run nothing else in {} until all shares have ended",
+            directory.display()
+        ),
+    }
+    Ok(file)
+}
+
+fn mark(directory: &Path) -> Result<()> {
+    let marker = directory.join(MARKER);
+    posenc_files::open_or_create(&marker)
+        .map(drop)
+        .with_context(|| format!("{} cannot be written", marker.display()))
+}
+
+fn cannot_lock(directory: &Path) -> String {
+    let file = directory.join(FILE);
+    format!("{} cannot be locked; choose another place with --out DIR", file.display())
 }
 
 /// Removes half-written files of killed processes and names them.

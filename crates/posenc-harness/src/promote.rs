@@ -1,25 +1,16 @@
-//! Promoting records of this machine into the reference.
+//! Promoting records of this machine into the reference: for each method, the better one of two lots of rows, or both joined.
 
-use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use posenc_experiments::record::gallery::{Content, is_publishable};
 use posenc_experiments::record::{
-    CaptionRecord, CaptionedMethod, Gallery, GalleryPicture, Origin, Provenance, Row, Table,
-    is_clean, pair,
+    Gallery, GalleryPicture, ItemRecord, Origin, Provenance, Row, Table, is_clean, item,
 };
 use posenc_experiments::{Experiment, Group, Profile};
-use posenc_files::is_there;
 
 use crate::collect::Collected;
-
-/// `<directory>/<paper>/<item>.csv` and its provenance.
-pub fn files(directory: &Path, experiment: &Experiment) -> (PathBuf, PathBuf) {
-    let stem = directory.join(&experiment.paper).join(&experiment.item);
-    (stem.with_extension("csv"), stem.with_extension("provenance.json"))
-}
 
 /// Whether the reference accepts a device's measurements. A software adapter repeats the CPU's numbers and would replace them.
 fn is_recordable(device: &str) -> bool {
@@ -28,9 +19,9 @@ fn is_recordable(device: &str) -> bool {
 
 /// Rank of a method's rows: first by data (the paper's own, its substitute, other), then the full protocol before reduced ones, then by
 /// profile.
-fn worth(group: &Group, rows: &[&Row]) -> Option<(u8, bool, Profile)> {
+fn rank(group: &Group, rows: &[Row]) -> Option<(u8, bool, Profile)> {
     let smallest = rows.iter().map(|r| r.profile).min()?;
-    let data = |r: &&Row| match &group.data {
+    let data = |r: &Row| match &group.data {
         Some(d) if d.set == r.data => 2,
         Some(d) if r.data.strip_prefix("substitute:") == Some(&d.set) => 1,
         Some(_) => 0,
@@ -40,46 +31,115 @@ fn worth(group: &Group, rows: &[&Row]) -> Option<(u8, bool, Profile)> {
     Some((data, group.reduced(smallest).is_none(), smallest))
 }
 
-/// Rows by group and method.
-type ByMethod<'a> = HashMap<(&'a str, &'a str), Vec<&'a Row>>;
+/// The rows of a run by group and method, with their origins and commits.
+struct Lots<'a> {
+    rows: HashMap<(&'a str, &'a str), Vec<&'a Row>>,
+    provenance: &'a Provenance,
+}
 
-fn by_method(table: &Table) -> ByMethod<'_> {
-    let mut all = ByMethod::new();
-    for row in &table.rows {
-        all.entry((&row.group, &row.method)).or_default().push(row);
+/// The rows of a method in one run.
+struct Lot<'a> {
+    rows: Vec<Row>,
+    origin: Option<&'a Origin>,
+    commit: &'a str,
+}
+
+impl<'a> Lots<'a> {
+    fn new(table: &'a Table, provenance: &'a Provenance) -> Self {
+        let mut rows: HashMap<_, Vec<&Row>> = HashMap::new();
+        for row in &table.rows {
+            rows.entry((row.group.as_str(), row.method.as_str())).or_default().push(row);
+        }
+        Lots { rows, provenance }
     }
-    all
+
+    fn lot(&self, group: &str, method: &str) -> Lot<'a> {
+        let rows = self.rows.get(&(group, method)).into_iter().flatten().map(|&row| row.clone());
+        Lot {
+            rows: rows.filter(|row| is_recordable(&row.device)).collect(),
+            origin: self.provenance.origins.get(&format!("{group}/{method}")),
+            commit: self.provenance.commit_of(group, method),
+        }
+    }
 }
 
-fn is_same(a: &[impl Borrow<Row>], b: &[impl Borrow<Row>]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.borrow().is_same(b.borrow()))
+impl Lot<'_> {
+    /// Whether another lot has the same numbers.
+    fn is_same(&self, other: &Lot<'_>) -> bool {
+        self.rows.len() == other.rows.len()
+            && self.rows.iter().zip(&other.rows).all(|(a, b)| a.is_same(b))
+    }
+
+    /// The common origin of two lots of one protocol. Profiles of it may differ in the number of signals.
+    fn common_origin(&self, other: &Lot<'_>) -> Option<Origin> {
+        let (own, others) = (self.origin?, other.origin?);
+        let signals = own.signals.max(others.signals);
+        let with_all = |origin: &Origin| Origin { signals, ..origin.clone() };
+        with_all(own).differences(&with_all(others)).is_empty().then(|| with_all(own))
+    }
+
+    /// Signals of the units that `other` has and this lot lacks.
+    fn missing_signals(&self, other: &Lot<'_>) -> BTreeSet<String> {
+        let own: HashSet<(u64, &str)> = self.rows.iter().map(unit).collect();
+        let missing = other.rows.iter().filter(|row| !own.contains(&unit(row)));
+        missing.map(|row| row.signal.clone()).collect()
+    }
 }
 
-fn unit(row: &Row) -> (u64, String) {
-    (row.seed, row.signal.clone())
+fn unit(row: &Row) -> (u64, &str) {
+    (row.seed, &row.signal)
 }
 
-/// Adds the units of an earlier run of the same protocol that this run lacks. All rows get the larger profile, because a smaller one may be
+/// Which of two lots of a method the reference gets.
+enum Choice {
+    Local,
+    Reference,
+    /// Nothing new: the numbers, their origin and what identifies the code are the same.
+    Same,
+    /// Both: they are parts of one protocol.
+    Joined(Origin),
+}
+
+/// Chooses between the rows of a run and those of the reference. Rows of equal rank come from a newer run of the same protocol; they
+/// replace the old ones if that run is complete or has at least as many rows.
+fn choose(group: &Group, local: &Lot<'_>, is_complete: bool, reference: &Lot<'_>) -> Choice {
+    let is_same_origin = match (local.origin, reference.origin) {
+        (Some(own), Some(other)) => own.differences(other).is_empty(),
+        _ => true,
+    };
+    let is_identified = is_clean(local.commit) && !is_clean(reference.commit);
+    if local.is_same(reference) && is_same_origin && !is_identified {
+        return Choice::Same;
+    }
+    let [own, others] = [local, reference].map(|lot| rank(group, &lot.rows));
+    // A complete run of a smaller profile is joined only if the reference lacks some of its units.
+    let is_part = !is_complete || own < others && !reference.missing_signals(local).is_empty();
+    match local.common_origin(reference).filter(|_| is_part) {
+        Some(origin) => Choice::Joined(origin),
+        None if own > others => Choice::Local,
+        None if own == others && (is_complete || local.rows.len() >= reference.rows.len()) => {
+            Choice::Local
+        }
+        None => Choice::Reference,
+    }
+}
+
+/// Rows of two lots of one protocol; the first wins where both have a unit. All get the larger profile, because a smaller one may be
 /// the same protocol with fewer signals.
-fn joined(mine: Vec<Row>, theirs: Vec<Row>) -> Vec<Row> {
-    let own: HashSet<(u64, String)> = mine.iter().map(unit).collect();
-    let others = theirs.into_iter().filter(|row| !own.contains(&unit(row)));
-    let mut rows: Vec<Row> = others.chain(mine).collect();
-    rows.sort_by_key(unit);
+fn joined(own: &[Row], others: &[Row]) -> Vec<Row> {
+    let units: HashSet<(u64, &str)> = own.iter().map(unit).collect();
+    let others = others.iter().filter(|row| !units.contains(&unit(row)));
+    let mut rows: Vec<Row> = others.chain(own).cloned().collect();
+    rows.sort_by(|a, b| unit(a).cmp(&unit(b)));
     let profile = rows.iter().map(|row| row.profile).max();
     rows.iter_mut().for_each(|row| row.profile = profile.unwrap_or(row.profile));
     rows
 }
 
-/// Signals of the units in `others` that `rows` lacks.
-fn missing_signals(rows: &[Row], others: &[Row]) -> BTreeSet<String> {
-    let own: HashSet<(u64, String)> = rows.iter().map(unit).collect();
-    others.iter().filter(|row| !own.contains(&unit(row))).map(|row| row.signal.clone()).collect()
-}
-
 /// Result of [`promote`].
+#[derive(Default)]
 pub struct Promoted {
-    /// Whether the reference now contains local rows of any method.
+    /// Whether the reference has new rows.
     pub is_taken: bool,
     /// Methods (`group/method`) whose rows in the reference are kept because they are better.
     pub kept: Vec<String>,
@@ -91,151 +151,89 @@ pub struct Promoted {
 /// rows, and a run of one method leaves the others unchanged. Of an untrained model, only sizes are taken. A run of some signals is joined
 /// with recorded units of the same protocol, code version, seed and data.
 pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> Result<Promoted> {
-    let (csv, provenance_file) = files(directory, experiment);
-    let (paper, item) = (&experiment.paper, &experiment.item);
-    let (old, before) = match is_there(&csv) {
-        true => pair::read(&csv, &provenance_file, paper, item)?,
-        false => Default::default(),
-    };
-    let mut merged = Table::default();
+    let folder = item::folder(directory, &experiment.paper, &experiment.item);
+    let (old, before) = ItemRecord::read_tables(&folder)?.unwrap_or_default();
+    let (ours, theirs) = (Lots::new(&local.table, &local.provenance), Lots::new(&old, &before));
+    let mut promoted = Promoted::default();
     let mut provenance = local.provenance.clone();
-    let mut kept = Vec::new();
-    let mut dropped = Vec::new();
-    let mut stays = BTreeSet::new();
-    let mut taken = HashSet::new();
-    let (local_rows, old_rows) = (by_method(&local.table), by_method(&old));
-    let incomplete: HashSet<(&str, &str)> =
-        local.incomplete.iter().map(|(group, method)| (group.as_str(), method.as_str())).collect();
+    provenance.commits.clear();
+    let mut merged: Vec<Row> = Vec::new();
     for group in &experiment.groups {
-        let of = |rows: &ByMethod<'_>, method: &str| -> Vec<Row> {
-            let rows = rows.get(&(group.id.as_str(), method)).into_iter().flatten();
-            rows.filter(|r| is_recordable(&r.device)).map(|r| (*r).clone()).collect()
+        let of_group = |table: &'_ Table| -> Vec<String> {
+            let rows = table.rows.iter().filter(|row| row.group == group.id);
+            rows.map(|row| row.method.clone()).collect()
         };
-        // Variants in file order, then other methods of the run, because a variant may measure several. Methods that only the reference has
-        // are kept if they are still defined.
-        let mut methods: Vec<&str> = group.variants.iter().map(|v| v.id.as_str()).collect();
-        let mut known: HashSet<&str> = methods.iter().copied().collect();
-        for row in local.table.rows.iter().filter(|r| r.group == group.id) {
-            if known.insert(&row.method) {
-                methods.push(&row.method);
-            }
-        }
-        if !local.table.rows.iter().any(|r| r.group == group.id) {
-            merged.rows.extend(old.rows.iter().filter(|r| r.group == group.id).cloned());
-            continue;
-        }
-        for method in methods {
-            let (mut mine, mut theirs) = (of(&local_rows, method), of(&old_rows, method));
-            mine.retain(|row| group.untrained(row).is_none());
-            if mine.is_empty() {
-                if local_rows.contains_key(&(group.id.as_str(), method)) {
-                    // Rows of a software adapter or of an untrained model are rejected, and so is their origin.
-                    stays.insert(format!("{}/{method}", group.id));
-                }
-                merged.rows.extend(theirs);
-                continue;
-            }
-            // Rows of a profile that the group no longer has make room for any run.
-            theirs.retain(|row| group.runs_at(row.profile));
-            let complete = !incomplete.contains(&(group.id.as_str(), method));
-            let worth_mine = worth(group, &mine.iter().collect::<Vec<_>>());
-            let worth_theirs = worth(group, &theirs.iter().collect::<Vec<_>>());
-            // Rows of equal worth come from a newer run of the same protocol. They replace the old ones if that run is complete or has at
-            // least as many rows.
-            let better = worth_mine > worth_theirs
-                || worth_mine == worth_theirs && (complete || mine.len() >= theirs.len());
+        // Variants in file order, then other methods of the run, because a variant may measure several. Methods that only the reference
+        // has are kept unless the run has the group.
+        let mut methods: Vec<String> = group.variants.iter().map(|v| v.id.clone()).collect();
+        let of_run = of_group(&local.table);
+        let others = if of_run.is_empty() { of_group(&old) } else { of_run };
+        let mut known: HashSet<String> = methods.iter().cloned().collect();
+        methods.extend(others.into_iter().filter(|method| known.insert(method.clone())));
+        for method in &methods {
             let name = format!("{}/{method}", group.id);
-            let origins = (local.provenance.origins.get(&name), before.origins.get(&name));
-            // Profiles of the same protocol may differ in the number of signals.
-            let same_protocol = match origins {
-                (Some(own), Some(earlier)) => {
-                    let signals = own.signals.max(earlier.signals);
-                    let with_all = |origin: &Origin| Origin { signals, ..origin.clone() };
-                    let is_same = with_all(own).differences(&with_all(earlier)).is_empty();
-                    is_same.then(|| with_all(own))
+            let (mut own, mut others) =
+                (ours.lot(&group.id, method), theirs.lot(&group.id, method));
+            let is_measured = !own.rows.is_empty();
+            own.rows.retain(|row| group.untrained(row).is_none());
+            let is_complete = !local.incomplete.iter().any(|(g, m)| *g == group.id && m == method);
+            let choice = match own.rows.is_empty() {
+                true => Choice::Same,
+                false => {
+                    // Rows of a profile that the group no longer has make room for any run.
+                    others.rows.retain(|row| group.runs_at(row.profile));
+                    choose(group, &own, is_complete, &others)
                 }
-                _ => None,
             };
-            // A complete run of a smaller profile is joined only if the reference lacks some of its units.
-            let is_part = !complete
-                || worth_mine < worth_theirs && !missing_signals(&theirs, &mine).is_empty();
-            if let Some(origin) = same_protocol.filter(|_| is_part) {
-                merged.rows.extend(joined(mine, theirs));
-                provenance.origins.insert(name.clone(), origin);
-                taken.insert(name);
-            } else if better {
-                let missing = missing_signals(&mine, &theirs);
-                if !complete && !missing.is_empty() {
-                    dropped.push((name.clone(), missing));
+            let is_local = matches!(choice, Choice::Local | Choice::Joined(_));
+            promoted.is_taken |= is_local;
+            let lot = match choice {
+                Choice::Joined(origin) => {
+                    provenance.origins.insert(name.clone(), origin);
+                    Lot { rows: joined(&own.rows, &others.rows), ..own }
                 }
-                merged.rows.extend(mine);
-                taken.insert(name);
-            } else {
-                merged.rows.extend(theirs);
-                kept.push(name.clone());
-                stays.insert(name);
+                Choice::Local => {
+                    let missing = own.missing_signals(&others);
+                    if !is_complete && !missing.is_empty() {
+                        promoted.dropped.push((name.clone(), missing));
+                    }
+                    own
+                }
+                Choice::Reference => {
+                    promoted.kept.push(name.clone());
+                    others
+                }
+                Choice::Same => others,
+            };
+            if !is_local && is_measured {
+                provenance.origins.remove(&name);
             }
+            if lot.commit != provenance.commit && !lot.rows.is_empty() {
+                provenance.commits.insert(name, lot.commit.to_owned());
+            }
+            merged.extend(lot.rows);
         }
     }
-    let is_identified = set_commits(&mut provenance, &taken, &merged, (&old_rows, &before));
-    // Equal numbers of a newer version: without the new origin, `--from` would reject the record.
-    let is_newer = provenance.origins.iter().any(|(variant, own)| {
-        let earlier = before.origins.get(variant).filter(|_| !stays.contains(variant));
-        earlier.is_some_and(|earlier| !own.differences(earlier).is_empty())
-    });
-    if !taken.is_empty() && (is_identified || is_newer || !is_same(&merged.rows, &old.rows)) {
-        // Rows that stay keep their origin.
-        provenance.origins.retain(|key, _| !stays.contains(key));
-        let of_group = |group: &Group| -> Vec<String> {
+    if promoted.is_taken {
+        let of_group = |group: &'_ Group| -> Vec<String> {
             group.variants.iter().map(|v| format!("{}/{}", group.id, v.id)).collect()
         };
         let defined: HashSet<String> = experiment.groups.iter().flat_map(of_group).collect();
-        for (key, origin) in before.origins {
-            if defined.contains(&key) {
-                provenance.origins.entry(key).or_insert(origin);
-            }
+        for (key, origin) in before.origins.into_iter().filter(|(key, _)| defined.contains(key)) {
+            provenance.origins.entry(key).or_insert(origin);
         }
-        if !kept.is_empty() || merged.rows.len() > local.table.rows.len() {
-            // One record can combine rows of two runs: keep the provenance of the older data.
-            for (label, sha) in before.data {
+        // Rows of two runs can be on different data.
+        for (label, sha) in before.data {
+            if merged.iter().any(|row| row.data == label) {
                 provenance.data.entry(label).or_insert(sha);
             }
         }
-        pair::write(&csv, &provenance_file, paper, item, (&merged, &provenance))?;
+        ItemRecord::write(&folder, &Table { rows: merged }, &provenance)?;
     }
-    Ok(Promoted { is_taken: !taken.is_empty(), kept, dropped })
+    Ok(promoted)
 }
 
-/// Sets the commits of the methods of a merged table. Methods in `taken` get the commit of the local run; the others keep theirs. Equal
-/// rows keep a commit that identifies the source code if that of the local run does not.
-///
-/// Returns whether the rows of a method get such a commit for the first time.
-fn set_commits(
-    provenance: &mut Provenance,
-    taken: &HashSet<String>,
-    merged: &Table,
-    (old_rows, before): (&ByMethod<'_>, &Provenance),
-) -> bool {
-    let mut is_identified = false;
-    let mut commits = BTreeMap::new();
-    for (key, rows) in by_method(merged) {
-        let (group, method) = key;
-        let (own, earlier) = (provenance.commit_of(group, method), before.commit_of(group, method));
-        let name = format!("{group}/{method}");
-        let is_same = old_rows.get(&key).is_some_and(|old| is_same(old, &rows));
-        let is_own = taken.contains(&name) && !(is_same && is_clean(earlier) && !is_clean(own));
-        is_identified |= is_own && is_clean(own) && !is_clean(earlier);
-        let commit = if is_own { own } else { earlier };
-        if commit != provenance.commit {
-            commits.insert(name, commit.to_owned());
-        }
-    }
-    provenance.commits = commits;
-    is_identified
-}
-
-/// Merges the pictures of a local run into the reference, method by method; true if the reference
-/// changed.
+/// Merges the pictures of a local run into the reference, method by method; true if the reference changed.
 ///
 /// Takes only pictures of generated signals, because pictures of a data set or of a user's files are not ours to publish. The
 /// reference may therefore show numbers measured on the paper's data next to pictures of a run on generated images, each
@@ -245,95 +243,51 @@ pub fn promote_pictures(
     local: &Collected,
     directory: &Path,
 ) -> Result<bool> {
-    let (paper, item) = (&experiment.paper, &experiment.item);
-    let old = Gallery::read_usable(directory, paper, item)?;
-    let (ours, theirs) = (
-        wanted(experiment, local.pictures.iter().map(|(picture, _)| picture)),
-        wanted(experiment, old.pictures.iter()),
-    );
-    let mut merged: Vec<(GalleryPicture, Content)> = Vec::new();
+    let folder = item::folder(directory, &experiment.paper, &experiment.item);
+    let (old, _) = Gallery::read_usable(&folder)?;
+    // Read now: writing the new pictures removes files.
+    let of_old =
+        |picture: &GalleryPicture| Ok((picture.clone(), Content::Bytes(old.bytes(picture)?)));
+    let old = old.pictures.iter().map(of_old).collect::<Result<Vec<_>>>()?;
+    let [mut ours, mut theirs] = [local.pictures.clone(), old].map(|pictures| {
+        let mut by_method: BTreeMap<(String, String), Vec<(GalleryPicture, Content)>> =
+            BTreeMap::new();
+        for picture in wanted(experiment, pictures) {
+            let key = (picture.0.group.clone(), picture.0.method.clone());
+            by_method.entry(key).or_default().push(picture);
+        }
+        by_method
+    });
+    let mut merged = Vec::new();
     for group in &experiment.groups {
         for variant in &group.variants {
-            let of_method = |p: &GalleryPicture| p.group == group.id && p.method == variant.id;
-            let mine: Vec<_> = ours
-                .iter()
-                .filter_map(|i| local.pictures.get(*i))
-                .filter(|(picture, _)| of_method(picture))
-                .collect();
-            let theirs: Vec<_> = theirs
-                .iter()
-                .filter_map(|i| old.pictures.get(*i))
-                .filter(|picture| of_method(picture))
-                .collect();
-            let worth = |profile: Option<Profile>| profile.map(|p| (group.reduced(p).is_none(), p));
-            let worth_mine = worth(mine.iter().map(|(p, _)| p.profile).min());
-            let worth_theirs = worth(theirs.iter().map(|p| p.profile).min());
-            let is_missing = |(g, m): &(String, String)| *g == group.id && *m == variant.id;
-            let complete = !local.incomplete.iter().any(is_missing);
-            // As with rows: pictures of equal worth come from a newer run of the same protocol.
-            let better = worth_mine > worth_theirs
-                || worth_mine == worth_theirs && (complete || mine.len() >= theirs.len());
-            if better {
-                merged.extend(mine.into_iter().cloned());
-            } else {
-                for picture in theirs {
-                    // Read now: its file may be replaced by another picture's.
-                    merged.push((picture.clone(), Content::Bytes(old.bytes(picture)?)));
-                }
-            }
+            let key = (group.id.clone(), variant.id.clone());
+            let [mine, others] =
+                [&mut ours, &mut theirs].map(|all| all.remove(&key).unwrap_or_default());
+            let [own, other] = [&mine, &others].map(|pictures| {
+                let profile = pictures.iter().map(|(p, _)| p.profile).min();
+                profile.map(|p| (group.reduced(p).is_none(), p))
+            });
+            let is_complete = !local.incomplete.contains(&key);
+            // As with rows: pictures of equal rank come from a newer run of the same protocol.
+            let is_better =
+                own > other || own == other && (is_complete || mine.len() >= others.len());
+            merged.extend(if is_better { mine } else { others });
         }
     }
-    Ok(Gallery::write(directory, paper, item, merged)?)
+    Ok(Gallery::write(&folder, merged)?)
 }
 
-/// Merges predicted captions of the first screens into the reference, method by method; true if the reference changed.
-///
-/// As with pictures, only captions of generated screens are accepted.
-pub fn promote_captions(
+/// The pictures that the reference accepts and the definition shows.
+fn wanted(
     experiment: &Experiment,
-    local: &[CaptionedMethod],
-    directory: &Path,
-) -> Result<bool> {
-    let (paper, item) = (&experiment.paper, &experiment.item);
-    let old = match CaptionRecord::read(directory, paper, item) {
-        // The write below replaces a damaged file.
-        Err(_) if !local.is_empty() => CaptionRecord::default(),
-        read => read?,
-    };
-    let mut merged = CaptionRecord::default();
-    for group in &experiment.groups {
-        for variant in &group.variants {
-            let of_method = |m: &&CaptionedMethod| {
-                m.group == group.id
-                    && m.method == variant.id
-                    && is_publishable(&m.data)
-                    && is_recordable(&m.device)
-            };
-            let mine = local.iter().find(of_method);
-            let theirs = old.methods.iter().find(of_method);
-            let worth = |m: &CaptionedMethod| (group.reduced(m.profile).is_none(), m.profile);
-            // Captions of equal worth come from a newer run of the same protocol.
-            let taken = match (mine, theirs) {
-                (Some(mine), Some(theirs)) if worth(mine) < worth(theirs) => Some(theirs),
-                (mine, theirs) => mine.or(theirs),
-            };
-            merged.methods.extend(taken.cloned());
-        }
-    }
-    Ok(merged.write(directory, paper, item)?)
-}
-
-/// Indices of the pictures that the reference accepts and the definition shows.
-fn wanted<'a>(
-    experiment: &Experiment,
-    pictures: impl Iterator<Item = &'a GalleryPicture>,
-) -> BTreeSet<usize> {
-    let (places, ours): (Vec<_>, Vec<_>) = pictures
-        .enumerate()
-        .filter(|(_, p)| is_publishable(&p.data) && is_recordable(&p.device))
-        .unzip();
-    let shown = experiment.pictures.iter().flat_map(|grid| grid.select(&ours));
-    shown.filter_map(|i| places.get(i).copied()).collect()
+    mut pictures: Vec<(GalleryPicture, Content)>,
+) -> Vec<(GalleryPicture, Content)> {
+    pictures.retain(|(p, _)| is_publishable(&p.data) && is_recordable(&p.device));
+    let all: Vec<&GalleryPicture> = pictures.iter().map(|(picture, _)| picture).collect();
+    let grids = experiment.pictures.iter();
+    let shown: BTreeSet<usize> = grids.flat_map(|grid| grid.select(&all)).collect();
+    shown.into_iter().filter_map(|i| pictures.get(i).cloned()).collect()
 }
 
 #[cfg(test)]

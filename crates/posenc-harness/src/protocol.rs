@@ -5,7 +5,7 @@ use std::any::Any;
 use anyhow::{Context as _, Result};
 use posenc_data::Format;
 use posenc_experiments::plan::Job;
-use posenc_experiments::record::{Picture, UnitCaptions, Value};
+use posenc_experiments::record::{Picture, Value};
 use posenc_experiments::schema;
 use posenc_experiments::schema::protocol::Settings;
 use posenc_math::embedder::{self, Embedder, EmbedderSpec, ParameterValue};
@@ -210,8 +210,6 @@ pub struct UnitResult {
     pub values: Vec<Value>,
     /// Pictures that the report shows next to the numbers.
     pub pictures: Vec<Picture>,
-    /// Captions of widgets that the model predicted.
-    pub captions: Option<UnitCaptions>,
     /// Remarks for readers of the record.
     pub remarks: Vec<String>,
     /// Seconds that earlier, killed runs spent on the unit.

@@ -1,4 +1,4 @@
-//! Raw records on disk: `<out>/raw/<paper>/<item>/<unit>-<key>.json`, pictures and captions of a unit next to it.
+//! Raw records on disk: `<out>/raw/<paper>/<item>/<unit>-<key>.json`, the pictures of a unit next to it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use posenc_experiments::output::remove;
 use posenc_experiments::record::table::write_atomically;
-use posenc_experiments::record::{
-    KeyParts, Picture, StoredCaptions, StoredPicture, UnitCaptions, UnitFailure, UnitRecord,
-};
+use posenc_experiments::record::{KeyParts, Picture, StoredPicture, UnitFailure, UnitRecord};
 
 use crate::lock::sweep;
 
@@ -64,7 +62,7 @@ impl Store {
         self.folder(paper, item).join(UnitRecord::file_name(parts))
     }
 
-    /// Looks up a usable record of exactly this key, with all its pictures and captions. Reads the files, because a unit with a damaged
+    /// Looks up a usable record of exactly this key, with all its pictures. Reads the files, because a unit with a damaged
     /// record must run again.
     pub fn find(&self, paper: &str, item: &str, parts: &KeyParts) -> Found {
         let file = self.file(paper, item, parts);
@@ -75,8 +73,7 @@ impl Store {
             Ok(record) if record.parts == *parts => {
                 let folder = self.folder(paper, item);
                 let of_pictures = record.pictures.iter().find_map(|p| p.damage(&folder));
-                let of_captions = || record.captions.as_ref().and_then(|c| c.damage(&folder));
-                match of_pictures.or_else(of_captions) {
+                match of_pictures {
                     Some(why) => Found::Damaged(why),
                     None => Found::Record(Box::new(record)),
                 }
@@ -108,18 +105,17 @@ impl Store {
         nearest.map_or(Found::Nothing, Found::Stale)
     }
 
-    /// Writes a record atomically: first its pictures and captions, then the file that lists them.
+    /// Writes a record atomically: first its pictures, then the file that lists them.
     ///
     /// # Errors
     ///
-    /// A picture has the wrong number of pixels or an unknown name, the captions are invalid, or a file cannot be written.
+    /// A picture has the wrong number of pixels or an unknown name, or a file cannot be written.
     pub fn write(
         &self,
         paper: &str,
         item: &str,
         mut record: UnitRecord,
         pictures: &[Picture],
-        captions: Option<&UnitCaptions>,
     ) -> Result<()> {
         let folder = self.folder(paper, item);
         let file = self.file(paper, item, &record.parts);
@@ -139,14 +135,6 @@ impl Store {
                 file: name,
                 blake3: blake3::hash(&bytes).to_hex().to_string(),
             });
-        }
-        record.captions = None;
-        if let Some(captions) = captions {
-            let bytes = captions.bytes().map_err(anyhow::Error::msg).context("captions")?;
-            let name = UnitRecord::captions_file_name(&record.parts);
-            write_file(&folder.join(&name), &bytes)?;
-            let blake3 = blake3::hash(&bytes).to_hex().to_string();
-            record.captions = Some(StoredCaptions { file: name, blake3 });
         }
         write_file(&file, &record.bytes().map_err(anyhow::Error::msg)?)
     }

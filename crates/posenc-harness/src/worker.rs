@@ -202,12 +202,11 @@ fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -
             remarks: outcome.remarks,
             values: outcome.values,
             pictures: Vec::new(),
-            captions: None,
             versions: machine::versions(),
             commit: commit.to_owned(),
         };
-        let (pictures, captions) = (&outcome.pictures, outcome.captions.as_ref());
-        let written = store.write(&experiment.paper, &experiment.item, record, pictures, captions);
+        let pictures = &outcome.pictures;
+        let written = store.write(&experiment.paper, &experiment.item, record, pictures);
         control.end_record(index, written.is_ok());
         written?;
         // The time to write pictures does not count for the next unit.

@@ -35,7 +35,7 @@ use pages::places;
 pub use output::{Page, PageKind, Report, Stale, is_report};
 pub use pages::choice::advice;
 pub use pages::entries::Entry;
-pub use records::{Record, Records, shown_rows};
+pub use records::{Records, shown_rows};
 
 /// Inputs of [`render`].
 #[derive(Clone, Copy)]
@@ -124,8 +124,8 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     let entries = pages::entries::all(inputs, &views);
     let Pages { files, pages } = pages;
     let digest = pages::readme::digest(inputs, &views).map(|text| markdown::protect_math(&text));
-    let (verdicts, unlisted) = (views.verdicts(), unlisted(inputs));
-    Ok(Report { files, pages, entries, digest, verdicts, unlisted })
+    let verdicts = views.verdicts();
+    Ok(Report { files, pages, entries, digest, verdicts })
 }
 
 #[derive(Default)]
@@ -166,15 +166,4 @@ pub fn with_findings(page: &str, report: &Report) -> Option<String> {
 /// Puts the table of measured speed into the block `speed` of a page; `None` if the page has no such block.
 pub fn with_speed(page: &str, benchmarks: &Benchmarks) -> Option<String> {
     with_block(page, "speed", &pages::speed::overview(benchmarks))
-}
-
-/// Files next to the reference's pictures that no index lists, as paths below the report's directory.
-fn unlisted(inputs: &Inputs<'_>) -> Vec<PathBuf> {
-    let Some(record) = inputs.record else { return Vec::new() };
-    let mut files = Vec::new();
-    for ((paper, item), of_item) in &inputs.reference.items {
-        let names = of_item.pictures.surplus.iter().filter_map(|f| f.file_name());
-        files.extend(names.map(|n| PathBuf::from(record).join(paper).join(item).join(n)));
-    }
-    files
 }

@@ -30,9 +30,6 @@ pub struct Report {
     pub entries: Vec<Entry>,
     /// The answer and the first decided findings, as Markdown with links relative to the report; `None` without findings.
     pub digest: Option<String>,
-    /// PNG files next to the reference's pictures that its index does not list. [`Report::check`] reports them and
-    /// [`Report::write`] removes those that posenc wrote.
-    pub unlisted: Vec<PathBuf>,
 }
 
 /// A Markdown page and its place among the others.
@@ -159,7 +156,6 @@ impl Report {
             .into_iter()
             .filter_map(|f| f.strip_prefix(directory).ok().map(Path::to_owned))
             .filter(|f| !self.files.contains_key(f))
-            .chain(self.unlisted.iter().filter(|f| is_there(&directory.join(f))).cloned())
             .collect();
         surplus.sort();
         Ok(surplus)

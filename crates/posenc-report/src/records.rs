@@ -6,47 +6,29 @@ use std::path::Path;
 use anyhow::Result;
 use posenc_experiments::Catalog;
 use posenc_experiments::record::{
-    Benchmarks, CaptionRecord, Failure, Gallery, Keys, Provenance, Row, Table, is_clean,
-    is_counted, is_of_machine, pair, read_failures,
+    Benchmarks, Gallery, ItemRecord, Keys, Provenance, Row, Table, is_clean, is_counted,
+    is_of_machine, item,
 };
 use posenc_experiments::schema::{Experiment, Profile};
 use posenc_experiments::yaml::FileError;
 
 use crate::markdown::{code, plain};
 
-/// The record of one item.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Record {
-    /// Its numbers.
-    pub table: Table,
-    /// Provenance of the numbers.
-    pub provenance: Provenance,
-    /// Its pictures.
-    pub pictures: Gallery,
-    /// Captions that its methods generated for screens.
-    pub captions: CaptionRecord,
-    /// Units that failed; none in the reference.
-    pub failures: Vec<Failure>,
-}
-
 /// The records of a run, by paper and item.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Records {
     /// The records.
-    pub items: BTreeMap<(String, String), Record>,
+    pub items: BTreeMap<(String, String), ItemRecord>,
     /// Benchmarks against other frameworks.
     pub benchmarks: Benchmarks,
 }
 
 impl Records {
-    /// Reads the records of every experiment from `<directory>/<paper>/`: `<item>.csv`, `<item>.provenance.json`, the
-    /// pictures and captions in `<item>/`, and `<item>.failed.json` if units failed. Also reads
-    /// `<directory>/benchmarks.json`. Items without a CSV file have not been run.
+    /// Reads the records of every experiment, and `benchmarks.json`. Items without a record have not been run.
     ///
     /// # Errors
     ///
-    /// A damaged file, with its name, line and column; a table that does not match its provenance; a picture that is
-    /// missing or damaged; damaged captions.
+    /// As [`ItemRecord::read`], and damaged benchmarks.
     pub fn read(directory: &Path, catalog: &Catalog) -> Result<Self, FileError> {
         Records::of(directory, &catalog.experiments)
     }
@@ -57,35 +39,17 @@ impl Records {
         experiments: impl IntoIterator<Item = &'a Experiment>,
     ) -> Result<Self, FileError> {
         let benchmarks = Benchmarks::read(directory)?;
-        let mut records = Records { benchmarks, ..Records::default() };
-        for experiment in experiments {
-            let folder = directory.join(&experiment.paper);
-            let file = folder.join(format!("{}.csv", experiment.item));
-            let key = (experiment.paper.clone(), experiment.item.clone());
-            let failures = read_failures(directory, &experiment.paper, &experiment.item)?;
-            if !posenc_files::is_there(&file) {
-                if !failures.is_empty() {
-                    records.items.insert(key, Record { failures, ..Record::default() });
-                }
-                continue;
+        let mut items = BTreeMap::new();
+        for Experiment { paper, item, .. } in experiments {
+            if let Some(record) = ItemRecord::read(&item::folder(directory, paper, item))? {
+                items.insert((paper.clone(), item.clone()), record);
             }
-            let provenance = folder.join(format!("{}.provenance.json", experiment.item));
-            let (table, provenance) =
-                pair::read(&file, &provenance, &experiment.paper, &experiment.item)?;
-            let record = Record {
-                table,
-                provenance,
-                pictures: Gallery::read(directory, &experiment.paper, &experiment.item)?,
-                captions: CaptionRecord::read(directory, &experiment.paper, &experiment.item)?,
-                failures,
-            };
-            records.items.insert(key, record);
         }
-        Ok(records)
+        Ok(Records { items, benchmarks })
     }
 
     /// The record of an item.
-    pub fn get(&self, paper: &str, item: &str) -> Option<&Record> {
+    pub fn get(&self, paper: &str, item: &str) -> Option<&ItemRecord> {
         self.items.get(&(paper.to_owned(), item.to_owned()))
     }
 }
@@ -125,8 +89,6 @@ pub struct Run {
     pub provenance: Provenance,
     /// Its pictures.
     pub pictures: Gallery,
-    /// Captions that its methods generated for screens.
-    pub captions: CaptionRecord,
     /// Rows by group, method and signal (`None` for all signals). Lookups use this index because a record can have
     /// millions of rows, and a page as many cells.
     index: HashMap<(String, String, Option<String>), Places>,
@@ -141,7 +103,7 @@ struct Places {
 }
 
 impl Run {
-    pub fn of(side: Side, experiment: &Experiment, record: &Record) -> Result<Run> {
+    pub fn of(side: Side, experiment: &Experiment, record: &ItemRecord) -> Result<Run> {
         let rows = shown_rows(experiment, &record.table.rows);
         let placed: Vec<(usize, &Row)> = rows.iter().enumerate().collect();
         let mut index: HashMap<_, Places> = HashMap::new();
@@ -164,7 +126,6 @@ impl Run {
             table: Table { rows },
             provenance: record.provenance.clone(),
             pictures: record.pictures.clone(),
-            captions: record.captions.clone(),
             index,
         })
     }

@@ -6,7 +6,6 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use posenc_harness::device::Request;
 use posenc_harness::options::{DataOptions, Reproduce};
-use posenc_harness::slurm::Task;
 use posenc_harness::span::Span;
 
 /// Commands that `xtask` runs itself, because they run cargo or the binary of another crate.
@@ -76,9 +75,6 @@ pub enum Verb {
     Bench(Bench),
     /// Show what this machine supports, what is disabled and how to enable it.
     Doctor(Doctor),
-    /// Run one share of a Slurm job.
-    #[command(hide = true)]
-    Work(Task),
 }
 
 #[derive(Args)]

@@ -1,7 +1,7 @@
 //! Units that failed: `out/failed/<paper>/<item>/<unit>-<key>.json`, one per unit, and the list that the local report shows,
-//! `out/record/<paper>/<item>.failed.json`.
+//! `out/record/<paper>/<item>/failures.json`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -51,33 +51,27 @@ impl UnitFailure {
     }
 }
 
-/// Path of the list of an item's failures, below a directory of records.
-fn file(directory: &Path, paper: &str, item: &str) -> PathBuf {
-    directory.join(paper).join(format!("{item}.failed.json"))
-}
+/// The list of an item's failures in its folder.
+pub const FILE: &str = "failures.json";
 
 /// The failures of an item; none if there is no file.
 ///
 /// # Errors
 ///
 /// A damaged file.
-pub fn read_failures(directory: &Path, paper: &str, item: &str) -> Result<Vec<Failure>, FileError> {
-    let file = file(directory, paper, item);
+pub fn read_failures(folder: &Path) -> Result<Vec<Failure>, FileError> {
+    let file = folder.join(FILE);
     let Some(text) = read_record(&file)? else { return Ok(Vec::new()) };
     parsed(&file, &text, "reproduce writes it anew")
 }
 
-/// Writes the failures of an item. Without failures, no file is created.
-pub fn write_failures(
-    directory: &Path,
-    paper: &str,
-    item: &str,
-    failures: &[Failure],
-) -> Result<(), FileError> {
-    let file = file(directory, paper, item);
-    match failures.is_empty() && !posenc_files::is_there(&file) {
-        true => Ok(()),
-        false => write_json(&file, failures).map(drop),
+/// Writes the failures of an item; without failures, removes the list.
+pub fn write_failures(folder: &Path, failures: &[Failure]) -> Result<(), FileError> {
+    let file = folder.join(FILE);
+    if failures.is_empty() {
+        posenc_files::remove(&file).map(drop).map_err(|e| FileError::unwritable(&file, e))
+    } else {
+        write_json(&file, failures).map(drop)
     }
 }
 
@@ -119,14 +113,14 @@ mod tests {
     #[test]
     fn the_list_of_an_item_is_written_and_removed() {
         let directory = tempfile::tempdir().unwrap();
-        let read = || read_failures(directory.path(), "paper", "item");
+        let read = || read_failures(directory.path());
         assert_eq!(read().unwrap(), Vec::new());
         let all = [failure().failure];
-        write_failures(directory.path(), "paper", "item", &all).unwrap();
+        write_failures(directory.path(), &all).unwrap();
         assert_eq!(read().unwrap(), all);
-        std::fs::write(file(directory.path(), "paper", "item"), "[{").unwrap();
+        std::fs::write(directory.path().join(FILE), "[{").unwrap();
         assert!(read().is_err());
-        write_failures(directory.path(), "paper", "item", &[]).unwrap();
+        write_failures(directory.path(), &[]).unwrap();
         assert_eq!(read().unwrap(), Vec::new());
     }
 }

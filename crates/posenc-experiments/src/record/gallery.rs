@@ -1,19 +1,16 @@
-//! The pictures of an item's record: PNG files in `report/record/<paper>/<item>/` and their index,
-//! `pictures.json`, next to `<item>.csv`.
+//! The pictures of an item's record: PNG files in its folder, named by their content, and their index `pictures.json`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::picture::{self, Picture};
 use super::table::is_of_machine;
-use super::unit::{
-    StoredPicture, UnitRecord, Value, damage, digest, is_own_file, optional_float_text, safe,
-};
+use super::unit::{StoredPicture, UnitRecord, Value, damage, optional_float_text};
 use crate::output::remove;
 use crate::profile::Profile;
-use crate::text::{MAX_RECORD_BYTES, file_name, parsed, read_bytes, read_record, write_json};
+use crate::text::{MAX_RECORD_BYTES, parsed, read_bytes, read_record, write_json};
 use crate::yaml::FileError;
 
 /// A picture of an item's record, with everything that its caption may contain.
@@ -22,11 +19,9 @@ use crate::yaml::FileError;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GalleryPicture {
-    /// Group key.
     pub group: String,
-    /// Method (the variant's id).
+    /// The variant's id.
     pub method: String,
-    /// Signal.
     pub signal: String,
     /// Repetition, from 0.
     pub seed: u64,
@@ -48,12 +43,9 @@ pub struct GalleryPicture {
     pub values: Vec<Value>,
     /// Largest profile whose protocol this is.
     pub profile: Profile,
-    /// Device that measured it.
     pub device: String,
     /// Data it was measured on; `-` for none.
     pub data: String,
-    /// Name of its file; equal pictures share one.
-    pub file: String,
     /// blake3 of the file, in hexadecimal.
     pub blake3: String,
 }
@@ -61,34 +53,32 @@ pub struct GalleryPicture {
 /// The bytes of a picture's file, or where they are.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
-    /// A file to copy.
     File(PathBuf),
-    /// The bytes.
     Bytes(Vec<u8>),
 }
 
 /// All pictures of an item, in the order of the experiment file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Gallery {
-    /// The pictures.
     pub pictures: Vec<GalleryPicture>,
     /// Folder of their files.
     pub folder: PathBuf,
-    /// PNG files there that the index does not list.
-    pub surplus: Vec<PathBuf>,
 }
 
 /// The index as stored on disk.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Index {
-    paper: String,
-    item: String,
     pictures: Vec<GalleryPicture>,
 }
 
 /// Name of the index.
 pub const INDEX: &str = "pictures.json";
+
+/// Digits of the checksum in the name of a file.
+const DIGITS: usize = 16;
+
+const REMEDY: &str = "restore the file (git checkout) or make it anew (reproduce)";
 
 /// Whether the repository may contain pictures of data with this label: only generated signals, or no data. Other pictures belong to
 /// third parties.
@@ -99,12 +89,12 @@ pub fn is_publishable(data: &str) -> bool {
 impl GalleryPicture {
     /// The picture of a unit for the report, with its content. Small pictures are enlarged.
     ///
-    /// `folder` contains the unit's files; `method`, `seed` and `profile` are the unit's. [`Gallery::write`] names the file.
+    /// `folder` contains the unit's files; `method`, `seed` and `profile` are the unit's.
     ///
     /// # Errors
     ///
     /// A message if the file cannot be read or its size is not the recorded one.
-    pub fn of(
+    pub fn new(
         folder: &Path,
         stored: &StoredPicture,
         record: &UnitRecord,
@@ -158,10 +148,14 @@ impl GalleryPicture {
             profile,
             device: record.device.clone(),
             data: record.data.clone(),
-            file: String::new(),
             blake3,
         };
         Ok((picture, content))
+    }
+
+    /// Name of its file. Equal pictures share one.
+    pub fn file(&self) -> String {
+        format!("{}.png", &self.blake3[..DIGITS.min(self.blake3.len())])
     }
 
     /// Width of its file in pixels.
@@ -169,193 +163,84 @@ impl GalleryPicture {
         self.width * self.enlarged
     }
 
-    /// A readable file name without extension, with safe characters only.
-    fn stem(&self) -> String {
-        let names = [&self.group, &self.method, &self.signal, &self.name];
-        let mut parts = Vec::from(names.map(|part| shortened(part)));
-        if self.seed > 0 {
-            parts.push(format!("seed-{}", self.seed));
+    /// What is wrong with an entry of the index.
+    fn fault(&self) -> Option<String> {
+        let expected = Picture::enlargement(self.width, self.height);
+        let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_hexdigit());
+        if self.blake3.len() != 64 || !is_digits(&self.blake3) {
+            return Some(format!("`{}` is not a checksum", self.blake3));
         }
-        parts.join("--")
-    }
-
-    /// A short hash of all names of the picture.
-    fn digits(&self) -> String {
-        let seed = self.seed.to_string();
-        digest(&[&self.group, &self.method, &self.signal, &self.name, &seed])[..10].to_owned()
-    }
-}
-
-/// A name as part of a file name: at most 45 safe characters.
-fn shortened(text: &str) -> String {
-    let mut out = String::new();
-    for c in safe(text).chars() {
-        // A run of unsafe characters becomes a single `_`.
-        if !(c == '_' && out.ends_with('_')) {
-            out.push(c);
-        }
-    }
-    out.truncate(45);
-    if out.is_empty() { "_".into() } else { out }
-}
-
-/// Assigns a file name to each picture. Equal contents share a file; different ones never do.
-fn assign(pictures: &mut [GalleryPicture]) {
-    let mut by_content: BTreeMap<String, String> = BTreeMap::new();
-    // Some file systems ignore case.
-    let mut taken: BTreeSet<String> = BTreeSet::new();
-    // The next hash to try for pictures with the same names, so that used ones are not tried again.
-    let mut next: BTreeMap<String, String> = BTreeMap::new();
-    for picture in pictures {
-        if let Some(file) = by_content.get(&picture.blake3) {
-            picture.file.clone_from(file);
-            continue;
-        }
-        let stem = picture.stem();
-        let mut file = format!("{stem}.png");
-        if !taken.insert(file.to_lowercase()) {
-            let first = picture.digits();
-            let mut digits = next.get(&first).unwrap_or(&first).clone();
-            while !taken.insert(file.to_lowercase()) {
-                file = format!("{stem}--{digits}.png");
-                digits = blake3::hash(digits.as_bytes()).to_hex()[..10].to_owned();
+        match picture::check_size(self.width, self.height, self.channels) {
+            Err(error) => Some(error.to_string()),
+            Ok(()) if self.enlarged == 0 || self.enlarged > expected => {
+                Some(format!("enlarged {} times; allowed: 1 to {expected}", self.enlarged))
             }
-            next.insert(first, digits);
+            Ok(()) => None,
         }
-        by_content.insert(picture.blake3.clone(), file.clone());
-        picture.file = file;
     }
 }
 
 impl Gallery {
-    /// Folder of an item's pictures, below a directory of records.
-    pub fn folder_of(directory: &Path, paper: &str, item: &str) -> PathBuf {
-        directory.join(paper).join(item)
-    }
-
-    /// Reads the index of an item below a directory of records and checks every file it lists; an
-    /// item without an index has no pictures.
+    /// Reads the index in `folder`; a missing one has no pictures.
     ///
     /// # Errors
     ///
-    /// A damaged index; a listed file that is missing or damaged, by name.
-    pub fn read(directory: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
-        let gallery = Gallery::read_index(directory, paper, item)?;
-        for (i, why) in gallery.damages().into_iter().enumerate() {
-            if let Some(why) = why {
-                let message =
-                    format!("{why}; restore the file (git checkout) or make it anew (reproduce)");
-                let error = FileError::of(gallery.folder.join(INDEX), message);
-                return Err(error.key(format!("pictures[{i}]")));
+    /// A damaged index; a picture that is damaged or missing.
+    pub fn read(folder: &Path) -> Result<Self, FileError> {
+        let (gallery, damaged) = Gallery::read_usable(folder)?;
+        damaged.map_or(Ok(gallery), Err)
+    }
+
+    /// Like [`Gallery::read`], but leaves out pictures that are damaged or missing, and returns the first problem.
+    pub fn read_usable(folder: &Path) -> Result<(Self, Option<FileError>), FileError> {
+        let file = folder.join(INDEX);
+        let Some(text) = read_record(&file)? else { return Ok(Default::default()) };
+        let (mut pictures, mut problem) = (Vec::new(), None);
+        for (i, picture) in Gallery::parse(&file, &text)?.into_iter().enumerate() {
+            match damage(&folder.join(picture.file()), &picture.blake3) {
+                None => pictures.push(picture),
+                Some(why) if problem.is_none() => {
+                    let error = FileError::of(&file, format!("{why}; {REMEDY}"));
+                    problem = Some(error.key(format!("pictures[{i}]")));
+                }
+                Some(_) => {}
             }
         }
-        Ok(gallery)
+        Ok((Gallery { pictures, folder: folder.to_owned() }, problem))
     }
 
-    /// Like [`Gallery::read`], but leaves out pictures whose files cannot be used, since the next write replaces them. Only a damaged
-    /// index is an error.
-    pub fn read_usable(directory: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
-        let mut gallery = Gallery::read_index(directory, paper, item)?;
-        let mut damages = gallery.damages().into_iter();
-        gallery.pictures.retain(|_| damages.next().is_some_and(|why| why.is_none()));
-        Ok(gallery)
-    }
-
-    /// Parses the text of an index, without checking the pictures' files; `file` is only used in messages.
-    ///
-    /// # Errors
-    ///
-    /// A damaged index, one of another item, or a picture whose size is not allowed.
-    pub fn parse(
-        file: &Path,
-        text: &str,
-        paper: &str,
-        item: &str,
-    ) -> Result<Vec<GalleryPicture>, FileError> {
-        let remedy = "restore the file (git checkout) or delete its folder";
-        let index: Index = parsed(file, text, remedy)?;
-        if (index.paper.as_str(), index.item.as_str()) != (paper, item) {
-            let found = format!("{}/{}", index.paper, index.item);
-            let message = format!("`{found}` in the record of {paper}/{item}");
-            return Err(FileError::of(file, message));
+    /// The entries of an index; `file` is only used in messages.
+    pub fn parse(file: &Path, text: &str) -> Result<Vec<GalleryPicture>, FileError> {
+        let Index { pictures } = parsed(file, text, REMEDY)?;
+        match pictures.iter().enumerate().find_map(|(i, p)| Some((i, p.fault()?))) {
+            Some((i, fault)) => {
+                let error = FileError::of(file, format!("{fault}; {REMEDY}"));
+                Err(error.key(format!("pictures[{i}]")))
+            }
+            None => Ok(pictures),
         }
-        for (i, p) in index.pictures.iter().enumerate() {
-            let expected = Picture::enlargement(p.width, p.height);
-            let size = picture::check_size(p.width, p.height, p.channels);
-            let message = match size {
-                Err(error) => error.to_string(),
-                Ok(()) if p.enlarged == 0 || p.enlarged > expected => {
-                    format!("enlarged {} times; allowed: 1 to {expected}", p.enlarged)
-                }
-                Ok(()) => continue,
-            };
-            let error = FileError::of(file, format!("{message}; {remedy}"));
-            return Err(error.key(format!("pictures[{i}]")));
-        }
-        Ok(index.pictures)
-    }
-
-    fn read_index(directory: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
-        let folder = Gallery::folder_of(directory, paper, item);
-        let file = folder.join(INDEX);
-        let mut gallery = Gallery::default();
-        if let Some(text) = read_record(&file)? {
-            gallery.pictures = Gallery::parse(&file, &text, paper, item)?;
-        }
-        let listed: BTreeSet<&str> = gallery.pictures.iter().map(|p| p.file.as_str()).collect();
-        let surplus: Vec<PathBuf> = png_files(&folder)
-            .into_iter()
-            .filter(|f| !listed.contains(file_name(f).as_str()))
-            .collect();
-        if !gallery.pictures.is_empty() || !surplus.is_empty() {
-            gallery.folder = folder;
-        }
-        gallery.surplus = surplus;
-        Ok(gallery)
-    }
-
-    /// For each picture, why its file cannot be used. A file that several pictures share is read once.
-    fn damages(&self) -> Vec<Option<String>> {
-        let mut known: BTreeMap<(&str, &str), Option<String>> = BTreeMap::new();
-        let mut all = Vec::with_capacity(self.pictures.len());
-        for GalleryPicture { file, blake3, .. } in &self.pictures {
-            let of_file = || match is_own_file(file, ".png") {
-                true => damage(&self.folder.join(file), blake3),
-                false => Some(format!("`{file}` is not a file name written by posenc")),
-            };
-            all.push(known.entry((file, blake3)).or_insert_with(of_file).clone());
-        }
-        all
     }
 
     /// The bytes of a picture's file.
     pub fn bytes(&self, picture: &GalleryPicture) -> Result<Vec<u8>, FileError> {
-        let file = self.folder.join(&picture.file);
-        read_bytes(&file, MAX_RECORD_BYTES)
+        read_bytes(&self.folder.join(picture.file()), MAX_RECORD_BYTES)
     }
 
-    /// Names and writes the files and then the index of an item, and removes undamaged files of the earlier index that it no
-    /// longer lists. Contents must not name files of this folder. True if anything changed.
+    /// Makes these the pictures of `folder`: writes what is missing, and removes files that posenc wrote and that the index no longer
+    /// lists. True if anything changed.
     ///
     /// # Errors
     ///
-    /// A content that cannot be read, a file that cannot be written or removed.
+    /// A file that cannot be read, written or removed.
     pub fn write(
-        directory: &Path,
-        paper: &str,
-        item: &str,
+        folder: &Path,
         pictures: Vec<(GalleryPicture, Content)>,
     ) -> Result<bool, FileError> {
-        let folder = Gallery::folder_of(directory, paper, item);
-        let old = Gallery::read_usable(directory, paper, item);
-        let (is_ours, old) = (old.is_ok(), old.unwrap_or_default());
-        let (mut pictures, contents): (Vec<_>, Vec<_>) = pictures.into_iter().unzip();
-        assign(&mut pictures);
+        let (pictures, contents): (Vec<_>, Vec<_>) = pictures.into_iter().unzip();
         let mut changed = false;
-        let mut written: BTreeSet<&str> = BTreeSet::new();
         for (picture, content) in pictures.iter().zip(contents) {
-            let file = folder.join(&picture.file);
-            if !written.insert(&picture.file) || damage(&file, &picture.blake3).is_none() {
+            let file = folder.join(picture.file());
+            if damage(&file, &picture.blake3).is_none() {
                 continue;
             }
             let bytes = match content {
@@ -366,31 +251,123 @@ impl Gallery {
                 .map_err(|e| FileError::unwritable(&file, e))?;
             changed = true;
         }
-        let index = folder.join(INDEX);
+        let listed: BTreeSet<String> = pictures.iter().map(GalleryPicture::file).collect();
         if !pictures.is_empty() {
-            let (paper, item) = (paper.to_owned(), item.to_owned());
-            changed |= write_json(&index, &Index { paper, item, pictures: pictures.clone() })?;
+            changed |= write_json(&folder.join(INDEX), &Index { pictures })?;
+        } else if read_record(&folder.join(INDEX))?.is_some() {
+            changed |= remove(&folder.join(INDEX), "the record has no pictures")?;
         }
-        for old in old.pictures {
-            if !written.contains(old.file.as_str()) {
-                changed |=
-                    remove(&folder.join(&old.file), "the record no longer has this picture")?;
-            }
-        }
-        if pictures.is_empty() {
-            changed |= is_ours && remove(&index, "the record has no pictures")?;
-            posenc_files::remove_empty_folder(&folder);
+        for file in own_files(folder).into_iter().filter(|name| !listed.contains(name)) {
+            changed |= remove(&folder.join(file), "the record no longer has this picture")?;
         }
         Ok(changed)
     }
 }
 
-/// PNG files of a folder, sorted; none if there is no folder.
-fn png_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = posenc_files::entries(folder).unwrap_or_default().into_iter();
-    let files = entries.map(|entry| folder.join(entry.name));
-    files.filter(|path| path.extension().is_some_and(|e| e == "png")).collect()
+/// Names in a folder that are those of pictures.
+pub fn own_files(folder: &Path) -> Vec<String> {
+    let is_own = |name: &String| {
+        let digits = name.strip_suffix(".png").unwrap_or_default();
+        digits.len() == DIGITS && digits.bytes().all(|b| b.is_ascii_hexdigit())
+    };
+    let names = posenc_files::entries(folder).unwrap_or_default().into_iter();
+    names.filter_map(|entry| entry.name.into_string().ok()).filter(is_own).collect()
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::text::without_checksum;
+
+    fn picture(signal: &str, content: u8) -> (GalleryPicture, Content) {
+        let shown = Picture::new("truth", signal, (130, 1, 1), vec![content; 130]);
+        let bytes = shown.png().unwrap();
+        let picture = GalleryPicture {
+            group: "closed-form".into(),
+            method: "Gau σ=0.1".into(),
+            signal: signal.into(),
+            seed: 0,
+            name: "truth".into(),
+            width: 130,
+            height: 1,
+            channels: 1,
+            enlarged: 1,
+            psnr: Some(f64::INFINITY),
+            values: vec![Value::new("test_psnr", 26.5).unit("dB")],
+            profile: Profile::Paper,
+            device: "cpu".into(),
+            data: "embedded:dead-leaves".into(),
+            blake3: blake3::hash(&bytes).to_hex().to_string(),
+        };
+        (picture, Content::Bytes(bytes))
+    }
+
+    /// Catches an index that loses data, equal pictures stored twice, files that no index lists, a second write that changes bytes, and
+    /// a picture of the user that is removed.
+    #[test]
+    fn galleries_read_back_and_equal_pictures_share_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = directory.path().join("p/i");
+        let all = vec![picture("a/b", 1), picture("../b", 2), picture("c\n", 1)];
+        assert!(Gallery::write(&folder, all.clone()).unwrap());
+        assert!(!Gallery::write(&folder, all.clone()).unwrap(), "nothing changed");
+        let read = Gallery::read(&folder).unwrap();
+        assert_eq!(read.pictures.len(), 3);
+        for ((expected, content), read_back) in all.into_iter().zip(&read.pictures) {
+            assert_eq!(*read_back, expected);
+            assert_eq!(Content::Bytes(read.bytes(read_back).unwrap()), content);
+        }
+        assert_eq!(own_files(&folder).len(), 2);
+        std::fs::write(folder.join("mine.png"), "x").unwrap();
+        assert!(Gallery::write(&folder, vec![picture("a", 3)]).unwrap());
+        assert_eq!(own_files(&folder), [picture("a", 3).0.file()], "the old ones are gone");
+        assert!(Gallery::write(&folder, Vec::new()).unwrap());
+        assert_eq!(Gallery::read(&folder).unwrap(), Gallery::default());
+        assert!(folder.join("mine.png").exists());
+    }
+
+    /// Catches pictures that are shown although they are damaged, missing or outside the folder.
+    #[test]
+    fn damage_is_reported() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = directory.path();
+        let write = || Gallery::write(folder, vec![picture("a", 1), picture("b", 2)]).unwrap();
+        write();
+        let name = picture("b", 2).0.file();
+        let file = folder.join(&name);
+        let whole = std::fs::read(&file).unwrap();
+        let message = || Gallery::read(folder).unwrap_err().to_string();
+        std::fs::write(&file, &whole[..whole.len() - 1]).unwrap();
+        assert!(message().contains("pictures[1]") && message().contains(&name), "{}", message());
+        std::fs::remove_file(&file).unwrap();
+        assert!(message().contains("is missing") && message().contains("git checkout"));
+        let (usable, _) = Gallery::read_usable(folder).unwrap();
+        assert_eq!(usable.pictures, [picture("a", 1).0]);
+        assert!(write(), "writing again repairs");
+        assert_eq!(std::fs::read(&file).unwrap(), whole);
+
+        let index = folder.join(INDEX);
+        let text = without_checksum(&std::fs::read_to_string(&index).unwrap());
+        let sum = picture("b", 2).0.blake3;
+        std::fs::write(&index, text.replace(&sum, &format!("../{}", &sum[3..]))).unwrap();
+        assert!(message().contains("is not a checksum"), "{}", message());
+        std::fs::write(&index, &text[..text.len() / 2]).unwrap();
+        assert!(message().contains("pictures.json:") && message().contains("damaged"));
+    }
+
+    /// Catches data other than generated signals that counts as publishable.
+    #[test]
+    fn the_label_of_the_data_decides_what_is_publishable() {
+        for (data, expected) in [
+            ("embedded:dead-leaves", true),
+            ("-", true),
+            ("div2k-test", false),
+            ("other:div2k-test", false),
+            ("user:embedded", false),
+            ("embedded", false),
+            ("", false),
+        ] {
+            assert_eq!(is_publishable(data), expected, "{data}");
+        }
+    }
+}

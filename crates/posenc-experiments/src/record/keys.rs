@@ -4,7 +4,38 @@
 
 use polars::prelude::*;
 
-use super::table::Field;
+use crate::profile::Profile;
+
+/// A type by which items can be grouped.
+pub trait Field: Sized {
+    fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column
+    where
+        Self: 'a;
+}
+
+impl Field for String {
+    fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
+        Column::new(name, values.map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+impl Field for Option<f64> {
+    fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
+        Column::new(name, values.copied().collect::<Vec<_>>())
+    }
+}
+
+impl Field for u64 {
+    fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
+        Column::new(name, values.copied().collect::<Vec<_>>())
+    }
+}
+
+impl Field for Profile {
+    fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
+        Column::new(name, values.map(|profile| profile.name()).collect::<Vec<_>>())
+    }
+}
 
 /// Columns by which items are grouped.
 pub struct Keys<'a, T> {

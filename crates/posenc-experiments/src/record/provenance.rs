@@ -1,4 +1,4 @@
-//! Where a record comes from: `report/record/<paper>/<item>.provenance.json`.
+//! Where a record comes from: `provenance.json` in the folder of the item.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -38,9 +38,9 @@ pub struct Provenance {
     /// The largest of the units' peak memories, in bytes; absent if the system does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory: Option<u64>,
-    /// Checksum of the table ([`super::pair::checksum`]); absent in older records.
+    /// Checksum of the tables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub table: Option<String>,
+    pub tables: Option<String>,
     /// Origin of the numbers of each variant, by `group/variant`; empty in older records.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub origins: BTreeMap<String, Origin>,

@@ -1,5 +1,7 @@
-//! A record in long form, one row per measured number: `report/record/<paper>/<item>.csv`.
+//! The numbers of an item, one row per number. On disk they are two tables: `units.csv` has what the numbers of a unit share, and
+//! `values.csv` the numbers.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use polars::prelude::*;
@@ -7,156 +9,42 @@ pub use posenc_files::{is_full, write_atomically, write_parts_atomically};
 
 use super::csv::{CsvFile, CsvRow};
 use crate::profile::Profile;
-use crate::text::{MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
 
 /// Name of the only signal of an experiment without data.
 pub const NO_SIGNAL: &str = "-";
 
-/// A type that a column of a record can have.
-pub trait Field: Sized {
-    /// Reads a field.
-    fn read(row: &CsvRow<'_>, column: &str) -> Result<Self, FileError>;
+/// Columns of `units.csv`, in order.
+pub const UNITS: &[&str] =
+    &["unit", "group", "method", "signal", "seed", "profile", "device", "data"];
+/// Columns of `values.csv`, in order.
+pub const VALUES: &[&str] = &["unit", "metric", "x", "y", "value", "measure"];
 
-    /// The typed column of a data frame, for grouping rows.
-    fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column
-    where
-        Self: 'a;
-
-    /// The column as written to the file.
-    fn written<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column
-    where
-        Self: 'a,
-    {
-        Self::column(name, values)
-    }
-}
-
-impl Field for String {
-    fn read(row: &CsvRow<'_>, column: &str) -> Result<Self, FileError> {
-        Ok(row.text(column).to_owned())
-    }
-
-    fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
-        Column::new(name, values.map(String::as_str).collect::<Vec<_>>())
-    }
-
-    /// Writes an empty text as a missing one, which reads back the same: polars writes an empty text as `""`.
-    fn written<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
-        let texts = values.map(|text| Some(text.as_str()).filter(|text| !text.is_empty()));
-        Column::new(name, texts.collect::<Vec<_>>())
-    }
-}
-
-impl Field for Option<f64> {
-    fn read(row: &CsvRow<'_>, column: &str) -> Result<Self, FileError> {
-        row.number(column)
-    }
-
-    fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
-        Column::new(name, values.copied().collect::<Vec<_>>())
-    }
-
-    /// Uses Rust's shortest form that reads back, not the formatter of polars, so that bytes are equal exactly if numbers are.
-    fn written<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
-        let texts = values.map(|value| value.map(|value| format!("{value:?}")));
-        Column::new(name, texts.collect::<Vec<_>>())
-    }
-}
-
-impl Field for f64 {
-    fn read(row: &CsvRow<'_>, column: &str) -> Result<Self, FileError> {
-        row.number(column)?.ok_or_else(|| row.error(column, "empty; a number belongs here"))
-    }
-
-    fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
-        Column::new(name, values.copied().collect::<Vec<_>>())
-    }
-
-    fn written<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
-        Column::new(name, values.map(|value| format!("{value:?}")).collect::<Vec<_>>())
-    }
-}
-
-impl Field for u64 {
-    fn read(row: &CsvRow<'_>, column: &str) -> Result<Self, FileError> {
-        let value = f64::read(row, column)?;
-        if value < 0.0 || value.fract() != 0.0 {
-            return Err(row.error(column, format!("{value} is not a whole number")));
-        }
-        Ok(value as u64)
-    }
-
-    fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
-        Column::new(name, values.copied().collect::<Vec<_>>())
-    }
-}
-
-impl Field for Profile {
-    fn read(row: &CsvRow<'_>, column: &str) -> Result<Self, FileError> {
-        let text = row.text(column);
-        Profile::parse(text).ok_or_else(|| {
-            let names = Profile::ALL.map(Profile::name).join(", ");
-            row.error(column, format!("`{text}`; allowed: {names}"))
-        })
-    }
-
-    fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
-        Column::new(name, values.map(|profile| profile.name()).collect::<Vec<_>>())
-    }
-}
-
-/// Defines the columns of a record: the single list from which rows are stored, read and written.
-macro_rules! columns {
-    ($($(#[$doc:meta])* $name:ident: $kind:ty,)*) => {
-        /// One measured number.
-        #[derive(Debug, Clone, PartialEq)]
-        pub struct Row {
-            $($(#[$doc])* pub $name: $kind,)*
-        }
-
-        /// Columns of a record file, in order. The first two are the same in all rows.
-        pub const COLUMNS: &[&str] = &["paper", "item", $(stringify!($name)),*];
-
-        impl Row {
-            fn read(row: &CsvRow<'_>) -> Result<Self, FileError> {
-                Ok(Row { $($name: Field::read(row, stringify!($name))?,)* })
-            }
-        }
-
-        impl Table {
-            fn written(&self) -> Vec<Column> {
-                vec![$(Field::written(stringify!($name).into(), self.rows.iter().map(|row| &row.$name)),)*]
-            }
-        }
-    };
-}
-
-columns! {
-    /// Group key.
-    group: String,
-    /// Method (the variant's id).
-    method: String,
-    /// Signal: an image, a curve; `-` if there is only one.
-    signal: String,
+/// One measured number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    pub group: String,
+    /// The variant's id, or what a unit that measures several methods calls this one.
+    pub method: String,
+    /// An image, a curve; `-` if there is only one.
+    pub signal: String,
     /// Repetition, from 0.
-    seed: u64,
-    /// Metric.
-    metric: String,
+    pub seed: u64,
+    pub metric: String,
     /// Abscissa.
-    x: Option<f64>,
+    pub x: Option<f64>,
     /// Second abscissa, for heat maps.
-    y: Option<f64>,
+    pub y: Option<f64>,
     /// The number. NaN is kept as `NaN`: a failed measurement is a result.
-    value: f64,
-    /// Unit; empty for pure numbers.
-    unit: String,
+    pub value: f64,
+    /// Unit of measurement; empty for pure numbers.
+    pub unit: String,
     /// Largest profile whose protocol this is.
-    profile: Profile,
+    pub profile: Profile,
     /// Device that measured it.
-    device: String,
+    pub device: String,
     /// Data it was measured on; `-` for none.
-    data: String,
+    pub data: String,
 }
 
 impl Row {
@@ -201,52 +89,139 @@ pub fn is_counted(metric: &str) -> bool {
 /// All rows of an item, in the order of the experiment file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
-    /// The rows.
     pub rows: Vec<Row>,
 }
 
 impl Table {
-    /// Reads a record; errors name line and column.
-    pub fn read(file: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
-        Table::parse(file, read_text(file, MAX_RECORD_BYTES)?, paper, item)
-    }
-
-    /// Like [`Table::read`], but parses `text`; `file` is only used in messages.
-    pub fn parse(file: &Path, text: String, paper: &str, item: &str) -> Result<Self, FileError> {
-        let mut csv = CsvFile::parse(file, &text, COLUMNS)?;
-        let mut rows = Vec::new();
+    /// Joins the texts of `units.csv` and `values.csv`; `files` are only used in messages, which name line and column.
+    ///
+    /// # Errors
+    ///
+    /// Wrong columns or fields; a unit that is listed twice, or that a value names and `units.csv` does not list.
+    pub fn parse(files: [&Path; 2], texts: [&str; 2]) -> Result<Self, FileError> {
+        let mut units: HashMap<u64, Row> = HashMap::new();
+        let mut csv = CsvFile::parse(files[0], texts[0], UNITS)?;
         while let Some(row) = csv.next_row()? {
-            for (column, expected) in [("paper", paper), ("item", item)] {
-                let found = row.text(column);
-                if found != expected {
-                    let message = format!("`{found}` in the record of {paper}/{item}");
-                    return Err(row.error(column, message));
-                }
+            let unit = Row {
+                signal: row.text("signal").into(),
+                seed: whole(&row, "seed")?,
+                profile: profile(&row)?,
+                device: row.text("device").into(),
+                data: row.text("data").into(),
+                ..Row::new(row.text("group"), row.text("method"), "", 0.0)
+            };
+            if units.insert(whole(&row, "unit")?, unit).is_some() {
+                return Err(row.error("unit", format!("{} appears twice", row.text("unit"))));
             }
-            rows.push(Row::read(&row)?);
+        }
+        let mut rows = Vec::new();
+        let mut csv = CsvFile::parse(files[1], texts[1], VALUES)?;
+        while let Some(row) = csv.next_row()? {
+            let Some(unit) = units.get(&whole(&row, "unit")?) else {
+                let message = format!("{}: not in {}", row.text("unit"), files[0].display());
+                return Err(row.error("unit", message));
+            };
+            rows.push(Row {
+                metric: row.text("metric").into(),
+                x: row.number("x")?,
+                y: row.number("y")?,
+                value: number(&row, "value")?,
+                unit: row.text("measure").into(),
+                ..unit.clone()
+            });
         }
         Ok(Table { rows })
     }
 
-    /// The record as CSV. Numbers are printed in the shortest form that reads back the same.
-    pub fn to_csv(&self, paper: &str, item: &str) -> PolarsResult<String> {
-        let same = |name: &str, text: &str| Column::new(name.into(), vec![text; self.rows.len()]);
-        let mut columns = vec![same("paper", paper), same("item", item)];
-        columns.extend(self.written());
-        let mut frame = DataFrame::new(self.rows.len(), columns)?;
-        let mut bytes = Vec::new();
-        CsvWriter::new(&mut bytes).with_quote_style(QuoteStyle::Necessary).finish(&mut frame)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    /// The texts of `units.csv` and `values.csv`. Numbers are in the shortest form that reads back the same.
+    pub fn to_csv(&self) -> PolarsResult<[String; 2]> {
+        let mut units: Vec<&Row> = Vec::new();
+        let mut numbers = HashMap::new();
+        let of_row: Vec<u64> = (self.rows.iter())
+            .map(|row| {
+                let Row { group, method, signal, seed, profile, device, data, .. } = row;
+                let key = (group, method, signal, seed, profile, device, data);
+                *numbers.entry(key).or_insert_with(|| {
+                    units.push(row);
+                    units.len() as u64 - 1
+                })
+            })
+            .collect();
+        let texts = |name: &str, rows: &[&Row], of: fn(&Row) -> &str| {
+            // polars writes an empty text as `""`, and a missing one as nothing.
+            let texts = rows.iter().map(|row| Some(of(row)).filter(|text| !text.is_empty()));
+            Column::new(name.into(), texts.collect::<Vec<_>>())
+        };
+        let floats = |name: &str, of: fn(&Row) -> Option<f64>| {
+            let texts = self.rows.iter().map(|row| of(row).map(shortest));
+            Column::new(name.into(), texts.collect::<Vec<_>>())
+        };
+        let all: Vec<&Row> = self.rows.iter().collect();
+        let seeds = units.iter().map(|row| row.seed).collect::<Vec<_>>();
+        let of_units = vec![
+            Column::new("unit".into(), (0..units.len() as u64).collect::<Vec<_>>()),
+            texts("group", &units, |row| &row.group),
+            texts("method", &units, |row| &row.method),
+            texts("signal", &units, |row| &row.signal),
+            Column::new("seed".into(), seeds),
+            texts("profile", &units, |row| row.profile.name()),
+            texts("device", &units, |row| &row.device),
+            texts("data", &units, |row| &row.data),
+        ];
+        let of_values = vec![
+            Column::new("unit".into(), of_row),
+            texts("metric", &all, |row| &row.metric),
+            floats("x", |row| row.x),
+            floats("y", |row| row.y),
+            floats("value", |row| Some(row.value)),
+            texts("measure", &all, |row| &row.unit),
+        ];
+        Ok([written(units.len(), of_units)?, written(all.len(), of_values)?])
     }
+}
+
+fn written(rows: usize, columns: Vec<Column>) -> PolarsResult<String> {
+    let mut frame = DataFrame::new(rows, columns)?;
+    let mut bytes = Vec::new();
+    CsvWriter::new(&mut bytes).with_quote_style(QuoteStyle::Necessary).finish(&mut frame)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Rust's shortest form that reads back the same, not that of polars; whole numbers without `.0`.
+fn shortest(value: f64) -> String {
+    let text = format!("{value:?}");
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
+fn number(row: &CsvRow<'_>, column: &str) -> Result<f64, FileError> {
+    row.number(column)?.ok_or_else(|| row.error(column, "empty; a number belongs here"))
+}
+
+fn whole(row: &CsvRow<'_>, column: &str) -> Result<u64, FileError> {
+    let text = row.text(column);
+    text.parse().map_err(|_| row.error(column, format!("`{text}` is not a whole number")))
+}
+
+fn profile(row: &CsvRow<'_>) -> Result<Profile, FileError> {
+    let text = row.text("profile");
+    Profile::parse(text).ok_or_else(|| {
+        let names = Profile::ALL.map(Profile::name).join(", ");
+        row.error("profile", format!("`{text}`; allowed: {names}"))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Catches a name that does not read back equal, and empty fields written as quotes.
+    fn parse(units: &str, values: &str) -> Result<Table, FileError> {
+        Table::parse([Path::new("units.csv"), Path::new("values.csv")], [units, values])
+    }
+
+    /// Catches a name or number that does not read back equal, rows that change their order or unit, and empty fields written as
+    /// quotes.
     #[test]
-    fn names_with_quotes_commas_and_line_breaks_read_back() {
+    fn tables_read_back() {
         let row = |method: &str, signal: &str| Row {
             signal: signal.into(),
             y: Some(0.1),
@@ -257,47 +232,39 @@ mod tests {
             row("Gau 5\"", "a\"b.png"),
             row("\"\"", "\"a, b\".png"),
             row("a\r\nb\rc\n", "\n"),
-            row("Gau", "-"),
+            Row { x: Some(-0.0), value: f64::NEG_INFINITY, unit: "dB".into(), ..row("Gau", "-") },
+            Row { value: 1e16, ..row("Gau", "-") },
+            Row { value: 3.0, seed: 1, ..row("Gau", "-") },
+            Row { value: 12_345_678.0, ..row("Gau", "-") },
         ];
         let table = Table { rows };
-        let text = table.to_csv("p", "i").unwrap();
-        assert!(text.ends_with("p,i,g,Gau,-,0,test_psnr,,0.1,1e-300,,quick,cpu,-\n"), "{text}");
-        let back = Table::parse(Path::new("t.csv"), text, "p", "i").unwrap();
+        let [units, values] = table.to_csv().unwrap();
+        assert!(units.ends_with("\n3,g,Gau,-,0,quick,cpu,-\n4,g,Gau,-,1,quick,cpu,-\n"), "{units}");
+        let expected = "3,test_psnr,-0,0.1,-inf,dB\n3,test_psnr,,0.1,1e16,\n4,test_psnr,,0.1,3,\n\
+                        3,test_psnr,,0.1,12345678,\n";
+        assert!(values.ends_with(expected), "{values}");
+        let back = parse(&units, &values).unwrap();
         assert_eq!(back, table);
-    }
-
-    /// Catches a record whose bytes change when it is read and written again.
-    #[test]
-    fn records_of_the_repository_are_rewritten_unchanged() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../report/record/rethinking");
-        let names = posenc_files::entries(&folder).unwrap().into_iter().map(|entry| entry.name);
-        let items: Vec<String> = names
-            .filter_map(|name| Some(name.to_str()?.strip_suffix(".csv")?.to_owned()))
-            .collect();
-        assert!(items.len() > 5, "{items:?}");
-        for item in items {
-            let file = folder.join(format!("{item}.csv"));
-            let text = read_text(&file, MAX_RECORD_BYTES).unwrap().replace("\r\n", "\n");
-            let table = Table::parse(&file, text.clone(), "rethinking", &item).unwrap();
-            assert!(table.to_csv("rethinking", &item).unwrap() == text, "{item}");
-        }
+        assert!(back.rows[3].x.unwrap().is_sign_negative());
     }
 
     /// Catches a column that FORMAT.md does not list, or lists in another position.
     #[test]
     fn columns_are_described() {
         let format = include_str!("../../../../FORMAT.md");
-        assert!(format.contains(&format!("`{}`", COLUMNS.join(","))));
+        for columns in [UNITS, VALUES] {
+            assert!(format.contains(&format!("`{}`", columns.join(","))));
+        }
     }
 
     /// Catches line numbers that are wrong after blank lines, line breaks inside quotes, or characters that do not end a line in an
-    /// editor. Also catches a header of a million columns that uses memory for each.
+    /// editor; and values of a unit that does not exist or that exists twice.
     #[test]
     fn damage_is_reported_with_its_line() {
-        let header = COLUMNS.join(",");
-        let row =
-            |method: &str, value: &str| format!("p,i,g,{method},-,0,m,,,{value},,smoke,cpu,-");
-        let (good, bad) = (row("Gau", "1"), row("Gau", "x"));
+        let units = UNITS.join(",") + "\n0,g,Gau,-,0,smoke,cpu,-\n1,g,Tri,-,0,smoke,cpu,-\n";
+        let header = VALUES.join(",");
+        let row = |metric: &str, value: &str| format!("0,{metric},,,{value},");
+        let (good, bad) = (row("m", "1"), row("m", "x"));
         let odd = row("\"a\n\nb\u{2028}\u{85}\"", "1");
         for (text, line) in [
             (format!("{header}\n{good}\n{bad}\n"), 3),
@@ -306,14 +273,25 @@ mod tests {
             (format!("{header}\n\n\n{good}\n\n{bad}\n"), 6),
             (format!("{header}\n{odd}\n{bad}\n"), 5),
         ] {
-            let message = Table::parse(Path::new("t.csv"), text, "p", "i").unwrap_err().to_string();
-            assert!(message.starts_with(&format!("t.csv:{line}: `value`: `x`")), "{message}");
+            let message = parse(&units, &text).unwrap_err().to_string();
+            assert!(message.starts_with(&format!("values.csv:{line}: `value`: `x`")), "{message}");
+        }
+        let text = format!("{header}\n2,m,,,1,\n");
+        let message = parse(&units, &text).unwrap_err().to_string();
+        assert!(message.starts_with("values.csv:2: `unit`: 2: not in units.csv"), "{message}");
+        let twice = units.replace("\n1,", "\n0,");
+        let message = parse(&twice, &header).unwrap_err().to_string();
+        assert!(message.starts_with("units.csv:3: `unit`: 0 appears twice"), "{message}");
+        for (from, to, part) in [
+            ("-,0,", "-,0.5,", "`seed`: `0.5` is not a whole number"),
+            ("smoke", "big", "`profile`: `big`; allowed: smoke"),
+            ("Gau", "\"x\n\u{1b}[2J\",", "fields, the header has 8"),
+        ] {
+            let message = parse(&units.replacen(from, to, 1), &header).unwrap_err().to_string();
+            assert!(message.contains(part), "{message}");
         }
         let wide = ",".repeat(1_000_000);
-        let message = Table::parse(Path::new("t.csv"), wide, "p", "i").unwrap_err().to_string();
-        assert!(message.starts_with("t.csv:1: more than 1000 fields"), "{message}");
-        let forged = format!("{header}\n{}\n", row("Gau", "\"x\n\u{1b}[2Jerror: forged\""));
-        let message = Table::parse(Path::new("t.csv"), forged, "p", "i").unwrap_err().to_string();
-        assert!(message.contains("`x\\n\\u{1b}[2Jerror: forged`"), "{message}");
+        let message = parse(&wide, &header).unwrap_err().to_string();
+        assert!(message.starts_with("units.csv:1: more than 1000 fields"), "{message}");
     }
 }

@@ -189,23 +189,6 @@ impl StoredPicture {
     }
 }
 
-/// The captions of a unit, as its record lists them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StoredCaptions {
-    /// Name of their file, in the folder of the record.
-    pub file: String,
-    /// blake3 of the file, in hexadecimal.
-    pub blake3: String,
-}
-
-impl StoredCaptions {
-    /// Why the captions in `folder` cannot be used; `None` if they are intact.
-    pub fn damage(&self, folder: &Path) -> Option<String> {
-        damage(&folder.join(&self.file), &self.blake3)
-    }
-}
-
 /// Why a file does not have the given BLAKE3 checksum; `None` if it does.
 pub(super) fn damage(file: &Path, blake3: &str) -> Option<String> {
     if !posenc_files::is_there(file) {
@@ -284,9 +267,6 @@ pub struct UnitRecord {
     /// The pictures, stored in files next to the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<StoredPicture>,
-    /// The captions, stored in a file next to the record.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub captions: Option<StoredCaptions>,
     /// Versions of compiler and packages.
     pub versions: BTreeMap<String, String>,
     /// Git commit of the run, with `-dirty` if the tree had changes; empty outside a repository and in older records.
@@ -312,11 +292,6 @@ impl UnitRecord {
     /// the file name does not contain the signal.
     pub fn picture_file_name(parts: &KeyParts, index: usize, name: &str) -> String {
         format!("{}-{index:03}-{}.png", UnitRecord::file_stem(parts), safe(name))
-    }
-
-    /// File name of a unit's captions, next to its record.
-    pub fn captions_file_name(parts: &KeyParts) -> String {
-        format!("{}-captions.json", UnitRecord::file_stem(parts))
     }
 
     fn file_stem(parts: &KeyParts) -> String {
@@ -357,8 +332,7 @@ impl UnitRecord {
                 return Some((format!("pictures[{i}]"), message.to_string()));
             }
         }
-        let captions = self.captions.as_ref().filter(|c| !is_own_file(&c.file, ".json"));
-        captions.map(|c| ("captions.file".to_owned(), name(&c.file)))
+        None
     }
 
     /// The bytes of its file.
@@ -394,7 +368,12 @@ pub(super) fn parse_sealed<T: DeserializeOwned>(file: &Path, text: &str) -> Resu
     if checksum(&envelope.body) != envelope.checksum {
         return Err(FileError::of(file, "damaged (its checksum does not match its content)"));
     }
-    serde_json::from_value(envelope.body).map_err(damaged)
+    let mut body = envelope.body;
+    if let Some(body) = body.as_object_mut() {
+        // Earlier versions stored captions of screens.
+        body.remove("captions");
+    }
+    serde_json::from_value(body).map_err(damaged)
 }
 
 /// JSON with a checksum over its content.
@@ -438,7 +417,6 @@ mod tests {
                 file: "a.png".into(),
                 blake3: "0".into(),
             }],
-            captions: Some(StoredCaptions { file: "b.json".into(), blake3: "1".into() }),
             versions: BTreeMap::new(),
             commit: "0123-dirty".into(),
         }
@@ -454,19 +432,20 @@ mod tests {
         assert_eq!(UnitRecord::read(&file).unwrap(), record());
 
         let mut body = serde_json::to_value(record()).unwrap();
-        for key in ["peak_memory", "pictures", "captions", "commit"] {
+        for key in ["peak_memory", "pictures", "commit"] {
             body.as_object_mut().unwrap().remove(key);
         }
         body["values"][0].as_object_mut().unwrap().remove("seed");
+        body["captions"] = "of an earlier version".into();
         let envelope = Envelope { checksum: checksum(&body), body };
         std::fs::write(&file, serde_json::to_string(&envelope).unwrap()).unwrap();
         let old = UnitRecord::read(&file).unwrap();
         assert_eq!((old.peak_memory, old.values[0].seed), (None, None));
-        assert_eq!((old.pictures, old.captions, old.commit), (Vec::new(), None, String::new()));
+        assert_eq!((old.pictures, old.commit), (Vec::new(), String::new()));
         assert_eq!(old.values[0].value, f64::INFINITY);
     }
 
-    /// Catches a record whose pictures or captions are outside its folder: such files would be copied into a report, or removed when
+    /// Catches a record whose pictures are outside its folder: such files would be copied into a report, or removed when
     /// the unit runs again.
     #[test]
     fn records_cannot_name_files_outside_their_folder() {
@@ -493,14 +472,6 @@ mod tests {
                 message.contains("a.json") && message.contains("pictures[0].file"),
                 "{message}"
             );
-            let mut hostile = record();
-            hostile.captions = Some(StoredCaptions {
-                file: name.replace(".json", ".png").replace(".png", "/x.json"),
-                blake3: "1".into(),
-            });
-            hostile.write(&file).unwrap();
-            let message = UnitRecord::read(&file).unwrap_err().to_string();
-            assert!(message.contains("captions.file"), "{message}");
         }
         let mut hostile = record();
         hostile.pictures[0].width = usize::MAX;

@@ -103,8 +103,7 @@ impl Experiment {
             Some(claim.selects().count())
         };
         let answer = match &wire.answer {
-            Some(value) => answer::parse(value, selections)
-                .map_err(|(key, message)| root.error(&answer::key(&key), message))?,
+            Some(value) => answer::parse(&root.key("answer"), value, selections)?,
             None => Vec::new(),
         };
         for (i, floor) in wire.floors.iter().enumerate() {

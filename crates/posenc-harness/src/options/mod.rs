@@ -1,7 +1,7 @@
 //! The options of `reproduce`.
 
-mod executor;
 mod places;
+mod share;
 
 use std::path::PathBuf;
 
@@ -14,8 +14,8 @@ use crate::device::Request;
 use crate::memory::Bytes;
 use crate::span::Span;
 
-pub use executor::{Executor, ExecutorOptions, SlurmOptions};
 pub use places::Places;
+pub use share::Share;
 
 /// Location of the data.
 #[derive(Args, Clone)]
@@ -92,9 +92,22 @@ pub struct Reproduce {
     /// With --record: accept uncommitted changes. The report marks such records.
     #[arg(long, requires = "record")]
     pub allow_dirty: bool,
-    /// Where units run.
-    #[command(flatten)]
-    pub executor: ExecutorOptions,
+    /// Run only this share of the plan's jobs, such as 3/8 for the third of eight, and write no report. Shares may run at the
+    /// same time, also on several machines with a common --out; afterwards, a run without --share writes the report.
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["from", "record"])]
+    pub share: Option<Share>,
+    /// Submit an array of this many jobs to Slurm, each with a share of the plan, and a job that then runs what is left and
+    /// writes the report (docs/SLURM.md). Without --device, they use the CPU.
+    #[arg(long, value_name = "N", conflicts_with_all = ["share", "from", "force"],
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub slurm: Option<u16>,
+    /// Slurm: pass an option to sbatch, such as --sbatch-arg=--cpus-per-task=8. Can be repeated.
+    #[arg(long = "sbatch-arg", value_name = "OPTION", requires = "slurm", allow_hyphen_values = true,
+          value_parser = share::sbatch_option)]
+    pub sbatch_args: Vec<String>,
+    /// Internal: checksum of the plan of the process that submitted this one.
+    #[arg(long, value_name = "CHECKSUM", hide = true)]
+    pub plan: Option<String>,
 }
 
 /// Parses the name of a profile.

@@ -1,5 +1,4 @@
-use posenc_experiments::record::captions::{BoxKind, Described, Layout, LayoutNode};
-use posenc_experiments::record::{Origin, Picture, Provenance, UnitCaptions};
+use posenc_experiments::record::{Origin, Picture, Provenance};
 use posenc_experiments::yaml::Document;
 
 use super::*;
@@ -59,7 +58,6 @@ fn run(methods: &[&str], data: &str, profile: Profile, level: u8) -> Collected {
                     profile,
                     device: "cpu".into(),
                     data: data.into(),
-                    file: String::new(),
                     blake3: blake3::hash(&bytes).to_hex().to_string(),
                 };
                 pictures.push((picture, Content::Bytes(bytes)));
@@ -71,8 +69,7 @@ fn run(methods: &[&str], data: &str, profile: Profile, level: u8) -> Collected {
 
 /// Method, signal, name, profile and first pixel of every picture in the reference.
 fn reference(directory: &Path) -> Vec<String> {
-    let gallery = Gallery::read(directory, "p", "i").unwrap();
-    assert_eq!(gallery.surplus, [] as [PathBuf; 0]);
+    let gallery = Gallery::read(&directory.join("p/i")).unwrap();
     assert!(gallery.pictures.iter().all(|p| p.data == GENERATED), "{gallery:?}");
     let one = |p: &GalleryPicture| {
         let bytes = gallery.bytes(p).unwrap();
@@ -123,7 +120,7 @@ fn pictures_of_users_do_not_stay_in_the_reference() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     let foreign = run(&["Gau"], "user:holiday", Profile::Paper, 0);
-    Gallery::write(root, "p", "i", foreign.pictures).unwrap();
+    Gallery::write(&root.join("p/i"), foreign.pictures).unwrap();
     let local = run(&["Tri"], GENERATED, Profile::Paper, 50);
     assert!(promote_pictures(&experiment(), &local, root).unwrap());
     assert!(reference(root).iter().all(|p| p.starts_with("Tri ")));
@@ -157,8 +154,9 @@ fn pictures_are_merged_method_by_method() {
     assert!(!promote_pictures(&experiment, &less, root).unwrap());
 
     // The same run restores a lost picture.
-    let file = root.join("p/i/images--Gau--a--reconstruction.png");
-    std::fs::remove_file(&file).unwrap();
+    let lost = &one.pictures[1].0;
+    assert_eq!((lost.signal.as_str(), lost.name.as_str()), ("a", "reconstruction"));
+    std::fs::remove_file(root.join("p/i").join(lost.file())).unwrap();
     assert!(promote_pictures(&experiment, &one, root).unwrap());
     assert_eq!(reference(root), merged);
 }
@@ -178,10 +176,13 @@ fn measured(commit: &str, rows: &[Row]) -> Collected {
     Collected { table: Table { rows: rows.to_vec() }, provenance, ..Collected::default() }
 }
 
+fn recorded(directory: &Path) -> (Table, Provenance) {
+    ItemRecord::read_tables(&directory.join("p/i")).unwrap().unwrap()
+}
+
 /// The commit of the last run, and that of each method in the reference.
 fn commits(directory: &Path) -> (String, Vec<String>) {
-    let (csv, json) = files(directory, &experiment());
-    let (table, provenance) = pair::read(&csv, &json, "p", "i").unwrap();
+    let (table, provenance) = recorded(directory);
     let all = provenance.methods_by_commit(&table.rows);
     let lines = all.iter().flat_map(|(commit, groups)| {
         groups.iter().map(move |(group, methods)| format!("{commit}: {group} {methods:?}"))
@@ -264,8 +265,7 @@ fn equal_numbers_of_a_newer_version_replace_its_origin() {
     };
     for revisions in ["closed-form 1", "closed-form 2"] {
         promote(&experiment(), &of(revisions), root).unwrap();
-        let (csv, json) = files(root, &experiment());
-        let (_, provenance) = pair::read(&csv, &json, "p", "i").unwrap();
+        let (_, provenance) = recorded(root);
         assert_eq!(provenance.origins["images/Gau"].revisions, revisions);
     }
 }
@@ -282,8 +282,7 @@ fn runs_of_different_signals_join() {
         local.provenance.origins.insert("images/Gau".into(), origin(revisions));
         let dropped = promote(&experiment(), &local, root).unwrap().dropped;
         let dropped = dropped.into_iter().flat_map(|(_, signals)| signals).collect::<Vec<_>>();
-        let (csv, json) = files(root, &experiment());
-        let (table, _) = pair::read(&csv, &json, "p", "i").unwrap();
+        let (table, _) = recorded(root);
         let one = |row: &Row| format!("{} {}", row.signal, row.value);
         (table.rows.iter().map(one).collect::<Vec<_>>().join(", "), dropped.join(" "))
     };
@@ -312,8 +311,7 @@ fn a_smaller_profile_of_the_same_protocol_joins() {
             local.provenance.origins.insert("images/Gau".into(), origin);
             promote(&experiment(), &local, directory.path()).unwrap();
         }
-        let (csv, json) = files(directory.path(), &experiment());
-        let (table, provenance) = pair::read(&csv, &json, "p", "i").unwrap();
+        let (table, provenance) = recorded(directory.path());
         assert_eq!(provenance.origins["images/Gau"].signals, 3);
         let one = |row: &Row| format!("{} {} {}", row.signal, row.value, row.profile);
         table.rows.iter().map(one).collect::<Vec<_>>()
@@ -343,8 +341,7 @@ fn only_sizes_of_untrained_networks_are_taken() {
     let promoted = |profile| {
         let local = measured("a", &[of("params", 7.0, profile), of("test_psnr", 9.0, profile)]);
         promote(&experiment, &local, directory.path()).unwrap();
-        let (csv, json) = files(directory.path(), &experiment);
-        let (table, _) = pair::read(&csv, &json, "p", "i").unwrap();
+        let (table, _) = recorded(directory.path());
         let one = |row: &Row| format!("{} {}", row.metric, row.profile);
         table.rows.iter().map(one).collect::<Vec<_>>()
     };
@@ -363,63 +360,10 @@ fn real_signals_are_worth_more_than_generated_ones() {
     };
     let of = |data: &str, profile| {
         let row = Row { data: data.into(), profile, ..row("images", "Gau", 1.0) };
-        worth(&group("video-clips"), &[&row])
+        rank(&group("video-clips"), &[row])
     };
     let real = of("substitute:video-clips", Profile::Smoke);
     assert!(real > of("embedded:moving-dead-leaves", Profile::Paper));
     assert!(real > of("substitute:other", Profile::Paper));
     assert!(real < of("video-clips", Profile::Smoke));
-}
-
-/// A caption that a method predicted for a screen with one widget.
-fn captioned(method: &str, data: &str, profile: Profile, said: &str) -> CaptionedMethod {
-    let node = LayoutNode { kind: BoxKind::Icon, bounds: [1.0, 2.0, 3.0, 4.0], word: None };
-    let references = vec!["go up".to_owned()];
-    CaptionedMethod {
-        group: "images".into(),
-        method: method.into(),
-        seed: 0,
-        profile,
-        device: "cpu".into(),
-        data: data.into(),
-        captions: UnitCaptions {
-            layouts: vec![Layout { nodes: vec![node], widgets: vec![0] }],
-            widgets: vec![Described { references, said: said.into(), is_right: true }],
-        },
-    }
-}
-
-/// Catches captions of a smaller profile, of a user's screens or of a removed method in the reference, and a damaged file that is not
-/// replaced.
-#[test]
-fn captions_reach_the_reference_method_by_method() {
-    let directory = tempfile::tempdir().unwrap();
-    let root = directory.path();
-    let promote = |local: &[CaptionedMethod]| promote_captions(&experiment(), local, root);
-    let said = || -> Vec<String> {
-        let record = CaptionRecord::read(root, "p", "i").unwrap();
-        let one = |m: &CaptionedMethod| format!("{} {}", m.method, m.captions.widgets[0].said);
-        record.methods.iter().map(one).collect()
-    };
-    assert!(!promote(&[]).unwrap());
-    let local = [
-        captioned("Tri", "-", Profile::Quick, "b"),
-        captioned("Gau", "-", Profile::Smoke, "a"),
-        captioned("gone", "-", Profile::Quick, "c"),
-    ];
-    assert!(promote(&local).unwrap());
-    assert_eq!(said(), ["Gau a", "Tri b"]);
-    assert!(promote(&[captioned("Gau", "-", Profile::Quick, "d")]).unwrap());
-    assert_eq!(said(), ["Gau d", "Tri b"]);
-    for worse in [
-        captioned("Tri", "-", Profile::Smoke, "e"),
-        captioned("Tri", "user:mine", Profile::Paper, "f"),
-    ] {
-        assert!(!promote(&[worse]).unwrap());
-    }
-    assert_eq!(said(), ["Gau d", "Tri b"]);
-    std::fs::write(CaptionRecord::file_of(root, "p", "i"), "{").unwrap();
-    assert!(promote(&[]).unwrap_err().to_string().contains("captions.json"));
-    assert!(promote(&local).unwrap());
-    assert_eq!(said(), ["Gau a", "Tri b"]);
 }

@@ -1,5 +1,4 @@
 use posenc_experiments::record::Value;
-use posenc_experiments::record::captions::Described;
 
 use super::*;
 
@@ -24,7 +23,6 @@ fn record() -> UnitRecord {
         remarks: Vec::new(),
         values: vec![Value::new("test_psnr", 20.0)],
         pictures: Vec::new(),
-        captions: None,
         versions: Default::default(),
         commit: String::new(),
     }
@@ -59,7 +57,7 @@ fn pictures_are_stored_next_to_their_record() {
         picture("truth", "a/b", 2),
         picture("reconstruction", &"ü/".repeat(400), 3),
     ];
-    store.write("p", "i", record(), &pictures, None).unwrap();
+    store.write("p", "i", record(), &pictures).unwrap();
     let read = found(&store);
     assert_eq!(read.values, record().values);
     assert_eq!(read.pictures.len(), 3);
@@ -78,7 +76,7 @@ fn a_damaged_or_missing_picture_makes_the_record_damaged() {
     let out = tempfile::tempdir().unwrap();
     let store = Store::new(out.path());
     let pictures = [picture("truth", "a", 1), picture("reconstruction", "a", 2)];
-    store.write("p", "i", record(), &pictures, None).unwrap();
+    store.write("p", "i", record(), &pictures).unwrap();
     let file = store.folder("p", "i").join(&found(&store).pictures[1].file);
     let whole = std::fs::read(&file).unwrap();
     let mut changed = whole.clone();
@@ -91,7 +89,7 @@ fn a_damaged_or_missing_picture_makes_the_record_damaged() {
     std::fs::remove_file(&file).unwrap();
     let why = damage(&store);
     assert!(why.contains("-001-reconstruction.png: is missing"), "{why}");
-    store.write("p", "i", record(), &pictures, None).unwrap();
+    store.write("p", "i", record(), &pictures).unwrap();
     assert_eq!(found(&store).pictures.len(), 2);
 }
 
@@ -101,37 +99,9 @@ fn a_wrong_picture_is_refused_by_name() {
     let out = tempfile::tempdir().unwrap();
     let store = Store::new(out.path());
     let wrong = Picture { width: 4, ..picture("error", "a", 1) };
-    let error =
-        store.write("p", "i", record(), &[picture("truth", "a", 1), wrong], None).unwrap_err();
+    let error = store.write("p", "i", record(), &[picture("truth", "a", 1), wrong]).unwrap_err();
     let text = format!("{error:#}");
     assert!(text.contains("picture `error` of a: 6 values, expected 8 for its size"), "{text}");
     assert!(matches!(store.find("p", "i", &parts()), Found::Nothing));
-    assert!(store.write("p", "i", record(), &[picture("fault", "a", 1)], None).is_err());
-}
-
-/// Catches captions that are lost, damaged captions that go unnoticed, and invalid captions that are stored.
-#[test]
-fn captions_are_stored_next_to_their_record() {
-    let out = tempfile::tempdir().unwrap();
-    let store = Store::new(out.path());
-    let said = |said: &str| UnitCaptions {
-        layouts: Vec::new(),
-        widgets: vec![Described {
-            references: vec!["go up".into()],
-            said: said.into(),
-            is_right: said == "go up",
-        }],
-    };
-    store.write("p", "i", record(), &[], Some(&said("go back"))).unwrap();
-    let stored = found(&store).captions.expect("captions");
-    let file = store.folder("p", "i").join(&stored.file);
-    assert_eq!(UnitCaptions::read(&file).unwrap(), said("go back"));
-    std::fs::write(&file, said("go up").bytes().unwrap()).unwrap();
-    assert!(damage(&store).contains("-captions.json: damaged"));
-    std::fs::remove_file(&file).unwrap();
-    assert!(damage(&store).contains("-captions.json: is missing"));
-    let mut wrong = said("go up");
-    wrong.widgets[0].is_right = false;
-    let error = store.write("p", "i", record(), &[], Some(&wrong)).unwrap_err();
-    assert!(format!("{error:#}").contains("said[0]"), "{error:#}");
+    assert!(store.write("p", "i", record(), &[picture("fault", "a", 1)]).is_err());
 }

@@ -23,7 +23,6 @@
 //!   as in `image-model`. With `similarity`, the first seed also records the maps `initial_similarity` and `learned_similarity`.
 
 #[cfg(feature = "attention")]
-mod kept;
 #[cfg(feature = "attention")]
 pub(crate) mod measure;
 #[cfg(feature = "attention")]
@@ -108,7 +107,7 @@ pub struct Captioning {
     /// Largest displacement and step, in hundredths, of the similarity maps before and after training; no maps if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub similarity: Option<[usize; 2]>,
-    /// Number of held-out screens that the first seed stores, so that the report can show them with their captions.
+    /// Has no effect. Earlier versions stored this number of screens; it is a part of the keys of their records.
     #[serde(default, skip_serializing_if = "is_none")]
     pub shown: usize,
 }

@@ -27,7 +27,7 @@ use posenc_math::random::{below, stream};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{Captioning, kept, measure};
+use super::{Captioning, measure};
 use crate::attention::record::{record_curve, record_peak_memory, six_digits, with_unit};
 use crate::attention::{self, EPSILON, train_state};
 use crate::boxes::BoxScale;
@@ -131,8 +131,6 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
     let said = captions(&trainer.model, &sizes, &inputs, how, &device)
         .context("a screen is not a valid input of the model")?;
     measure::record(&trained, &held_out, &said, &mut outcome.values);
-    let shown = if seed == 0 { s.shown } else { 0 };
-    outcome.captions = Some(kept::captions(&held_out, &said, shown)?);
     if let Some((before, coordinates)) = drawn {
         let after = trainer.model.position_encoding().frequencies();
         let after = after.map_or_else(|| before.clone(), |(rows, _)| rows);

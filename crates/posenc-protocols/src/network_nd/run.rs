@@ -129,7 +129,7 @@ impl<'a> Training<'a> {
         let values = std::mem::take(&mut done.records[0]);
         remarks.extend(divergence(&values));
         let earlier = self.checkpoint.earlier();
-        Ok(UnitResult { values, pictures: shown, remarks, earlier, ..UnitResult::default() })
+        Ok(UnitResult { values, pictures: shown, remarks, earlier })
     }
 
     fn resumption(&self) -> Resumption<'_> {

@@ -23,7 +23,7 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Result<Vec<u8>> {
             let mut links = json!({ "page": place });
             if let Some(record) = inputs.record.filter(|_| side.run.is_some()) {
                 let record = record.trim_end_matches('/');
-                links["record"] = json!(format!("{record}/{}/{}.csv", paper.key, item.item));
+                links["record"] = json!(format!("{record}/{}/{}/values.csv", paper.key, item.item));
             }
             claims.push(json!({
                 "id": format!("{}/{}#{}", paper.key, item.item, claim.id),

@@ -53,9 +53,10 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Result<Option<Vec<u8>>>
             let stem = format!("{record}/{}/{}", paper.key, item.item);
             let name = format!("{} of {}", bare(&item.name), bare(&paper.title));
             let files = [
-                (format!("{stem}.csv"), format!("Numbers of {name}"), "text/csv"),
+                (format!("{stem}/units.csv"), format!("Units of {name}"), "text/csv"),
+                (format!("{stem}/values.csv"), format!("Numbers of {name}"), "text/csv"),
                 (
-                    format!("{stem}.provenance.json"),
+                    format!("{stem}/provenance.json"),
                     format!("Provenance of {name}"),
                     "application/json",
                 ),

@@ -45,7 +45,7 @@ fn opening(costs: &Costs) -> String {
          - **with a GPU**: time of the operations that a GPU can run at {rate} TFLOP/s, or of the rest on {cores} cores, whichever is longer. An \
          NVIDIA H100 trained the deep networks of Table 1 of `trading` at 16 to 22 TFLOP/s ([speed](../docs/SPEED.md)). Networks whose steps \
          take a fraction of a millisecond are far below that.\n\
-         - **{nodes} nodes**: {nodes} nodes with {cores} cores each (`--executor slurm`), but at least the time of the longest job.\n\n"
+         - **{nodes} nodes**: {nodes} nodes with {cores} cores each (`--slurm {nodes}`), but at least the time of the longest job.\n\n"
     )
 }
 

@@ -11,7 +11,7 @@ use posenc_experiments::schema::paper::{Item, Paper};
 use super::{
     Content, Files, answer, choice, claims, errata, failures, paired, parameters, pictures,
 };
-use super::{definition, places, screens, speed};
+use super::{definition, places, speed};
 use crate::markdown::{bare, block, cell, code, details, inline, label, plain};
 use crate::plot::FigureSource;
 use crate::records::{Conditions, Run, Side};
@@ -50,7 +50,6 @@ pub fn render(
     for grid in &experiment.pictures {
         drawn.push_str(&pictures::render(inputs, view, grid, files)?);
     }
-    drawn.push_str(&screens::render(view, files)?);
     let tabulated: String = experiment.tables.iter().map(|t| tables::render(view, t)).collect();
     // What the paper shows comes first.
     match experiment.kind {
@@ -140,7 +139,7 @@ fn sources(inputs: &Inputs<'_>, view: &View<'_>) -> String {
     let path = definition(experiment);
     parts.extend(path.and_then(|path| inputs.named_link("definition (YAML)", &path)));
     if view.runs().any(|run| run.side == Side::Reference) {
-        let table = format!("{}/{}.csv", experiment.paper, experiment.item);
+        let table = format!("{}/{}/values.csv", experiment.paper, experiment.item);
         parts.extend(match inputs.record {
             Some(record) => {
                 Some(format!("[numbers (CSV)]({}/{table})", record.trim_end_matches('/')))

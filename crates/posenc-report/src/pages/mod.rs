@@ -19,7 +19,6 @@ pub mod parameters;
 pub mod pictures;
 pub mod places;
 pub mod readme;
-pub mod screens;
 pub mod sentences;
 pub mod speed;
 pub mod statements;

@@ -13,7 +13,6 @@ mod legend;
 mod lines;
 mod names;
 mod scale;
-pub mod screen;
 mod series;
 mod svg;
 #[cfg(test)]

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{Row, Table};
+use posenc_experiments::record::{ItemRecord, Row, Table};
 use posenc_experiments::schema::Profile;
 use posenc_experiments::schema::display::Positions;
-use posenc_report::{Inputs, Record, Records, Report, render};
+use posenc_report::{Inputs, Records, Report, render};
 
 const PAPER: &str = "\
 key: demo
@@ -117,7 +117,7 @@ fn rows() -> Vec<Row> {
 
 fn records(rows: Vec<Row>) -> Records {
     let mut records = Records::default();
-    let record = Record { table: Table { rows }, ..Record::default() };
+    let record = ItemRecord { table: Table { rows }, ..ItemRecord::default() };
     records.items.insert(("demo".into(), "table1".into()), record);
     records
 }

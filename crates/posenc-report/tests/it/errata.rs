@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{Row, Table};
-use posenc_report::{Inputs, Record, Records, render};
+use posenc_experiments::record::{ItemRecord, Row, Table};
+use posenc_report::{Inputs, Records, render};
 
 const PAPER: &str = "\
 key: trading
@@ -70,7 +70,7 @@ fn pages(rows: Vec<Row>, more: &str) -> (String, String) {
     let (_root, catalog) = catalog(more);
     let catalog = catalog.expect("a catalog");
     let mut records = Records::default();
-    let record = Record { table: Table { rows }, ..Record::default() };
+    let record = ItemRecord { table: Table { rows }, ..ItemRecord::default() };
     records.items.insert(("trading".into(), "errata".into()), record);
     let inputs = Inputs {
         catalog: &catalog,

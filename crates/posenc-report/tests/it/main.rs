@@ -10,5 +10,4 @@ mod links;
 mod panels;
 mod pictures;
 mod report;
-mod screens;
 mod tables;

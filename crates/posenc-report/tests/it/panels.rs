@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{Row, Table};
-use posenc_report::{Inputs, Record, Records, Report, render};
+use posenc_experiments::record::{ItemRecord, Row, Table};
+use posenc_report::{Inputs, Records, Report, render};
 
 const PAPER: &str = "\
 key: demo
@@ -96,7 +96,7 @@ pub fn report_of(rows: Vec<Row>, figure: &str, published: &str) -> Report {
     }
     let catalog = Catalog::read(root.path(), posenc_protocols::KINDS).expect("a catalog");
     let mut records = Records::default();
-    let record = Record { table: Table { rows }, ..Record::default() };
+    let record = ItemRecord { table: Table { rows }, ..ItemRecord::default() };
     records.items.insert(("demo".into(), "fig1".into()), record);
     let inputs = Inputs {
         catalog: &catalog,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use common::{LOCAL, Made, REFERENCE, catalog, paper, records};
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{Benchmark, pair};
+use posenc_experiments::record::{Benchmark, ItemRecord};
 use posenc_experiments::schema::claim::Sentence;
 use posenc_experiments::schema::{Profile, Speed};
 use posenc_report::{Inputs, Records, Report, render};
@@ -221,12 +221,12 @@ fn writing_and_checking() {
     fs::write(root.join("notes.md"), "mine").expect("written");
     fs::write(root.join("figures/demo/mine.svg"), "<svg/>").expect("written");
     fs::create_dir_all(root.join("record/demo")).expect("a folder");
-    fs::write(root.join("record/demo/fig1.csv"), "x").expect("written");
+    fs::write(root.join("record/demo/fig1/values.csv"), "x").expect("written");
     one.write(root).expect("written");
     assert_eq!(stale(&one), ["figures/demo/mine.svg: is no longer part of the report"]);
     fs::remove_file(root.join("figures/demo/mine.svg")).expect("still there");
     assert!(!root.join("old.md").exists() && !root.join("figures/demo/old.svg").exists());
-    assert!(root.join("notes.md").exists() && root.join("record/demo/fig1.csv").exists());
+    assert!(root.join("notes.md").exists() && root.join("record/demo/fig1/values.csv").exists());
 
     // Without the local run, its pictures are removed.
     let two = report(&records(REFERENCE), None);
@@ -243,22 +243,20 @@ fn records_are_read_from_a_directory() {
     let catalog = catalog(root);
     let mut made = records(REFERENCE);
     for ((paper, item), record) in &mut made.items {
-        let file = |end: &str| root.join("record").join(paper).join(format!("{item}.{end}"));
-        let (csv, json) = (file("csv"), file("provenance.json"));
-        let text = record.table.to_csv(paper, item).expect("a table");
-        record.provenance.table = Some(pair::checksum(&text));
-        pair::write(&csv, &json, paper, item, (&record.table, &record.provenance))
-            .expect("written");
+        let folder = root.join("record").join(paper).join(item);
+        ItemRecord::write(&folder, &record.table, &record.provenance).expect("written");
+        record.provenance.tables =
+            ItemRecord::read(&folder).expect("a record").and_then(|r| r.provenance.tables);
+        assert!(record.provenance.tables.is_some());
     }
     assert_eq!(Records::read(&root.join("record"), &catalog).expect("records"), made);
     assert_eq!(Records::read(&root.join("nothing"), &catalog).expect("none"), Records::default());
 
-    let damaged: PathBuf = root.join("record/demo/fig1.csv");
+    let damaged: PathBuf = root.join("record/demo/fig1/values.csv");
     let text = fs::read_to_string(&damaged).expect("the record");
-    fs::write(&damaged, text.replacen("stable_rank,10.0,", "stable_rank,ten,", 1))
-        .expect("written");
+    fs::write(&damaged, text.replacen("stable_rank,10,", "stable_rank,ten,", 1)).expect("written");
     let error = Records::read(&root.join("record"), &catalog).expect_err("damaged").to_string();
-    assert!(error.contains("fig1.csv:") && error.contains("`ten` is not a number"), "{error}");
+    assert!(error.contains("values.csv:") && error.contains("`ten` is not a number"), "{error}");
 }
 
 /// Catches an inverted ratio, the time of one step shown as that of a whole run, and an unmeasured workload that
@@ -333,9 +331,7 @@ fn failures_of_this_machine_are_shown_and_counted() {
         .map(|seed| posenc_experiments::record::Failure { seed, ..failure.clone() })
         .collect();
     let other = ("demo".to_owned(), "table1".to_owned());
-    local
-        .items
-        .insert(other, posenc_report::Record { failures: vec![failure], ..Default::default() });
+    local.items.insert(other, ItemRecord { failures: vec![failure], ..Default::default() });
     let report = report(&records(REFERENCE), Some(&local));
     let text = paper(&report);
     assert!(text.contains("**Failed on this machine:** 22 units"), "{text}");

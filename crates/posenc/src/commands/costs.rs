@@ -6,10 +6,11 @@
 use anyhow::Result;
 use posenc_data::Manifest;
 use posenc_experiments::plan::{Job, jobs};
+use posenc_experiments::record::ItemRecord as Record;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Catalog, Experiment, Profile};
+use posenc_report::Records;
 use posenc_report::costs::{Check, Costs, ItemCosts};
-use posenc_report::{Record, Records};
 
 use posenc_harness::protocol::{self, Estimate, Placement, Workload};
 use posenc_harness::repository::Repository;

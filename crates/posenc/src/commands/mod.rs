@@ -20,9 +20,6 @@ use anyhow::Result;
 
 use crate::arguments::{Arguments, Verb};
 use posenc_harness::repository::Repository;
-use posenc_harness::run_env::ResultInputs;
-use posenc_harness::slurm;
-use posenc_protocols::KINDS;
 
 pub fn dispatch(arguments: Arguments) -> Result<ExitCode> {
     let repository = Repository::find(arguments.root.as_deref())?;
@@ -37,10 +34,5 @@ pub fn dispatch(arguments: Arguments) -> Result<ExitCode> {
         Verb::Data(verb) => data::data(&repository, &verb),
         Verb::Bench(options) => bench::bench(&repository, &options),
         Verb::Doctor(options) => doctor::doctor(&repository, &options),
-        Verb::Work(options) => {
-            let write_results =
-                |inputs: &ResultInputs<'_>| reproduce::results::write(inputs, None).map(drop);
-            slurm::work(&options, &slurm::Program { kinds: KINDS, write_results })
-        }
     }
 }

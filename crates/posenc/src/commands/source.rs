@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use posenc_experiments::record::{Provenance, Table, pair};
+use posenc_experiments::record::{ItemRecord, Provenance, Table, item};
 use posenc_experiments::schema::is_key;
 use posenc_experiments::text::MAX_RECORD_BYTES;
 use posenc_files::{is_there, write_new};
@@ -54,7 +54,7 @@ impl Source {
             }
         }
         bail!(
-            "{name} has no records; a directory of records holds <paper>/<item>.csv, such as report/record or out/record"
+            "{name} has no records; a directory of records holds <paper>/<item>/units.csv, such as report/record or out/record"
         )
     }
 
@@ -112,7 +112,7 @@ impl Source {
             let below =
                 |file: &String| file.strip_prefix(REFERENCE)?.strip_prefix('/').map(str::to_owned);
             for file in revision.files.iter().filter_map(below) {
-                items.extend(item(&file));
+                items.extend(item_of(&file));
             }
         } else {
             for paper in entries(&self.directory)?.into_iter().filter(|name| is_key(name)) {
@@ -120,8 +120,10 @@ impl Source {
                 if !folder.is_dir() {
                     continue;
                 }
-                for file in entries(&folder)? {
-                    items.extend(item(&format!("{paper}/{file}")));
+                for name in entries(&folder)? {
+                    let table = format!("{paper}/{name}/{}", item::FILES[0]);
+                    items
+                        .extend(item_of(&table).filter(|_| is_there(&self.directory.join(&table))));
                 }
             }
         }
@@ -132,18 +134,13 @@ impl Source {
     /// The record of an item with its provenance; `None` if the source has no such record. Fails on a damaged file and on a table
     /// that does not match its provenance.
     pub fn read(&self, paper: &str, item: &str) -> Result<Option<(Table, Provenance)>> {
-        let names = [format!("{paper}/{item}.csv"), format!("{paper}/{item}.provenance.json")];
         if let Some(revision) = &self.revision {
-            for name in &names {
-                revision.copy(name, &self.directory)?;
+            for name in item::FILES {
+                revision.copy(&format!("{paper}/{item}/{name}"), &self.directory)?;
             }
         }
-        let [table, provenance] = names.map(|name| self.directory.join(name));
-        if !is_there(&table) {
-            return Ok(None);
-        }
-        let record = pair::read(&table, &provenance, paper, item);
-        record.map(Some).with_context(|| format!("record of {}", self.name))
+        let record = ItemRecord::read_tables(&item::folder(&self.directory, paper, item));
+        record.with_context(|| format!("record of {}", self.name))
     }
 }
 
@@ -173,10 +170,10 @@ impl Revision {
     }
 }
 
-/// Paper and item of `<paper>/<item>.csv`. Rejects other names; a git tree may even contain `..`.
-fn item(path: &str) -> Option<(String, String)> {
+/// Paper and item of `<paper>/<item>/units.csv`. Rejects other names; a git tree may even contain `..`.
+fn item_of(path: &str) -> Option<(String, String)> {
     let (paper, file) = path.split_once('/')?;
-    let item = file.strip_suffix(".csv")?;
+    let item = file.strip_suffix(item::FILES[0])?.strip_suffix('/')?;
     (is_key(paper) && is_key(item)).then(|| (paper.to_owned(), item.to_owned()))
 }
 
@@ -228,20 +225,20 @@ mod tests {
     /// Catches other files next to the records, such as pictures, and names that lead out of the folder, that are treated as items.
     #[test]
     fn items_are_csv_files_of_papers() {
-        assert_eq!(item("lff/fig1.csv"), Some(("lff".to_owned(), "fig1".to_owned())));
+        assert_eq!(item_of("lff/fig1/units.csv"), Some(("lff".to_owned(), "fig1".to_owned())));
         for other in [
-            "lff/fig1.provenance.json",
-            "lff/fig4/a.csv",
+            "lff/fig1/provenance.json",
             "benchmarks.json",
-            "lff/.csv",
-            "../fig1.csv",
-            "lff/../fig1.csv",
-            "lff/...csv",
-            "/fig1.csv",
-            "lff/a\\b.csv",
-            "lff/a b.csv",
+            "lff/units.csv",
+            "lff//units.csv",
+            "../fig1/units.csv",
+            "lff/../fig1/units.csv",
+            "lff/../units.csv",
+            "/fig1/units.csv",
+            "lff/a\\b/units.csv",
+            "lff/a b/units.csv",
         ] {
-            assert_eq!(item(other), None, "{other}");
+            assert_eq!(item_of(other), None, "{other}");
         }
     }
 }

@@ -76,11 +76,10 @@ fn collect_from(text: &str, stored: &[(Profile, usize)], commits: &[&str]) -> Co
                 remarks: Vec::new(),
                 values: ["test_psnr", "params"].map(|metric| Value::new(metric, 20.0)).into(),
                 pictures: Vec::new(),
-                captions: None,
                 versions: BTreeMap::new(),
                 commit: (*commit).into(),
             };
-            store.write("p", "i", record, &[], None).unwrap();
+            store.write("p", "i", record, &[]).unwrap();
         }
     }
     collect(&experiment, &plans, &store, &Devices::cpu(), &repository).unwrap().unwrap()

@@ -6,28 +6,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{EXPERIMENT, Repository, Run};
-use posenc_experiments::record::{Provenance, Row, UnitRecord, pair};
+use posenc_experiments::record::{ItemRecord, Provenance, Row, UnitRecord};
 
 const RANK: &str = "extensions/mexican-hat/rank";
 const DEFINITION: &str = "experiments/extensions/01-mexican-hat.yaml";
 
-/// The only record in a directory of records.
+/// The folder of the only record in a directory of records.
 fn record(repository: &Repository, directory: &str) -> PathBuf {
-    repository.path().join(directory).join("extensions/mexican-hat.csv")
+    repository.path().join(directory).join("extensions/mexican-hat")
 }
 
 /// Copies a directory of records with its rows changed.
 fn edited(repository: &Repository, from: &str, to: &str, mut edit: impl FnMut(&mut Row)) {
-    let files = |directory| {
-        let table = record(repository, directory);
-        let provenance = table.with_extension("provenance.json");
-        (table, provenance)
-    };
-    let ((table, provenance), (paper, item)) = (files(from), ("extensions", "mexican-hat"));
-    let (mut table, provenance) = pair::read(&table, &provenance, paper, item).unwrap();
+    let read = ItemRecord::read_tables(&record(repository, from)).unwrap();
+    let (mut table, provenance) = read.unwrap();
     table.rows.iter_mut().for_each(&mut edit);
-    let (table_file, provenance_file) = files(to);
-    pair::write(&table_file, &provenance_file, paper, item, (&table, &provenance)).unwrap();
+    ItemRecord::write(&record(repository, to), &table, &provenance).unwrap();
 }
 
 /// Lowers the last stable rank of the Gaussian embedder, so that its curve falls and a claim fails.
@@ -185,8 +179,8 @@ fn sources_without_records_are_refused() {
     code(&run, 2);
     assert!(run.stderr.contains("git cannot be started"), "{}", run.stderr);
     edited(&repository, "out/record", "damaged", |_| {});
-    std::fs::write(record(&repository, "damaged"), "paper,item\n1\n").unwrap();
-    code(&repository.fails(&["diff", "damaged", "out"], &["mexican-hat.csv"]), 2);
+    std::fs::write(record(&repository, "damaged").join("values.csv"), "unit,metric\n1\n").unwrap();
+    code(&repository.fails(&["diff", "damaged", "out"], &["mexican-hat/values.csv"]), 2);
 }
 
 /// A group whose data files are missing.
@@ -273,13 +267,9 @@ fn a_record_is_repeated_as_it_was_made() {
     assert!(run.stdout.contains("same kind of processor"), "{}", run.stdout);
 
     // Older records lack specifications.
-    let table_file = record(&repository, "out/record");
-    let file = table_file.with_extension("provenance.json");
-    let (paper, item) = ("extensions", "mexican-hat");
-    let (table, whole) = pair::read(&table_file, &file, paper, item).unwrap();
-    let write = |provenance: &Provenance| {
-        pair::write(&table_file, &file, paper, item, (&table, provenance)).unwrap();
-    };
+    let folder = record(&repository, "out/record");
+    let (table, whole) = ItemRecord::read_tables(&folder).unwrap().unwrap();
+    let write = |provenance: &Provenance| ItemRecord::write(&folder, &table, provenance).unwrap();
     write(&Provenance { origins: Default::default(), ..whole.clone() });
     let run = repository.ok(&from);
     assert!(run.stderr.contains("cannot be checked"), "{}", run.stderr);
@@ -328,7 +318,7 @@ fn a_reference_of_several_runs_is_repeated_run_by_run() {
         "b",
         "--record",
     ]);
-    let file = record(&repository, "report/record").with_extension("provenance.json");
+    let file = record(&repository, "report/record").join("provenance.json");
     let origins = Provenance::read(&file).unwrap().origins;
     let seeds: Vec<(&str, u64)> = origins.iter().map(|(k, o)| (k.as_str(), o.seed)).collect();
     assert_eq!(seeds, [("rank/Gaussian", 0), ("rank/RFF", 7)]);

@@ -44,7 +44,7 @@ fn table_1_closed_form_on_the_papers_images() {
         let selector = format!("trading/table1/closed-form/{method}");
         repository.ok(&["reproduce", &selector, "--data", data]);
     }
-    let record = repository.read("out/record/trading/table1.csv");
+    let record = common::joined(&repository.path().join("out/record/trading/table1"));
     assert!(record.contains(",paper,cpu,div2k-test"), "not labelled as the paper's data and scale");
     let (mean, deviation) = mean_and_deviation(&psnr(&record, "closed-form", "Tri"));
     assert_eq!(format!("{mean:.2} ± {deviation:.2}"), "26.36 ± 3.39");
@@ -75,7 +75,7 @@ fn a_folder_of_the_users_images_replaces_a_set() {
     picture(&folder.join("one.png"), 512);
     picture(&folder.join("two.png"), 640);
     repository.ok(&["reproduce", "extensions/mexican-hat/images", "--images", "div2k-test=photos"]);
-    let record = repository.read("out/record/extensions/mexican-hat.csv");
+    let record = repository.table("out/record");
     assert!(record.contains(",user:photos"), "{record}");
     assert!(record.contains(",two.png,"), "{record}");
     picture(&folder.join("three.png"), 100);

@@ -94,7 +94,7 @@ fn a_named_software_adapter_has_records_of_its_own() {
     let mut found = devices("both");
     found.sort_unstable();
     assert_eq!(found, [false, true]);
-    let csv = repository.read("both/record/extensions/mexican-hat.csv");
+    let csv = repository.table("both/record");
     assert!(
         csv.lines().any(|l| l.contains("test_psnr") && l.contains("software adapter")),
         "{csv}"
@@ -102,7 +102,7 @@ fn a_named_software_adapter_has_records_of_its_own() {
 
     // The reference accepts rows of the CPU and none of the adapter.
     repository.ok(&["reproduce", "--device", &device, "--out", "both", "--record"]);
-    let reference = repository.read("report/record/extensions/mexican-hat.csv");
+    let reference = repository.table("report/record");
     assert!(reference.contains(",rank,") && !reference.contains("software adapter"), "{reference}");
 
     // A second run has nothing to do. On the CPU only the training is missing.
@@ -112,7 +112,7 @@ fn a_named_software_adapter_has_records_of_its_own() {
     assert!(cpu.stderr.contains("1 of 2 units to run"), "{}", cpu.stderr);
     assert!(!cpu.stderr.contains("training on software"), "{}", cpu.stderr);
     assert_eq!(repository.raw("both").len(), 3);
-    let csv = repository.read("both/record/extensions/mexican-hat.csv");
+    let csv = repository.table("both/record");
     assert!(!csv.contains("software adapter"), "the CPU's record is not shown: {csv}");
 
     // The values agree up to single precision.

@@ -19,7 +19,7 @@ use common::{EXPERIMENT, Repository, Run, with_a_failing_unit};
 const PATIENCE: Duration = Duration::from_secs(180);
 
 const DEFINITION: &str = "experiments/extensions/01-mexican-hat.yaml";
-const TABLE: &str = "report/record/extensions/mexican-hat.csv";
+const TABLE: &str = "report/record/extensions/mexican-hat/values.csv";
 const SMOKE: [&str; 3] = ["reproduce", "--profile", "smoke"];
 
 /// A repository, and a folder that no command may change.
@@ -207,11 +207,10 @@ fn hostile_definitions_are_named() {
 #[test]
 fn hostile_reference_records_are_named() {
     let scene = Scene::recorded();
-    let provenance = "report/record/extensions/mexican-hat.provenance.json";
+    let provenance = "report/record/extensions/mexican-hat/provenance.json";
     let pictures = "report/record/extensions/mexican-hat/pictures.json";
-    let captions = "report/record/extensions/mexican-hat/captions.json";
     let benchmarks = "report/record/benchmarks.json";
-    for file in [TABLE, provenance, pictures, captions, benchmarks] {
+    for file in [TABLE, provenance, pictures, benchmarks] {
         let whole = std::fs::read(scene.at(file)).ok();
         let name = file.rsplit('/').next().unwrap();
         for hostile in ALL {
@@ -244,7 +243,7 @@ fn hostile_files_in_the_output_directory_cost_only_themselves() {
     for file in [
         "out/pace.json",
         "out/report.checksum",
-        "out/record/extensions/mexican-hat.csv",
+        "out/record/extensions/mexican-hat/values.csv",
         "out/report/extensions/mexican-hat.md",
         &raw,
         &failed,
@@ -261,12 +260,7 @@ fn hostile_files_in_the_output_directory_cost_only_themselves() {
             scene.clear(&failed);
         }
     }
-    // A hostile state of a Slurm run is an error; a hostile list of failures is replaced.
-    for hostile in ALL {
-        scene.replace("out/slurm/current.json", hostile);
-        scene.fails(&SMOKE, &["current.json", "remove"]);
-    }
-    scene.clear("out/slurm");
+    // A hostile list of failures is replaced.
     scene.replace("out/record/extensions/mexican-hat.failed.json", Hostile::Zeros);
     scene.ok(&SMOKE);
 }
@@ -277,7 +271,10 @@ fn a_hostile_lock_is_named() {
     let scene = Scene::new();
     for hostile in ALL {
         scene.replace("out/.lock", hostile);
-        scene.fails(&SMOKE, &["out/.lock cannot be locked", "a regular file is required", "--out"]);
+        for share in [&[][..], &["--share", "1/2"]] {
+            let needles = ["out/.lock cannot be locked", "a regular file is required", "--out"];
+            scene.fails(&[&SMOKE, share].concat(), &needles);
+        }
         scene.replace("report/.lock", hostile);
         scene.fails(&["report"], &["report/.lock cannot be locked", "a regular file is required"]);
     }
@@ -321,8 +318,9 @@ fn links_below_our_folders_are_not_followed() {
     scene.ok(&SMOKE);
     assert!(!scene.at("out/raw/extensions/.writing-3-4-5f.tmp").exists());
     // A link at the path of a file is replaced, not followed.
-    scene.clear("out/record/extensions/mexican-hat.csv");
-    symlink(foreign.join("file"), scene.at("out/record/extensions/mexican-hat.csv")).unwrap();
+    scene.clear("out/record/extensions/mexican-hat/values.csv");
+    symlink(foreign.join("file"), scene.at("out/record/extensions/mexican-hat/values.csv"))
+        .unwrap();
     scene.ok(&SMOKE);
     scene.ok(&["report"]);
 }
@@ -405,7 +403,7 @@ fn wrong_folders_for_output_are_refused_and_unchanged() {
     }
     for arguments in [
         &["reproduce", "--from", "report/record", "--out", "experiments"][..],
-        &["reproduce", "--executor", "slurm", "--out", "experiments"],
+        &["reproduce", "--slurm", "2", "--out", "experiments"],
         &["fit", "photo.png", "--out", "link/fitted.png"],
         &["bench", "--json", "report/record/benchmarks.json"],
     ] {
@@ -437,7 +435,7 @@ fn only_files_that_a_run_made_are_removed() {
     ]
     .map(|file| format!("out/{file}"));
     others.iter().for_each(|file| scene.repository.write(file, "mine"));
-    let table = "out/record/extensions/mexican-hat.csv";
+    let table = "out/record/extensions/mexican-hat/values.csv";
     let plot = "out/report/figures/extensions/mexican-hat-rank.svg";
     assert!(scene.at(table).exists() && scene.at(plot).exists());
     // The only unit fails, so the item has no record any more.
@@ -448,7 +446,7 @@ fn only_files_that_a_run_made_are_removed() {
     scene.repository.write(DEFINITION, &format!("{start}      - {{ id: RFF,{failing}"));
     let run = scene.run(&SMOKE);
     assert_eq!(run.code, 1, "{}", run.stderr);
-    for file in [table, "out/record/extensions/mexican-hat.provenance.json", plot] {
+    for file in [table, "out/record/extensions/mexican-hat/provenance.json", plot] {
         assert!(!scene.at(file).exists(), "{file}");
         assert!(run.stderr.contains(&format!("{file}: ")), "{file}: {}", run.stderr);
     }
@@ -522,12 +520,12 @@ fn a_hostile_git_configuration_runs_nothing() {
         scene.ok(arguments);
         assert!(!proof.exists(), "{arguments:?} ran a program");
     }
-    let provenance = scene.repository.read("out/record/extensions/mexican-hat.provenance.json");
+    let provenance = scene.repository.read("out/record/extensions/mexican-hat/provenance.json");
     assert!(provenance.contains(&format!("\"commit\": \"{commit}\"")), "{provenance}");
     // A missing object would be fetched from the address.
     std::fs::remove_file(scene.at(&format!(".git/objects/{}/{}", &blob[..2], &blob[2..]))).unwrap();
     control("core.fsmonitor=false", &["cat-file", "blob", &blob]);
-    scene.fails(&["diff", "HEAD", "out/record"], &["git cannot read", "mexican-hat.csv"]);
+    scene.fails(&["diff", "HEAD", "out/record"], &["git cannot read", "mexican-hat"]);
     assert!(!proof.exists());
 }
 
@@ -559,9 +557,9 @@ fn hostile_data_are_named() {
         scene.fails(&arguments, &["photo.png"]);
         scene.replace("clip.npz", hostile);
         scene.fails(&["fit", "clip.npz", "--out", "fitted.npz"], &["clip.npz"]);
-        scene.replace("records/extensions/mexican-hat.csv", hostile);
-        scene.fails(&["diff", "records", "records"], &["mexican-hat.csv"]);
-        scene.fails(&["reproduce", "--from", "records"], &["mexican-hat.csv"]);
+        scene.replace("records/extensions/mexican-hat/units.csv", hostile);
+        scene.fails(&["diff", "records", "records"], &["units.csv"]);
+        scene.fails(&["reproduce", "--from", "records"], &["units.csv"]);
     }
     scene.clear("photo.png");
     image.save(scene.at("elsewhere.png")).unwrap();
@@ -634,10 +632,13 @@ fn commit(scene: &Scene, record: &str) -> String {
 fn a_hostile_revision_writes_nowhere() {
     let scene = Scene::recorded();
     git(&scene, &["init", "--quiet"], b"");
+    let units = TABLE.replace("values", "units");
+    let units = git(&scene, &["hash-object", "-w", &units], b"");
     let table = git(&scene, &["hash-object", "-w", TABLE], b"");
     let evil = git(&scene, &["hash-object", "-w", "--stdin"], b"evil");
     let evil = tree(&scene, &[("100644", "evil.csv", &evil)]);
-    let good = tree(&scene, &[("100644", "..", &table), ("100644", "mexican-hat.csv", &table)]);
+    let item = tree(&scene, &[("100644", "units.csv", &units), ("100644", "values.csv", &table)]);
+    let good = tree(&scene, &[("100644", "..", &table), ("40000", "mexican-hat", &item)]);
     let up = tree(&scene, &[("40000", "..", &evil), ("40000", "extensions", &good)]);
     // The temporary folder must stay empty, which every run checks.
     let run = scene.ok(&["diff", &commit(&scene, &up), "out/record"]);
@@ -648,9 +649,10 @@ fn a_hostile_revision_writes_nowhere() {
     let large = std::fs::File::create(scene.at("large")).unwrap();
     large.set_len((1 << 27) + 1).unwrap();
     let large = git(&scene, &["hash-object", "-w", "large"], b"");
-    let large = tree(&scene, &[("100644", "mexican-hat.csv", &large)]);
+    let large = tree(&scene, &[("100644", "units.csv", &large)]);
+    let large = tree(&scene, &[("40000", "mexican-hat", &large)]);
     let large = tree(&scene, &[("40000", "extensions", &large)]);
-    let needles = ["mexican-hat.csv", "134217729 bytes", "at most 134217728"];
+    let needles = ["mexican-hat/units.csv", "134217729 bytes", "at most 134217728"];
     scene.fails(&["diff", &commit(&scene, &large), "out/record"], &needles);
 }
 
@@ -661,10 +663,10 @@ fn a_table_without_its_provenance_is_reported() {
     scene.ok(&["report", "--check"]);
     let table = scene.repository.read(TABLE);
     // Another plausible number.
-    let edited = table.replacen(",0,stable_rank,4.0,,", ",0,stable_rank,4.0,,1", 1);
+    let edited = table.replacen("0,stable_rank,4,,", "0,stable_rank,4,,1", 1);
     assert_ne!(table, edited);
     scene.repository.write(TABLE, &edited);
-    let needles = ["mexican-hat.csv", "mexican-hat.provenance.json", "git checkout"];
+    let needles = ["values.csv", "provenance.json", "git checkout"];
     scene.fails(&["report", "--check"], &needles);
     scene.fails(&["reproduce", "--profile", "smoke", "--record"], &needles);
     scene.fails(&["diff", "report/record", "out/record"], &needles);
@@ -720,7 +722,7 @@ fn runs_that_record_at_the_same_time_lose_no_row() {
                 let run = finished(one, "--record");
                 assert_eq!(run.code, 0, "{}", run.stderr);
             }
-            let table = scene.repository.read(TABLE);
+            let table = scene.repository.table("report/record");
             for method in methods.iter().take(count) {
                 let (group, method) = method.split_once('/').unwrap();
                 let rows = table.matches(&format!(",{group},{method},")).count();

@@ -98,7 +98,7 @@ fn images_added_later_change_nothing() {
     for row in &smoke {
         assert!(rows.contains(&row.replace(",smoke,", ",quick,")), "{row}");
     }
-    let provenance = repository.read("grown/record/extensions/mexican-hat.provenance.json");
+    let provenance = repository.read("grown/record/extensions/mexican-hat/provenance.json");
     if cfg!(target_os = "linux") {
         assert!(provenance.contains("\"peak_memory\""), "{provenance}");
     }

@@ -207,7 +207,7 @@ fn save_frames(folder: PathBuf, brightness: u8) {
 
 /// Names of the signals in the record.
 fn signals(repository: &Repository) -> BTreeSet<String> {
-    let record = repository.read("out/record/extensions/mexican-hat.csv");
+    let record = repository.table("out/record");
     let rows: Vec<Vec<&str>> = record.lines().map(|line| line.split(',').collect()).collect();
     let column = rows[0].iter().position(|name| *name == "signal").unwrap();
     rows[1..].iter().map(|row| row[column].to_owned()).filter(|name| !name.is_empty()).collect()
@@ -222,7 +222,7 @@ fn the_users_films_are_used() {
     save_frames(repository.path().join("films/one"), 10);
     save_frames(repository.path().join("films/two"), 60);
     repository.ok(&CLIPS_OPTION);
-    let record = repository.read("out/record/extensions/mexican-hat.csv");
+    let record = repository.table("out/record");
     assert!(record.contains(",user:films"), "{record}");
     assert_eq!(signals(&repository), BTreeSet::from(["one", "two"].map(str::to_owned)), "{record}");
     assert!(repository.read("out/report/extensions/mexican-hat.md").contains("user:films"));
@@ -230,7 +230,7 @@ fn the_users_films_are_used() {
     // An npz file that the program itself writes.
     repository.ok(&["fit", "films/one", "--out", "three.npz"]);
     repository.ok(&["reproduce", "--images", "video-clips=three.npz", "--out", "array"]);
-    let record = repository.read("array/record/extensions/mexican-hat.csv");
+    let record = repository.table("array/record");
     assert!(record.contains(",user:three.npz") && record.contains("test_psnr"), "{record}");
 
     let small = RgbImage::from_pixel(8, 8, Rgb([1, 2, 3]));

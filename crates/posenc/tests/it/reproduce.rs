@@ -43,14 +43,14 @@ fn results_of_different_signals_join_on_record() {
     let first = reproduce("1..", "a");
     assert!(first.stderr.contains("6 of 6 units to run"), "{}", first.stderr);
     reproduce("0", "b");
-    let joined = repository.read("report/record/extensions/mexican-hat.csv");
+    let joined = repository.table("report/record");
     repository.ok(&["reproduce", group, "--out", "whole"]);
     // Three signals are all signals of `quick` and a part of those of `paper`.
     let numbers = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| line.contains(",test_psnr,"));
         lines.map(|line| line.replace(",quick,", ",paper,")).collect()
     };
-    let whole = numbers(&repository.read("whole/record/extensions/mexican-hat.csv"));
+    let whole = numbers(&repository.table("whole/record"));
     assert_eq!(whole.len(), 9);
     assert_eq!(numbers(&joined), whole);
     let none = repository.run(&["reproduce", group, "--signals", "3"]);
@@ -269,7 +269,7 @@ fn a_run_without_units_detects_changes_of_its_report() {
     assert_eq!(written("out/report.checksum"), time, "made again although nothing changed");
     for (file, text) in [
         (page, "edited".to_owned()),
-        ("out/record/extensions/mexican-hat.csv", "damaged".to_owned()),
+        ("out/record/extensions/mexican-hat/values.csv", "damaged".to_owned()),
     ] {
         repository.write(file, &text);
         repository.ok(&run);
@@ -285,5 +285,5 @@ fn a_run_without_units_detects_changes_of_its_report() {
     // Rows without raw records disappear from the table.
     std::fs::remove_dir_all(repository.path().join("out/raw")).unwrap();
     repository.ok(&["reproduce", "--profile", "smoke", "extensions/mexican-hat/rank/RFF"]);
-    assert!(!repository.read("out/record/extensions/mexican-hat.csv").contains("Gaussian formula"));
+    assert!(!repository.table("out/record").contains("Gaussian formula"));
 }

@@ -1,4 +1,4 @@
-//! `reproduce --executor slurm` on a real cluster of two nodes: the real binary, real records, a real Slurm.
+//! `reproduce --share` and `--slurm`; the latter on a real cluster of two nodes: the real binary, real records, a real Slurm.
 
 #![cfg(target_os = "linux")]
 
@@ -6,10 +6,8 @@ mod cluster;
 use crate::common;
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use cluster::{Cluster, kill};
@@ -67,330 +65,156 @@ fn records(repository: &Repository, out: &str) -> BTreeMap<PathBuf, String> {
     all
 }
 
-/// Path of a file of the only run in `out/slurm`.
-fn of_run(repository: &Repository, out: &str, file: &str) -> PathBuf {
-    let folder = repository.path().join(out).join("slurm");
-    let entries = std::fs::read_dir(folder).unwrap().flatten();
-    let runs: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| p.is_dir()).collect();
-    assert_eq!(runs.len(), 1, "{runs:?}");
-    runs[0].join(file)
-}
-
-fn json(file: &Path) -> Value {
-    let text = std::fs::read(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-    serde_json::from_slice(&text).unwrap()
-}
-
-/// Number of units with a record in a node's task.
-fn recorded_on(repository: &Repository, node: &str) -> usize {
-    let folder = of_run(repository, "out", "");
-    let tasks = [0, 1].map(|n| folder.join(format!("task-1-{n}.json")));
-    let of_node = |file: &PathBuf| {
-        let text = std::fs::read_to_string(file).unwrap_or_default();
-        text.contains(&format!("\"node\": \"{node}\""))
-    };
-    let Some(number) = tasks.iter().position(of_node) else { return 0 };
-    let share = json(&folder.join(format!("share-1-{number}.json")));
-    let jobs = share["jobs"].as_array().unwrap();
-    let units = jobs.iter().flat_map(|job| job["units"].as_object().unwrap().values());
-    let records = repository.raw("out");
-    let is_there = |key: &&Value| {
-        let start = format!("-{}.json", &key.as_str().unwrap()[..16]);
-        records.iter().any(|file| file.to_string_lossy().ends_with(&start))
-    };
-    units.filter(is_there).count()
-}
-
-/// Waits until a condition holds while a child process runs.
-fn wait(what: &str, child: &mut Child, is_so: impl Fn() -> bool) {
+/// Waits until a condition holds.
+fn wait(what: &str, is_so: impl Fn() -> bool) {
     let started = Instant::now();
     while !is_so() {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before {what}");
         assert!(started.elapsed() < Duration::from_secs(300), "no {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-fn finish(child: Child) -> Run {
-    child.wait_with_output().unwrap().into()
+/// Number of units that a run says it starts with, for each run in a log.
+fn units_to_run(log: &str) -> Vec<usize> {
+    let of_line = |line: &str| {
+        let (before, _) = line.split_once(" units to run")?;
+        before.rsplit_once(" of ")?.0.rsplit(' ').next()?.parse().ok()
+    };
+    log.lines().filter_map(of_line).collect()
 }
 
-/// `units` units of about half a second each on one core, and `failing` units that fail because their features are all zero at the
-/// last value of their sweep.
-fn experiment(units: u32, failing: u32) -> Repository {
-    let mut text = String::from(
-        r#"
-paper: extensions
-item: mexican-hat
-kind: extra
-title: A test
-shows: A test
-groups:
+/// Catches a unit that no share runs or that two run, shares that disturb each other, a share that promotes or renders, and a run
+/// next to shares that removes their files.
+#[test]
+fn shares_side_by_side_give_the_records_of_one_run() {
+    let repository = Repository::new();
+    let items =
+        ["rethinking/prop2", "rethinking/fig9", "trading/appendix-c", "lff/fig2", "lff/eq9"];
+    let run =
+        |more: &[&'static str]| [&["reproduce", "--profile", "smoke"], &items[..], more].concat();
+    repository.ok(&run(&["--out", "here"]));
+    let shares = ["1/3", "2/3", "3/3"].map(|share| repository.start(&run(&["--share", share])));
+    let units = shares.map(|share| {
+        let ended: Run = share.wait_with_output().unwrap().into();
+        assert!(ended.code == 0 && ended.stdout.is_empty(), "{}{}", ended.stdout, ended.stderr);
+        units_to_run(&ended.stderr)[0]
+    });
+    let all = repository.raw("out").len();
+    assert_eq!(units.iter().sum::<usize>(), all, "{units:?}");
+    assert!(units.iter().all(|units| *units > 0), "{units:?}");
+    assert!(!repository.path().join("out/report").exists());
+
+    let lock = std::fs::File::open(repository.path().join("out/.lock")).unwrap();
+    lock.lock_shared().unwrap();
+    repository.fails(&run(&[]), &["another reproduce is running", "share "]);
+    lock.lock().unwrap();
+    repository.fails(&run(&["--share", "1/2"]), &["without --share is running"]);
+    drop(lock);
+    let last = repository.ok(&run(&[]));
+    assert_eq!(units_to_run(&last.stderr), [0], "{}", last.stderr);
+    assert_eq!(records(&repository, "out"), records(&repository, "here"));
+    assert_eq!(repository.rows("out"), repository.rows("here"));
+}
+
+/// Catches a killed task or a dead node whose units are lost or run from the start, results that depend on the node, a second
+/// submission next to the first, and a job after the array that does not collect or record.
+#[test]
+fn a_killed_task_and_a_dead_node_lose_nothing() {
+    let Some(mut cluster) = Cluster::start() else { return };
+    let mut groups = String::from(
+        "  - id: times
+    protocol: { kind: complexity, scheme: separable, axes: 2, sizes: [16, 24], repeats: 1 }
+    variants: [{ id: separable }]
   - id: lines
     protocol: { kind: network-1d, lines: { rows: [5, 6, 7] }, learning_rate: 1e-3, epochs: 2500, repeats: 2 }
     variants:
-"#,
+",
     );
-    for n in 0..units {
+    for n in 0..24 {
         let sigma = 0.1 + f64::from(n) / 100.0;
-        text += &format!(
+        groups += &format!(
             "      - {{ id: width {n}, embedder: {{ kind: gaussian, dimension: 1000, sigma: {sigma} }} }}\n"
         );
     }
-    let embedder = "{ kind: formula, dimension: 64, psi: sigma*u, sigma: 5 }";
-    let sweep = "settings: { sweep: { parameter: sigma, values: [5, 0] } }";
-    if failing > 0 {
-        text +=
-            "  - id: rank\n    protocol: { kind: stable-rank, samples: [4, 16] }\n    variants:\n";
-    }
-    for n in 0..failing {
-        text += &format!("      - {{ id: failing {n}, embedder: {embedder}, {sweep} }}\n");
-    }
-    Repository::with_experiment(&text)
-}
-
-/// Catches results that depend on the node, units that run twice or not at all, a second submission or a local run next to the
-/// first, and a cluster run without a report.
-#[test]
-fn two_nodes_give_the_records_of_one_machine() {
-    let Some(cluster) = Cluster::start() else { return };
-    let repository = Repository::new();
-    let items = [
-        "rethinking/prop2",
-        "rethinking/fig3",
-        "rethinking/fig9",
-        "trading/table1/closed-form",
-        "trading/appendix-c",
-        "trading/fig10/embedded-complex-0",
-        "lff/fig2",
-        "lff/eq9",
-    ];
-    let at =
-        |more: &[&'static str]| [&["reproduce", "--profile", "smoke"], more, &items[..]].concat();
+    let repository = Repository::with_experiment(&common::experiment(&groups));
+    repository.ok(&["reproduce", "--profile", "smoke", "--out", "here"]);
     // A path with characters that a shell and Slurm would expand.
     let out = "out of $HOME's 100%";
-    let slurm = at(&[
-        "--out",
-        out,
-        "--executor",
-        "slurm",
-        "--array-size",
-        "5",
-        // Held until the second submission has seen it.
-        "--sbatch-arg=--hold",
-    ]);
-    let started = Instant::now();
-    let first = run(&repository, &cluster, &[&slurm[..], &["--detach"]].concat());
-    assert_eq!(first.code, 0, "{}", first.stderr);
-    assert!(first.stderr.contains("scancel --name=posenc-1-"), "{}", first.stderr);
-    let here = run(&repository, &cluster, &at(&["--out", out]));
-    assert!(here.code == 2 && here.stderr.contains("Slurm run 1-"), "{}", here.stderr);
-    let other =
-        ["reproduce", "--profile", "smoke", "--out", out, "--executor", "slurm", "lff/fig2"];
-    let other = run(&repository, &cluster, &other);
-    assert!(other.code == 2 && other.stderr.contains("with other arguments"), "{}", other.stderr);
-    let mut second = command(&repository, &cluster, &slurm).spawn().unwrap();
-    let mut lines = BufReader::new(second.stderr.take().unwrap());
-    let mut seen = String::new();
-    while !seen.contains("is already running this") {
-        assert!(lines.read_line(&mut seen).unwrap() > 0, "it does not see the first: {seen}");
+    let slurm = ["reproduce", "--profile", "smoke", "--record", "--out", out, "--slurm", "3"];
+    let submitted = run(&repository, &cluster, &slurm);
+    assert_eq!(submitted.code, 0, "{}", submitted.stderr);
+    for said in ["an array of 3 tasks for 25 units", "logs:", "scancel --name=posenc-"] {
+        assert!(submitted.stderr.contains(said), "{}", submitted.stderr);
     }
-    cluster.release();
-    let reader = std::thread::spawn(move || lines.read_to_string(&mut seen).map(|_| seen));
-    let second = finish(second);
-    assert_eq!(second.code, 0, "{}", reader.join().unwrap().unwrap());
-    let page = second.stdout.lines().last().unwrap();
-    assert!(std::fs::read_to_string(page).unwrap().contains("Reproducibility"));
-    let seconds = started.elapsed().as_secs_f64();
-
-    repository.ok(&at(&["--out", "here"]));
-    let (there, here) = (records(&repository, out), records(&repository, "here"));
-    assert!(here.len() >= 20, "{} records", here.len());
-    assert_eq!(there, here);
-    assert_eq!(repository.rows(out), repository.rows("here"));
-    let ending = json(&of_run(&repository, out, "result.json"));
-    assert_eq!((&ending["rounds"], &ending["restarts"]), (&1.into(), &0.into()), "{ending}");
-    let nodes: std::collections::BTreeSet<String> = (0..5)
-        .map(|n| json(&of_run(&repository, out, &format!("task-1-{n}.json"))))
-        .map(|task| task["attempts"][0]["node"].to_string())
-        .collect();
-    assert_eq!(nodes.len(), 2, "{nodes:?}");
-    // Units that measure time had a node to themselves.
-    assert!(of_run(&repository, out, "task-1-clock.json").exists());
-    eprintln!("{} files equal, 6 tasks on 2 nodes, {seconds:.1} s", here.len());
-
-    // Nothing is left to run: the tables are written locally, and nothing is submitted.
     let again = run(&repository, &cluster, &slurm);
-    assert!(again.code == 0 && again.stderr.contains("0 of "), "{}", again.stderr);
-    assert!(!repository.path().join(out).join("slurm/current.json").exists());
-}
-
-/// Catches a dead node that loses more than its unit in flight, records that are written again, and a run that ends without the
-/// units of a dead node.
-#[test]
-fn a_dead_node_costs_its_units_in_flight() {
-    let Some(mut cluster) = Cluster::start() else { return };
-    let repository = experiment(24, 0);
-    repository.ok(&["reproduce", "--profile", "smoke", "--out", "here"]);
-    let slurm = ["reproduce", "--profile", "smoke", "--executor", "slurm", "--array-size", "2"];
-    let mut child = command(&repository, &cluster, &slurm).spawn().unwrap();
-    wait("records of both", &mut child, || {
-        repository.raw("out").len() >= 6 && recorded_on(&repository, "n2") >= 2
+    assert!(again.code == 2 && again.stderr.contains("already run this"), "{}", again.stderr);
+    let started = |node: &str| !cluster.processes(node).is_empty();
+    wait("records of two tasks", || {
+        repository.raw(out).len() >= 4 && started("n1") && started("n2")
     });
-    cluster.kill_node("n2");
-    let inodes = |files: &[PathBuf]| -> Vec<(u64, i64, i64)> {
-        let of = |f: &PathBuf| std::fs::metadata(f).unwrap();
-        files.iter().map(of).map(|m| (m.ino(), m.mtime(), m.mtime_nsec())).collect()
-    };
-    let before = repository.raw("out");
-    let of_before = inodes(&before);
-    let killed = Instant::now();
-    let ended = finish(child);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert_eq!(inodes(&before), of_before, "records were written again");
-    let here = records(&repository, "here");
-    assert_eq!((here.len(), records(&repository, "out")), (24, here));
-    let ending = json(&of_run(&repository, "out", "result.json"));
-    assert_eq!((&ending["rounds"], &ending["restarts"]), (&1.into(), &1.into()), "{ending}");
-    let tasks = [0, 1].map(|n| json(&of_run(&repository, "out", &format!("task-1-{n}.json"))));
-    let attempts = |task: &Value| task["attempts"].as_array().unwrap().clone();
-    let died =
-        tasks.iter().find(|t| attempts(t).len() == 2).expect("a task that was started again");
-    let [first, second] = &attempts(died)[..] else { panic!("{died}") };
-    assert_eq!((first["node"].as_str(), second["node"].as_str()), (Some("n2"), Some("n1")));
-    // Units with a record when the node died did not run again, at most the unit in flight did.
-    let runs = first["to_run"].as_u64().unwrap();
-    let on_record = second["on_record"].as_u64().unwrap();
-    assert_eq!(second["to_run"].as_u64().unwrap(), runs - on_record);
-    assert!(on_record >= 1, "{died}");
-    eprintln!(
-        "{} records when n2 died; {on_record} of its {runs} kept, {} run on n1, 1 in flight lost at most; {:.1} s later done",
-        before.len(),
-        runs - on_record,
-        killed.elapsed().as_secs_f64()
-    );
-}
-
-/// Catches tasks that continue after Ctrl-C, and a later run that starts over.
-#[test]
-fn ctrl_c_cancels_the_array() {
-    let Some(cluster) = Cluster::start() else { return };
-    let repository = experiment(24, 0);
-    let slurm = ["reproduce", "--profile", "smoke", "--executor", "slurm", "--array-size", "4"];
-    let mut child = command(&repository, &cluster, &slurm).spawn().unwrap();
-    wait("records", &mut child, || repository.raw("out").len() >= 2);
-    kill(child.id(), "INT");
-    let cancelled = finish(child);
-    assert_eq!(cancelled.code, 130, "{}", cancelled.stderr);
-    assert!(cancelled.stderr.contains("cancelled: "), "{}", cancelled.stderr);
-    assert_eq!(cluster.queue(), "");
-    assert!(cluster.processes(None).is_empty());
-    let kept = repository.raw("out").len();
-    let rest = run(&repository, &cluster, &["reproduce", "--profile", "smoke"]);
-    assert!(
-        rest.code == 0 && rest.stderr.contains(&format!("{kept} on record")),
-        "{}",
-        rest.stderr
-    );
-    eprintln!("{kept} of 24 records kept");
-}
-
-/// Catches a dead task whose units never run, a failing unit that affects others or loses its reason, and failures that are
-/// submitted endlessly.
-#[test]
-fn a_failing_unit_is_named_and_a_dead_task_is_submitted_again() {
-    let Some(cluster) = Cluster::start() else { return };
-    let repository = experiment(18, 6);
-    let slurm = ["reproduce", "--profile", "smoke", "--executor", "slurm", "--array-size", "2"];
-    let mut child = command(&repository, &cluster, &slurm).spawn().unwrap();
-    wait("records", &mut child, || repository.raw("out").len() >= 3);
-    // Kills the task's own process, as the kernel would if memory runs out.
-    let processes = cluster.processes(Some("n1"));
-    assert!(!processes.is_empty());
-    for (process, _) in processes {
+    // The process of a task, as the kernel would if memory runs out.
+    for (process, _) in cluster.processes("n1") {
         kill(process, "KILL");
     }
-    let ended = finish(child);
-    assert_eq!(ended.code, 1, "{}", ended.stderr);
-    let named = ended
-        .stderr
-        .lines()
-        .filter(|l| l.starts_with("failed: extensions/mexican-hat/rank/failing"));
-    assert_eq!(
-        named.filter(|l| l.contains("sigma = 0") && l.contains(".log")).count(),
-        6,
-        "{}",
-        ended.stderr
+    cluster.kill_node("n2");
+    let kept = repository.raw(out);
+    let of_kept = || kept.iter().map(|file| std::fs::metadata(file).unwrap().modified().unwrap());
+    let written: Vec<_> = of_kept().collect();
+    wait("end of all jobs", || cluster.queue().trim().is_empty());
+
+    let folder = repository.path().join(out).join("slurm");
+    let mut logs: Vec<String> = common::files_in(&folder, "log")
+        .iter()
+        .map(|log| std::fs::read_to_string(log).unwrap())
+        .collect();
+    let told = logs.join("\n");
+    assert_eq!(logs.len(), 4, "{told}");
+    assert!(of_kept().eq(written), "records were written again: {told}");
+    assert_eq!(records(&repository, out), records(&repository, "here"), "{told}");
+    assert_eq!(repository.rows(out), repository.rows("here"));
+    assert!(
+        !common::files_in(&repository.path().join("report/record/extensions"), "csv").is_empty()
     );
-    assert!(ended.stderr.contains("18 of 24 units on record"), "{}", ended.stderr);
-    assert_eq!(repository.raw("out").len(), 18);
-    let ending = json(&of_run(&repository, "out", "result.json"));
-    assert_eq!(ending["rounds"], 2, "{ending}");
+    // Slurm started the task of the dead node again. The rest of the killed one and the times were left to the last job.
+    logs.sort_by_key(|log| units_to_run(log).len());
+    let runs: Vec<Vec<usize>> = logs.iter().map(|log| units_to_run(log)).collect();
+    assert!(runs[2].len() == 1 && runs[3].len() == 2 && runs[3][1] <= runs[3][0], "{told}");
+    let last = logs.iter().find(|log| log.contains("report/README.md")).unwrap();
+    assert!(units_to_run(last)[0] > 1, "{told}");
+
+    // Nothing is left to run, and nothing is submitted.
+    let again = run(&repository, &cluster, &slurm);
+    assert!(again.code == 0 && units_to_run(&again.stderr) == [0], "{}", again.stderr);
+    assert_eq!(cluster.queue(), "");
 }
 
-/// Catches options that are silently ignored, and rejections by Slurm without an explanation.
+/// Catches options that are silently ignored, another plan than the submitter's, and rejections by Slurm without an explanation.
 #[test]
-fn slurm_refusals_are_reported() {
+fn refusals_are_reported() {
     let repository = Repository::with_experiment(common::EXPERIMENT);
-    repository
-        .fails(&["reproduce", "--partition", "a"], &["--partition requires --executor slurm"]);
-    repository.fails(&["reproduce", "--detach"], &["--detach requires --executor slurm"]);
-    repository.fails(&["reproduce", "--executor", "slurm", "--force"], &["--force", "--out"]);
-    let word = ["reproduce", "--executor", "slurm", "--sbatch-arg=evil.sh"];
+    repository.fails(&["reproduce", "--sbatch-arg=--hold"], &["--slurm"]);
+    repository.fails(&["reproduce", "--slurm", "2", "--force"], &["--force"]);
+    repository.fails(&["reproduce", "--share", "1/2", "--record"], &["--record"]);
+    repository.fails(&["reproduce", "--share", "3/2"], &["3/8, the third of eight"]);
+    repository.fails(&["reproduce", "--share", "1/2", "--plan", "0"], &["the plan differs"]);
+    let word = ["reproduce", "--slurm", "2", "--sbatch-arg=evil.sh"];
     repository.fails(&word, &["evil.sh", "begins with `-`"]);
-    let nowhere =
-        repository.command(&["reproduce", "--executor", "slurm"]).env("PATH", "").output();
-    let nowhere: Run = nowhere.unwrap().into();
+    let nowhere: Run =
+        repository.command(&["reproduce", "--slurm", "2"]).env("PATH", "").output().unwrap().into();
     assert!(
-        nowhere.code == 2 && nowhere.stderr.contains("sbatch was not found"),
+        nowhere.code == 2 && nowhere.stderr.contains("squeue was not found"),
         "{}",
         nowhere.stderr
     );
 
     let Some(cluster) = Cluster::start() else { return };
-    let refused = |more: &[&str], needle: &str| {
-        let all = [&["reproduce", "--profile", "smoke", "--executor", "slurm"], more].concat();
-        let run = run(&repository, &cluster, &all);
+    for (option, needle) in [
+        ("--sbatch-arg=--partition=no such", "invalid partition"),
+        ("--sbatch-arg=--time=soon; rm -rf x", "time"),
+    ] {
+        let run = run(&repository, &cluster, &["reproduce", "--slurm", "2", option]);
         assert_eq!(run.code, 2, "{}", run.stderr);
-        assert!(run.stderr.contains(needle) && run.stderr.contains("task.sh"), "{}", run.stderr);
+        assert!(run.stderr.contains(needle) && run.stderr.contains("job.sh"), "{}", run.stderr);
         assert_eq!(cluster.queue(), "");
-        assert!(!repository.path().join("out/slurm/current.json").exists());
-    };
-    refused(&["--partition", "no such"], "invalid partition");
-    refused(&["--gres", "gpu:1"], "generic resource");
-    refused(&["--time", "soon; rm -rf x"], "time");
-}
-
-/// Catches a node that runs its share although its data or definitions differ from the submitter's.
-#[test]
-fn a_node_with_other_definitions_refuses_its_share() {
-    let Some(cluster) = Cluster::start() else { return };
-    let repository = Repository::with_experiment(common::EXPERIMENT);
-    // Held until the definition has changed.
-    let slurm =
-        ["reproduce", "--executor", "slurm", "--sbatch-arg=--hold", "extensions/mexican-hat/rank"];
-    let mut child = command(&repository, &cluster, &slurm).spawn().unwrap();
-    let there = |file: &str| {
-        let folder = repository.path().join("out/slurm");
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.map(|e| e.path().join(file)).any(|path| path.exists())
-    };
-    wait("state.json", &mut child, || there("state.json"));
-    let file = "experiments/extensions/01-mexican-hat.yaml";
-    let before = repository.read(file);
-    repository.write(file, &before.replace("sigma: 5", "sigma: 6"));
-    cluster.release();
-    wait("report of the task", &mut child, || there("task-1-0.json"));
-    repository.write(file, &before);
-    let ended = finish(child);
-    assert_eq!(ended.code, 1, "{}", ended.stderr);
-    assert!(ended.stderr.contains("settings differ"), "{}", ended.stderr);
-    assert!(repository.raw("out").is_empty());
-    // The report lists these failures like any other failure of this machine.
-    let page = repository.read("out/report/extensions/mexican-hat.md");
-    assert!(page.contains("settings differ"), "{page}");
-    let again = run(&repository, &cluster, &["reproduce", "extensions/mexican-hat/rank"]);
-    assert_eq!(again.code, 0, "{}", again.stderr);
-    assert!(!repository.raw("out").is_empty());
-    assert!(!repository.read("out/report/extensions/mexican-hat.md").contains("settings differ"));
+    }
 }

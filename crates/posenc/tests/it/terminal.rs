@@ -68,9 +68,11 @@ fn text_of_files_is_escaped_on_the_terminal() {
     // The record of the run in a folder whose name is hostile, with other methods and a damaged line.
     let name = "a\u{1b}[2J\r\nerror: forged\u{202e}\u{9b}\u{2028}";
     let other = root.join(name);
-    std::fs::create_dir_all(other.join("demo")).unwrap();
-    let record = std::fs::read_to_string(root.join("out/record/demo/fig1.csv")).unwrap();
-    let file = other.join("demo/fig1.csv");
+    std::fs::create_dir_all(other.join("demo/fig1")).unwrap();
+    let folder = root.join("out/record/demo/fig1");
+    std::fs::copy(folder.join("values.csv"), other.join("demo/fig1/values.csv")).unwrap();
+    let record = std::fs::read_to_string(folder.join("units.csv")).unwrap();
+    let file = other.join("demo/fig1/units.csv");
     let write = |from: &str, to: &str| {
         assert!(record.contains(from), "{record}");
         std::fs::write(&file, record.replace(from, to)).unwrap();
@@ -108,15 +110,13 @@ fn output_of_other_programs_is_escaped() {
     std::fs::create_dir_all(&programs).unwrap();
     repository(&root, "M");
     let script = "#!/bin/sh\nprintf 'a\\033[2J\\r\\nerror: forged\\342\\200\\256' >&2\nexit 1\n";
-    for program in ["git", "sbatch", "python3"] {
+    for program in ["git", "squeue", "python3"] {
         let file = programs.join(program);
         std::fs::write(&file, script).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
-    for arguments in
-        [&["diff", "HEAD", "HEAD"][..], &["reproduce", "--executor", "slurm"], &["doctor"]]
-    {
+    for arguments in [&["diff", "HEAD", "HEAD"][..], &["reproduce", "--slurm", "2"], &["doctor"]] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_posenc"));
         command.arg("--root").arg(&root).args(arguments).env("PATH", &path);
         let output = command.output().unwrap();

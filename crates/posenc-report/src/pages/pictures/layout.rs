@@ -120,7 +120,7 @@ impl<'a> Board<'a> {
                         .and_then(|name| self.find(Line { name, ..line }, None, signal));
                     // Do not repeat the picture of the row above.
                     let new = picture.filter(|p| {
-                        last.insert((*role, kind.part), &p.file) != Some(p.file.as_str())
+                        last.insert((*role, kind.part), &p.blake3) != Some(p.blake3.as_str())
                     });
                     cells.push(new.map_or(String::new(), |p| self.image(p, width, true)));
                 }
@@ -163,8 +163,9 @@ impl<'a> Board<'a> {
                     let name = self.shared_name(role, *part);
                     let picture =
                         name.and_then(|name| self.find(Line { group, name }, None, signal));
-                    let new = picture
-                        .filter(|p| last.insert((role, *part), &p.file) != Some(p.file.as_str()));
+                    let new = picture.filter(|p| {
+                        last.insert((role, *part), &p.blake3) != Some(p.blake3.as_str())
+                    });
                     if let (Some(name), Some(_)) = (name, new) {
                         label = role_words(name);
                     }
@@ -206,7 +207,7 @@ impl<'a> Board<'a> {
 
     /// The picture, with its number below if `captioned`.
     fn image(&self, picture: &GalleryPicture, widest: usize, captioned: bool) -> String {
-        let Some(path) = self.paths.get(picture.file.as_str()) else { return String::new() };
+        let Some(path) = self.paths.get(picture.blake3.as_str()) else { return String::new() };
         let number = self.number(picture);
         let width = picture.shown_width().min(widest);
         let image = format!(

@@ -43,7 +43,7 @@ pub fn render(
             if !is_in_record {
                 files.insert(PathBuf::from(&path), run.pictures.bytes(picture)?);
             }
-            paths.insert(picture.file.as_str(), path);
+            paths.insert(picture.blake3.as_str(), path);
         }
         let who = view.who(run.side).unwrap_or_default();
         let board = Board { experiment: view.experiment, grid, pictures: shown, paths };
@@ -64,7 +64,7 @@ fn path(
     picture: &GalleryPicture,
 ) -> String {
     let Experiment { paper, item, .. } = experiment;
-    let file = &picture.file;
+    let file = picture.file();
     match (run.side, inputs.record) {
         (Side::Reference, Some(record)) => {
             format!("{}/{paper}/{item}/{file}", record.trim_end_matches('/'))

@@ -5,9 +5,11 @@ use std::path::Path;
 
 use posenc_experiments::Catalog;
 use posenc_experiments::record::gallery::Content;
-use posenc_experiments::record::{Gallery, GalleryPicture, Picture, Provenance, Row, Table, Value};
+use posenc_experiments::record::{
+    Gallery, GalleryPicture, ItemRecord, Picture, Provenance, Row, Table, Value,
+};
 use posenc_experiments::schema::Profile;
-use posenc_report::{PageKind, Record, Records, Report};
+use posenc_report::{PageKind, Records, Report};
 
 /// The pages of the paper and its items as one text.
 pub fn paper(report: &Report) -> String {
@@ -275,10 +277,10 @@ pub fn records(made: Made) -> Records {
             units: 3,
             seconds: 1.25,
             peak_memory: None,
-            table: None,
+            tables: None,
             origins: Default::default(),
         };
-        let record = Record { table: Table { rows }, provenance, ..Record::default() };
+        let record = ItemRecord { table: Table { rows }, provenance, ..ItemRecord::default() };
         records.items.insert(("demo".into(), item.into()), record);
     }
     records
@@ -364,7 +366,6 @@ pub fn write_pictures(directory: &Path, data: &str) {
             profile: if group == "simple" { Profile::Smoke } else { Profile::Paper },
             device: "cpu".into(),
             data: data.into(),
-            file: String::new(),
             blake3: blake3_of(&bytes),
         };
         all.push((picture, Content::Bytes(bytes)));
@@ -386,7 +387,7 @@ pub fn write_pictures(directory: &Path, data: &str) {
     ] {
         add("clips", "Gau", "walking", name, size);
     }
-    Gallery::write(directory, "demo", "fig4", all).expect("written");
+    Gallery::write(&directory.join("demo/fig4"), all).expect("written");
 }
 
 fn blake3_of(bytes: &[u8]) -> String {

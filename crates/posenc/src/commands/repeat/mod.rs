@@ -21,6 +21,7 @@ use posenc_harness::data::{self, DataSets};
 use posenc_harness::device::{CPU, Devices, GPU, SOFTWARE};
 use posenc_harness::interrupts::{self, Interrupts};
 use posenc_harness::lock::{self, Lock};
+use posenc_harness::machine;
 use posenc_harness::options::{Reproduce, parse_selectors};
 use posenc_harness::plan::{PlannedJob, expand};
 use posenc_harness::progress::{Detail, Progress};
@@ -30,7 +31,6 @@ use posenc_harness::run_env::{RunEnv, keep};
 use posenc_harness::store::{Found, Store};
 use posenc_harness::supervisor::{self, RunSummary};
 use posenc_harness::unit::NO_DATA;
-use posenc_harness::{machine, slurm as executor};
 use posenc_protocols::KINDS;
 use same::Sameness;
 
@@ -127,7 +127,6 @@ pub fn repeat(repository: &Repository, options: &Reproduce, record: &str) -> Res
     }
     announce_unchecked(&items);
     let _lock = Lock::take(&out)?;
-    executor::refuse_beside(&out)?;
     let store = keep(Store::new(&out));
     store.sweep();
     let signals = Interrupts::listen().context("signal handlers cannot be installed")?;

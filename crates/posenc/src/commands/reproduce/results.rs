@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use posenc_experiments::record::{CaptionRecord, Gallery, pair, write_failures};
+use posenc_experiments::record::{Gallery, ItemRecord, item, write_failures};
 use posenc_experiments::schema::Variant;
 use posenc_experiments::verdict::Classified;
 use posenc_experiments::{Experiment, Group};
@@ -13,7 +13,7 @@ use posenc_harness::collect::collect;
 use posenc_harness::failed;
 use posenc_harness::lock::Lock;
 use posenc_harness::options::parse_selectors;
-use posenc_harness::promote::{files, promote, promote_captions, promote_pictures};
+use posenc_harness::promote::{promote, promote_pictures};
 use posenc_harness::run_env::ResultInputs;
 
 /// Verdicts of all items on the records of this machine, by paper and item.
@@ -41,20 +41,17 @@ pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts
             shown.push(experiment);
             continue;
         }
-        let (paper, item) = (&experiment.paper, &experiment.item);
+        let folder = item::folder(&local_directory, &experiment.paper, &experiment.item);
         // Failures stay on this machine: they do not concern the run that the reference records.
         let (failures, damaged) = failed::current(experiment, plans, store)?;
         if notice.is_none() {
             damaged.iter().for_each(|line| eprintln!("note: {line}"));
         }
-        write_failures(&local_directory, paper, item, &failures)?;
-        let (csv, provenance) = files(&local_directory, experiment);
+        write_failures(&folder, &failures)?;
         let Some(local) = collect(experiment, plans, store, devices, repository)? else {
             // The table of an earlier state. Items that this run does not select keep it, but the report does not show it.
             if notice.is_none() && is_selected(experiment) {
-                pair::remove(&csv, &provenance, paper, item, "no unit of this item has a record")?;
-                Gallery::write(&local_directory, paper, item, Vec::new())?;
-                CaptionRecord::default().write(&local_directory, paper, item)?;
+                ItemRecord::remove(&folder, "no unit of this item has a record")?;
             }
             if !failures.is_empty() {
                 shown.push(experiment);
@@ -62,12 +59,9 @@ pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts
             continue;
         };
         shown.push(experiment);
-        pair::write(&csv, &provenance, paper, item, (&local.table, &local.provenance))?;
-        Gallery::write(&local_directory, paper, item, local.pictures.clone())?;
-        let captions = CaptionRecord { methods: local.captioned()? };
-        captions.write(&local_directory, paper, item)?;
+        ItemRecord::write(&folder, &local.table, &local.provenance)?;
+        Gallery::write(&folder, local.pictures.clone())?;
         if is_promoted {
-            promoted |= promote_captions(experiment, &captions.methods, &repository.record())?;
             promoted |= promote_pictures(experiment, &local, &repository.record())?;
             let rows = promote(experiment, &local, &repository.record())?;
             promoted |= rows.is_taken;
@@ -81,7 +75,7 @@ pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts
                 let (id, signals) = (experiment.id(), Vec::from_iter(signals).join(", "));
                 eprintln!(
                     "dropped: {id}/{method}: rows of {signals} cannot be joined with this run: they are of another protocol, \
-                     version or seed, or the record lacks their origin; to keep them, restore report/record/{id}.* with git, or run \
+                     version or seed, or the record lacks their origin; to keep them, restore report/record/{id} with git, or run \
                      these signals again with --record"
                 );
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use posenc_experiments::record::Table;
+use posenc_experiments::record::{ItemRecord, Table, item};
 use posenc_experiments::shell::quoted;
 use posenc_experiments::verdict::{Classified, Context, Verdict, judge};
 use posenc_experiments::{Catalog, Experiment};
@@ -66,9 +66,9 @@ impl<'a> Verdicts<'a> {
 }
 
 fn verdicts(catalog: &Catalog, experiment: &Experiment, directory: &Path) -> Vec<Classified> {
-    let file = directory.join(&experiment.paper).join(format!("{}.csv", experiment.item));
+    let folder = item::folder(directory, &experiment.paper, &experiment.item);
     // A table that cannot be read is written again at the end of the run.
-    let table = Table::read(&file, &experiment.paper, &experiment.item).unwrap_or_default();
+    let (table, _) = ItemRecord::read_tables(&folder).ok().flatten().unwrap_or_default();
     let table = Table { rows: shown_rows(experiment, &table.rows) };
     let record = Some(&table).filter(|table| !table.rows.is_empty());
     let context = Context { experiment, record, published: &catalog.published };

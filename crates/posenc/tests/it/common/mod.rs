@@ -4,6 +4,7 @@
 
 pub mod guide;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -54,6 +55,27 @@ pub fn files_in(folder: &Path, extension: &str) -> Vec<PathBuf> {
     }
     found.sort();
     found
+}
+
+/// The two tables in the folder of an item as one, with the paper and the item first.
+pub fn joined(folder: &Path) -> String {
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let units = text("units.csv");
+    let units: BTreeMap<&str, Vec<&str>> = units
+        .lines()
+        .filter_map(|l| Some((l.split_once(',')?.0, l.split(',').collect())))
+        .collect();
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    let (paper, item) = (name(folder.parent().unwrap()), name(folder));
+    let mut rows = String::new();
+    for (place, line) in text("values.csv").lines().enumerate() {
+        let value: Vec<&str> = line.split(',').collect();
+        let unit = &units[value[0]];
+        let names = if place == 0 { ["paper", "item"] } else { [&*paper, &*item] };
+        let rest = [&unit[1..5], &value[1..], &unit[5..]].concat();
+        rows += &format!("{},{}\n", names.join(","), rest.join(","));
+    }
+    rows
 }
 
 /// A JSON file of a record without its checksum, as earlier versions wrote it, for tests that edit it.
@@ -229,11 +251,18 @@ impl Repository {
             |line: &&str| [",time", ",rate,", ",peak_memory,"].iter().any(|m| line.contains(m));
         let mut rows = Vec::new();
         for file in files_in(&self.path().join(out).join("record"), "csv") {
-            let text = std::fs::read_to_string(file).unwrap();
-            rows.extend(text.lines().filter(|l| !is_measured(l)).map(str::to_owned));
+            if file.ends_with("values.csv") {
+                let text = joined(file.parent().unwrap());
+                rows.extend(text.lines().filter(|l| !is_measured(l)).map(str::to_owned));
+            }
         }
         rows.sort();
         rows
+    }
+
+    /// The rows of `<directory>/extensions/mexican-hat`, as [`joined`] writes them.
+    pub fn table(&self, directory: &str) -> String {
+        joined(&self.path().join(directory).join("extensions/mexican-hat"))
     }
 }
 

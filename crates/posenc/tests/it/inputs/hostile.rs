@@ -92,14 +92,6 @@ pub fn files() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     }
     let number = format!("{{\"metric\":\"m\",\"value\":\"{}\"}}", "9".repeat(1_000_000));
     add("json_records", "a long number", number.into());
-    let phrase = "x".repeat(1_000_000);
-    let zeros = vec!["0"; 100_000].join(",");
-    let empty = vec!["[0,0,0]"; 100_000].join(",");
-    let captions = format!(
-        "{{\"phrases\":[\"{phrase}\"],\"said\":[{zeros}],\"wrong\":[],\"references\":[{empty}]}}"
-    );
-    add("json_records", "a long phrase many times", captions.into());
-
     add("csv_records", "commas without end", ",".repeat(2_000_000).into());
     add(
         "csv_records",
@@ -137,17 +129,16 @@ pub fn large_files() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let mut add = |target, what, bytes: Vec<u8>| all.push((target, what, bytes));
     // Rows of the demo record, whose claims are about methods A and B and about all methods.
     let table = |row: &dyn Fn(usize) -> [String; 3]| -> Vec<u8> {
-        let mut text =
-            "paper,item,group,method,signal,seed,metric,x,y,value,unit,profile,device,data\n"
-                .to_owned();
+        let mut units = "unit,group,method,signal,seed,profile,device,data\n".to_owned();
+        let mut values = "unit,metric,x,y,value,measure\n".to_owned();
         for i in 0..60_000 {
             let [method, x, profile] = row(i);
+            units += &format!("{i},rank,{method},-,0,{profile},cpu,-\n");
             for metric in ["stable_rank", "stable_rank_bound", "stable_rank_limit"] {
-                text +=
-                    &format!("demo,fig1,rank,{method},-,0,{metric},{x},,{i},,{profile},cpu,-\n");
+                values += &format!("{i},{metric},{x},,{i},\n");
             }
         }
-        text.into()
+        (units + &values).into()
     };
     let a_or_b = |i: usize| if i.is_multiple_of(2) { "A" } else { "B" }.to_owned();
     let smoke = || "smoke".to_owned();
@@ -167,16 +158,6 @@ pub fn large_files() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         (0..25_000).map(|i| format!("  - {{ item: i{i}, name: n, title: t }}\n")).collect();
     let head = "key: p\ntitle: t\nauthors: [a]\nvenue: v\nyear: 2000\nsummary: s\nitems:\n";
     add("yaml", "items of a paper", format!("{head}{items}").into());
-    let set = |i: usize| {
-        format!(
-            "{{\"layouts\":[{{\"nodes\":[{{\"kind\":\"text\",\"bounds\":[0,0,1,1],\"word\":\"{i}\"}}],\"widgets\":[]}}],\
-             \"references\":[],\"methods\":[{{\"group\":\"g\",\"method\":\"m\",\"seed\":0,\"profile\":\"quick\",\
-             \"device\":\"c\",\"data\":\"-\",\"said\":[]}}]}}"
-        )
-    };
-    let sets = (0..60_000).map(set).collect::<Vec<_>>().join(",");
-    let captions = format!("{{\"paper\":\"demo\",\"item\":\"fig1\",\"sets\":[{sets}]}}");
-    add("json_records", "sets of screens", captions.into());
     let stars = "*a".repeat(200);
     let path = "a".repeat(1 << 20);
     add(

@@ -148,28 +148,16 @@ impl Cluster {
         self.ask("squeue", &["-h", "-r", "-o", "%i %T %N"])
     }
 
-    /// Releases the jobs that were submitted with `--hold`.
-    pub fn release(&self) {
-        let jobs = self.ask("squeue", &["-h", "-o", "%A"]);
-        for job in jobs.lines().collect::<std::collections::BTreeSet<_>>() {
-            self.ask("scontrol", &["release", job.trim()]);
-        }
-    }
-
-    /// Processes of jobs on one node or on all nodes, each with its parent: process ids.
-    pub fn processes(&self, node: Option<&str>) -> Vec<(u32, u32)> {
-        let conf = format!("SLURM_CONF={}", self.conf().display());
+    /// Processes of jobs on one node, each with its parent: process ids.
+    pub fn processes(&self, node: &str) -> Vec<(u32, u32)> {
+        let wanted =
+            [format!("SLURM_CONF={}", self.conf().display()), format!("SLURMD_NODENAME={node}")];
         let mut found = Vec::new();
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
             let Ok(process) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
             let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
             let variables: Vec<&[u8]> = environment.split(|b| *b == 0).collect();
-            let has = |text: &str| variables.contains(&text.as_bytes());
-            let is_there = match node {
-                Some(node) => has(&format!("SLURMD_NODENAME={node}")),
-                None => variables.iter().any(|v| v.starts_with(b"SLURMD_NODENAME=")),
-            };
-            if has(&conf) && is_there {
+            if wanted.iter().all(|wanted| variables.contains(&wanted.as_bytes())) {
                 let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
                 let after = stat.rsplit(')').next().unwrap_or_default();
                 let parent = after.split_whitespace().nth(1).and_then(|p| p.parse().ok());
@@ -187,7 +175,7 @@ impl Cluster {
                 child.wait().unwrap();
             }
         }
-        for (process, parent) in self.processes(Some(node)) {
+        for (process, parent) in self.processes(node) {
             // The parent of a job's first process is slurmstepd.
             let command =
                 std::fs::read_to_string(format!("/proc/{parent}/comm")).unwrap_or_default();

@@ -1,0 +1,209 @@
+//! The record of an item: the folder `<paper>/<item>/` of a directory of records, such as `report/record` or `out/record`, with its
+//! two tables, their provenance, its pictures, and the units that failed.
+//!
+//! The tables and the provenance are first written next to their places, so that a full disk leaves the old ones. If the process is
+//! killed between the renames, the tables do not match the checksum in the provenance, which every reader reports.
+
+use std::path::{Path, PathBuf};
+
+use posenc_files::{Prepared, is_same, is_there, prepare};
+
+use super::{Failure, Gallery, Provenance, Table, failure};
+use crate::output;
+use crate::text::{self, MAX_RECORD_BYTES, read_text};
+use crate::yaml::FileError;
+
+/// Names of the tables and their provenance in the folder of an item.
+pub const FILES: [&str; 3] = ["units.csv", "values.csv", "provenance.json"];
+
+/// The record of an item.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ItemRecord {
+    pub table: Table,
+    pub provenance: Provenance,
+    pub pictures: Gallery,
+    /// Units that failed; none in the reference.
+    pub failures: Vec<Failure>,
+}
+
+/// The folder of an item in a directory of records.
+pub fn folder(directory: &Path, paper: &str, item: &str) -> PathBuf {
+    directory.join(paper).join(item)
+}
+
+impl ItemRecord {
+    /// Reads the record in `folder`; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// A damaged file, with its name, line and column; tables that do not match their provenance; a missing or damaged picture; a
+    /// record of an earlier version.
+    pub fn read(folder: &Path) -> Result<Option<Self>, FileError> {
+        let failures = failure::read_failures(folder)?;
+        let Some((table, provenance)) = ItemRecord::read_tables(folder)? else {
+            let none = (!failures.is_empty()).then(|| ItemRecord { failures, ..Self::default() });
+            return Ok(none);
+        };
+        let pictures = Gallery::read(folder)?;
+        Ok(Some(ItemRecord { table, provenance, pictures, failures }))
+    }
+
+    /// Reads the tables in `folder` and their provenance; `None` if there are none.
+    ///
+    /// # Errors
+    ///
+    /// As [`ItemRecord::read`].
+    pub fn read_tables(folder: &Path) -> Result<Option<(Table, Provenance)>, FileError> {
+        let [units, values, provenance] = FILES.map(|name| folder.join(name));
+        if !is_there(&units) && !is_there(&values) {
+            return match earlier(folder).into_iter().find(|file| is_there(file)) {
+                Some(file) => Err(FileError::of(
+                    file,
+                    "a record of an earlier version, which this one cannot read: `cargo xtask reproduce` makes it again from \
+                     the units in out/raw, or delete the file",
+                )),
+                None => Ok(None),
+            };
+        }
+        let texts = [read_text(&units, MAX_RECORD_BYTES)?, read_text(&values, MAX_RECORD_BYTES)?];
+        // An error with a line is more useful than a wrong checksum.
+        let table = Table::parse([&units, &values], [&texts[0], &texts[1]])?;
+        let provenance = Provenance::read(&provenance)?;
+        if provenance.tables.as_ref().is_some_and(|expected| *expected != checksum(&texts)) {
+            return Err(FileError::of(
+                values,
+                "units.csv and values.csv do not match the checksum in provenance.json: only some of the three files were \
+                 changed or replaced; restore them (git checkout), or remove all and run the item again",
+            ));
+        }
+        Ok(Some((table, provenance)))
+    }
+
+    /// Writes the tables and their provenance, with the checksum of the tables. Files that would not change are left alone, and those
+    /// of an earlier version are removed.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be written. All files are then unchanged, unless a rename failed.
+    pub fn write(folder: &Path, table: &Table, provenance: &Provenance) -> Result<(), FileError> {
+        let texts = table.to_csv().map_err(|e| FileError::unwritable(folder, e))?;
+        let tables = Some(checksum(&texts));
+        let provenance = Provenance { tables, ..provenance.clone() }.text();
+        let mut prepared = Vec::new();
+        for (name, text) in FILES.iter().zip(texts.iter().chain([&provenance])) {
+            let file = folder.join(name);
+            if !is_same(&file, text.as_bytes()) {
+                let one = prepare(&file, &[text.as_bytes()]);
+                prepared.push(one.map_err(|e| FileError::unwritable(&file, e))?);
+            }
+        }
+        Prepared::commit_all(prepared).map_err(|e| FileError::unwritable(folder, e))?;
+        for file in earlier(folder) {
+            output::remove(&file, "the folder of the item replaces it")?;
+        }
+        Ok(())
+    }
+
+    /// Removes the tables and pictures in `folder` if they are a record that posenc wrote: all can be read, and the checksum matches.
+    pub fn remove(folder: &Path, why: &str) -> Result<(), FileError> {
+        let record = ItemRecord::read_tables(folder);
+        if record.is_ok_and(|own| own.is_some_and(|(_, own)| own.tables.is_some())) {
+            for name in FILES {
+                output::remove(&folder.join(name), why)?;
+            }
+        }
+        Gallery::write(folder, Vec::new())?;
+        posenc_files::remove_empty_folder(folder);
+        Ok(())
+    }
+}
+
+/// Files that earlier versions wrote next to the folder of the item.
+fn earlier(folder: &Path) -> [PathBuf; 2] {
+    ["csv", "provenance.json"].map(|ending| folder.with_extension(ending))
+}
+
+/// Checksum of the tables.
+fn checksum(texts: &[String; 2]) -> String {
+    text::checksum(&texts.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Row;
+
+    fn table(value: f64) -> Table {
+        Table { rows: vec![Row { unit: "dB".into(), ..Row::new("g", "m", "test_psnr", value) }] }
+    }
+
+    /// Catches tables that are read with the provenance of another run (the result of a kill between two renames), a message that does
+    /// not name the files, and a record that nothing proves to be ours but that is removed.
+    #[test]
+    fn tables_that_do_not_match_their_provenance_are_reported() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = directory.path().join("p/i");
+        assert!(ItemRecord::read(&folder).unwrap().is_none());
+        let files = FILES.map(|name| folder.join(name));
+        let read = || ItemRecord::read_tables(&folder).map(Option::unwrap);
+        let provenance = Provenance { seed: 7, ..Provenance::default() };
+        let write = |value| ItemRecord::write(&folder, &table(value), &provenance).unwrap();
+        write(1.0);
+        let first = files.clone().map(|file| std::fs::read(file).unwrap());
+        let (rows, own) = read().unwrap();
+        assert_eq!((rows, own.seed), (table(1.0), 7));
+        write(2.0);
+        assert_eq!(read().unwrap().0, table(2.0));
+        // Each of the two changed files alone is from the first run, as after a kill between the renames.
+        for (file, bytes) in files.iter().zip(&first).skip(1) {
+            let second = std::fs::read(file).unwrap();
+            std::fs::write(file, bytes).unwrap();
+            let error = read().unwrap_err().to_string();
+            for name in [FILES[1], FILES[2], "git checkout"] {
+                assert!(error.contains(name), "{name}: {error}");
+            }
+            std::fs::write(file, second).unwrap();
+        }
+        // Windows line ends do not change the checksum.
+        let text = std::fs::read_to_string(&files[1]).unwrap();
+        std::fs::write(&files[1], text.replace('\n', "\r\n")).unwrap();
+        read().unwrap();
+        std::fs::write(&files[1], &first[1]).unwrap();
+        let remove = || ItemRecord::remove(&folder, "a test").unwrap();
+        remove();
+        assert!(files.iter().all(|file| file.exists()));
+        write(2.0);
+        remove();
+        assert!(!folder.exists());
+        std::fs::write(folder.with_extension("csv"), "old").unwrap();
+        let error = read().unwrap_err().to_string();
+        assert!(error.contains("i.csv") && error.contains("earlier version"), "{error}");
+        write(2.0);
+        assert!(!folder.with_extension("csv").exists());
+    }
+
+    /// Catches tables that were replaced although their provenance could not be written.
+    #[test]
+    fn a_failed_write_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join(FILES[2])).unwrap();
+        assert!(ItemRecord::write(folder.path(), &table(1.0), &Provenance::default()).is_err());
+        assert_eq!(posenc_files::entries(folder.path()).unwrap().len(), 1);
+    }
+
+    /// Catches a record whose bytes change when it is read and written again.
+    #[test]
+    fn records_of_the_repository_are_rewritten_unchanged() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../report/record/rethinking");
+        let items = posenc_files::entries(&folder).unwrap();
+        assert!(items.len() > 5);
+        for item in items {
+            let [units, values, _] = FILES.map(|name| folder.join(&item.name).join(name));
+            let text =
+                |file: &Path| read_text(file, MAX_RECORD_BYTES).unwrap().replace("\r\n", "\n");
+            let texts = [text(&units), text(&values)];
+            let table = Table::parse([&units, &values], [&texts[0], &texts[1]]).unwrap();
+            assert!(table.to_csv().unwrap() == texts, "{:?}", item.name);
+        }
+    }
+}
