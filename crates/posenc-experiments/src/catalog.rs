@@ -12,7 +12,7 @@ use crate::schema::metrics::Metrics;
 use crate::schema::paper::Paper;
 use crate::schema::{Experiment, Kinds};
 use crate::text::file_name;
-use crate::yaml::{FileError, hint, unknown_name};
+use crate::yaml::{Document, FileError, hint, unknown_name};
 
 /// Everything under `experiments/`, with the published values of `data/papers/`.
 #[derive(Debug, Clone, Default)]
@@ -21,9 +21,7 @@ pub struct Catalog {
     pub papers: Vec<Paper>,
     /// Experiments, by paper and then by file name.
     pub experiments: Vec<Experiment>,
-    /// Published values.
     pub published: Published,
-    /// Rules of metrics.
     pub metrics: Metrics,
     /// Our answers to the papers' questions, by paper; papers without one are absent.
     pub answers: BTreeMap<String, Vec<AnswerSentence>>,
@@ -37,7 +35,7 @@ pub const PAPER_ORDER: [&str; 3] = ["rethinking", "trading", "lff"];
 impl Catalog {
     /// Reads `<root>/experiments` and `<root>/data/papers`, and completes claims with the rules of metrics.
     pub fn read(root: &Path, kinds: Kinds) -> Result<Self, FileError> {
-        Catalog::checked(root, kinds).map_err(FileError::located)
+        Catalog::checked(root, kinds).map_err(Document::locate)
     }
 
     fn checked(root: &Path, kinds: Kinds) -> Result<Self, FileError> {
@@ -130,10 +128,8 @@ impl Catalog {
                         .then_some(usize::MAX),
                 }
             };
-            let sentences = answer::parse(value, selections).map_err(|(key, message)| {
-                let file = directory.join(&paper.key).join("paper.yaml");
-                FileError::of(file, message).key(answer::key(&key))
-            })?;
+            let document = Document::read(&directory.join(&paper.key).join("paper.yaml"))?;
+            let sentences = answer::parse(&document.root().key("answer"), value, selections)?;
             Ok(Some((paper.key.clone(), sentences)))
         };
         self.answers =
@@ -141,7 +137,6 @@ impl Catalog {
         Ok(())
     }
 
-    /// Reads the statements of each paper.
     fn read_coverage(&self, root: &Path) -> Result<BTreeMap<String, Vec<Statement>>, FileError> {
         let mut all = BTreeMap::new();
         for paper in &self.papers {
@@ -155,7 +150,6 @@ impl Catalog {
         Ok(all)
     }
 
-    /// The claim of that name.
     pub fn claim(&self, name: &ClaimName) -> Option<&Claim> {
         let experiment = self.experiment(&name.paper, &name.item)?;
         experiment.claims.iter().find(|claim| claim.id == name.claim)
@@ -180,7 +174,6 @@ impl Catalog {
         Ok(())
     }
 
-    /// The experiment of an item.
     pub fn experiment(&self, paper: &str, item: &str) -> Option<&Experiment> {
         self.experiments.iter().find(|e| e.paper == paper && e.item == item)
     }

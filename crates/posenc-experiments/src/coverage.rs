@@ -8,23 +8,19 @@ use crate::schema::claim::ClaimName;
 use crate::text::read_record;
 use crate::yaml::{Document, FileError};
 
-/// A statement of a paper.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statement {
     /// Section, such as `6.2`.
     pub section: String,
     /// The statement, verbatim or close to it (Markdown).
     pub statement: String,
-    /// What tests it.
     pub tested: Tested,
     /// The erratum that it has; such a statement never counts as holding as printed.
     pub erratum: Option<String>,
 }
 
-/// What tests a statement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tested {
-    /// These claims.
     By(Vec<ClaimName>),
     /// No claim, for this reason (Markdown).
     Not(String),

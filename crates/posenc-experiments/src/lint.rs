@@ -4,20 +4,17 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::catalog::Catalog;
-use crate::schema::claim::{Abscissa, Check, Claim, ClaimCheck, First, LintName, Select, Source};
+use crate::schema::claim::{Abscissa, Check, Claim, ClaimCheck, LintName, Select, Source};
 use crate::schema::{Experiment, Profile};
 use crate::verdict::samples;
 
-/// A finding of a lint.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// The file of the claim.
     pub file: PathBuf,
     /// The line of the claim, if known.
     pub line: Option<usize>,
     /// `paper/item#claim`.
     pub claim: String,
-    /// The lint.
     pub lint: LintName,
     /// What is wrong and how to fix it.
     pub message: String,
@@ -125,24 +122,10 @@ fn abscissa(experiment: &Experiment, select: &Select) -> Option<String> {
     Some(settings.get("sweep")?.get("parameter")?.as_str()?.to_owned())
 }
 
-/// The selections that a check pairs.
-fn compared(check: &Check) -> Vec<(&Select, &Select)> {
-    match check {
-        Check::Ordering(c) => c.of.iter().zip(c.of.iter().skip(1)).collect(),
-        Check::Ratio(c) => vec![(&c.numerator, &c.denominator)],
-        Check::Equality(c) => vec![(&c.left, &c.right)],
-        Check::Agreement(c) => c.with.iter().map(|with| (&c.of, with)).collect(),
-        Check::Position(c) => c.with.iter().map(|with| (&c.of, with)).collect(),
-        Check::Value(_) | Check::Trend(_) | Check::Bound(_) => Vec::new(),
-    }
-}
-
 fn abscissas(experiment: &Experiment, claim: &Claim) -> Option<String> {
     let differs = |(a, b): (&Select, &Select)| {
-        let both = [a, b];
-        let is_at = both.iter().all(|s| matches!(s.x, Some(Abscissa::At(_))));
-        let is_measured = both.iter().all(|s| s.from == Source::Measured);
-        if is_at || !is_measured || a.group == b.group {
+        let is_at = [a, b].iter().all(|s| matches!(s.x, Some(Abscissa::At(_))));
+        if is_at || a.group == b.group {
             return None;
         }
         let (x, y) = (abscissa(experiment, a)?, abscissa(experiment, b)?);
@@ -153,7 +136,7 @@ fn abscissas(experiment: &Experiment, claim: &Claim) -> Option<String> {
             )
         })
     };
-    claim.checks.iter().flat_map(|own| compared(&own.check)).find_map(differs)
+    claim.checks.iter().flat_map(|own| own.check.compared()).find_map(differs)
 }
 
 fn measured(catalog: &Catalog, experiment: &Experiment, claim: &Claim) -> Option<String> {
@@ -185,11 +168,10 @@ fn print(catalog: &Catalog, experiment: &Experiment, claim: &Claim) -> Option<St
     };
     claim.checks.iter().find_map(|own| {
         let Check::Ordering(check) = &own.check else { return None };
-        let sign = if check.first == First::Highest { 1.0 } else { -1.0 };
-        check.of.iter().zip(check.of.iter().skip(1)).find_map(|(a, b)| {
+        own.check.compared().into_iter().find_map(|(a, b)| {
             let (left, right) = (published(a)?, published(b)?);
             // The last digits of decimal numbers are not exact in binary.
-            let fails = sign * (left - right) + check.margin < -1e-9;
+            let fails = check.sign() * (left - right) + check.margin < -1e-9;
             fails.then(|| {
                 format!(
                     "the check fails on the paper's own numbers, {left} and {right} {}; leave it out, or name an erratum",

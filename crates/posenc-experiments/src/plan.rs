@@ -9,21 +9,16 @@ use crate::record::KeyParts;
 use crate::schema::{Experiment, Group, Profile, Protocol, Resolved, Variant};
 use crate::selector::Selectors;
 
-/// Name of the only signal of an experiment without data.
-pub const NO_SIGNAL: &str = "-";
+pub use crate::record::NO_SIGNAL;
 
 /// Units that share an embedding.
 #[derive(Debug, Clone)]
 pub struct Job<'a> {
-    /// The experiment.
     pub experiment: &'a Experiment,
-    /// The group.
     pub group: &'a Group,
-    /// The variant.
     pub variant: &'a Variant,
     /// Index of the variant in the group.
     pub variant_index: usize,
-    /// The variant's resolved protocol.
     pub resolved: &'a Resolved,
     /// Profile that runs: the requested one, or `quick` if the group does not define it.
     pub profile: Profile,
@@ -67,7 +62,6 @@ impl Job<'_> {
         }
     }
 
-    /// The protocol.
     pub fn protocol(&self) -> &Protocol {
         &self.resolved.protocol
     }

@@ -14,29 +14,21 @@ use crate::yaml::FileError;
 /// A number that a paper prints, or that comes from its theory or from its authors' notebooks or code.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedValue {
-    /// Item key.
     pub item: String,
-    /// Group key.
     pub group: String,
-    /// Method.
     pub method: String,
     /// Signal; empty for a mean over signals.
     pub signal: String,
-    /// Metric.
     pub metric: String,
-    /// Abscissa.
     pub x: Option<f64>,
     /// The number; `None` if the paper leaves the cell empty.
     pub value: Option<f64>,
     /// Standard deviation printed next to it.
     pub deviation: Option<f64>,
-    /// Unit.
     pub unit: String,
     /// `paper`, `notebook`, `plot`, `theory` or `code`.
     pub source: String,
-    /// Remark.
     pub note: String,
-    /// Line in its file.
     pub line: usize,
 }
 
@@ -128,7 +120,6 @@ impl Published {
         })
     }
 
-    /// All values of an item.
     pub fn item<'a>(
         &'a self,
         paper: &str,

@@ -55,7 +55,6 @@ impl Selectors {
         Ok(Selectors { globs })
     }
 
-    /// Whether nothing is excluded.
     pub fn is_everything(&self) -> bool {
         self.globs.is_empty()
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 pub use posenc_files::limits::MAX_RECORD_BYTES;
 use serde::de::DeserializeOwned;
 
-use crate::yaml::FileError;
+use crate::error::FileError;
 
 /// What to do about a damaged record.
 pub(crate) const RESTORE: &str = "restore the file (git checkout) or delete it";

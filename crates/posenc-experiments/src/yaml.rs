@@ -7,21 +7,19 @@
 //! Files are not trusted: their size, depth, keys and expanded aliases have limits.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use posenc_files::csv::Fault;
-use posenc_files::limits::MAX_YAML_BYTES;
-use posenc_files::{Escaping, line_at, unreadable};
+use posenc_files::{line_at, unreadable};
 use serde::de::DeserializeOwned;
 use serde_yaml::Value;
-use yaml_rust2::parser::{Event, Parser};
-use yaml_rust2::scanner::Marker;
+use yaml_rust2::parser::{Event, Parser, Tag};
 
+pub use crate::error::FileError;
 use crate::text::read_text;
 
-mod tree;
-
+/// Most bytes of a file: forty times the largest of the papers' experiments.
+pub const MAX_YAML_BYTES: u64 = 1 << 20;
 /// Most values of a file after its aliases are written out ("billion laughs"): the largest experiment has a few thousand. A
 /// value takes about 100 bytes.
 pub const MAX_YAML_VALUES: usize = 200_000;
@@ -32,66 +30,6 @@ const MAX_TEXT_BYTES: usize = 1 << 24;
 const MAX_DEPTH: usize = 64;
 /// Longest path of a key, such as `groups[0].variants[1].embedder.sigma`, in bytes. The index keeps one for every value.
 const MAX_KEY_BYTES: usize = 500;
-
-/// An error in a file that a user wrote.
-#[derive(Debug, Clone, thiserror::Error)]
-pub struct FileError {
-    /// The file.
-    pub file: PathBuf,
-    /// Line, from 1, if known.
-    pub line: Option<usize>,
-    /// Path of the key inside the document, such as `groups[0].variants[1].embedder.sigma`.
-    pub key: String,
-    /// What was wrong, what is allowed, what to do.
-    pub message: String,
-}
-
-impl FileError {
-    /// An error of a whole file.
-    pub fn of(file: impl AsRef<Path>, message: impl Into<String>) -> Self {
-        let file = file.as_ref().to_owned();
-        FileError { file, line: None, key: String::new(), message: message.into() }
-    }
-
-    /// A file that cannot be written.
-    pub fn unwritable(file: impl AsRef<Path>, reason: impl std::fmt::Display) -> Self {
-        FileError::of(file, format!("cannot be written: {reason}"))
-    }
-
-    /// The error at a line.
-    pub fn at(self, line: usize) -> Self {
-        FileError { line: Some(line), ..self }
-    }
-
-    /// The error with the line of its key, which is read from the YAML file again.
-    pub fn located(self) -> Self {
-        if self.line.is_some() || self.key.is_empty() {
-            return self;
-        }
-        let line = Document::read(&self.file).ok().and_then(|document| document.line(&self.key));
-        FileError { line, ..self }
-    }
-
-    /// The error at a key.
-    pub fn key(self, key: impl Into<String>) -> Self {
-        FileError { key: key.into(), ..self }
-    }
-}
-
-impl std::fmt::Display for FileError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Names and messages quote what the file contains.
-        let mut f = Escaping(f);
-        write!(f, "{}", self.file.display())?;
-        if let Some(line) = self.line {
-            write!(f, ":{line}")?;
-        }
-        if !self.key.is_empty() && self.key != "." {
-            write!(f, ": `{}`", self.key)?;
-        }
-        write!(f, ": {}", self.message)
-    }
-}
 
 /// A YAML document together with the positions of its keys.
 #[derive(Debug, Clone)]
@@ -117,9 +55,9 @@ impl Document {
         }
         // The scanner counts the end of the file as a line of its own.
         let last = line_at(text.as_bytes(), text.len());
-        let positions = Indexer::of(text)
+        let positions = Indexer::index(text)
             .map_err(|(line, message)| error(Some(line.clamp(1, last)), message))?;
-        let mut value = tree::parse(text).map_err(|e| {
+        let mut value: Value = serde_yaml::from_str(text).map_err(|e| {
             let line = e.location().map(|l| l.line().clamp(1, last));
             let reason = e.to_string();
             // The line is already printed in front of the message.
@@ -130,14 +68,13 @@ impl Document {
         Ok(Document { file: file.to_owned(), positions, value })
     }
 
-    /// Reads and parses a file.
     pub fn read(file: &Path) -> Result<Self, FileError> {
         Document::parse(file, &read_text(file, MAX_YAML_BYTES)?)
     }
 
     /// Rejects NaN and infinities: no key has a use for them.
     pub fn check_finite(&self) -> Result<(), FileError> {
-        fn check(place: &Place<'_>, value: &Value) -> Result<(), FileError> {
+        fn check(place: &YamlPath<'_>, value: &Value) -> Result<(), FileError> {
             match value {
                 Value::Number(number) if !number.as_f64().is_some_and(f64::is_finite) => {
                     Err(place.error("", format!("{number} is not allowed; write a finite number")))
@@ -154,6 +91,15 @@ impl Document {
         check(&self.root(), &self.value)
     }
 
+    /// An error with the line of its key, for which the YAML file is read again.
+    pub(crate) fn locate(error: FileError) -> FileError {
+        if error.line.is_some() || error.key.is_empty() {
+            return error;
+        }
+        let line = Document::read(&error.file).ok().and_then(|file| file.line(&error.key));
+        FileError { line, ..error }
+    }
+
     fn line(&self, mut path: &str) -> Option<usize> {
         loop {
             if let Some(line) = self.positions.get(path) {
@@ -166,9 +112,8 @@ impl Document {
         }
     }
 
-    /// The place of the whole document.
-    pub fn root(&self) -> Place<'_> {
-        Place { document: self, path: String::new() }
+    pub fn root(&self) -> YamlPath<'_> {
+        YamlPath { document: self, path: String::new() }
     }
 
     /// The whole document as a typed value.
@@ -179,22 +124,22 @@ impl Document {
 
 /// A key of a document, where errors are reported.
 #[derive(Debug, Clone)]
-pub struct Place<'a> {
+pub struct YamlPath<'a> {
     document: &'a Document,
     path: String,
 }
 
-impl Place<'_> {
+impl YamlPath<'_> {
     /// The place of `key`, which is relative to this place; this place for an empty key.
     pub fn key(&self, key: &str) -> Self {
         let path = if key.is_empty() { self.path.clone() } else { below(&self.path, key) };
-        Place { document: self.document, path }
+        YamlPath { document: self.document, path }
     }
 
     /// The place of an entry of the list `key`.
     pub fn entry(&self, key: &str, index: usize) -> Self {
         let place = self.key(key);
-        Place { path: format!("{}[{index}]", place.path), ..place }
+        YamlPath { path: format!("{}[{index}]", place.path), ..place }
     }
 
     /// The path of the key, such as `groups[0].variants`.
@@ -202,7 +147,6 @@ impl Place<'_> {
         &self.path
     }
 
-    /// The file.
     pub fn file(&self) -> &Path {
         &self.document.file
     }
@@ -267,15 +211,31 @@ pub fn nearest<'a>(wrong: &str, candidates: impl Iterator<Item = &'a str>) -> Op
         .map(|(_, c)| c)
 }
 
+/// Values and bytes of text.
+type Size = (usize, usize);
+
+/// Finds the lines of keys, and refuses what could fill the memory when it is written out.
 #[derive(Default)]
 struct Indexer {
     lines: HashMap<String, usize>,
     stack: Vec<Frame>,
+    /// Size of the document so far, with its aliases written out.
+    size: Size,
+    /// Sizes of what aliases repeat, by the parser's number of their anchor.
+    anchors: HashMap<usize, Size>,
 }
 
-enum Frame {
-    Map { path: String, key: Option<String> },
-    Sequence { path: String, index: usize },
+/// A list or mapping that is not closed yet.
+struct Frame {
+    path: String,
+    /// Number of its anchor, and the size of the document before it.
+    start: (usize, Size),
+    content: Content,
+}
+
+enum Content {
+    Map { key: Option<String>, known: HashSet<String> },
+    Sequence { index: usize },
 }
 
 fn too_deep() -> String {
@@ -284,7 +244,7 @@ fn too_deep() -> String {
 
 impl Indexer {
     /// Lines of all keys and values by their paths. Reads the events one by one, since the parser's own loop recurses.
-    fn of(text: &str) -> Result<HashMap<String, usize>, Fault> {
+    fn index(text: &str) -> Result<HashMap<String, usize>, Fault> {
         let mut indexer = Indexer::default();
         let mut parser = Parser::new_from_str(text);
         loop {
@@ -300,64 +260,98 @@ impl Indexer {
             if matches!(event, Event::DocumentEnd | Event::StreamEnd) {
                 return Ok(indexer.lines);
             }
-            indexer.take(event, marker)?;
+            indexer.take(event, marker.line()).map_err(|message| (marker.line(), message))?;
         }
     }
 
-    /// Path of the node that starts now; none for a mapping key, which is indexed here.
-    fn next_path(&mut self, scalar: Option<&str>, line: usize) -> Result<Option<String>, Fault> {
-        match self.stack.last_mut() {
-            None => Ok(Some(String::new())),
-            Some(Frame::Sequence { path, index }) => {
-                let p = format!("{path}[{index}]");
-                *index += 1;
-                Ok(Some(p))
+    fn take(&mut self, event: Event, line: usize) -> Result<(), String> {
+        let (anchor, tag, content) = match event {
+            Event::MappingStart(anchor, tag) => {
+                (anchor, tag, Content::Map { key: None, known: HashSet::new() })
             }
-            Some(Frame::Map { path, key }) => match key.take() {
-                Some(k) => Ok(Some(below(path, &k))),
-                None => {
-                    let k = scalar.unwrap_or("?");
-                    if path.len() + k.len() > MAX_KEY_BYTES {
-                        let message = format!(
-                            "a key whose path is longer than {MAX_KEY_BYTES} bytes, the limit"
-                        );
-                        return Err((line, message));
-                    }
-                    // The key's own line is where a reader looks.
-                    self.lines.entry(below(path, k)).or_insert(line);
-                    *key = Some(k.to_owned());
-                    Ok(None)
-                }
-            },
-        }
-    }
-
-    fn node(&mut self, scalar: Option<&str>, marker: Marker) -> Result<String, Fault> {
-        let path = self.next_path(scalar, marker.line())?;
-        if let Some(path) = &path {
-            self.lines.entry(path.clone()).or_insert(marker.line());
-        }
-        Ok(path.unwrap_or_default())
-    }
-
-    fn take(&mut self, event: Event, marker: Marker) -> Result<(), Fault> {
-        let frame: fn(String) -> Frame = match event {
-            Event::MappingStart(..) => |path| Frame::Map { path, key: None },
-            Event::SequenceStart(..) => |path| Frame::Sequence { path, index: 0 },
-            Event::Scalar(text, ..) => return self.node(Some(&text), marker).map(drop),
-            Event::Alias(_) => return self.node(None, marker).map(drop),
+            Event::SequenceStart(anchor, tag) => (anchor, tag, Content::Sequence { index: 0 }),
+            Event::Scalar(text, _, anchor, tag) => {
+                check_tag(tag)?;
+                self.add((1, text.len()))?;
+                self.anchors.insert(anchor, (1, text.len()));
+                return self.node(Some(&text), line).map(drop);
+            }
+            Event::Alias(anchor) => {
+                self.add(self.anchors.get(&anchor).copied().unwrap_or_default())?;
+                return self.node(None, line).map(drop);
+            }
             Event::MappingEnd | Event::SequenceEnd => {
-                self.stack.pop();
+                if let Some(Frame { start: (anchor, (values, bytes)), .. }) = self.stack.pop() {
+                    self.anchors.insert(anchor, (self.size.0 - values, self.size.1 - bytes));
+                }
                 return Ok(());
             }
             _ => return Ok(()),
         };
-        let path = self.node(None, marker)?;
+        check_tag(tag)?;
+        let (path, start) = (self.node(None, line)?, (anchor, self.size));
         if self.stack.len() >= MAX_DEPTH {
-            return Err((marker.line(), too_deep()));
+            return Err(too_deep());
         }
-        self.stack.push(frame(path));
+        self.add((1, 0))?;
+        self.stack.push(Frame { path, start, content });
         Ok(())
+    }
+
+    /// Adds to the size of the document.
+    fn add(&mut self, (values, bytes): Size) -> Result<(), String> {
+        self.size = (self.size.0 + values, self.size.1 + bytes);
+        for (amount, most, what) in [
+            (self.size.0, MAX_YAML_VALUES, "values"),
+            (self.size.1, MAX_TEXT_BYTES, "bytes of text"),
+        ] {
+            if amount > most {
+                return Err(format!(
+                    "more than {most} {what} after alias expansion; split the file"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Indexes the node that starts now and returns its path, which is empty for a mapping key.
+    fn node(&mut self, scalar: Option<&str>, line: usize) -> Result<String, String> {
+        let path = match self.stack.last_mut() {
+            None => String::new(),
+            Some(Frame { path, content: Content::Sequence { index }, .. }) => {
+                *index += 1;
+                format!("{path}[{}]", *index - 1)
+            }
+            Some(Frame { path, content: Content::Map { key, known }, .. }) => match key.take() {
+                Some(key) => below(path, &key),
+                None => {
+                    let own = scalar.unwrap_or("?");
+                    if path.len() + own.len() > MAX_KEY_BYTES {
+                        let most = MAX_KEY_BYTES;
+                        return Err(format!(
+                            "a key whose path is longer than {most} bytes, the limit"
+                        ));
+                    }
+                    if !known.insert(own.to_owned()) && scalar.is_some() {
+                        return Err(format!("not valid YAML: the key `{own}` appears twice"));
+                    }
+                    // The key's own line is where a reader looks.
+                    self.lines.entry(below(path, own)).or_insert(line);
+                    *key = Some(own.to_owned());
+                    return Ok(String::new());
+                }
+            },
+        };
+        self.lines.entry(path.clone()).or_insert(line);
+        Ok(path)
+    }
+}
+
+/// Only the tags of YAML itself have a meaning here.
+fn check_tag(tag: Option<Tag>) -> Result<(), String> {
+    match tag.is_none_or(|tag| tag.handle == "tag:yaml.org,2002:") {
+        true => Ok(()),
+        false => Err("not valid YAML: tags (`!name`) are not allowed".into()),
     }
 }
 
@@ -415,7 +409,7 @@ mod tests {
         let aliases = format!("a: &a [{}]\nb: [{}]\n", "1,".repeat(30_000), "*a,".repeat(30_000));
         let key = "k".repeat(400);
         for (text, expected) in [
-            (format!("a0: &a0 [1,1]\n{laughs}"), "repetition limit exceeded"),
+            (format!("a0: &a0 [1,1]\n{laughs}"), "more than 200000 values"),
             (aliases, "more than 200000 values"),
             ("[".repeat(100_000), "nested more than 64 levels deep"),
             ("{a: ".repeat(100_000), "nested more than 64 levels deep"),

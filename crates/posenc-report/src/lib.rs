@@ -8,7 +8,6 @@
 //! screen and run. `pictures/` contains the recorded pictures, unless the report lies next to the record that has them.
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
-#![warn(missing_docs)]
 
 mod colors;
 mod data;
@@ -19,7 +18,6 @@ mod output;
 mod pages;
 mod plot;
 mod records;
-mod series;
 mod sources;
 mod tables;
 mod template;

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 use serde_yaml::{Mapping, Value};
 
-use crate::schema::claim::{Check, Claim, ClaimCheck, Select, Source};
+use crate::schema::claim::{Check, Claim, ClaimCheck, Select};
 use crate::schema::{Experiment, MODELINE};
 use crate::yaml::{Document, FileError};
 
@@ -79,12 +79,8 @@ pub fn derive(source: &Experiment, text: &str, target: &NewItem<'_>) -> Result<D
 /// Whether a claim is kept: it is only about measured values of the kept groups, and neither about numbers of the paper nor an
 /// erratum.
 fn stays(claim: &Claim, groups: &[String]) -> bool {
-    let of_print = |own: &ClaimCheck| match &own.check {
-        Check::Value(_) => true,
-        Check::Agreement(check) => check.with.is_none(),
-        _ => false,
-    };
-    let own = |s: &Select| s.from == Source::Measured && groups.contains(&s.group);
+    let of_print = |own: &ClaimCheck| matches!(own.check, Check::Value(_) | Check::Agreement(_));
+    let own = |s: &Select| groups.contains(&s.group);
     claim.erratum.is_none() && !claim.checks.iter().any(of_print) && claim.selects().all(own)
 }
 

@@ -58,7 +58,6 @@ impl<'a> Use<'a> {
     }
 }
 
-/// What an experiment measures and uses.
 struct Known<'a> {
     experiment: &'a Experiment,
     uses: Vec<Use<'a>>,

@@ -9,7 +9,7 @@ use super::picture::{self, Picture};
 use super::table::is_of_machine;
 use super::unit::{StoredPicture, UnitRecord, Value, damage, optional_float_text};
 use crate::output::remove;
-use crate::schema::Profile;
+use crate::profile::Profile;
 use crate::text::{MAX_RECORD_BYTES, parsed, read_bytes, read_record, write_json};
 use crate::yaml::FileError;
 

@@ -4,7 +4,7 @@
 
 use polars::prelude::*;
 
-use crate::schema::Profile;
+use crate::profile::Profile;
 
 /// A type by which items can be grouped.
 pub trait Field: Sized {

@@ -18,5 +18,5 @@ pub use item::ItemRecord;
 pub use keys::Keys;
 pub use picture::Picture;
 pub use provenance::{Origin, Provenance, is_clean};
-pub use table::{Row, Table, is_counted, is_full, is_of_machine};
+pub use table::{NO_SIGNAL, Row, Table, is_counted, is_full, is_of_machine};
 pub use unit::{KeyParts, StoredPicture, UnitRecord, Value};

@@ -122,7 +122,7 @@ pub fn name(text: &str) -> Option<&'static Name> {
 const LARGEST: usize = 16_384;
 
 /// Maximum number of pixels. A PNG file of a few kilobytes can contain this many, and a reader allocates all of them.
-const MOST_PIXELS: usize = 1 << 26;
+const MAX_PIXELS: usize = 1 << 26;
 
 /// Maximum bytes that the decoder may allocate in addition to the pixels: a few rows, and text chunks, which our files do not have.
 const MAX_DECODER_BYTES: usize = 1 << 23;
@@ -145,9 +145,9 @@ impl PictureError {
 pub(super) fn check_size(width: usize, height: usize, channels: usize) -> Result<(), PictureError> {
     let sides = [width, height];
     let is_wrong = sides.iter().any(|s| *s == 0 || *s > LARGEST);
-    if is_wrong || width * height > MOST_PIXELS || ![1, 3].contains(&channels) {
+    if is_wrong || width * height > MAX_PIXELS || ![1, 3].contains(&channels) {
         return Err(PictureError(format!(
-            "{width} × {height} pixels of {channels} channels; allowed: 1 to {LARGEST} on a side, {MOST_PIXELS} in all, 1 or 3 \
+            "{width} × {height} pixels of {channels} channels; allowed: 1 to {LARGEST} on a side, {MAX_PIXELS} in all, 1 or 3 \
              channels"
         )));
     }

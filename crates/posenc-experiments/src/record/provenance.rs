@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::table::Row;
-use crate::schema::Profile;
+use crate::profile::Profile;
 use crate::text::{RESTORE, parsed, read_record, sealed};
 use crate::yaml::FileError;
 

@@ -8,10 +8,11 @@ use polars::prelude::*;
 pub use posenc_files::{is_full, write_atomically, write_parts_atomically};
 
 use super::csv::{CsvFile, CsvRow};
-use crate::plan::NO_SIGNAL;
-use crate::schema::Profile;
-use crate::schema::claim::Select;
+use crate::profile::Profile;
 use crate::yaml::FileError;
+
+/// Name of the only signal of an experiment without data.
+pub const NO_SIGNAL: &str = "-";
 
 /// Columns of `units.csv`, in order.
 pub const UNITS: &[&str] =
@@ -72,14 +73,6 @@ impl Row {
             (row.value.is_nan(), Row { value, ..row.clone() })
         };
         self == other || without_nan(self) == without_nan(other)
-    }
-
-    /// Whether a selection matches this row.
-    pub fn selected(&self, select: &Select) -> bool {
-        self.group == select.group
-            && self.metric == select.metric
-            && select.takes(&self.method, &self.signal)
-            && select.x.as_ref().is_none_or(|x| x.contains(self.x))
     }
 }
 
@@ -184,11 +177,6 @@ impl Table {
             texts("measure", &all, |row| &row.unit),
         ];
         Ok([written(units.len(), of_units)?, written(all.len(), of_values)?])
-    }
-
-    /// Rows that a selection matches.
-    pub fn select<'a>(&'a self, select: &'a Select) -> impl Iterator<Item = &'a Row> + 'a {
-        self.rows.iter().filter(move |r| r.selected(select))
     }
 }
 

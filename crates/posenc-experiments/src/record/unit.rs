@@ -12,7 +12,7 @@ use crate::text::{MAX_RECORD_BYTES, read_bytes, read_text};
 use crate::yaml::FileError;
 
 /// Maximum number of pictures of a unit. The record of an item repeats the unit's numbers for each picture.
-const MOST_PICTURES: usize = 1000;
+const MAX_PICTURES: usize = 1000;
 
 /// Everything that a unit's result depends on. Units with equal parts have equal results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -320,8 +320,8 @@ impl UnitRecord {
     /// The key of an invalid entry, and what is wrong with it.
     fn fault(&self) -> Option<(String, String)> {
         let name = |name: &str| format!("`{name}` is not a file name written by posenc");
-        if self.pictures.len() > MOST_PICTURES {
-            let message = format!("{}; allowed: {MOST_PICTURES}", self.pictures.len());
+        if self.pictures.len() > MAX_PICTURES {
+            let message = format!("{}; allowed: {MAX_PICTURES}", self.pictures.len());
             return Some(("pictures".to_owned(), message));
         }
         for (i, p) in self.pictures.iter().enumerate() {

@@ -1,14 +1,15 @@
 //! Answers of items and papers: sentences, each shown only where the verdicts that it states are those of the record.
 
+use serde::Deserialize;
 use serde_yaml::Value;
 
 use super::claim::Sentence;
 use crate::verdict::Verdict;
+use crate::yaml::{FileError, YamlPath};
 
 /// A sentence of an answer, and the verdicts under which it is true.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnswerSentence {
-    /// The sentence.
     pub sentence: Sentence,
     /// Claims that must have the stated outcome; at least one.
     pub states: Vec<(String, Outcome)>,
@@ -19,14 +20,12 @@ pub struct AnswerSentence {
 pub enum Outcome {
     /// It holds, as printed or corrected.
     Holds,
-    /// It fails.
     Fails,
     /// It was measured and is not decided.
     Open,
 }
 
 impl Outcome {
-    /// Whether a verdict has this outcome.
     pub fn is(self, verdict: Verdict) -> bool {
         match verdict {
             Verdict::Reproduced | Verdict::Holds | Verdict::Erratum | Verdict::Ambiguous => {
@@ -42,75 +41,60 @@ impl Outcome {
     }
 }
 
-/// Reads an answer: a text, or a list of texts and of mappings with `text`, `holds`, `fails` and `open`. `selections` returns the number
-/// of selections of a claim.
+/// A sentence with the verdicts that it states.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireSentence {
+    text: String,
+    #[serde(default)]
+    holds: Vec<String>,
+    #[serde(default)]
+    fails: Vec<String>,
+    #[serde(default)]
+    open: Vec<String>,
+}
+
+/// Reads the answer at `place`: a text, or a list of texts and of mappings with `text`, `holds`, `fails` and `open`. `selections` returns
+/// the number of selections of a claim.
 ///
 /// # Errors
 ///
-/// The key, relative to the answer, and a message: a wrong form, an unknown claim, a sentence that names no claim.
+/// A wrong form, an unknown claim, a sentence that names no claim.
 pub(crate) fn parse(
+    place: &YamlPath<'_>,
     value: &Value,
     selections: impl Fn(&str) -> Option<usize>,
-) -> Result<Vec<AnswerSentence>, (String, String)> {
-    match value {
-        Value::Sequence(list) => {
-            let one = |(i, value): (usize, &Value)| {
-                sentence(value, &selections).map_err(|(key, message)| {
-                    let dot = if key.is_empty() { "" } else { "." };
-                    (format!("[{i}]{dot}{key}"), message)
-                })
-            };
-            list.iter().enumerate().map(one).collect()
-        }
-        one => Ok(vec![sentence(one, &selections)?]),
-    }
-}
-
-/// The key of a part of an answer in its file.
-pub(crate) fn key(part: &str) -> String {
-    let dot = if part.is_empty() || part.starts_with('[') { "" } else { "." };
-    format!("answer{dot}{part}")
+) -> Result<Vec<AnswerSentence>, FileError> {
+    let Value::Sequence(list) = value else {
+        return Ok(vec![sentence(place, value, &selections)?]);
+    };
+    let one = |(i, value)| sentence(&place.entry("", i), value, &selections);
+    list.iter().enumerate().map(one).collect()
 }
 
 fn sentence(
+    place: &YamlPath<'_>,
     value: &Value,
     selections: &impl Fn(&str) -> Option<usize>,
-) -> Result<AnswerSentence, (String, String)> {
-    let at = |key: &str, message: String| (key.to_owned(), message);
-    let known = ["text", "holds", "fails", "open"];
-    let (text, mapping) = match value {
-        Value::String(text) => (text, None),
-        Value::Mapping(mapping) => {
-            let mut keys = mapping.keys().map(|key| key.as_str().unwrap_or("?"));
-            if let Some(key) = keys.find(|key| !known.contains(key)) {
-                let message = format!("unknown key; allowed: {}", known.join(", "));
-                return Err(at(key, message));
-            }
-            match mapping.get("text") {
-                Some(Value::String(text)) => (text, Some(mapping)),
-                _ => return Err(at("text", "missing, or not a text".into())),
-            }
-        }
-        _ => return Err(at("", "allowed: a text, or a mapping with `text`".into())),
+) -> Result<AnswerSentence, FileError> {
+    let wire = match value {
+        Value::String(text) => WireSentence { text: text.clone(), ..WireSentence::default() },
+        Value::Mapping(_) => place.typed(value.clone())?,
+        _ => return Err(place.error("", "allowed: a text, or a mapping with `text`")),
     };
-    let parsed = Sentence::parse(text, |claim| selections(claim?));
-    let sentence = parsed.map_err(|message| at("text", message))?;
+    let parsed = Sentence::parse(&wire.text, |claim| selections(claim?));
+    let key = if value.is_string() { "" } else { "text" };
+    let sentence = parsed.map_err(|message| place.error(key, message))?;
     let mut states: Vec<(String, Outcome)> = Vec::new();
-    for (key, outcome) in
-        [("holds", Outcome::Holds), ("fails", Outcome::Fails), ("open", Outcome::Open)]
-    {
-        let list = match mapping.and_then(|mapping| mapping.get(key)) {
-            None => continue,
-            Some(Value::Sequence(list)) => list,
-            Some(_) => return Err(at(key, "allowed: a list of claims".into())),
-        };
-        for claim in list {
-            let name = claim.as_str().unwrap_or_default();
-            if selections(name).is_none() {
-                return Err(at(key, format!("there is no claim `{name}`")));
-            }
-            states.push((name.to_owned(), outcome));
+    for (key, claims, outcome) in [
+        ("holds", wire.holds, Outcome::Holds),
+        ("fails", wire.fails, Outcome::Fails),
+        ("open", wire.open, Outcome::Open),
+    ] {
+        if let Some(claim) = claims.iter().find(|claim| selections(claim).is_none()) {
+            return Err(place.error(key, format!("there is no claim `{claim}`")));
         }
+        states.extend(claims.into_iter().map(|claim| (claim, outcome)));
     }
     for claim in sentence.numbers().filter_map(|number| number.claim.as_ref()) {
         if !states.iter().any(|(name, _)| name == claim) {
@@ -118,11 +102,10 @@ fn sentence(
         }
     }
     match states.is_empty() {
-        true => Err(at(
+        true => Err(place.error(
             "",
             "the sentence names no claim, so nothing shows whether it is true; take a number from a claim, or name \
-             claims under `holds`, `fails` or `open`"
-                .into(),
+             claims under `holds`, `fails` or `open`",
         )),
         false => Ok(AnswerSentence { sentence, states }),
     }
@@ -130,11 +113,15 @@ fn sentence(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::path::Path;
 
-    fn parsed(text: &str) -> Result<Vec<AnswerSentence>, (String, String)> {
-        let value: Value = serde_yaml::from_str(text).unwrap();
-        parse(&value, |claim| ["a", "b"].contains(&claim).then_some(2))
+    use super::*;
+    use crate::yaml::Document;
+
+    fn parsed(text: &str) -> Result<Vec<AnswerSentence>, FileError> {
+        let document = Document::parse(Path::new("a.yaml"), text).unwrap();
+        let selections = |claim: &str| ["a", "b"].contains(&claim).then_some(2);
+        parse(&document.root().key("answer"), &document.value, selections)
     }
 
     /// Catches sentences that are shown whatever the verdict, and conditions that are read as others.
@@ -147,14 +134,15 @@ mod tests {
         assert_eq!(found[1].states, [b, a]);
         for (text, key, message) in [
             ("Nothing.", "", "names no claim"),
-            ("- It is {c.1}.", "[0].text", "there is no claim `c`"),
+            ("- It is {c.1}.", "[0]", "there is no claim `c`"),
+            ("- { text: 'It is {c.1}.' }", "[0].text", "there is no claim `c`"),
             ("- { text: x, fails: [c] }", "[0].fails", "there is no claim `c`"),
-            ("- { text: x, is: [a] }", "[0].is", "unknown key"),
-            ("- { fails: [a] }", "[0].text", "missing"),
+            ("- { text: x, is: [a] }", "[0].is", "unknown field `is`"),
+            ("- { fails: [a] }", "[0]", "missing field `text`"),
         ] {
             let error = parsed(text).unwrap_err();
-            assert_eq!(error.0, key, "{text}");
-            assert!(error.1.contains(message), "{text}: {}", error.1);
+            assert_eq!(error.key, format!("answer{key}"), "{text}");
+            assert!(error.message.contains(message), "{text}: {error}");
         }
     }
 

@@ -8,9 +8,9 @@ use posenc_math::embedder::{
 };
 use serde_yaml::{Mapping, Value};
 
-use super::limits::Asked;
+use super::limits::SizeBudget;
 use super::protocol::{Fault, ReadNumbers};
-use crate::yaml::{FileError, Place};
+use crate::yaml::{FileError, YamlPath};
 
 /// Reads an embedder: `kind` and its parameters in one mapping.
 ///
@@ -18,9 +18,9 @@ use crate::yaml::{FileError, Place};
 ///
 /// An invalid specification of an embedder, or a table that cannot be read.
 pub(super) fn read(
-    place: &Place<'_>,
+    place: &YamlPath<'_>,
     mapping: Mapping,
-    asked: &mut Asked,
+    asked: &mut SizeBudget,
 ) -> Result<EmbedderSpec, FileError> {
     let mut kind = None;
     let mut parameters = BTreeMap::new();
@@ -145,7 +145,7 @@ mod tests {
             Document::parse(file, &format!("embedder: {{ kind: matrix, {keys} }}\n")).unwrap();
         let mapping = document.value["embedder"].as_mapping().unwrap().clone();
         let kinds = Kinds { read_numbers: Some(read_numbers), ..KINDS };
-        read(&document.root().key("embedder"), mapping, &mut Asked::of(kinds))
+        read(&document.root().key("embedder"), mapping, &mut SizeBudget::new(kinds))
             .map_err(|e| e.to_string())
     }
 

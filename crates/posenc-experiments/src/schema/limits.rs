@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use posenc_math::embedder::FeatureTable;
 
-use super::experiment::Profile;
 use super::protocol::{Fault, Kinds, Protocol};
+use crate::profile::Profile;
 
 /// Longest list of numbers: a range with a typo in its step must not fill the memory. The papers' longest has 201.
 pub const MAX_LIST: usize = 10_000;
@@ -29,7 +29,7 @@ pub const MAX_SWEPT: usize = 20_000;
 pub const MAX_FEATURES: usize = 1 << 24;
 
 /// What a file has requested so far.
-pub(super) struct Asked {
+pub(super) struct SizeBudget {
     pub kinds: Kinds,
     jobs: BTreeMap<Profile, usize>,
     settings: usize,
@@ -38,9 +38,9 @@ pub(super) struct Asked {
     tables: BTreeMap<String, Arc<FeatureTable>>,
 }
 
-impl Asked {
-    pub(super) fn of(kinds: Kinds) -> Self {
-        Asked {
+impl SizeBudget {
+    pub(super) fn new(kinds: Kinds) -> Self {
+        SizeBudget {
             kinds,
             jobs: BTreeMap::new(),
             settings: 0,

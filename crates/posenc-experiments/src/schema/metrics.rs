@@ -8,7 +8,6 @@ use serde::Deserialize;
 use crate::text::read_record;
 use crate::yaml::{Document, FileError};
 
-/// The rule of a metric.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetricRule {

@@ -4,22 +4,28 @@
 
 pub mod answer;
 pub mod claim;
+mod data;
 pub mod display;
 mod embedder;
 pub mod experiment;
-mod json;
+mod group;
+pub(crate) mod json;
+mod json_schema;
+mod keys;
 pub mod limits;
 pub mod metrics;
 mod numbers;
 pub mod paper;
 pub mod protocol;
-mod signals;
 mod wire;
 
-pub use experiment::{
-    Data, Experiment, Group, ItemKind, Profile, Resolved, Speed, Variant, is_key,
-};
-pub use json::{MODELINE, experiment as json_schema};
+pub use data::{Data, SignalCount};
+pub use experiment::Experiment;
+pub use group::{Group, Resolved, Variant};
+pub use json_schema::{MODELINE, json_schema};
+pub use keys::is_key;
 pub use numbers::NumberList;
 pub use protocol::{Kinds, Protocol};
-pub use signals::SignalCount;
+pub use wire::{ItemKind, Speed};
+
+pub use crate::profile::Profile;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::experiment::check_key;
+use super::keys::check_key;
 use crate::yaml::{Document, FileError};
 
 /// Pages and folders of the report, or of the site built from it, that a paper with this key would overwrite.
@@ -22,7 +22,6 @@ const RESERVED: [&str; 11] = [
     "record",
 ];
 
-/// A paper and its items.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
@@ -65,7 +64,6 @@ pub struct Item {
 }
 
 impl Paper {
-    /// Reads `paper.yaml`.
     pub fn read(file: &Path) -> Result<Self, FileError> {
         Paper::from_document(&Document::read(file)?)
     }

@@ -14,8 +14,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_yaml::{Mapping, Value};
 
-use super::experiment::Data;
-use crate::yaml::{FileError, Place, hint};
+use super::data::Data;
+use crate::yaml::{FileError, YamlPath, hint};
 
 /// Revision of the embedders and of the random streams they sample from. It is part of the cache key of every unit.
 const EMBEDDER_REVISION: u32 = 1;
@@ -23,7 +23,6 @@ const EMBEDDER_REVISION: u32 = 1;
 /// A setting that is not allowed: its key, and what is wrong with it.
 pub type Fault = (&'static str, String);
 
-/// Settings of one protocol, typed.
 pub trait Settings: Any + Debug + Send + Sync {
     /// Checks ranges that the types cannot express.
     ///
@@ -75,7 +74,7 @@ impl dyn Settings {
 }
 
 /// Deserializes the settings of a kind at the given place, and also returns them as JSON.
-pub type Parse = fn(&Place<'_>, Value) -> Result<(Arc<dyn Settings>, String), FileError>;
+pub type Parse = fn(&YamlPath<'_>, Value) -> Result<(Arc<dyn Settings>, String), FileError>;
 
 /// How to classify the results of a protocol if a group has no data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +95,6 @@ pub struct Kind {
     /// Revision of the implementation, raised when a code change affects results. It is part of the cache key, so that exactly
     /// the units of this protocol run again.
     pub revision: u32,
-    /// Whether every variant needs an `embedder`.
     pub needs_embedder: bool,
     /// Whether a parameter of the embedder may be `auto`.
     pub takes_auto: bool,
@@ -123,9 +121,7 @@ pub struct Kind {
     pub docs: &'static str,
     /// How units run; `None` in programs that only read definitions.
     pub runner: Option<&'static (dyn Any + Send + Sync)>,
-    /// Deserializes the settings.
     pub parse: Parse,
-    /// The JSON Schema of the settings.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
 }
 
@@ -183,7 +179,7 @@ impl Debug for Kind {
 }
 
 fn parse<T: Settings + Serialize + DeserializeOwned>(
-    place: &Place<'_>,
+    place: &YamlPath<'_>,
     settings: Value,
 ) -> Result<(Arc<dyn Settings>, String), FileError> {
     let settings: T = place.typed(settings)?;
@@ -197,19 +193,16 @@ pub type ReadNumbers = fn(&Path, Option<&str>) -> Result<(Vec<usize>, Vec<f64>),
 /// All kinds that a program knows.
 #[derive(Clone, Copy, Debug)]
 pub struct Kinds {
-    /// The kinds.
     pub all: &'static [&'static Kind],
     /// Reads encodings that other programs computed; `None` in programs that only read definitions.
     pub read_numbers: Option<ReadNumbers>,
 }
 
 impl Kinds {
-    /// Names of all kinds.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.all.iter().map(|kind| kind.name)
     }
 
-    /// The kind with this name.
     pub fn get(&self, name: &str) -> Option<&'static Kind> {
         self.all.iter().copied().find(|kind| kind.name == name)
     }
@@ -219,7 +212,11 @@ impl Kinds {
     /// # Errors
     ///
     /// An unknown kind, or settings that are not allowed.
-    pub fn protocol(&self, place: &Place<'_>, mut mapping: Mapping) -> Result<Protocol, FileError> {
+    pub fn protocol(
+        &self,
+        place: &YamlPath<'_>,
+        mut mapping: Mapping,
+    ) -> Result<Protocol, FileError> {
         let allowed = || self.names().collect::<Vec<_>>().join(", ");
         let name = match mapping.remove("kind") {
             Some(Value::String(name)) => name,
@@ -257,7 +254,6 @@ impl PartialEq for Protocol {
 }
 
 impl Protocol {
-    /// The kind.
     pub fn kind(&self) -> &'static Kind {
         self.kind
     }
@@ -267,7 +263,6 @@ impl Protocol {
         self.kind.name
     }
 
-    /// The settings.
     pub fn settings(&self) -> &dyn Settings {
         &*self.settings
     }

@@ -7,9 +7,10 @@ use serde::Deserialize;
 use serde_yaml::Mapping;
 
 use super::claim::{Floor, WireClaim};
+use super::data::Data;
 use super::display::{Comparison, PictureGrid, Plot, Table};
-use super::experiment::{Data, ItemKind, Profile, Speed};
 use super::json;
+use crate::profile::Profile;
 
 /// A figure, table or proposition: what to run, what to compare the results with, and how to show them.
 #[derive(Deserialize, JsonSchema)]
@@ -63,6 +64,31 @@ pub(super) struct WireExperiment {
     /// Departures from the paper, and choices that the paper leaves open. Allowed: list of Markdown.
     #[serde(default)]
     pub(super) deviations: Vec<String>,
+}
+
+/// What an item is in its paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ItemKind {
+    Figure,
+    Table,
+    Proposition,
+    Appendix,
+    /// Not in the paper: from the authors' notebooks, or ours.
+    Extra,
+}
+
+/// A workload of `bench` that covers all or one step of what an item runs.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Speed {
+    /// Name of the workload in `bench`.
+    pub workload: String,
+    /// Rows of the item that it represents (Markdown).
+    pub covers: String,
+    /// Number of workloads per signal at full scale.
+    #[serde(default = "one")]
+    pub times: usize,
 }
 
 /// Variants that share a protocol and data.

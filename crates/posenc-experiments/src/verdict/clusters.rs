@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Unjudged;
-use super::select::{Context, Point, not_grouped, rows};
-use crate::plan::NO_SIGNAL;
-use crate::record::{Keys, Row, is_of_machine};
+use super::checks::Check;
+use super::points::{Context, Point, not_grouped, rows};
+use crate::record::{Keys, NO_SIGNAL, Row, is_of_machine};
 use crate::schema::Group;
-use crate::schema::claim::{Check, Sample, Select, Source};
 use crate::schema::protocol::WithoutData;
 
 /// The independent repetitions of a check.
@@ -29,14 +28,13 @@ pub(super) struct Clusters {
 
 impl Clusters {
     /// The repetitions of a check. `is_exact`: its metrics are counted or computed from settings.
-    pub fn of(check: &Check, is_exact: bool, context: Context<'_>) -> Self {
-        let selects = check.selects();
+    pub fn new(check: &Check, is_exact: bool, context: Context<'_>) -> Self {
         let group = |row: &Row| context.experiment.group(&row.group);
         let kind = |row: &Row| group(row).and_then(Group::kind);
         let mut signals: BTreeSet<&str> = BTreeSet::new();
         let mut seeds: BTreeMap<(&str, &str), BTreeSet<u64>> = BTreeMap::new();
         let (mut is_theory, mut are_samples, mut has_rows) = (true, true, false);
-        for (_, select) in selects.iter().filter(|(_, s)| s.from == Source::Measured) {
+        for select in check.measured() {
             for row in rows(select, context) {
                 has_rows = true;
                 let kind = kind(row);
@@ -50,7 +48,10 @@ impl Clusters {
         }
         let is_repeated = seeds.values().any(|seeds| seeds.len() > 1);
         Clusters {
-            by_signal: has_rows && are_samples && signals.len() > 1 && !is_of_seeds(check),
+            by_signal: has_rows
+                && are_samples
+                && signals.len() > 1
+                && !check.rule().is_on_same_signals(),
             has_parts: has_rows && !are_samples,
             is_exact: is_exact || !has_rows || (is_theory && !is_repeated),
             is_computed: is_theory,
@@ -66,7 +67,6 @@ impl Clusters {
         (self.by_signal && is_mixed).then_some(samples)
     }
 
-    /// The cluster of a value.
     pub fn key(&self, point: &Point) -> String {
         match self.by_signal {
             true => unnumbered(&point.signal).to_owned(),
@@ -90,7 +90,10 @@ impl Clusters {
         self.by_cluster(values).into_values().collect()
     }
 
-    /// Means of values by cluster.
+    pub fn means_of<'a>(&self, points: impl IntoIterator<Item = &'a Point>) -> Vec<f64> {
+        self.means(points.into_iter().map(|point| (point, point.value)))
+    }
+
     pub fn by_cluster<'a>(
         &self,
         values: impl Iterator<Item = (&'a Point, f64)>,
@@ -120,18 +123,6 @@ impl Clusters {
         }
         keys.groups().map_err(not_grouped)
     }
-}
-
-/// Whether a check compares with numbers of the same signals, so that only seeds differ.
-fn is_of_seeds(check: &Check) -> bool {
-    let is_published = |with: &Select| with.from == Source::Published;
-    let sample = match check {
-        Check::Value(c) => Some(c.sample),
-        Check::Agreement(c) if c.with.as_ref().is_none_or(is_published) => Some(c.sample),
-        Check::Position(c) if c.with.as_ref().is_some_and(is_published) => Some(c.sample),
-        _ => None,
-    };
-    sample == Some(Sample::Seeds)
 }
 
 /// Whether a row is an exact property of an embedder: it belongs to no signal, although its protocol measures on signals, and the

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::clusters::is_without_signal;
-use super::select::{Context, rows};
-use crate::plan::NO_SIGNAL;
-use crate::record::{Row, is_of_machine};
-use crate::schema::claim::{self, Claim};
+use super::points::{Context, rows};
+use crate::record::{NO_SIGNAL, Row, is_of_machine};
+use crate::schema::claim::Claim;
 use crate::schema::protocol::WithoutData;
 use crate::schema::{Group, Profile};
 
@@ -43,40 +42,40 @@ impl Evidence {
 
     /// The name in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Evidence::Theory => "theory",
-            Evidence::PaperFull => "paper's data, full",
-            Evidence::PaperReduced => "paper's data, reduced",
-            Evidence::OtherData => "other data",
-            Evidence::AuthorsCode => "authors' code",
-            Evidence::Ours => "our claim",
-            Evidence::Repeated => "repeated",
-        }
+        self.name_and_meaning().0
     }
 
     /// The meaning, as a sentence without its full stop.
     pub fn meaning(self) -> &'static str {
+        self.name_and_meaning().1
+    }
+
+    fn name_and_meaning(self) -> (&'static str, &'static str) {
         match self {
             Evidence::Theory => {
-                "an exact computation without data, or arithmetic on printed numbers"
+                ("theory", "an exact computation without data, or arithmetic on printed numbers")
             }
-            Evidence::PaperFull => "measured on the paper's data with its full protocol",
-            Evidence::PaperReduced => {
-                "measured on the paper's data with fewer signals, seeds or training steps"
+            Evidence::PaperFull => {
+                ("paper's data, full", "measured on the paper's data with its full protocol")
             }
-            Evidence::OtherData => {
-                "measured on generated or substitute data, or on a data set that the paper did not use"
-            }
-            Evidence::AuthorsCode => {
-                "a number that the authors' notebooks or code print, and the paper does not"
-            }
-            Evidence::Ours => "a statement of this project, not of the paper",
-            Evidence::Repeated => "a statement that is counted for another paper",
+            Evidence::PaperReduced => (
+                "paper's data, reduced",
+                "measured on the paper's data with fewer signals, seeds or training steps",
+            ),
+            Evidence::OtherData => (
+                "other data",
+                "measured on generated or substitute data, or on a data set that the paper did not use",
+            ),
+            Evidence::AuthorsCode => (
+                "authors' code",
+                "a number that the authors' notebooks or code print, and the paper does not",
+            ),
+            Evidence::Ours => ("our claim", "a statement of this project, not of the paper"),
+            Evidence::Repeated => ("repeated", "a statement that is counted for another paper"),
         }
     }
 }
 
-/// What a verdict rests on.
 pub(super) struct Basis {
     /// The class; `None` for a claim on measured values without rows.
     pub class: Option<Evidence>,
@@ -98,8 +97,7 @@ pub(super) fn of(claim: &Claim, context: Context<'_>) -> Basis {
             let mut values = context.published_of(select);
             values.any(|value| value.value.is_some() && value.is_of_code())
         });
-        let selects = own.check.selects();
-        for (_, select) in selects.iter().filter(|(_, s)| s.from == claim::Source::Measured) {
+        for select in own.check.measured() {
             is_measured = true;
             for row in rows(select, context) {
                 let is_of_signal = row.signal != NO_SIGNAL;

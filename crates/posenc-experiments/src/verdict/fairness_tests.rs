@@ -13,7 +13,7 @@ fn images(claims: &str) -> Experiment {
          \x20 - {{ id: run, data: {{ set: images }}, protocol: {{ kind: network-nd }}, variants: [{{ id: A, embedder: {{ kind: identity }} }}, \
          {{ id: B, embedder: {{ kind: identity }} }}, {{ id: R, embedder: {{ kind: rff, dimension: 4, sigma: 1 }} }}] }}\n\
          \x20 - {{ id: constant, data: {{ set: images }}, protocol: {{ kind: network-nd }}, variants: [{{ id: Mean, embedder: {{ kind: identity }} }}] }}\n\
-         floors: [{{ group: constant, method: Mean, metric: psnr, applies_to: [run], margin: 0.1 }}]\n\
+         floors: [{{ group: constant, method: Mean, metric: psnr, applies_to: [run] }}]\n\
          claims: [{claims}]\n"
     ))
 }

@@ -2,35 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use super::select::{Context, rows, show};
+use super::checks::{Against, Check};
+use super::points::{Context, rows, show};
 use crate::record::Row;
-use crate::schema::claim::{Check, Floor, Select, Source};
+use crate::schema::claim::{Floor, Select};
 
 /// Why an order, a quotient or an equality is not comparable: a compared method does not exceed a floor of the experiment.
 pub(super) fn below(check: &Check, context: Context<'_>) -> Option<String> {
-    let is_order = matches!(check, Check::Ordering(_) | Check::Ratio(_) | Check::Equality(_));
-    let floors = context.experiment.floors.iter().filter(|_| is_order);
-    let selects = check.selects();
+    if check.rule().against() != Against::Methods {
+        return None;
+    }
+    let selects: Vec<&Select> = check.measured().collect();
     // A check that compares a method with the floor itself must be able to fail.
-    let is_compared = |floor: &&Floor| {
-        let is_named = |s: &Select| s.method.is_some() || s.methods.is_some();
-        selects
-            .iter()
-            .any(|(_, s)| s.group == floor.group && is_named(s) && s.takes_method(&floor.method))
+    let is_named = |s: &Select| s.method.is_some() || s.methods.is_some();
+    let is_compared = |floor: &Floor| {
+        let is_floor = |s: &Select| s.group == floor.group && s.takes_method(&floor.method);
+        selects.iter().any(|s| is_named(s) && is_floor(s))
     };
-    floors.into_iter().filter(|floor| !is_compared(floor)).find_map(|floor| {
-        let compared = |select: &&Select| {
-            select.from == Source::Measured
-                && select.metric == floor.metric
-                && select.minus.is_none()
-                && floor.is_for(&select.group)
-        };
-        let own: Vec<&Select> = selects.iter().map(|(_, s)| *s).filter(compared).collect();
+    context.experiment.floors.iter().filter(|floor| !is_compared(floor)).find_map(|floor| {
+        let is_own = |s: &&&Select| s.metric == floor.metric && s.minus.is_none();
+        let own = selects.iter().filter(is_own).filter(|s| floor.is_for(&s.group));
         own.into_iter().find_map(|select| of_select(floor, select, context))
     })
 }
 
-/// Mean and number of values.
 type Mean = (f64, usize);
 
 fn add(mean: &mut Mean, value: f64) {
@@ -61,7 +56,7 @@ fn of_select(floor: &Floor, select: &Select, context: Context<'_>) -> Option<Str
         let [own, least] = [own, least].map(|(sum, count)| sum / count as f64);
         let gain = if floor.lower_is_better { least - own } else { own - least };
         // NaN without common signals: nothing to compare with.
-        (gain <= floor.margin.unwrap_or(0.0)).then(|| {
+        (gain <= floor.margin).then(|| {
             format!(
                 "{method} did not learn: {} against {} with {}",
                 show(own),

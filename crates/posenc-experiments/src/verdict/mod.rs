@@ -1,6 +1,8 @@
 //! Verdicts: claims compared with records.
 
+pub(crate) mod checks;
 mod clusters;
+mod comparable;
 mod curves;
 mod evidence;
 #[cfg(test)]
@@ -8,10 +10,10 @@ mod fairness_tests;
 mod floors;
 mod holm;
 mod judge;
-mod limits;
 mod numbers;
+mod pairs;
+mod points;
 pub(crate) mod samples;
-mod select;
 #[cfg(test)]
 mod simulation;
 mod statistics;
@@ -22,7 +24,7 @@ pub use evidence::Evidence;
 pub use holm::adjusted as holm_adjusted;
 pub use judge::judge;
 pub use numbers::Numbers;
-pub use select::{Context, show};
+pub use points::{Context, show};
 pub use statistics::{Interval, difference_interval, mean_interval};
 
 /// The result of comparing a claim with a record.
@@ -46,7 +48,6 @@ pub enum Verdict {
     NotReproduced,
     /// The record cannot decide the claim, for example because its profile is reduced or its data are not the paper's.
     NotComparable,
-    /// There is no record.
     NotRun,
 }
 
@@ -80,7 +81,6 @@ impl Verdict {
         }
     }
 
-    /// The name in reports.
     pub fn name(self) -> &'static str {
         self.sign_and_name().1
     }
@@ -109,7 +109,6 @@ impl Verdict {
 /// A verdict with its evidence and numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// The verdict.
     pub verdict: Verdict,
     /// The class of the evidence; `None` if the claim was not run.
     pub evidence: Option<Evidence>,
@@ -134,7 +133,6 @@ pub struct Judgement {
 /// A verdict with the class of its evidence, as counted in totals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Classified {
-    /// The verdict.
     pub verdict: Verdict,
     /// The class; `None` if the claim was not run.
     pub evidence: Option<Evidence>,
@@ -191,7 +189,6 @@ impl Judgement {
         self.p_values.get(self.decisive_p).copied()
     }
 
-    /// The verdict with its class.
     pub fn classified(&self) -> Classified {
         Classified { verdict: self.verdict, evidence: self.evidence }
     }

@@ -1,9 +1,10 @@
 //! Numbers of a claim, for sentences and for data next to its verdict.
 
+use super::checks::quotient;
 use super::clusters::Clusters;
-use super::judge::{Side, differences, mean, paired, quotient};
-use super::select::{Context, Pair, on_common_seeds, pairs, points, rows};
-use super::statistics::{Interval, mean_interval};
+use super::pairs::{Pair, on_common_seeds, paired_differences, pairs};
+use super::points::{Context, points, rows};
+use super::statistics::{Interval, mean, mean_interval};
 use crate::schema::claim::{Claim, ClaimCheck, Select, Source, Statistic};
 
 /// Numbers of a claim's selections, which are indexed from 0. They follow the rules of its verdict: the same independent repetitions,
@@ -15,16 +16,14 @@ pub struct Numbers<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    /// The numbers of a claim.
     pub fn of(claim: &'a Claim, context: Context<'a>) -> Self {
         let of_check = |own: &'a ClaimCheck| {
-            let clusters = Clusters::of(&own.check, own.is_exact, context);
+            let clusters = Clusters::new(&own.check, own.is_exact, context);
             own.check.selects().into_iter().map(move |(_, select)| (select, clusters))
         };
         Numbers { selects: claim.checks.iter().flat_map(of_check).collect(), context }
     }
 
-    /// The selections.
     pub fn selects(&self) -> impl Iterator<Item = &'a Select> {
         self.selects.iter().map(|(select, _)| *select)
     }
@@ -33,7 +32,7 @@ impl<'a> Numbers<'a> {
     pub fn mean(&self, index: usize) -> Option<Interval> {
         let (select, clusters) = self.selects.get(index)?;
         let points = points(select, self.context).ok()?;
-        Some(interval(*clusters, &clusters.means(points.iter().map(|p| (p, p.value)))))
+        Some(interval(*clusters, &clusters.means_of(&points)))
     }
 
     /// Mean of the published values of a selection.
@@ -50,28 +49,29 @@ impl<'a> Numbers<'a> {
 
     /// Quotient of the means of two selections.
     pub fn ratio(&self, above: usize, below: usize) -> Option<f64> {
-        let sides = [self.side(above)?, self.side(below)?];
-        Some(quotient(&sides, self.selects.get(above)?.1).ok()?.value)
+        let (above, clusters) = self.selects.get(above)?;
+        let (below, _) = self.selects.get(below)?;
+        Some(quotient([above, below], *clusters, self.context).ok()?.value)
     }
 
     /// Mean of the first selection minus the second over pairs, with its 95 % interval: over signals or over samples of random
     /// features, whichever is wider, as for an order. Without pairs, the difference of the means, with no interval.
     pub fn difference(&self, left: usize, right: usize) -> Option<Interval> {
-        let sides = [&self.side(left)?, &self.side(right)?];
-        let clusters = self.selects.get(left)?.1;
-        let compared = [sides[0].compared().ok()?, sides[1].compared().ok()?];
-        let compared = [&*compared[0], &*compared[1]];
-        let [a, b] = on_common_seeds(compared, clusters);
-        let pairs = pairs((sides[0].select, &a), (sides[1].select, &b)).ok()?;
+        let ((a, clusters), (b, _)) = (*self.selects.get(left)?, *self.selects.get(right)?);
+        let sides = [points(a, self.context).ok()?, points(b, self.context).ok()?];
+        let on_seeds = on_common_seeds([&sides[0], &sides[1]], clusters);
+        let pairs = pairs((a, &on_seeds[0]), (b, &on_seeds[1])).ok()?;
         if pairs.is_empty() {
             let mean = self.mean(left)?.mean - self.mean(right)?.mean;
             return Some(Interval { n: 1, mean, half_width: None, p: None });
         }
         let difference = |p: &Pair<'_>| p.left.value - p.right.value;
-        let own = interval(clusters, &differences(sides, &pairs, clusters, difference).ok()?);
-        let samples = clusters.across_samples(compared).filter(|_| !clusters.is_exact);
-        let wider = samples.and_then(|samples| {
-            let over = interval(samples, &paired(sides, compared, samples, difference).ok()?);
+        let values = clusters.means(pairs.iter().map(|p| (p.left, difference(p))));
+        let own = interval(clusters, &values);
+        let samples = clusters.across_samples([&sides[0], &sides[1]]);
+        let wider = samples.filter(|_| !clusters.is_exact).and_then(|samples| {
+            let sides = [(a, &*sides[0]), (b, &*sides[1])];
+            let over = interval(samples, &paired_differences(sides, samples, difference).ok()?);
             (over.half_width > own.half_width).then_some(over)
         });
         Some(wider.unwrap_or(own))
@@ -93,10 +93,6 @@ impl<'a> Numbers<'a> {
         let Some((select, _)) = self.selects.get(index) else { return "" };
         let mut values = self.context.published_of(select);
         values.find(|v| v.value.is_some()).map_or("", |v| v.unit.as_str())
-    }
-
-    fn side(&self, index: usize) -> Option<Side<'a>> {
-        Side::of(self.selects.get(index)?.0, self.context).ok()
     }
 }
 

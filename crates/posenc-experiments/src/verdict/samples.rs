@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::select::{Context, rows};
-use crate::plan::NO_SIGNAL;
-use crate::record::{Row, is_of_machine};
-use crate::schema::claim::{Abscissa, Check, Claim, Select, Source};
+use super::checks::{Against, Check};
+use super::points::{Context, rows};
+use crate::record::{NO_SIGNAL, Row, is_of_machine};
+use crate::schema::claim::{Abscissa, Claim, Select};
 use crate::schema::{Experiment, Group, Profile, Variant};
 
 /// Fewest samples of random features from which a verdict is drawn.
@@ -14,14 +14,13 @@ const FEWEST: usize = 5;
 /// Why a check does not decide: it reads a method with too few samples of random features.
 pub(super) fn too_few(check: &Check, context: Context<'_>) -> Option<String> {
     let mut seeds: BTreeMap<(&str, &str), BTreeSet<u64>> = BTreeMap::new();
-    let selects = check.selects();
-    for (_, select) in selects.iter().filter(|(_, s)| s.from == Source::Measured) {
+    for select in check.measured() {
         for row in rows(select, context).filter(|row| !is_of_machine(&row.metric)) {
             seeds.entry((&row.group, &row.method)).or_default().insert(row.seed);
         }
     }
     // A comparison reads only the seeds that both sides have.
-    let is_paired = matches!(check, Check::Ordering(_) | Check::Ratio(_) | Check::Equality(_));
+    let is_paired = check.rule().against() == Against::Methods;
     let several = seeds.values().filter(|own| is_paired && own.len() > 1).cloned();
     let common = several.reduce(|a, b| a.intersection(&b).copied().collect());
     seeds.into_iter().find_map(|((group, method), seeds)| {
@@ -53,10 +52,7 @@ fn is_sampled(variant: &Variant) -> bool {
 /// Why a claim cannot be decided by any run of its definition.
 pub(crate) fn undecidable(experiment: &Experiment, claim: &Claim) -> Option<String> {
     for own in claim.checks.iter().filter(|own| !own.is_exact) {
-        for (_, select) in own.check.selects() {
-            if select.from != Source::Measured || is_of_machine(&select.metric) {
-                continue;
-            }
+        for select in own.check.measured().filter(|select| !is_of_machine(&select.metric)) {
             let Some(group) = experiment.group(&select.group) else { continue };
             for (index, variant) in group.variants.iter().enumerate() {
                 if !select.takes_method(&variant.id) {
@@ -89,25 +85,19 @@ fn lack(group: &Group, variant: usize, check: &Check, select: &Select) -> Option
         _ => None,
     };
     let depends = plans().any(|plan| plan.protocol.depends_on_start(x));
-    (is_one_run && depends && is_against_print(check))
+    (is_one_run && depends && check.rule().against() == Against::Print)
         .then(|| "one run of a network, which another start would change".to_owned())
-}
-
-/// Whether a check compares with a number or a place that print states, instead of methods with each other.
-fn is_against_print(check: &Check) -> bool {
-    matches!(check, Check::Value(_) | Check::Agreement(_) | Check::Position(_))
 }
 
 /// Why a comparison with print is not decided: one run of one signal, of a network that another start would change.
 pub(super) fn one_run(check: &Check, context: Context<'_>) -> Option<String> {
-    if !is_against_print(check) {
+    if check.rule().against() != Against::Print {
         return None;
     }
     // Runs of each method, and the abscissas of their values.
     type Runs<'a> = (BTreeSet<(&'a str, u64)>, Vec<Option<f64>>);
     let mut runs: BTreeMap<(&str, &str), Runs<'_>> = BTreeMap::new();
-    let selects = check.selects();
-    for (_, select) in selects.iter().filter(|(_, s)| s.from == Source::Measured) {
+    for select in check.measured() {
         for row in rows(select, context).filter(|row| row.signal != NO_SIGNAL) {
             let (runs, places) = runs.entry((&row.group, &row.method)).or_default();
             runs.insert((&row.signal, row.seed));

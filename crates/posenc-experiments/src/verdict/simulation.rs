@@ -10,11 +10,9 @@ use crate::published::Published;
 use crate::record::{Row, Table};
 use crate::schema::protocol::testing::{A, B, demo};
 
-/// Simulated records per rate.
 const TRIALS: usize = 1000;
 /// Tested numbers of repetitions.
 const SIZES: [usize; 3] = [3, 10, 16];
-/// Number of abscissas per curve.
 const PLACES: usize = 5;
 
 /// A record of `n` images. A and B share the noise of an image and add independent noise, so that their difference has standard

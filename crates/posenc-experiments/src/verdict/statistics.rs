@@ -2,12 +2,14 @@
 
 use super::Verdict;
 
-/// A mean with its uncertainty.
+/// Level of the interval that a value, an agreement or an equality must have within its tolerance: two one-sided tests at 5 %.
+pub(super) const EQUIVALENCE: f64 = 0.90;
+/// Level of all other intervals.
+pub(super) const LEVEL: f64 = 0.95;
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interval {
-    /// Number of values.
     pub n: usize,
-    /// Mean.
     pub mean: f64,
     /// Half width of the t interval, at 95 % unless stated otherwise; `None` for fewer than two values, or values that do not vary.
     pub half_width: Option<f64>,
@@ -43,13 +45,11 @@ pub(super) fn interval_at(values: &[f64], level: f64) -> Interval {
 /// Whether the mean of a quantity is inside the range that it should be in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {
-    /// The interval is inside.
     Inside,
     /// The interval contains an end of the range.
     Unclear,
     /// A random quantity has only one repetition, so there is no interval, or there is no value.
     Undecided,
-    /// The interval is outside.
     Outside,
 }
 
@@ -62,6 +62,11 @@ impl Fit {
             Fit::Undecided => Verdict::NotDecided,
             Fit::Outside => Verdict::NotReproduced,
         }
+    }
+
+    /// The verdict on a claim about several places.
+    pub(super) fn joined(fits: &[Fit]) -> Verdict {
+        Verdict::worst(fits.iter().map(|fit| fit.verdict()))
     }
 }
 
@@ -103,6 +108,32 @@ pub(super) fn fit(
         true => Fit::Outside,
         false => Fit::Unclear,
     }
+}
+
+/// Compares a mean with an expected number and a margin. A single repetition is judged by its value alone, since the expected number
+/// comes from the same signals.
+pub(super) fn near(
+    values: &[f64],
+    expected: f64,
+    margin: f64,
+    places: usize,
+    is_exact: bool,
+) -> Fit {
+    // The last digits of a decimal tolerance are not exact in binary.
+    let margin = margin * (1.0 + 1e-9);
+    let differences: Vec<f64> = values.iter().map(|v| v - expected).collect();
+    let is_exact = is_exact || differences.len() == 1;
+    let values = match is_exact {
+        // Compares the mean over the parts of an exact number, not each part.
+        true => vec![mean_interval(&differences).mean],
+        false => differences,
+    };
+    fit(&values, (-margin, margin), EQUIVALENCE, places, is_exact)
+}
+
+pub(super) fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0usize), |(sum, count), v| (sum + v, count + 1));
+    sum / count.max(1) as f64
 }
 
 /// Values whose mean is the statistic `all` and whose standard error is that of the jackknife. With θ the statistic of all clusters

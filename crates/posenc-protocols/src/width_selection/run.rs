@@ -10,7 +10,7 @@ use posenc_math::quality::psnr_of;
 
 use super::{WidthSelection, network, random, rows};
 use crate::reconstruction::Signal;
-use crate::reconstruction::auto_width::{MOST_LINES, RIDGES, RULE};
+use crate::reconstruction::auto_width::{MAX_LINES, RIDGES, RULE};
 
 /// Criteria that score each width and ridge.
 const CRITERIA: [&str; 6] = ["likelihood", "gcv", "loo", "hold_out", "auto", "half_test"];

@@ -34,24 +34,22 @@ fn members<'a>(source: &'a str, head: &str) -> Option<Vec<Member<'a>>> {
         } else if line.starts_with("#[") {
             attributes.push(line);
         } else if let Some(member) = line.strip_suffix(',') {
-            let member = ["pub ", "pub(super) "]
+            let member = ["pub ", "pub(super) ", "pub(crate) "]
                 .into_iter()
                 .find_map(|visible| member.strip_prefix(visible))
                 .unwrap_or(member);
             let (name, kind) = member.split_once(": ").unwrap_or((member, ""));
             let documentation = std::mem::take(&mut documentation);
-            all.push(Member {
-                name,
-                kind,
-                documentation,
-                attributes: std::mem::take(&mut attributes),
-            });
+            let attributes = std::mem::take(&mut attributes);
+            if !attributes.contains(&"#[serde(skip)]") {
+                all.push(Member { name, kind, documentation, attributes });
+            }
         }
     }
     (!all.is_empty()).then_some(all)
 }
 
-/// Converts a name to kebab case: `LastAbove` becomes `last-above`.
+/// Converts a name to kebab case: `FirstAbove` becomes `first-above`.
 fn kebab(name: &str) -> String {
     let mut text = String::new();
     for c in name.chars() {

@@ -121,18 +121,23 @@ fn mistakes_are_named_with_line_and_remedy() {
         ("groups:\n", "groups: 3\nextra:\n", &["a.yaml"]),
         (
             "direction: increasing }",
-            "direction: increasing }\n  - id: second\n    says: a\n    source: b\n    check: { kind: position, of: { group: rank, metric: a }, feature: highest, level: 3, at: 1 }",
-            &["claims[1].check.level", "last-above"],
+            "direction: increasing }\n  - id: second\n    says: a\n    source: b\n    check: { kind: position, of: { group: rank, metric: a }, feature: highest, below_highest: 3, at: 1 }",
+            &["claims[1].check.below_highest", "first-above"],
         ),
         (
             "direction: increasing }",
             "direction: increasing }\n  - id: second\n    says: a\n    source: b\n    check: { kind: position, of: { group: rank, metric: a }, feature: highest }",
-            &["claims[1].check.at", "exactly one of `at` and `with`"],
+            &["claims[1].check", "missing field `at`"],
         ),
         (
             "direction: increasing }",
             "direction: increasing }\n  - id: second\n    says: a\n    source: b\n    check: { kind: agreement, of: { group: rank, metric: a }, tolerance: { standard_errors: 2 } }",
             &["claims[1].check.tolerance", "`published_runs`"],
+        ),
+        (
+            "group: rank, metric: stable_rank }, direction",
+            "from: published, group: rank, metric: stable_rank }, direction",
+            &["a.yaml:23", "claims[0].check.of.from", "only allowed in `with`"],
         ),
         (
             "direction: increasing }",

@@ -6,7 +6,7 @@ use posenc_math::random::stream;
 use posenc_math::spectrum::{dot, line_stable_rank, singular_values};
 
 use crate::colors::{Rgb, categorical, family, shade};
-use crate::plot::{AxisSpec, Content, Figure, Heatmap, Naming, Panel, Sample, Series};
+use crate::plot::{AxisSpec, Figure, Heatmap, Labels, Panel, PanelData, Sample, Series};
 
 /// Number of features, if it is a parameter. It has many divisors.
 pub const DIMENSION: usize = 240;
@@ -33,7 +33,7 @@ pub fn figure(name: &str, kind: &str, spec: &EmbedderSpec) -> Result<Figure> {
     Ok(Figure {
         alt: format!("{name}: features; inner products; singular values; stable rank"),
         heading: String::new(),
-        labels: if end_together(&features) { Naming::Inside } else { Naming::End },
+        labels: if end_together(&features) { Labels::Inside } else { Labels::End },
         panels: vec![
             features,
             products(&*embedder)?,
@@ -70,13 +70,13 @@ fn features(embedder: &dyn Embedder) -> Panel {
         title: "features".into(),
         x: axis("coordinate x"),
         y: axis("feature ψⱼ(x)"),
-        content: Content::Series(columns.iter().enumerate().map(of).collect()),
+        data: PanelData::Series(columns.iter().enumerate().map(of).collect()),
     }
 }
 
 /// Whether all curves end at about the same height, so that names at their ends would be ambiguous.
 fn end_together(panel: &Panel) -> bool {
-    let Content::Series(curves) = &panel.content else { return false };
+    let PanelData::Series(curves) = &panel.data else { return false };
     let range = |values: &mut dyn Iterator<Item = f64>| {
         let (least, most) = values
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), value| (a.min(value), b.max(value)));
@@ -114,7 +114,7 @@ fn products(embedder: &dyn Embedder) -> Result<Panel> {
         title: "inner products".into(),
         x: axis("x₁"),
         y: axis("x₂"),
-        content: Content::Heatmap(Heatmap { label: "D(x₁, x₂)".into(), cells }),
+        data: PanelData::Heatmap(Heatmap { label: "D(x₁, x₂)".into(), cells }),
     })
 }
 
@@ -143,7 +143,7 @@ fn spectrum(embedder: &dyn Embedder, color: Rgb) -> Result<Panel> {
             reversed: false,
         },
         // Points: a line through two values would be a dash.
-        content: Content::Series(vec![Series {
+        data: PanelData::Series(vec![Series {
             scattered: true,
             ..curve(String::new(), color, points)
         }]),
@@ -168,6 +168,6 @@ fn ranks(embedder: &dyn Embedder, color: Rgb) -> Result<Panel> {
         title: "stable rank".into(),
         x: axis("number of samples N"),
         y: AxisSpec { from: Some(0.0), ..axis("stable rank") },
-        content: Content::Series(vec![curve]),
+        data: PanelData::Series(vec![curve]),
     })
 }

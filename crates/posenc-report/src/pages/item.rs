@@ -12,8 +12,8 @@ use posenc_experiments::verdict::Evidence;
 
 use super::{Files, errata, methods, parameters, pictures, sentences, speed};
 use crate::numbers::MISSING;
+use crate::plot::FigureSource;
 use crate::records::{Conditions, Run, Side};
-use crate::series::FigureSource;
 use crate::template::safe;
 use crate::view::{View, Views};
 use crate::{Inputs, tables};

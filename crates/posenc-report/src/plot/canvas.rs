@@ -21,7 +21,6 @@ pub const GRID: Rgb = Rgb(208, 215, 222);
 /// Background of the card.
 pub const PAPER: Rgb = Rgb(255, 255, 255);
 
-/// How a line is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Stroke {
     /// Solid, with this width in pixels.
@@ -224,7 +223,6 @@ impl Canvas<'_> {
         drawn(self.area.draw(&Circle::new(at(center), unit(radius), style)))
     }
 
-    /// A marker of about `size` pixels.
     pub fn marker(&self, (x, y): (f64, f64), marker: Marker, size: f64, ink: Rgb) -> Result<()> {
         let r = size / 2.0;
         let square = [(x - r, y - r), (x + r, y - r), (x + r, y + r), (x - r, y + r)];

@@ -1,13 +1,17 @@
 //! Dot plots: measured and published means in rows, with their standard deviations.
 
 use anyhow::Result;
+use posenc_experiments::record::Row;
+use posenc_experiments::schema::display;
 
 use super::axes::{Axes, TICK};
 use super::canvas::{Anchor, Canvas, INK, Marker, SOFT, Stroke, text_width};
+use super::legend::Sign;
 use super::scale::Scale;
+use super::series::{CurveKey, FigureSource, Look, name, several};
 use super::{AxisSpec, Frame, Panel, clip, remark};
 use crate::colors::{Rgb, legible};
-use crate::numbers::fixed;
+use crate::numbers::{fixed, mean_deviation};
 
 /// Distance of the measured and of the published value from the middle of their row, as a share of its height.
 const APART: f64 = 0.2;
@@ -22,6 +26,36 @@ pub struct DotRow {
     pub measured: Option<(f64, Option<f64>)>,
     /// Published mean and standard deviation.
     pub published: Option<(f64, Option<f64>)>,
+}
+
+/// A row per method with its measured and its published mean.
+pub fn read(source: FigureSource<'_>, panel: &display::Panel, look: &Look<'_>) -> Vec<DotRow> {
+    let keys = source.keys(panel);
+    let several = several(&keys);
+    let group = source.experiment.group(&panel.group);
+    let full = |row: &Row| {
+        group.is_none_or(|g| g.reduced(row.profile).is_none() && g.is_papers_data(&row.data))
+    };
+    let row = |key: &CurveKey| {
+        let own =
+            |r: &&Row| r.method == key.method && group.is_none_or(|g| g.untrained(r).is_none());
+        let rows: Vec<&Row> = source.measured(panel, &panel.metric).filter(own).collect();
+        let values: Vec<f64> = rows.iter().map(|r| r.value).collect();
+        let (mean, deviation) = mean_deviation(&values);
+        let printed = source
+            .printed(panel, key)
+            .filter(|v| panel.published && v.signal.is_empty() && v.x.is_none());
+        let row = DotRow {
+            name: look.name(&name(several, key)),
+            color: source.style(panel, several, key, look).0,
+            reduced: !rows.iter().all(|r| full(r)),
+            measured: (!values.is_empty())
+                .then_some((mean, Some(deviation).filter(|_| values.len() > 1))),
+            published: { printed }.find_map(|v| Some((v.value?, v.deviation))),
+        };
+        Some(row).filter(|r| r.measured.is_some() || r.published.is_some())
+    };
+    keys.iter().filter_map(row).collect()
 }
 
 /// Draws the panel's rows from the top.
@@ -66,6 +100,20 @@ pub fn draw(canvas: &Canvas<'_>, cell: Frame, panel: &Panel, rows: &[DotRow]) ->
         remark(canvas, axes.frame, axes.frame.top + 16.0, &["no values to draw".into()])?;
     }
     Ok(axes.frame)
+}
+
+/// What the signs in the rows of all panels mean.
+pub fn signs(rows: &[&DotRow]) -> Vec<(Sign, String)> {
+    let full = rows.iter().any(|row| row.measured.is_some() && !row.reduced);
+    let reduced = rows.iter().any(|row| row.measured.is_some() && row.reduced);
+    let published = rows.iter().any(|row| row.published.is_some());
+    let all = [
+        (full, Sign::Point(Marker::Disc), "measured, mean ± standard deviation"),
+        (reduced, Sign::Point(Marker::Ring), "measured in a reduced run or on other data"),
+        (published, Sign::Published, "published, mean ± standard deviation"),
+    ];
+    let shown = all.into_iter().filter(|(is_shown, ..)| *is_shown);
+    shown.map(|(_, sign, words)| (sign, words.to_owned())).collect()
 }
 
 fn place(axes: &Axes, value: f64, y: f64) -> Option<(f64, f64)> {

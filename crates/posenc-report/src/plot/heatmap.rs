@@ -3,12 +3,16 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
+use posenc_experiments::record::Row;
+use posenc_experiments::schema::display;
 
 use super::axes::{Axes, TICK};
 use super::canvas::{Anchor, Canvas, FRAME, INK, SOFT, Stroke, text_width, wrapped};
 use super::scale::{AxisSpec, Scale};
-use super::{Frame, Heatmap, Panel, TEXT, remark};
+use super::series::{FigureSource, cells};
+use super::{Frame, Panel, TEXT, remark};
 use crate::colors::{Rgb, viridis};
+use crate::markdown::bare;
 use crate::numbers::counted;
 
 /// Maximum number of rectangles of a figure, which keeps it below 300 kB.
@@ -19,6 +23,13 @@ const CELLS: usize = 96;
 const BAR: f64 = 16.0;
 const HOLE: Rgb = Rgb(160, 160, 160);
 
+#[derive(Debug, Clone, PartialEq)]
+pub struct Heatmap {
+    pub label: String,
+    /// (x, y, value).
+    pub cells: Vec<(f64, f64, f64)>,
+}
+
 /// Lowest and highest finite value of several maps; `None` if no value is finite.
 pub fn range<'a>(maps: impl Iterator<Item = &'a Heatmap>) -> Option<(f64, f64)> {
     let any = AxisSpec::default();
@@ -27,6 +38,16 @@ pub fn range<'a>(maps: impl Iterator<Item = &'a Heatmap>) -> Option<(f64, f64)> 
         None => Some((v, v)),
         Some((low, high)) => Some((v.min(low), v.max(high))),
     })
+}
+
+/// The values of the panel's first method.
+pub fn read(source: FigureSource<'_>, panel: &display::Panel) -> Result<Heatmap> {
+    let method = source.keys(panel).into_iter().next().map(|k| k.method).unwrap_or_default();
+    let is_placed = |r: &&Row| r.method == method && r.x.is_some() && r.y.is_some();
+    let rows: Vec<&Row> = source.measured(panel, &panel.metric).filter(is_placed).collect();
+    let mut cells = cells(&rows)?;
+    cells.sort_by_key(|(x, y, _)| (x.to_bits(), y.to_bits()));
+    Ok(Heatmap { label: bare(panel.color_label.as_deref().unwrap_or(&panel.metric)), cells })
 }
 
 /// Draws the panel's map; the colors span `range`.

@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
+use posenc_experiments::schema::display::Labels;
 
 use super::canvas::{Anchor, Canvas, INK, Marker, SOFT, Stroke, text_width, wrapped};
-use super::names::Naming;
-use super::{Content, Figure, MARGIN, Panel, Series, TEXT, WIDTH};
+use super::{Figure, MARGIN, Panel, PanelData, Series, TEXT, WIDTH, dots};
 use crate::colors::Rgb;
 
-/// Height of a row, in pixels.
 const ROW: f64 = 21.0;
 /// Width of the sample before a name and the gap after it, in pixels.
 const SAMPLE: f64 = 36.0;
@@ -17,12 +16,11 @@ const SAMPLE: f64 = 36.0;
 const GAP: f64 = 22.0;
 /// Maximum number of marks of a name that several embedders share.
 const MARKS: usize = 6;
-/// Maximum number of entries.
 const MOST: usize = 40;
 
 /// A sample before a name. A name that panels of different embedders share, such as that of a signal, has several
 /// samples.
-enum Mark {
+pub enum Sign {
     Curve { color: Rgb, marker: Marker, scattered: bool },
     Band,
     Runs,
@@ -34,9 +32,9 @@ enum Mark {
 
 /// Names of curves in columns, and below them rows that explain the marks.
 pub struct Legend {
-    curves: Vec<(Vec<Mark>, String)>,
+    curves: Vec<(Vec<Sign>, String)>,
     samples: usize,
-    marks: Vec<Vec<(Mark, String)>>,
+    marks: Vec<Vec<(Sign, String)>>,
     columns: usize,
     width: f64,
 }
@@ -44,16 +42,16 @@ pub struct Legend {
 impl Legend {
     /// Collects every name once, in the order of the panels, unless the panels name their curves, and explanations of
     /// the marks.
-    pub fn of(figure: &Figure, naming: Naming) -> Legend {
-        let mut curves: Vec<(Vec<Mark>, String)> = Vec::new();
+    pub fn new(figure: &Figure, labels: Labels) -> Legend {
+        let mut curves: Vec<(Vec<Sign>, String)> = Vec::new();
         let all: Vec<&Series> = figure.panels.iter().filter_map(Panel::series).flatten().collect();
         let mut places: HashMap<&str, usize> = HashMap::new();
-        let named = naming == Naming::Legend;
+        let named = labels == Labels::Legend;
         let is_dashes = |s: &Series| s.points.is_empty() && s.dashed_label == s.name;
         let is_named = |s: &Series| named && !is_dashes(s) && !s.name.is_empty();
         for s in all.iter().filter(|s| is_named(s)) {
-            let mark = Mark::Curve { color: s.color, marker: s.marker, scattered: s.scattered };
-            let same = |m: &Mark| matches!(m, Mark::Curve { color, .. } if *color == s.color);
+            let mark = Sign::Curve { color: s.color, marker: s.marker, scattered: s.scattered };
+            let same = |m: &Sign| matches!(m, Sign::Curve { color, .. } if *color == s.color);
             match places.get(s.name.as_str()).and_then(|place| curves.get_mut(*place)) {
                 Some((marks, _)) if marks.iter().any(same) || marks.len() == MARKS => {}
                 Some((marks, _)) => marks.push(mark),
@@ -70,47 +68,34 @@ impl Legend {
         if curves.len() > MOST {
             let more = curves.len() - MOST;
             curves.truncate(MOST);
-            curves.push((vec![Mark::More], format!("and {more} more")));
+            curves.push((vec![Sign::More], format!("and {more} more")));
         }
-        let mut marks: Vec<(Mark, String)> = Vec::new();
-        let mut explain = |mark: Mark, text: &str| {
+        let mut marks: Vec<(Sign, String)> = Vec::new();
+        let mut explain = |mark: Sign, text: &str| {
             if !marks.iter().any(|(_, known)| known == text) {
                 marks.push((mark, text.to_owned()));
             }
         };
         for s in all.iter().filter(|s| s.points.iter().any(|p| p.half_width.is_some())) {
-            explain(Mark::Band, s.band);
+            explain(Sign::Band, s.band);
         }
         if all.iter().any(|s| !s.runs.is_empty()) {
-            explain(Mark::Runs, "single runs (too few for an interval)");
+            explain(Sign::Runs, "single runs (too few for an interval)");
         }
         for s in all.iter().filter(|s| !s.dashed.is_empty() && (named || !is_dashes(s))) {
-            explain(Mark::Dashed, &s.dashed_label);
+            explain(Sign::Dashed, &s.dashed_label);
         }
         for mark in all.iter().flat_map(|s| &s.marks) {
-            explain(Mark::Point(mark.marker), &mark.label);
+            explain(Sign::Point(mark.marker), &mark.label);
         }
         if all.iter().any(|s| !s.published.is_empty()) {
-            marks.push((Mark::Published, "published".into()));
+            marks.push((Sign::Published, "published".into()));
         }
-        let dots = || {
-            figure.panels.iter().flat_map(|p| match &p.content {
-                Content::Dots(rows) => rows.as_slice(),
-                _ => &[],
-            })
-        };
-        if dots().any(|row| row.measured.is_some() && !row.reduced) {
-            marks.push((Mark::Point(Marker::Disc), "measured, mean ± standard deviation".into()));
-        }
-        if dots().any(|row| row.measured.is_some() && row.reduced) {
-            marks.push((
-                Mark::Point(Marker::Ring),
-                "measured in a reduced run or on other data".into(),
-            ));
-        }
-        if dots().any(|row| row.published.is_some()) {
-            marks.push((Mark::Published, "published, mean ± standard deviation".into()));
-        }
+        let rows = figure.panels.iter().flat_map(|p| match &p.data {
+            PanelData::Dots(rows) => rows.as_slice(),
+            _ => &[],
+        });
+        marks.extend(dots::signs(&rows.collect::<Vec<_>>()));
         let room = WIDTH - 2.0 * MARGIN;
         for (_, name) in &mut curves {
             *name = wrapped(name, TEXT, room / 2.0 - SAMPLE, 1).concat();
@@ -168,8 +153,8 @@ fn mark_width(name: &str) -> f64 {
 }
 
 /// Arranges the marks in rows of at most `room` pixels.
-fn in_rows(marks: Vec<(Mark, String)>, room: f64) -> Vec<Vec<(Mark, String)>> {
-    let mut rows: Vec<Vec<(Mark, String)>> = Vec::new();
+fn in_rows(marks: Vec<(Sign, String)>, room: f64) -> Vec<Vec<(Sign, String)>> {
+    let mut rows: Vec<Vec<(Sign, String)>> = Vec::new();
     let mut used = f64::INFINITY;
     for (mark, name) in marks {
         let name = wrapped(&name, TEXT, room - SAMPLE, 1).concat();
@@ -190,24 +175,24 @@ fn label(canvas: &Canvas<'_>, (x, y): (f64, f64), name: &str) -> Result<()> {
     canvas.text(name, (x, y + 0.36 * TEXT), TEXT, Anchor::Start, INK, false)
 }
 
-fn sample(canvas: &Canvas<'_>, (x, y): (f64, f64), mark: &Mark) -> Result<()> {
+fn sample(canvas: &Canvas<'_>, (x, y): (f64, f64), mark: &Sign) -> Result<()> {
     let (from, to, middle) = ((x, y), (x + 28.0, y), (x + 14.0, y));
     match mark {
-        Mark::Curve { color, marker, scattered } => {
+        Sign::Curve { color, marker, scattered } => {
             if !scattered {
                 canvas.line(&[from, to], *color, 1.0, Stroke::Solid(2.2))?;
             }
             let alone = *scattered && *marker == Marker::None;
             canvas.marker(middle, if alone { Marker::Disc } else { *marker }, 7.0, *color)
         }
-        Mark::Band => {
+        Sign::Band => {
             let edge = [(x, y - 6.0), (x + 28.0, y - 6.0), (x + 28.0, y + 6.0), (x, y + 6.0)];
             canvas.polygon(&edge, SOFT, 0.2)
         }
-        Mark::Runs => canvas.line(&[from, to], SOFT, 0.6, Stroke::Solid(0.9)),
-        Mark::Dashed => canvas.line(&[from, to], SOFT, 1.0, Stroke::Dashed),
-        Mark::Point(marker) => canvas.marked(middle, *marker, 11.0, SOFT),
-        Mark::Published => canvas.cross(middle, SOFT, false),
-        Mark::More => Ok(()),
+        Sign::Runs => canvas.line(&[from, to], SOFT, 0.6, Stroke::Solid(0.9)),
+        Sign::Dashed => canvas.line(&[from, to], SOFT, 1.0, Stroke::Dashed),
+        Sign::Point(marker) => canvas.marked(middle, *marker, 11.0, SOFT),
+        Sign::Published => canvas.cross(middle, SOFT, false),
+        Sign::More => Ok(()),
     }
 }

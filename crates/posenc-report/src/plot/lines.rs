@@ -1,10 +1,11 @@
 //! Panels of curves with bands, theory and published values, or of points.
 
 use anyhow::Result;
+use posenc_experiments::schema::display::Labels;
 
 use super::axes::Axes;
 use super::canvas::{Canvas, Marker, Stroke};
-use super::names::{self, Naming};
+use super::names;
 use super::scale::Scale;
 use super::{AxisSpec, Frame, Panel, Sample, Series, clip, remark};
 use crate::colors::Rgb;
@@ -58,13 +59,12 @@ impl Left {
     }
 }
 
-/// Draws the panel's series.
 pub fn draw(
     canvas: &Canvas<'_>,
     cell: Frame,
     panel: &Panel,
     series: &[Series],
-    (panels, naming): (usize, Naming),
+    (panels, naming): (usize, Labels),
 ) -> Result<Frame> {
     let mut left = Left::default();
     let share = 6 / panels.clamp(1, 6);
@@ -89,12 +89,12 @@ pub fn draw(
         (Scale::new(&panel.x, xs.clone(), !scattered && !single), Scale::new(&panel.y, ys, false));
     let empty = xs.clone().next().is_none();
     let (mut naming, width) = (naming, cell.width());
-    let is_at_end = matches!(naming, Naming::End | Naming::Auto);
+    let is_at_end = matches!(naming, Labels::End | Labels::Auto);
     let beside = if is_at_end { names::beside(&series, width) } else { 0.0 };
     let axes_with = |beside| Axes::new(cell, (&panel.x, &panel.y), scales.clone(), None, beside);
     let mut axes = axes_with(beside);
-    if naming == Naming::Auto && names::is_crowded(&axes, &series, width) {
-        (naming, axes) = (Naming::Inside, axes_with(0.0));
+    if naming == Labels::Auto && names::is_crowded(&axes, &series, width) {
+        (naming, axes) = (Labels::Inside, axes_with(0.0));
     }
     axes.grid(canvas)?;
     let budget = CORNERS * share / series.len().max(1) / 4;
@@ -140,9 +140,9 @@ pub fn draw(
     }
     axes.draw(canvas)?;
     match naming {
-        Naming::End | Naming::Auto => names::at_ends(canvas, &axes, &series, width)?,
-        Naming::Inside => names::inside(canvas, &axes, &series)?,
-        Naming::Legend => {}
+        Labels::End | Labels::Auto => names::at_ends(canvas, &axes, &series, width)?,
+        Labels::Inside => names::inside(canvas, &axes, &series)?,
+        Labels::Legend => {}
     }
     let mut remarks = left.remarks();
     if empty {

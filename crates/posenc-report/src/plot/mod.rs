@@ -1,7 +1,7 @@
 //! Figures as SVG, drawn with plotters.
 //!
-//! A [`Figure`] consists of numbers and names and does not depend on experiments. Numbers never cause errors: values
-//! that cannot be drawn are left out, and the panel reports them.
+//! [`FigureSource`] converts rows of a record to a [`Figure`] of numbers and names. Numbers never cause errors: values that cannot be
+//! drawn are left out, and the panel reports them. A new kind of panel has its own file, like `dots`, and is named in [`PanelData`].
 
 mod axes;
 pub mod canvas;
@@ -13,15 +13,19 @@ mod legend;
 mod lines;
 mod names;
 mod scale;
+mod series;
 mod svg;
 #[cfg(test)]
 mod tests;
 
 use anyhow::Result;
 use canvas::{Anchor, Canvas, INK, Marker, SOFT, text_width, wrapped};
-pub use dots::DotRow;
-pub use names::Naming;
+use dots::DotRow;
+pub use heatmap::Heatmap;
+pub use posenc_experiments::schema::display::Labels;
+use posenc_experiments::schema::display::{self, PanelKind};
 pub use scale::AxisSpec;
+pub use series::FigureSource;
 pub use svg::STYLE;
 
 use crate::colors::Rgb;
@@ -30,45 +34,78 @@ use crate::colors::Rgb;
 pub const WIDTH: f64 = 900.0;
 /// Margin between the card's edge and its content, in pixels.
 const MARGIN: f64 = 18.0;
-/// Size of titles, in pixels.
 const TITLE: f64 = 15.0;
 /// Size of all other text, in pixels.
 const TEXT: f64 = 13.0;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// Text alternative.
     pub alt: String,
     /// A line above the panels that names the run and the data.
     pub heading: String,
-    pub labels: Naming,
+    pub labels: Labels,
     /// The panels, left to right and then down; one to six.
     pub panels: Vec<Panel>,
 }
 
-/// One pair of axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
     pub title: String,
     pub x: AxisSpec,
     pub y: AxisSpec,
-    pub content: Content,
+    pub data: PanelData,
 }
 
+/// What a panel shows, by the kinds of drawings.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Content {
-    /// Curves or points.
+pub enum PanelData {
     Series(Vec<Series>),
-    /// Values over two coordinates. The maps of a figure with equal labels share one color scale.
+    /// The maps of a figure with equal labels share one color scale.
     Heatmap(Heatmap),
-    /// Rows with a measured and a published value each.
     Dots(Vec<DotRow>),
+}
+
+impl PanelData {
+    fn read(
+        source: FigureSource<'_>,
+        panel: &display::Panel,
+        look: &series::Look<'_>,
+    ) -> Result<Self> {
+        Ok(match panel.kind {
+            PanelKind::Heatmap => PanelData::Heatmap(heatmap::read(source, panel)?),
+            PanelKind::Dots => PanelData::Dots(dots::read(source, panel, look)),
+            PanelKind::Lines | PanelKind::Points | PanelKind::Radial => {
+                PanelData::Series(source.series(panel, look)?)
+            }
+        })
+    }
+
+    /// Draws the data with their axes in `cell` and returns the frame of the axes.
+    fn draw(
+        &self,
+        canvas: &Canvas<'_>,
+        cell: Frame,
+        panel: &Panel,
+        (figure, labels): (&Figure, Labels),
+    ) -> Result<Frame> {
+        let panels = figure.panels.len();
+        match self {
+            PanelData::Series(series) => lines::draw(canvas, cell, panel, series, (panels, labels)),
+            PanelData::Heatmap(map) => {
+                let alike = figure.panels.iter().filter_map(|p| match &p.data {
+                    PanelData::Heatmap(other) if other.label == map.label => Some(other),
+                    _ => None,
+                });
+                heatmap::draw(canvas, cell, panel, map, heatmap::range(alike), panels)
+            }
+            PanelData::Dots(rows) => dots::draw(canvas, cell, panel, rows),
+        }
+    }
 }
 
 /// One curve, or the points of one kind.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Series {
-    /// Name in the legend.
     pub name: String,
     pub color: Rgb,
     pub marker: Marker,
@@ -86,7 +123,6 @@ pub struct Series {
     pub marks: Vec<Mark>,
 }
 
-/// A marked point on a curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
     pub x: f64,
@@ -104,16 +140,6 @@ pub struct Sample {
     pub half_width: Option<f64>,
 }
 
-/// Values over two coordinates.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Heatmap {
-    /// Label of the color bar.
-    pub label: String,
-    /// (x, y, value).
-    pub cells: Vec<(f64, f64, f64)>,
-}
-
-/// A rectangle on the page.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Frame {
     left: f64,
@@ -138,14 +164,13 @@ impl Frame {
 }
 
 impl Figure {
-    /// The picture as an SVG document.
     pub fn svg(&self) -> Result<String> {
-        let heatmaps = self.panels.iter().any(|p| matches!(p.content, Content::Heatmap(_)));
+        let heatmaps = self.panels.iter().any(|p| matches!(p.data, PanelData::Heatmap(_)));
         let columns = match self.panels.len() {
             0 | 1 => 1,
             2 | 4 => 2,
             3 if heatmaps => 3,
-            _ if heatmaps || self.labels == Naming::End => 2,
+            _ if heatmaps || self.labels == Labels::End => 2,
             _ => 3,
         };
         let rows = self.panels.len().div_ceil(columns);
@@ -160,8 +185,8 @@ impl Figure {
         let head = MARGIN + 18.0 * heading.len() as f64;
         let gap = 14.0;
         let cell = (WIDTH - 2.0 * MARGIN - gap * (columns - 1) as f64) / columns as f64;
-        let naming = self.naming(columns, (cell, panel_height));
-        let legend = legend::Legend::of(self, naming);
+        let labels = self.naming(columns, (cell, panel_height));
+        let legend = legend::Legend::new(self, labels);
         let body = rows as f64 * (panel_height + gap);
         let height = head + body + legend.height() + MARGIN - 4.0;
         canvas::draw(WIDTH, height, &self.alt, |canvas| {
@@ -178,7 +203,7 @@ impl Figure {
                 for (j, (panel, title)) in row.iter().zip(&titles).enumerate() {
                     let left = MARGIN + j as f64 * (cell + gap);
                     let frame = Frame { left, top, right: left + cell, bottom: top + panel_height };
-                    panel.draw(canvas, frame, (title, lines), (self, naming))?;
+                    panel.draw(canvas, frame, (title, lines), (self, labels))?;
                 }
             }
             legend.draw(canvas, head + body)
@@ -187,11 +212,11 @@ impl Figure {
 }
 
 impl Panel {
-    /// Its curves or points; `None` for other content.
+    /// Its curves or points; `None` for other data.
     fn series(&self) -> Option<&Vec<Series>> {
-        match &self.content {
-            Content::Series(series) => Some(series),
-            Content::Heatmap(_) | Content::Dots(_) => None,
+        match &self.data {
+            PanelData::Series(series) => Some(series),
+            _ => None,
         }
     }
 
@@ -200,22 +225,11 @@ impl Panel {
         canvas: &Canvas<'_>,
         cell: Frame,
         (title, lines): (&[String], usize),
-        (figure, naming): (&Figure, Naming),
+        (figure, labels): (&Figure, Labels),
     ) -> Result<()> {
-        let panels = figure.panels.len();
         let top = cell.top + 4.0 + 18.0 * lines as f64;
         let inner = Frame { top, ..cell };
-        let frame = match &self.content {
-            Content::Series(series) => lines::draw(canvas, inner, self, series, (panels, naming))?,
-            Content::Heatmap(map) => {
-                let alike = figure.panels.iter().filter_map(|p| match &p.content {
-                    Content::Heatmap(other) if other.label == map.label => Some(other),
-                    _ => None,
-                });
-                heatmap::draw(canvas, inner, self, map, heatmap::range(alike), panels)?
-            }
-            Content::Dots(rows) => dots::draw(canvas, inner, self, rows)?,
-        };
+        let frame = self.data.draw(canvas, inner, self, (figure, labels))?;
         for (i, line) in title.iter().enumerate() {
             let y = top - 4.0 - 18.0 * (title.len() - 1 - i) as f64;
             let half = 0.5 * text_width(line, TITLE);

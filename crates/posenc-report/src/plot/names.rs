@@ -1,13 +1,13 @@
 //! Names curves next to them: at their ends, or inside the axes if the ends are close together.
 
 use anyhow::Result;
+use posenc_experiments::schema::display::Labels;
 
 use super::axes::Axes;
 use super::canvas::{Anchor, Canvas, Stroke, text_width, wrapped};
 use super::{Figure, Frame, Panel, Series, clip};
 use crate::colors::{Rgb, legible};
 
-/// Size of names, in pixels.
 const SIZE: f64 = 12.5;
 /// Height of a line of a name.
 const LINE: f64 = 14.5;
@@ -22,24 +22,10 @@ const FARTHEST: f64 = 32.0;
 /// Distance between two samples of a curve, in pixels.
 const STEP: f64 = 4.0;
 
-/// Where curves are named.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Naming {
-    /// At the ends of the curves if there is room, else in a legend.
-    #[default]
-    Auto,
-    /// At the ends of the curves.
-    End,
-    /// Next to the curves, inside the axes.
-    Inside,
-    /// In a legend below the panels.
-    Legend,
-}
-
 impl Figure {
-    /// Decides where the curves of a figure are named, for cells of `width` by `height` pixels. [`Naming::Auto`] in the
+    /// Decides where the curves of a figure are named, for cells of `width` by `height` pixels. [`Labels::Auto`] in the
     /// result means: at the ends of the curves, or inside the axes in panels whose curves end close together.
-    pub(super) fn naming(&self, columns: usize, (width, height): (f64, f64)) -> Naming {
+    pub(super) fn naming(&self, columns: usize, (width, height): (f64, f64)) -> Labels {
         let panels = || self.panels.iter().filter_map(Panel::series);
         let fits = |series: &Vec<Series>| {
             let lines: usize = series.iter().map(|s| lines(s, width).len()).sum();
@@ -47,13 +33,13 @@ impl Figure {
         };
         let is_whole = |s: &Series| !lines(s, width).iter().any(|line| line.ends_with('…'));
         match self.labels {
-            Naming::Auto => {
+            Labels::Auto => {
                 let lines = |s: &Series| !s.scattered && is_whole(s);
                 let all = panels().all(|series| fits(series) && series.iter().all(lines));
                 let some = panels().any(|series| series.len() > 1);
-                if columns < 3 && all && some { Naming::Auto } else { Naming::Legend }
+                if columns < 3 && all && some { Labels::Auto } else { Labels::Legend }
             }
-            Naming::End if !panels().all(fits) => Naming::Legend,
+            Labels::End if !panels().all(fits) => Labels::Legend,
             naming => naming,
         }
     }

@@ -7,12 +7,9 @@ const FARTHEST: f64 = 1e290;
 /// Values closer to zero than this have no place on a logarithmic axis.
 const NEAREST: f64 = 1e-290;
 
-/// Specification of an axis.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AxisSpec {
-    /// Label, with its unit.
     pub label: String,
-    /// Whether the axis is logarithmic.
     pub log: bool,
     /// Smallest value shown; computed from the values if `None`.
     pub from: Option<f64>,
@@ -238,15 +235,9 @@ fn decimals(step: f64) -> usize {
 
 /// A power of ten, written out from 0.001 to 1000.
 fn power(exponent: i32) -> String {
-    match exponent {
-        -3 => "0.001".into(),
-        -2 => "0.01".into(),
-        -1 => "0.1".into(),
-        0 => "1".into(),
-        1 => "10".into(),
-        2 => "100".into(),
-        3 => "1000".into(),
-        e => format!("10{}", superscript(e)),
+    match (-3..=3).contains(&exponent) {
+        true => significant(10f64.powi(exponent), 1),
+        false => format!("10{}", superscript(exponent)),
     }
 }
 

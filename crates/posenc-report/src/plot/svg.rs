@@ -13,7 +13,7 @@ use std::convert::Infallible;
 use plotters_backend::text_anchor::HPos;
 use plotters_backend::{
     BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind,
-    FontStyle, FontTransform, rasterizer,
+    FontStyle, FontTransform,
 };
 
 use crate::colors::{Rgb, dark};
@@ -132,12 +132,9 @@ impl DrawingBackend for Svg<'_> {
         (left, top): BackendCoord,
         (right, bottom): BackendCoord,
         style: &S,
-        fill: bool,
+        _: bool,
     ) -> Drawn {
         let color = style.color();
-        if !fill || color.alpha != 1.0 {
-            return rasterizer::draw_rect(self, (left, top), (right, bottom), style, fill);
-        }
         if self.open.is_none_or(|open| open.rgb != color.rgb) {
             self.close();
             let fill = hexadecimal(color);
@@ -174,11 +171,8 @@ impl DrawingBackend for Svg<'_> {
         (x, y): BackendCoord,
         radius: u32,
         style: &S,
-        fill: bool,
+        _: bool,
     ) -> Drawn {
-        if !fill {
-            return rasterizer::draw_circle(self, (x, y), radius, style, fill);
-        }
         let (color, width) = (style.color(), style.stroke_width());
         self.fills.insert(color.rgb);
         let (opacity, fill) = (opacity(color), hexadecimal(color));
@@ -219,12 +213,9 @@ impl DrawingBackend for Svg<'_> {
             }
             _ => "",
         };
-        let turned = |degrees: u32| format!(" transform=\"rotate({degrees}, {x}, {y})\"");
         let turn = match style.transform() {
-            FontTransform::None => String::new(),
-            FontTransform::Rotate90 => turned(90),
-            FontTransform::Rotate180 => turned(180),
-            FontTransform::Rotate270 => turned(270),
+            FontTransform::Rotate270 => format!(" transform=\"rotate(270, {x}, {y})\""),
+            _ => String::new(),
         };
         let (opacity, fill, size) =
             (opacity(color), hexadecimal(color), style.size() / FONT_FACTOR);

@@ -73,21 +73,21 @@ fn dot_row() -> impl Strategy<Value = DotRow> {
     })
 }
 
-fn content() -> impl Strategy<Value = Content> {
+fn data() -> impl Strategy<Value = PanelData> {
     let cells = prop::collection::vec((number(), number(), number()), 0..60);
     prop_oneof![
-        3 => prop::collection::vec(series(), 0..5).prop_map(Content::Series),
+        3 => prop::collection::vec(series(), 0..5).prop_map(PanelData::Series),
         1 => (cells, "\\PC{0,20}")
-            .prop_map(|(cells, label)| Content::Heatmap(Heatmap { label, cells })),
-        1 => prop::collection::vec(dot_row(), 0..12).prop_map(Content::Dots),
+            .prop_map(|(cells, label)| PanelData::Heatmap(Heatmap { label, cells })),
+        1 => prop::collection::vec(dot_row(), 0..12).prop_map(PanelData::Dots),
     ]
 }
 
 fn figure() -> impl Strategy<Value = Figure> {
-    let panel = ("\\PC{0,120}", axis_spec(), axis_spec(), content())
-        .prop_map(|(title, x, y, content)| Panel { title, x, y, content });
+    let panel = ("\\PC{0,120}", axis_spec(), axis_spec(), data())
+        .prop_map(|(title, x, y, data)| Panel { title, x, y, data });
     let labels =
-        prop::sample::select(vec![Naming::Auto, Naming::End, Naming::Inside, Naming::Legend]);
+        prop::sample::select(vec![Labels::Auto, Labels::End, Labels::Inside, Labels::Legend]);
     ("\\PC{0,40}", "\\PC{0,40}", labels, prop::collection::vec(panel, 0..7))
         .prop_map(|(alt, heading, labels, panels)| Figure { alt, heading, labels, panels })
 }
@@ -139,12 +139,12 @@ fn plain(points: &[(f64, f64)]) -> Figure {
     Figure {
         alt: "A test".into(),
         heading: String::new(),
-        labels: Naming::Legend,
+        labels: Labels::Legend,
         panels: vec![Panel {
             title: "title".into(),
             x: axis("x"),
             y: axis("y"),
-            content: Content::Series(vec![series]),
+            data: PanelData::Series(vec![series]),
         }],
     }
 }
@@ -188,7 +188,7 @@ fn the_legend_names_what_is_drawn() {
     let mut figure = plain(&[(0.0, 1.0), (1.0, 2.0)]);
     let without = svg(&figure);
     assert!(!without.contains("the band") && !without.contains("the dashes"), "{without}");
-    let Content::Series(series) = &mut figure.panels[0].content else { unreachable!() };
+    let PanelData::Series(series) = &mut figure.panels[0].data else { unreachable!() };
     series[0].points[1].half_width = Some(0.5);
     series[0].dashed = vec![(0.0, 1.0), (1.0, 1.0)];
     let label = "a long explanation of a mark that has a legend's row to itself, word by word";
@@ -215,8 +215,8 @@ fn large_inputs_stay_small() {
     let noise = |i: usize| ((i * 7919 + 13) % 1009) as f64;
     let cells = (0..200 * 200).map(|i| ((i / 200) as f64, (i % 200) as f64, noise(i))).collect();
     let mut figure = plain(&(0..50_000).map(|i| (i as f64, noise(i))).collect::<Vec<_>>());
-    let map = Content::Heatmap(Heatmap { label: "v".into(), cells });
-    figure.panels.push(Panel { content: map, ..figure.panels[0].clone() });
+    let map = PanelData::Heatmap(Heatmap { label: "v".into(), cells });
+    figure.panels.push(Panel { data: map, ..figure.panels[0].clone() });
     let text = svg(&figure);
     assert!(text.len() < 300_000, "{}", text.len());
     assert!(text.contains("averaged over"), "the map says that it is averaged");

@@ -14,7 +14,6 @@ use crate::records::{Run, device_name};
 use crate::sources::Sources;
 use crate::view::View;
 
-/// Identifies a row of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowKey {
     pub group: String,
@@ -25,11 +24,9 @@ pub struct RowKey {
     pub x: Option<f64>,
 }
 
-/// A number with its spread, formatted for display.
 pub struct Cell {
     pub value: f64,
     pub text: String,
-    /// Superscript for the source.
     pub mark: String,
     /// Difference from the published number.
     pub difference: Option<String>,
@@ -42,7 +39,6 @@ impl Cell {
         Cell { value, text, mark, difference: None, labels: Vec::new() }
     }
 
-    /// Small text below the number.
     pub fn below(&self) -> Vec<&str> {
         self.difference.iter().chain(&self.labels).map(String::as_str).collect()
     }

@@ -132,8 +132,12 @@ fn cycle(uses: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
 /// Catches cyclic dependencies between modules.
 #[test]
 fn modules_have_no_cycles() {
-    for name in ["posenc-harness", "posenc-protocols", "posenc"] {
-        let uses = uses(name);
+    for name in ["posenc-experiments", "posenc-harness", "posenc-protocols", "posenc"] {
+        let mut uses = uses(name);
+        if name == "posenc-experiments" {
+            // A claim is a part of an experiment, and is judged in it.
+            assert!(uses.get_mut("schema").unwrap().remove("verdict"));
+        }
         let count: usize = uses.values().map(BTreeSet::len).sum();
         assert!(uses.len() >= 10 && count >= 15, "{name}: {count} uses of {} modules", uses.len());
         assert_eq!(cycle(&uses), None, "{name}");

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::super::experiment::{Group, find_group};
+use super::super::group::{Group, find_group};
 use super::super::metrics::Metrics;
-use crate::yaml::{FileError, Place};
+use crate::yaml::{FileError, YamlPath};
 
 /// A recorded result that a method must exceed to have learned, such as that of one constant color, of no position, or of chance. Orders,
 /// quotients and equalities of methods that do not exceed it are not comparable.
@@ -24,12 +24,13 @@ pub struct Floor {
     /// Whether lower values are better.
     #[serde(default)]
     pub lower_is_better: bool,
-    /// By how much, in the unit of the metric. Default: the smallest effect of the metric.
-    pub margin: Option<f64>,
+    /// By how much: the smallest effect of the metric.
+    #[serde(skip)]
+    pub(crate) margin: f64,
 }
 
 impl Floor {
-    pub(crate) fn check(&self, place: &Place<'_>, groups: &[Group]) -> Result<(), FileError> {
+    pub(crate) fn check(&self, place: &YamlPath<'_>, groups: &[Group]) -> Result<(), FileError> {
         let group = find_group(&place.key("group"), &self.group, groups)?;
         if !group.variants.iter().any(|variant| variant.id == self.method) {
             let ids: Vec<_> = group.variants.iter().map(|v| v.id.as_str()).collect();
@@ -39,18 +40,13 @@ impl Floor {
         for (i, name) in self.applies_to.iter().enumerate() {
             find_group(&place.entry("applies_to", i), name, groups)?;
         }
-        match self.margin {
-            Some(margin) if !(margin.is_finite() && margin >= 0.0) => {
-                Err(place.error("margin", format!("{margin} is not allowed; allowed: 0 or more")))
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Fills in the margin from the rules of metrics.
     pub(crate) fn complete(&mut self, metrics: &Metrics) {
         let rule = metrics.rule(&self.metric);
-        self.margin = self.margin.or(rule.and_then(|rule| rule.smallest_effect));
+        self.margin = rule.and_then(|rule| rule.smallest_effect).unwrap_or(0.0);
     }
 
     /// Whether methods of a group must exceed it.

@@ -4,33 +4,27 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_yaml::Mapping;
 
-use super::experiment::{Group, is_key};
+use super::group::Group;
+use super::keys::is_key;
 use super::metrics::Metrics;
-use crate::yaml::{FileError, Place};
+use crate::yaml::{FileError, YamlPath};
 
-mod check;
 mod floor;
-mod form;
 mod select;
 mod sentence;
 
-pub use check::{
-    AgreementCheck, BoundCheck, Check, Direction, EqualityCheck, Expected, Feature, First, KINDS,
-    Limit, OrderingCheck, PositionCheck, PublishedWord, RatioCheck, Sample, Tolerance, TrendCheck,
-    ValueCheck,
-};
 pub use floor::Floor;
-use form::difference as form_difference;
 pub(crate) use select::same_place;
 pub use select::{Abscissa, Interval, Select, Source, Statistic};
 pub use sentence::{Number, Part, Quantity, Sentence};
+
+pub use crate::verdict::checks::{Check, KINDS};
 
 /// One statement of a paper and the check that decides it.
 #[derive(Debug, Clone)]
 pub struct Claim {
     /// Unique inside the experiment.
     pub id: String,
-    /// The statement, in our words.
     pub says: String,
     /// Where the paper says it.
     pub source: String,
@@ -50,12 +44,10 @@ pub struct Claim {
     pub line: Option<usize>,
 }
 
-/// One check of a claim.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimCheck {
     /// What it is about, next to the other checks of the claim; empty for a single check.
     pub label: String,
-    /// The rule.
     pub check: Check,
     /// Whether all its metrics are counted or computed from settings and so have no uncertainty. Set when the rules of metrics are
     /// applied.
@@ -77,11 +69,8 @@ impl ClaimCheck {
 /// A claim by its paper, item and id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClaimName {
-    /// Paper key.
     pub paper: String,
-    /// Item key.
     pub item: String,
-    /// Id in the item.
     pub claim: String,
 }
 
@@ -128,7 +117,6 @@ pub enum LintName {
 }
 
 impl LintName {
-    /// The name in files.
     pub fn name(self) -> &'static str {
         match self {
             LintName::Conjunction => "conjunction",
@@ -158,7 +146,7 @@ impl Claim {
                 own.complete(metrics).map_err(|message| ("erratum.check", message))?;
             }
             let both = self.checks.iter().zip(&erratum.checks);
-            let mut differences = both.map(|(a, b)| form_difference(&a.check, &b.check));
+            let mut differences = both.map(|(a, b)| a.check.difference_in_form(&b.check));
             let counts = (self.checks.len() != erratum.checks.len()).then(|| "their number".into());
             if let Some(what) = counts.or_else(|| differences.find_map(|what| what)) {
                 let message = format!(
@@ -179,9 +167,7 @@ impl Claim {
 /// The correction of a statement that is wrong as printed.
 #[derive(Debug, Clone)]
 pub struct ErratumLink {
-    /// Id on the errata page.
     pub id: String,
-    /// The corrected statement, in words.
     pub corrected: String,
     /// The checks of the corrected statement, one for each check of the printed one.
     pub checks: Vec<ClaimCheck>,
@@ -240,12 +226,12 @@ struct WireErratum {
 
 /// Reads `check` or `checks` of the mapping at `place`; exactly one of them must be given.
 fn checked(
-    place: &Place<'_>,
+    place: &YamlPath<'_>,
     check: Option<Mapping>,
     checks: Vec<Mapping>,
     groups: &[Group],
 ) -> Result<Vec<ClaimCheck>, FileError> {
-    let one = |place: Place<'_>, mut mapping: Mapping| {
+    let one = |place: YamlPath<'_>, mut mapping: Mapping| {
         let label = match mapping.remove("label") {
             None => String::new(),
             Some(serde_yaml::Value::String(label)) => label,
@@ -265,7 +251,11 @@ fn checked(
 }
 
 impl WireClaim {
-    pub(super) fn checked(self, place: &Place<'_>, groups: &[Group]) -> Result<Claim, FileError> {
+    pub(super) fn checked(
+        self,
+        place: &YamlPath<'_>,
+        groups: &[Group],
+    ) -> Result<Claim, FileError> {
         let checks = checked(place, self.check, self.checks, groups)?;
         let erratum = self.erratum.map(|e| {
             let place = place.key("erratum");

@@ -3,14 +3,15 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::super::experiment::{Group, find_group};
-use crate::yaml::{FileError, Place};
+use super::super::group::{Group, find_group};
+use crate::record::Row;
+use crate::yaml::{FileError, YamlPath};
 
 /// Selects rows of the record, or published values.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Select {
-    /// The record, or the paper's own numbers.
+    /// The record, or the paper's own numbers (only `with` of an `agreement`).
     #[serde(default)]
     pub from: Source,
     /// Group. Allowed: id of a group.
@@ -29,8 +30,7 @@ pub struct Select {
     pub minus: Option<String>,
     /// Abscissa, ends included. Default: all. Allowed: a number or `{ from, to }`.
     pub x: Option<Abscissa>,
-    /// Values, or their population standard deviation over signals and seeds for each method and abscissa. `mean` is the same as
-    /// `each`.
+    /// Values, or their population standard deviation over signals and seeds for each method and abscissa.
     #[serde(default)]
     pub statistic: Statistic,
 }
@@ -42,8 +42,6 @@ pub enum Statistic {
     /// The values themselves.
     #[default]
     Each,
-    /// Their mean.
-    Mean,
     /// Their population standard deviation.
     Deviation,
 }
@@ -85,7 +83,6 @@ pub(crate) fn same_place(a: f64, b: f64) -> bool {
 }
 
 impl Abscissa {
-    /// Whether `x` is selected.
     pub fn contains(&self, x: Option<f64>) -> bool {
         let Some(x) = x else { return false };
         match self {
@@ -119,7 +116,15 @@ impl Select {
         self.takes_method(method) && takes(&self.signal, &self.signals, signal)
     }
 
-    pub(super) fn check(&self, place: &Place<'_>, groups: &[Group]) -> Result<(), FileError> {
+    /// Whether it selects a row; its `from` is ignored.
+    pub fn takes_row(&self, row: &Row) -> bool {
+        self.group == row.group
+            && self.metric == row.metric
+            && self.takes(&row.method, &row.signal)
+            && self.x.as_ref().is_none_or(|x| x.contains(row.x))
+    }
+
+    pub(crate) fn check(&self, place: &YamlPath<'_>, groups: &[Group]) -> Result<(), FileError> {
         for (name, one, names, many) in [
             ("method", &self.method, "methods", &self.methods),
             ("signal", &self.signal, "signals", &self.signals),

@@ -5,19 +5,15 @@
 //! interval, and `{1 / 2}` the quotient of their means. `{1:2}` has two decimals. In `answer`, the claim comes first:
 //! `{gau-best.1 - 2:2}`. Braces inside `$…$` are LaTeX.
 
-/// A sentence with placeholders.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sentence {
-    /// Text and numbers, in order.
     pub parts: Vec<Part>,
 }
 
-/// A piece of a sentence.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
     /// Markdown.
     Text(String),
-    /// A number of the record.
     Number(Number),
 }
 
@@ -26,7 +22,6 @@ pub enum Part {
 pub struct Number {
     /// The claim whose checks have the selections; the claim that the sentence belongs to if absent.
     pub claim: Option<String>,
-    /// The number.
     pub quantity: Quantity,
     /// Decimals; three significant digits if absent.
     pub digits: Option<usize>,
@@ -46,7 +41,6 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// The selections it needs.
     pub fn selections(self) -> Vec<usize> {
         match self {
             Quantity::Mean(a) | Quantity::Published(a) => vec![a],
@@ -55,7 +49,6 @@ impl Quantity {
     }
 }
 
-/// Maximum number of decimals.
 const MAX_DIGITS: usize = 9;
 
 impl Sentence {
@@ -104,7 +97,6 @@ impl Sentence {
         Ok(Sentence { parts })
     }
 
-    /// The numbers of the sentence.
     pub fn numbers(&self) -> impl Iterator<Item = &Number> {
         self.parts.iter().filter_map(|part| match part {
             Part::Number(number) => Some(number),

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::yaml::{FileError, Place};
+use crate::yaml::{FileError, YamlPath};
 
 /// Groups of another item whose methods are compared, in a metric and in time.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -97,7 +97,7 @@ impl Compared {
 }
 
 impl Comparison {
-    pub(super) fn check(&self, place: &Place<'_>) -> Result<(), FileError> {
+    pub(super) fn check(&self, place: &YamlPath<'_>) -> Result<(), FileError> {
         match &self.front {
             None if self.groups.len() < 2 => {
                 Err(place.error("groups", "allowed: a baseline and at least one other group"))

@@ -8,8 +8,8 @@ mod table;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::experiment::Group;
-use crate::yaml::{FileError, Place, unknown_name};
+use super::group::Group;
+use crate::yaml::{FileError, YamlPath, unknown_name};
 
 pub use comparison::{Compared, Comparison, Front, PerSignal, Positions};
 pub use pictures::{Caption, Layout, PictureGrid, Signals};
@@ -23,10 +23,8 @@ pub use table::{Aggregate, Best, Column, PublishedSignal, Table};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
-    /// The method.
     #[default]
     Method,
-    /// The signal.
     Signal,
     /// The metric (plots only).
     Metric,
@@ -37,7 +35,7 @@ pub enum By {
 }
 
 pub(super) fn check(
-    root: &Place<'_>,
+    root: &YamlPath<'_>,
     plots: &[Plot],
     tables: &[Table],
     pictures: &[PictureGrid],
@@ -65,7 +63,7 @@ fn yes() -> bool {
 
 /// Rejects names of the list at `place` that are not allowed, and suggests the nearest allowed name.
 fn check_names(
-    place: &Place<'_>,
+    place: &YamlPath<'_>,
     what: &str,
     names: &[String],
     allowed: &[&str],

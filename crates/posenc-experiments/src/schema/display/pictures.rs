@@ -10,8 +10,8 @@ use serde_yaml::Value;
 use super::check_names;
 use crate::record::GalleryPicture;
 use crate::record::picture::NAMES;
-use crate::schema::experiment::Group;
-use crate::yaml::{FileError, Place};
+use crate::schema::group::Group;
+use crate::yaml::{FileError, YamlPath};
 
 /// Pictures side by side: the signal and the methods' reconstructions of it.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -159,7 +159,7 @@ impl PictureGrid {
         (0..pictures.len()).filter(|i| shown(pictures[*i])).collect()
     }
 
-    pub(super) fn check(&self, place: &Place<'_>, groups: &[Group]) -> Result<(), FileError> {
+    pub(super) fn check(&self, place: &YamlPath<'_>, groups: &[Group]) -> Result<(), FileError> {
         for (key, list) in [("groups", &self.groups), ("show", &self.show)] {
             if list.is_empty() {
                 return Err(place.error(key, "empty"));

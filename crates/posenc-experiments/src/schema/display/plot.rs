@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{By, yes};
-use crate::schema::experiment::{Group, find_group};
-use crate::yaml::{FileError, Place};
+use crate::schema::group::{Group, find_group};
+use crate::yaml::{FileError, YamlPath};
 
 /// A figure with one or more panels side by side.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -52,30 +52,19 @@ pub enum Labels {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Color {
-    /// Blue.
     Blue,
-    /// Orange.
     Orange,
-    /// Green.
     Green,
-    /// Red.
     Red,
-    /// Purple.
     Purple,
-    /// Brown.
     Brown,
-    /// Pink.
     Pink,
-    /// Gray.
     Gray,
-    /// Olive.
     Olive,
-    /// Cyan.
     Cyan,
 }
 
 impl Color {
-    /// All colors.
     pub const ALL: [Color; 10] = [
         Color::Blue,
         Color::Orange,
@@ -191,7 +180,6 @@ pub struct XOf {
 }
 
 impl XOf {
-    /// The abscissa in the plot.
     pub fn at(self, x: f64) -> f64 {
         self.times * x.powf(self.power)
     }
@@ -230,11 +218,8 @@ pub struct Marks {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
-    /// A star.
     Star,
-    /// A square.
     Square,
-    /// A diamond.
     Diamond,
 }
 
@@ -299,7 +284,7 @@ pub enum Scale {
 }
 
 impl Plot {
-    pub(super) fn check(&self, place: &Place<'_>, groups: &[Group]) -> Result<(), FileError> {
+    pub(super) fn check(&self, place: &YamlPath<'_>, groups: &[Group]) -> Result<(), FileError> {
         if self.panels.is_empty() || self.panels.len() > 6 {
             return Err(place.error("panels", "allowed: 1 to 6 panels"));
         }
@@ -311,7 +296,7 @@ impl Plot {
 }
 
 impl Panel {
-    fn check(&self, place: &Place<'_>, groups: &[Group]) -> Result<(), FileError> {
+    fn check(&self, place: &YamlPath<'_>, groups: &[Group]) -> Result<(), FileError> {
         let group = find_group(&place.key("group"), &self.group, groups)?;
         let check_method = |key: &str, method: &String| {
             if group.variants.iter().any(|v| v.id == *method) {

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{By, yes};
-use crate::schema::experiment::{Group, find_group};
-use crate::yaml::{FileError, Place};
+use crate::schema::group::{Group, find_group};
+use crate::yaml::{FileError, YamlPath};
 
 /// One table: a row per method (or signal, or abscissa) of each group.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -86,12 +86,9 @@ pub struct Column {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Best {
-    /// No value is bold.
     #[default]
     None,
-    /// The highest.
     Highest,
-    /// The lowest.
     Lowest,
 }
 
@@ -113,7 +110,7 @@ pub enum Aggregate {
 }
 
 impl Table {
-    pub(super) fn check(&self, place: &Place<'_>, groups: &[Group]) -> Result<(), FileError> {
+    pub(super) fn check(&self, place: &YamlPath<'_>, groups: &[Group]) -> Result<(), FileError> {
         if self.columns.is_empty() {
             return Err(place.error("columns", "empty"));
         }

@@ -14,7 +14,7 @@ use crate::colors;
 use crate::markdown::{Align, Grid, bare, cell, inline, plain};
 use crate::numbers::{MISSING, counted, fixed, rounded, signed, significant};
 use crate::plot::canvas::Marker;
-use crate::plot::{AxisSpec, Content, Figure, Naming, Panel, Sample, Series};
+use crate::plot::{AxisSpec, Figure, Labels, Panel, PanelData, Sample, Series};
 use crate::records::device_name;
 
 /// How far the metric of a baseline that has learned exceeds the floor at least.
@@ -185,12 +185,12 @@ pub fn figure(
         title: title.clone(),
         x: axis("time per signal (s)".into(), true),
         y: axis(format!("{} ({unit})", named(metric)), false),
-        content: Content::Series(series),
+        data: PanelData::Series(series),
     };
     let side = source.run.side;
     let heading = format!("{} · {}", side.name(), conditions.line());
     let alt = format!("{title}: one point per method and signal, against time");
-    let figure = Figure { alt, heading, labels: Naming::Legend, panels: vec![panel] };
+    let figure = Figure { alt, heading, labels: Labels::Legend, panels: vec![panel] };
     let path = format!("figures/{}/{}-{id}{}.svg", own.paper, own.item, side.ending());
     let svg = figure.svg();
     let svg = svg.with_context(|| format!("comparison `{id}` of {} with {item}", own.id()))?;

@@ -146,7 +146,7 @@ claims:
       kind: value
       of: { group: closed-form, method: Gau, metric: test_psnr }
       expect: published
-      tolerance: { published_deviations: 1 }
+      tolerance: { absolute: 3.86 }
 tables:
   - id: table1
     title: Table 1

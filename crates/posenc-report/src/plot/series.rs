@@ -5,25 +5,23 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use anyhow::Result;
 use posenc_experiments::record::{Keys, Row};
 use posenc_experiments::schema::Experiment;
-use posenc_experiments::schema::display::{
-    Axis, Band, By, Labels, Panel, PanelKind, Plot, Scale, Shape,
-};
+use posenc_experiments::schema::display::{Axis, Band, By, Panel, PanelKind, Plot, Scale, Shape};
 use posenc_experiments::verdict::mean_interval;
 use posenc_experiments::{Published, PublishedValue};
 
+use super::canvas::Marker;
+use super::{AxisSpec, Figure, Mark, PanelData, Sample, Series};
 use crate::colors::{self, Family};
 use crate::markdown::bare;
 use crate::numbers::{distinct, mean_deviation};
-use crate::plot::canvas::Marker;
-use crate::plot::{self, AxisSpec, Content, DotRow, Figure, Heatmap, Mark, Naming, Sample, Series};
 
 /// Means of fewer values than this have no interval; their single runs are drawn instead.
 const FEW: usize = 5;
 
 /// Identifies a curve: its method and, in panels by signal or by metric, its signal or metric.
 #[derive(PartialEq)]
-struct CurveKey {
-    method: String,
+pub(super) struct CurveKey {
+    pub method: String,
     /// Empty for all signals.
     signal: String,
     metric: String,
@@ -35,18 +33,17 @@ struct CurveKey {
 type Styles = BTreeMap<(Family, String), (colors::Rgb, Marker)>;
 
 /// Styles and display names of the curves of a figure.
-struct Look<'a> {
+pub struct Look<'a> {
     styles: Styles,
     names: &'a BTreeMap<String, String>,
 }
 
 impl Look<'_> {
-    fn name(&self, own: &str) -> String {
+    pub(super) fn name(&self, own: &str) -> String {
         bare(self.names.get(own).map_or(own, String::as_str))
     }
 }
 
-/// The data of a figure.
 #[derive(Clone, Copy)]
 pub struct FigureSource<'a> {
     pub experiment: &'a Experiment,
@@ -56,7 +53,11 @@ pub struct FigureSource<'a> {
 }
 
 impl<'a> FigureSource<'a> {
-    fn measured(self, panel: &'a Panel, metric: &'a str) -> impl Iterator<Item = &'a Row> + 'a {
+    pub(super) fn measured(
+        self,
+        panel: &'a Panel,
+        metric: &'a str,
+    ) -> impl Iterator<Item = &'a Row> + 'a {
         self.rows.iter().filter(move |r| {
             r.group == panel.group
                 && r.metric == metric
@@ -66,7 +67,7 @@ impl<'a> FigureSource<'a> {
     }
 
     /// Published values of a curve, including those that `published_as` assigns to its method.
-    fn printed(
+    pub(super) fn printed(
         self,
         panel: &'a Panel,
         key: &'a CurveKey,
@@ -92,7 +93,7 @@ impl<'a> FigureSource<'a> {
 
     /// Curves of a panel, in the order of the experiment's variants, then of the record's signals or the panel's
     /// metrics.
-    fn keys(self, panel: &'a Panel) -> Vec<CurveKey> {
+    pub(super) fn keys(self, panel: &'a Panel) -> Vec<CurveKey> {
         let mut methods: Vec<&str> = match (&panel.methods, self.experiment.group(&panel.group)) {
             (Some(methods), _) => methods.iter().map(String::as_str).collect(),
             (None, Some(group)) => group.variants.iter().map(|v| v.id.as_str()).collect(),
@@ -134,13 +135,7 @@ impl<'a> FigureSource<'a> {
         let panels = plot.panels.iter().map(|p| self.panel(p, &look)).collect::<Result<_>>()?;
         let titles: Vec<_> = plot.panels.iter().map(|p| bare(&p.title)).collect();
         let alt = format!("{}: {}", bare(&self.experiment.title), titles.join("; "));
-        let labels = match plot.labels {
-            Labels::Auto => Naming::Auto,
-            Labels::End => Naming::End,
-            Labels::Inside => Naming::Inside,
-            Labels::Legend => Naming::Legend,
-        };
-        Ok(Figure { alt, heading, labels, panels })
+        Ok(Figure { alt, heading, labels: plot.labels, panels })
     }
 
     /// Color family of a curve: neutral if the panel shows the signals or metrics of one method, else that of its
@@ -196,16 +191,12 @@ impl<'a> FigureSource<'a> {
             .collect()
     }
 
-    fn panel(self, panel: &'a Panel, look: &Look<'_>) -> Result<plot::Panel> {
-        let content = match panel.kind {
-            PanelKind::Heatmap => Content::Heatmap(self.heatmap(panel)?),
-            PanelKind::Dots => Content::Dots(self.dots(panel, look)),
-            _ => Content::Series(self.series(panel, look)?),
-        };
-        Ok(plot::Panel { title: bare(&panel.title), x: axis(&panel.x), y: axis(&panel.y), content })
+    fn panel(self, panel: &'a Panel, look: &Look<'_>) -> Result<super::Panel> {
+        let data = PanelData::read(self, panel, look)?;
+        Ok(super::Panel { title: bare(&panel.title), x: axis(&panel.x), y: axis(&panel.y), data })
     }
 
-    fn style(
+    pub(super) fn style(
         self,
         panel: &Panel,
         several: bool,
@@ -219,46 +210,7 @@ impl<'a> FigureSource<'a> {
         }
     }
 
-    /// A row per method with its measured and its published mean.
-    fn dots(self, panel: &'a Panel, look: &Look<'_>) -> Vec<DotRow> {
-        let keys = self.keys(panel);
-        let several = several(&keys);
-        let group = self.experiment.group(&panel.group);
-        let full = |row: &Row| {
-            group.is_none_or(|g| g.reduced(row.profile).is_none() && g.is_papers_data(&row.data))
-        };
-        let row = |key: &CurveKey| {
-            let own =
-                |r: &&Row| r.method == key.method && group.is_none_or(|g| g.untrained(r).is_none());
-            let rows: Vec<&Row> = self.measured(panel, &panel.metric).filter(own).collect();
-            let values: Vec<f64> = rows.iter().map(|r| r.value).collect();
-            let (mean, deviation) = mean_deviation(&values);
-            let printed = self
-                .printed(panel, key)
-                .filter(|v| panel.published && v.signal.is_empty() && v.x.is_none());
-            let row = DotRow {
-                name: look.name(&name(several, key)),
-                color: self.style(panel, several, key, look).0,
-                reduced: !rows.iter().all(|r| full(r)),
-                measured: (!values.is_empty())
-                    .then_some((mean, Some(deviation).filter(|_| values.len() > 1))),
-                published: { printed }.find_map(|v| Some((v.value?, v.deviation))),
-            };
-            Some(row).filter(|r| r.measured.is_some() || r.published.is_some())
-        };
-        keys.iter().filter_map(row).collect()
-    }
-
-    fn heatmap(self, panel: &'a Panel) -> Result<Heatmap> {
-        let method = self.keys(panel).into_iter().next().map(|k| k.method).unwrap_or_default();
-        let is_placed = |r: &&Row| r.method == method && r.x.is_some() && r.y.is_some();
-        let rows: Vec<&Row> = self.measured(panel, &panel.metric).filter(is_placed).collect();
-        let mut cells = cells(&rows)?;
-        cells.sort_by_key(|(x, y, _)| (x.to_bits(), y.to_bits()));
-        Ok(Heatmap { label: bare(panel.color_label.as_deref().unwrap_or(&panel.metric)), cells })
-    }
-
-    fn series(self, panel: &'a Panel, look: &Look<'_>) -> Result<Vec<Series>> {
+    pub(super) fn series(self, panel: &'a Panel, look: &Look<'_>) -> Result<Vec<Series>> {
         let keys = self.keys(panel);
         let several = several(&keys);
         let mut curves_of: HashMap<&str, usize> = HashMap::new();
@@ -394,12 +346,12 @@ fn rows_of_curve<'a>(rows: &'a RowsOf<'a>, metric: &'a str, key: &'a CurveKey) -
 }
 
 /// Whether the curves belong to several methods.
-fn several(keys: &[CurveKey]) -> bool {
+pub(super) fn several(keys: &[CurveKey]) -> bool {
     keys.windows(2).any(|pair| matches!(pair, [a, b] if a.method != b.method))
 }
 
 /// A curve's name within its panel: the method, the signal or metric label, or both if the panel has several methods.
-fn name(several: bool, key: &CurveKey) -> String {
+pub(super) fn name(several: bool, key: &CurveKey) -> String {
     let own = if key.label.is_empty() { &key.signal } else { &key.label };
     match (own.is_empty(), several) {
         (true, _) => key.method.clone(),
@@ -457,7 +409,7 @@ fn single_runs(rows: &[&Row], band: Band) -> Result<Vec<Vec<(f64, f64)>>> {
 }
 
 /// Mean value at each position of a map.
-fn cells(rows: &[&Row]) -> Result<Vec<(f64, f64, f64)>> {
+pub(super) fn cells(rows: &[&Row]) -> Result<Vec<(f64, f64, f64)>> {
     let mut cells = Vec::new();
     for cell in Keys::of(rows).by(|r| &r.x).by(|r| &r.y).groups()? {
         let values: Vec<f64> = cell.iter().map(|r| r.value).collect();
