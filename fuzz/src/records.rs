@@ -108,7 +108,6 @@ pub(super) fn rendered(catalog: &Catalog, table: Table) -> usize {
         local: None,
         repository: "",
         record: Some("record"),
-        costs: None,
     };
     usize::from(render(&inputs).is_ok())
 }
