@@ -18,7 +18,7 @@ impl SignalShape {
         let set = job.group.data.as_ref().and_then(|data| manifest.get(&data.set).ok());
         let (axes, side) = match set.map(|set| (set.kind, set.size)) {
             Some((Kind::Images, size)) => (2, size),
-            Some((Kind::Clips { .. }, size)) => (3, size),
+            Some((Kind::Clips, size)) => (3, size),
             None => (2, 512),
         };
         SignalShape { axes, side: f64::from(side) }
