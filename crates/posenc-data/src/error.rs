@@ -69,8 +69,8 @@ impl DataError {
     }
 
     /// An array does not have the required shape.
-    pub(crate) fn shape(path: &Path, key: &str, found: &[u64], required: impl Display) -> Self {
-        let axes: Vec<String> = found.iter().map(u64::to_string).collect();
+    pub(crate) fn shape(path: &Path, key: &str, found: &[usize], required: impl Display) -> Self {
+        let axes: Vec<String> = found.iter().map(usize::to_string).collect();
         let found = axes.join(", ");
         Self::at(
             path,

@@ -10,8 +10,9 @@ use serde::de::DeserializeOwned;
 use crate::digest;
 use crate::directory::DataDirectory;
 use crate::error::DataError;
-use crate::fetch::Download;
-use crate::source::{Origin, compared};
+use crate::sets::fetch::{Download, RemoteFile};
+use crate::sets::fields;
+use crate::sets::origin::{Origin, compared};
 
 /// Maximum number of files that are listed in a set without a published checksum, more than in ImageNet.
 const MAX_FILES: usize = 2_000_000;
@@ -62,27 +63,34 @@ impl Format {
 }
 
 /// A set of files in the manifest. If it is missing, the protocols that read it do not run; nothing replaces it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FileSet {
-    /// Name: small letters, digits and hyphens.
+    #[serde(deserialize_with = "fields::id")]
     pub id: String,
-    /// Title in one line.
+    #[serde(deserialize_with = "fields::text")]
     pub title: String,
-    /// License of the data.
+    #[serde(deserialize_with = "fields::text")]
     pub license: String,
     /// Author and address.
+    #[serde(deserialize_with = "fields::text")]
     pub origin: String,
-    /// Content of the files.
     pub format: Format,
     /// Relative paths of the folder; the first that exists is used.
+    #[serde(deserialize_with = "fields::paths")]
     pub any_of: Vec<PathBuf>,
     /// SHA-256 of the output of `sha256sum *` in the folder; `None` if no checksum is published.
+    #[serde(default, deserialize_with = "fields::sha256")]
     pub sha256: Option<String>,
-    /// How its files can be obtained.
-    pub download: Download,
+    #[serde(default)]
+    pub files: Vec<RemoteFile>,
+    #[serde(default, deserialize_with = "fields::some_text")]
+    pub steps: Option<String>,
     /// The unavailable data of the paper that the set replaces.
+    #[serde(default, deserialize_with = "fields::some_text")]
     pub substitutes_for: Option<String>,
     /// The items of the papers that use it, as `paper/item`.
+    #[serde(deserialize_with = "fields::texts")]
     pub used_by: Vec<String>,
 }
 
@@ -146,7 +154,7 @@ impl FileSet {
     /// that the manifest lists.
     fn of_content(&self, folder: &Path) -> Result<(String, Option<usize>), DataError> {
         let listing = digest::list(&files_in(folder)?)?;
-        let listed = &self.download.files;
+        let listed = &self.files;
         let digits = |line: &str| {
             let (sha256, name) = line.split_once("  ")?;
             let mut own = listed.iter().filter(|file| file_name(&file.path) == name);
@@ -156,6 +164,11 @@ impl FileSet {
         let digits = digits.filter(|digits| digits.len() == listed.len());
         let fewest = digits.and_then(|digits| digits.into_iter().min());
         Ok((digest::of_bytes(listing.as_bytes()), fewest))
+    }
+
+    /// How its files can be obtained.
+    pub fn download(&self) -> Download {
+        Download { files: self.files.clone(), steps: self.steps.clone() }
     }
 
     /// The first path that is a folder.
@@ -252,6 +265,25 @@ pub(crate) fn paths_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
 /// The files among [`paths_in`]. Follows links, because data are often stored elsewhere.
 pub(crate) fn files_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     Ok(paths_in(folder)?.into_iter().filter(|path| path.is_file()).collect())
+}
+
+/// The only file in a folder whose name fits. `what` is one, in words; `hint` says what is expected.
+pub(crate) fn only_file(
+    folder: &Path,
+    what: &str,
+    hint: &str,
+    fits: impl Fn(&str) -> bool,
+) -> Result<PathBuf, DataError> {
+    let mut files = files_in(folder)?;
+    files.retain(|path| fits(&file_name(path)));
+    match files.len() {
+        1 => Ok(files.remove(0)),
+        0 => Err(DataError::missing(folder, what, hint)),
+        n => {
+            let wanted = format!("single {what} (there are {n})");
+            Err(DataError::missing(folder, wanted, format_args!("{hint}; remove all but one")))
+        }
+    }
 }
 
 pub(crate) fn has_ending(path: &Path, endings: &[&str]) -> bool {

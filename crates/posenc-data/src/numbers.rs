@@ -10,13 +10,11 @@ use crate::files::read_whole;
 use crate::npz::{self, Element, RawArray};
 use posenc_files::limits::MAX_RECORD_BYTES;
 
-/// Supported element types, in words.
 const TYPES: &str = "floating-point numbers of 16, 32 or 64 bits";
 
 /// An array of numbers in C order (last index fastest).
 #[derive(Debug, Clone, PartialEq)]
 pub struct NumberArray {
-    /// Length of each axis.
     pub shape: Vec<usize>,
     /// The elements; their number is the product of `shape`.
     pub numbers: Vec<f64>,
@@ -25,21 +23,17 @@ pub struct NumberArray {
 /// Reads an array of floating-point numbers of 16, 32 or 64 bits from a `.npy`, `.npz` or `.safetensors` file.
 ///
 /// `name` may be `None` if the file contains one array.
-///
-/// # Errors
-/// When the file is missing, has another ending, is damaged or larger than 128 MiB, when it has several arrays and no `name` is
-/// given, or when the array is missing or has other elements.
 pub fn read_numbers(path: &Path, name: Option<&str>) -> Result<NumberArray, DataError> {
     let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
     match (ending.as_str(), name) {
-        ("npy", None) => of_raw(path, npz::read_npy(path, FLOATS, MAX_RECORD_BYTES)?),
+        ("npy", None) => Ok(of_raw(npz::read_npy(path, FLOATS, MAX_RECORD_BYTES)?)),
         ("npy", Some(name)) => Err(DataError::at(
             path,
             format!("a .npy file contains one array without a name; remove the name '{name}'"),
         )),
         ("npz", name) => {
             let name = chosen(path, name, npz::array_names(path)?)?;
-            of_raw(path, npz::read_within(path, &name, FLOATS, MAX_RECORD_BYTES)?)
+            Ok(of_raw(npz::read_within(path, &name, FLOATS, MAX_RECORD_BYTES)?))
         }
         ("safetensors", name) => safetensor(path, name),
         _ => Err(DataError::at(path, "allowed endings: .npy, .npz, .safetensors".to_owned())),
@@ -48,7 +42,6 @@ pub fn read_numbers(path: &Path, name: Option<&str>) -> Result<NumberArray, Data
 
 const FLOATS: &[Element] = &[Element::Half, Element::Float, Element::Double];
 
-/// The name of the array to read.
 fn chosen(path: &Path, name: Option<&str>, mut present: Vec<String>) -> Result<String, DataError> {
     match (name, present.len()) {
         (Some(name), _) => Ok(name.to_owned()),
@@ -66,15 +59,13 @@ fn chosen(path: &Path, name: Option<&str>, mut present: Vec<String>) -> Result<S
     }
 }
 
-fn of_raw(path: &Path, array: RawArray) -> Result<NumberArray, DataError> {
+fn of_raw(array: RawArray) -> NumberArray {
     let numbers = match array.element {
         Element::Double => numbers(&array.bytes, f64::from_le_bytes),
         Element::Half => numbers(&array.bytes, f16::from_le_bytes),
         _ => numbers(&array.bytes, f32::from_le_bytes),
     };
-    let shape: Option<Vec<usize>> = array.shape.iter().map(|&n| usize::try_from(n).ok()).collect();
-    let shape = shape.ok_or_else(|| DataError::at(path, "an axis is too long".to_owned()))?;
-    Ok(NumberArray { shape, numbers })
+    NumberArray { shape: array.shape, numbers }
 }
 
 fn numbers<const N: usize, T: Into<f64>>(bytes: &[u8], of: fn([u8; N]) -> T) -> Vec<f64> {

@@ -1,16 +1,17 @@
 //! Sentences and their translations, line by line: `train.en` and `train.de`, plain or compressed (`.gz`).
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
-use posenc_files::limits::{MAX_LINE_BYTES, MAX_WEIGHT_BYTES};
+use posenc_files::limits::MAX_WEIGHT_BYTES;
 use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 
 use crate::error::DataError;
 use crate::generate::Pair;
+use crate::lines::each_line;
 
 /// Maximum number of lines: three times WMT14 English–German.
 const MAX_LINES: usize = 1 << 24;
@@ -32,10 +33,6 @@ pub struct ParallelText {
 
 impl ParallelText {
     /// Reads `<split>.<language>` or `<split>.<language>.gz` of both languages from a folder.
-    ///
-    /// # Errors
-    /// When a file is missing, is cut short, is not UTF-8, has a line of more than 64 KiB, or when the two have different
-    /// numbers of lines.
     pub fn read(folder: &Path, split: &str, languages: [&str; 2]) -> Result<Self, DataError> {
         let read = |language: &str| -> Result<(PathBuf, Vec<Vec<String>>), DataError> {
             let path = find(folder, split, language)?;
@@ -77,34 +74,15 @@ fn read_lines(path: &Path) -> Result<Vec<Vec<String>>, DataError> {
     let file = posenc_files::open(path).map_err(|source| DataError::io(path, "file", source))?;
     let length = file.metadata().map_err(|source| DataError::io(path, "file", source))?.len();
     let expanded = length.saturating_mul(MAX_EXPANSION).max(SHORT_TEXT);
-    let most_bytes = MAX_WEIGHT_BYTES.min(expanded);
     let reader: Box<dyn Read> = match path.extension().is_some_and(|e| e == "gz") {
         true => Box::new(MultiGzDecoder::new(BufReader::new(file))),
         false => Box::new(file),
     };
-    let mut reader = BufReader::new(reader.take(most_bytes + 1));
-    let (mut lines, mut total, mut n_words) = (Vec::new(), 0, 0);
-    let mut line = Vec::new();
-    loop {
-        let damaged = |reason: String| DataError::at_line(path, lines.len() + 1, reason);
-        line.clear();
-        let n =
-            (&mut reader).take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut line).map_err(
-                |error| damaged(format!("cannot be read further ({error}); fetch the file again")),
-            )?;
-        total += n as u64;
-        if total > most_bytes {
-            return Err(DataError::too_large(path, "the text", total, most_bytes));
-        }
-        if n == 0 {
-            return Ok(lines);
-        }
-        if line.len() > MAX_LINE_BYTES {
-            return Err(damaged(format!(
-                "more than {MAX_LINE_BYTES} bytes in a line; is it text with a sentence in each line?"
-            )));
-        }
-        let text = str::from_utf8(&line)
+    let hint = "is it text with a sentence in each line?";
+    let (mut lines, mut n_words) = (Vec::new(), 0);
+    each_line(path, reader, MAX_WEIGHT_BYTES.min(expanded), hint, |number, line| {
+        let damaged = |reason: String| DataError::at_line(path, number, reason);
+        let text = str::from_utf8(line)
             .map_err(|_| damaged("not UTF-8; convert it: iconv -t UTF-8".to_owned()))?;
         let words = words(text);
         n_words += words.len();
@@ -114,7 +92,9 @@ fn read_lines(path: &Path) -> Result<Vec<Vec<String>>, DataError> {
             )));
         }
         lines.push(words);
-    }
+        Ok(true)
+    })?;
+    Ok(lines)
 }
 
 /// Splits a text into lower-case runs of letters and digits, and single other characters.
@@ -148,7 +128,6 @@ pub struct Vocabulary {
 
 impl Vocabulary {
     /// Builds a vocabulary of the `words` most frequent words of each language. Ties are broken alphabetically.
-    #[must_use]
     pub fn new(text: &ParallelText, words: usize) -> Self {
         let numbers = [0, 1].map(|language| {
             let mut counts: HashMap<&str, usize> = HashMap::new();
@@ -164,13 +143,10 @@ impl Vocabulary {
     }
 
     /// Number of words of a language, including the one for all others.
-    #[must_use]
     pub fn size(&self) -> usize {
         self.words + 1
     }
 
-    /// Converts a text to numbers.
-    #[must_use]
     pub fn number(&self, text: &ParallelText) -> Corpus {
         let side = |pair: &[Vec<String>; 2], language: usize| {
             let number = |word: &String| self.numbers[language].get(word).copied();
@@ -197,7 +173,6 @@ impl Corpus {
     }
 
     /// Entropy of the target's words, truncated to `longest` per sentence, in nats: the loss of a unigram model.
-    #[must_use]
     pub fn target_entropy(&self, words: usize, longest: usize) -> f64 {
         let mut counts = vec![0usize; words];
         for word in self.pairs.iter().flat_map(|pair| pair.target.iter().take(longest)) {

@@ -7,8 +7,6 @@
 
 use std::ops::Range;
 
-use crate::error::DataError;
-
 /// Values that are averaged in double precision.
 pub(crate) trait Sample: Copy + Into<f64> {
     fn from_mean(mean: f64) -> Self;
@@ -26,14 +24,11 @@ impl Sample for f64 {
     }
 }
 
-/// Reduction of one axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Axis {
-    /// Number of samples.
     pub n: usize,
     /// Samples that are averaged.
     pub from: Range<usize>,
-    /// Number of averages.
     pub m: usize,
     /// Averages that are kept.
     pub keep: Range<usize>,
@@ -93,29 +88,6 @@ pub(crate) fn along<I: Copy + Into<f64>, O: Sample>(
         }
     }
     means
-}
-
-/// Reduces every axis of an array (axes of these `lengths`, channels) to `side` averages, the last axis first. Means are
-/// rounded to `T` after each axis.
-pub(crate) fn to_side<T: Sample>(
-    name: &str,
-    values: &[T],
-    lengths: &[usize],
-    channels: usize,
-    side: usize,
-) -> Result<Vec<T>, DataError> {
-    let shortest = lengths.iter().copied().min().unwrap_or(0);
-    if (1..=shortest).contains(&side) {
-        let (mut means, mut inner) = (values.to_vec(), channels);
-        for &length in lengths.iter().rev() {
-            means = along(&means, &Axis::whole(length, side), inner);
-            inner *= side;
-        }
-        return Ok(means);
-    }
-    Err(DataError::Invalid(format!(
-        "'{name}' cannot be reduced to a side of {side}; allowed: 1 to {shortest}, its shortest side"
-    )))
 }
 
 #[cfg(test)]

@@ -7,10 +7,9 @@ use safetensors::tensor::Metadata;
 use safetensors::{Dtype, SafeTensors};
 
 use crate::error::DataError;
-use crate::files::{files_in, has_ending, read_whole};
+use crate::files::{has_ending, only_file, read_whole};
 use posenc_files::limits::MAX_WEIGHT_BYTES;
 
-/// Extensions of weight files.
 const ENDINGS: [&str; 3] = ["safetensors", "pth", "pt"];
 
 /// A file of weights; arrays are read on demand.
@@ -34,27 +33,13 @@ impl std::fmt::Debug for WeightFile {
 
 impl WeightFile {
     /// Opens the one file of weights in a folder.
-    ///
-    /// # Errors
-    /// When the folder has no such file, or several; and those of [`WeightFile::open`].
     pub fn in_folder(folder: &Path) -> Result<Self, DataError> {
-        let mut files = files_in(folder)?;
-        files.retain(|path| has_ending(path, &ENDINGS));
-        let missing = |wanted: String| {
-            let hint = "one file of weights is expected, .safetensors, .pth or .pt";
-            DataError::missing(folder, wanted, hint)
-        };
-        match &files[..] {
-            [file] => Self::open(file),
-            [] => Err(missing("file of weights".to_owned())),
-            _ => Err(missing(format!("single file of weights (there are {})", files.len()))),
-        }
+        let hint = "one file of weights is expected, .safetensors, .pth or .pt";
+        let fits = |name: &str| has_ending(Path::new(name), &ENDINGS);
+        Self::open(&only_file(folder, "file of weights", hint, fits)?)
     }
 
     /// Opens a file; its content, not its name, determines the format.
-    ///
-    /// # Errors
-    /// When it cannot be read, is larger than 2 GiB, or is damaged.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let path = path.to_owned();
         let damaged = |reason: String| {
@@ -79,14 +64,10 @@ impl WeightFile {
         Ok(WeightFile { path, content: Content::PyTorch(reader, prefix) })
     }
 
-    /// The file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the file has an array of this name.
-    #[must_use]
     pub fn has(&self, name: &str) -> bool {
         match &self.content {
             Content::SafeTensors(_, metadata, _) => metadata.info(name).is_some(),
@@ -95,9 +76,6 @@ impl WeightFile {
     }
 
     /// Reads an array, row by row. It must have this shape and 32-bit numbers.
-    ///
-    /// # Errors
-    /// When it is missing, or has another shape or type, or cannot be read; the message names it.
     pub fn array(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, DataError> {
         let wrong = |reason: String| DataError::at(&self.path, reason);
         let missing = || wrong(format!("no array `{name}`; are these the weights of this model?"));

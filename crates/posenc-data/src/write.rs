@@ -63,7 +63,7 @@ impl Clip {
     pub fn write_frames(&self, folder: &Path) -> Result<(), DataError> {
         posenc_files::make_folder(folder)
             .map_err(|source| DataError::unwritable(folder, source))?;
-        if crate::picture::images_in(folder).is_ok() {
+        if crate::image::picture::images_in(folder).is_ok() {
             let message = "the folder already contains images, which would mix with the frames; name another folder";
             return Err(DataError::at(folder, message));
         }

@@ -104,7 +104,7 @@ impl DataSets {
 
     /// Whether the signals of a data set are clips.
     pub fn is_clips(&self, set: &str) -> Result<bool> {
-        Ok(matches!(self.source.manifest().get(set)?.kind, Kind::Clips { .. }))
+        Ok(matches!(self.source.manifest().get(set)?.kind, Kind::Clips))
     }
 
     /// The images of a data set, decoded once for all units. The first caller decodes; others that

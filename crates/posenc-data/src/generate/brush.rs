@@ -8,7 +8,6 @@ use super::scene::{Color, Scene};
 use super::shape::{Outline, Shape};
 use super::texture::ease;
 
-/// Intensities of red, green and blue.
 pub(super) type Light = [f32; 3];
 
 pub(super) struct Leaf {
@@ -105,7 +104,6 @@ impl<N: Fn(&Leaf, [f32; 2]) -> f32> Brush<'_, N> {
     }
 }
 
-/// Samples an outline from the scene's mixture.
 pub(super) fn outline(rng: &mut ChaCha8Rng, scene: &Scene) -> Outline {
     let [ellipses, leaves, boxes] = scene.mixture;
     let pick = draw::unit(rng) * (ellipses + leaves + boxes);

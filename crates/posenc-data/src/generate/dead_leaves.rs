@@ -85,7 +85,6 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// Paints all shapes, the farthest first.
     fn shapes(&mut self, rng: &mut ChaCha8Rng) {
         let n_shapes = (self.scene.n_shapes as f32 / (self.zoom * self.zoom)) as usize;
         for i in 0..n_shapes {

@@ -35,7 +35,7 @@ pub(super) fn exponential(x: f32) -> f32 {
     quotient * quotient
 }
 
-pub(super) fn chance(rng: &mut ChaCha8Rng, probability: f32) -> bool {
+pub(crate) fn chance(rng: &mut ChaCha8Rng, probability: f32) -> bool {
     unit(rng) < probability
 }
 

@@ -7,12 +7,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::draw;
 
-/// Distribution of images.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GrayLeaves {
-    /// Rows, and columns, of pixels.
     pub side: usize,
-    /// Number of gray levels.
     pub levels: usize,
     /// Number of shapes, which are painted from back to front.
     pub leaves: usize,

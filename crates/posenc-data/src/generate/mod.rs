@@ -6,7 +6,7 @@
 
 mod brush;
 mod dead_leaves;
-mod draw;
+pub(crate) mod draw;
 mod gray_leaves;
 mod moving_leaves;
 mod objects;
@@ -26,16 +26,8 @@ pub use screens::{
 use serde::Deserialize;
 pub use translation::{Lengths, Pair, Translation};
 
-use rand_chacha::ChaCha8Rng;
-
 use crate::clip::Clip;
-use crate::image::Image;
-use crate::manifest::{Channels, Kind};
-
-/// `true` with probability ½.
-pub(crate) fn coin(rng: &mut ChaCha8Rng) -> bool {
-    draw::chance(rng, 0.5)
-}
+use crate::image::{Channels, Image};
 
 /// An embedded generator, by the name it has in the manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -50,8 +42,6 @@ pub enum Generator {
 }
 
 impl Generator {
-    /// Name in the manifest and in labels.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Generator::DeadLeaves => "dead-leaves",
@@ -59,39 +49,18 @@ impl Generator {
         }
     }
 
-    /// The generator for a kind of signal.
-    #[must_use]
-    pub fn of(kind: Kind) -> Self {
-        match kind {
-            Kind::Images => Generator::DeadLeaves,
-            Kind::Clips { .. } => Generator::MovingDeadLeaves,
-        }
-    }
-
-    /// "images" or "clips", as [`Kind::name`].
-    pub(crate) fn makes(self) -> &'static str {
-        match self {
-            Generator::DeadLeaves => "images",
-            Generator::MovingDeadLeaves => "clips",
-        }
-    }
-
     /// All settings that determine the images of a set, as one line. The version counts changes of a generator's output. It is part of the
     /// identity of every generated set, so that records of other signals are not mistaken for records of these.
-    #[must_use]
     pub fn specification(self, seed: u64, set: &str, size: usize, channels: Channels) -> String {
         let (name, channels) = (self.name(), channels.count());
         format!("{name} version 1 seed {seed} set {set} size {size} channels {channels}")
     }
 
-    /// Name of signal `index`.
-    #[must_use]
     pub fn signal_name(self, index: usize) -> String {
         format!("{}-{index:02}", self.name())
     }
 
     /// Image `index` of the set named `set`: `size` × `size` pixels. A generator of clips returns the first frame.
-    #[must_use]
     pub fn image(
         self,
         seed: u64,
@@ -105,11 +74,10 @@ impl Generator {
             Generator::DeadLeaves => dead_leaves::rgb_bytes(seed, set, index, size),
             Generator::MovingDeadLeaves => moving_leaves::rgb_bytes(seed, set, index, 1, size),
         };
-        channels.convert(Image::from_bytes(name, size, size, 3, &bytes))
+        Image::from_bytes(name, size, size, 3, &bytes).converted(channels)
     }
 
     /// Clip `index` of the set named `set`: `frames` frames of `size` × `size` pixels. A generator of images repeats one still image.
-    #[must_use]
     pub fn clip(
         self,
         seed: u64,
@@ -123,13 +91,14 @@ impl Generator {
             Generator::DeadLeaves => dead_leaves::rgb_bytes(seed, set, index, size).repeat(frames),
             Generator::MovingDeadLeaves => moving_leaves::rgb_bytes(seed, set, index, frames, size),
         };
-        channels.convert_clip(Clip {
+        let clip = Clip {
             name: self.signal_name(index),
             frames,
             height: size,
             width: size,
             channels: 3,
             voxels: bytes.into_iter().map(|value| f32::from(value) / 255.0).collect(),
-        })
+        };
+        clip.converted(channels)
     }
 }

@@ -81,7 +81,6 @@ impl<'a> Stage<'a> {
         Stage { scene, size, scale, sun, pan, texture, movers, canvas: vec![[0.0; 3]; size * size] }
     }
 
-    /// Advances by one frame.
     fn advance(&mut self) {
         let side = self.size as f32;
         let around = |at: f32| (at + 0.5 * side).rem_euclid(WORLD * side) - 0.5 * side;

@@ -19,7 +19,6 @@ const NOISE: f32 = 0.04;
 /// Fraction of a shape's box that must be visible for it to count as an object.
 const LEAST_LEFT: f32 = 0.3;
 
-/// A shape in a scene.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Shape {
     class: usize,
@@ -37,25 +36,19 @@ pub struct ObjectScene {
     gradient: [f32; 2],
 }
 
-/// An object in an image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Object {
-    /// Class, from 0.
     pub class: usize,
     /// Left, top, right, bottom as fractions of the image's width and height.
     pub corners: [f64; 4],
 }
 
-/// An image with its objects.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObjectImage {
-    /// Rows of pixels.
     pub height: usize,
-    /// Columns of pixels.
     pub width: usize,
     /// RGB values of all pixels, row by row, approximately from 0 to 1.
     pub pixels: Vec<f32>,
-    /// Its objects.
     pub objects: Vec<Object>,
 }
 
@@ -68,7 +61,6 @@ fn intersection(a: [f32; 4], b: [f32; 4]) -> [f32; 4] {
 }
 
 impl ObjectScene {
-    /// Samples a scene.
     pub fn draw(rng: &mut ChaCha8Rng) -> Self {
         let gray = draw::between(rng, 0.2, 0.8);
         let gradient = [0, 1].map(|_| draw::between(rng, -0.2, 0.2));

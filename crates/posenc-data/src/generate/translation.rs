@@ -7,13 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::draw;
 
-/// How long sentences are.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lengths {
     /// Log-normal with median 12 and standard deviation 0.5 of the logarithm, similar to natural sentences.
     LogNormal,
-    /// All sentences have the maximum length.
     Constant,
     /// Uniform from 2 to the maximum length.
     Uniform,
@@ -22,13 +20,10 @@ pub enum Lengths {
 /// A sentence and its translation: words 0, 1, …
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
-    /// Words of the first language.
     pub source: Vec<usize>,
-    /// Words of the second.
     pub target: Vec<usize>,
 }
 
-/// A pair of languages.
 #[derive(Debug, Clone)]
 pub struct Translation {
     dictionary: Vec<usize>,
@@ -49,12 +44,10 @@ impl Translation {
         Translation { dictionary, moves, lengths, longest: longest.max(2) }
     }
 
-    /// Number of words of each language.
     pub fn words(&self) -> usize {
         self.dictionary.len()
     }
 
-    /// The next pair.
     pub fn pair(&self, rng: &mut ChaCha8Rng) -> Pair {
         let length = match self.lengths {
             Lengths::Constant => self.longest,

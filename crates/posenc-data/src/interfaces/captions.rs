@@ -16,7 +16,6 @@ use super::{as_text, read_whole};
 use crate::error::DataError;
 use posenc_files::limits::MAX_SCREEN_BYTES;
 
-/// The file of captions.
 pub const WIDGET_CAPTIONS: &str = "widget_captions.csv";
 /// Maximum number of captions per widget; further ones are dropped.
 const MAX_CAPTIONS: usize = 4;
@@ -25,23 +24,17 @@ const MAX_NAME: usize = 64;
 /// The data set whose screens were never released.
 const UNRELEASED: &str = "nr";
 
-/// A split of the screens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaptionSplit {
-    /// For training.
     Training,
-    /// For model selection.
     Development,
-    /// For evaluation.
     Test,
 }
 
 impl CaptionSplit {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Training, Self::Development, Self::Test];
 
     /// Name of its file, without `.txt`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             CaptionSplit::Training => "train",
@@ -51,7 +44,6 @@ impl CaptionSplit {
     }
 }
 
-/// A widget with its captions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptionedWidget {
     /// Name of the screen, for [`ViewHierarchy::of_screen`].
@@ -67,14 +59,12 @@ pub struct CaptionedWidget {
 pub struct WidgetCaptions {
     /// One list per split of [`CaptionSplit::ALL`], in the order of the split's screens, then of the rows.
     widgets: [Vec<CaptionedWidget>; 3],
-    /// Counts of read and skipped rows.
     pub report: CaptionReport,
 }
 
 /// Counts of read and skipped rows, which can be displayed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CaptionReport {
-    /// Rows of the file.
     pub rows: usize,
     /// Rows about screens that were never released.
     pub unreleased: usize,
@@ -87,23 +77,17 @@ pub struct CaptionReport {
 /// Counts for a split. All fields except the first three and `screens_missing` count skipped rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SplitReport {
-    /// Screens that the split names.
     pub screens: usize,
-    /// Widgets that are used.
     pub widgets: usize,
-    /// Captions of those.
     pub captions: usize,
     /// Screens with rows and without a file.
     pub screens_missing: usize,
-    /// Rows about screens without a file.
     pub screen_missing: usize,
     /// Rows about screens whose file contains `null` instead of a tree.
     pub screen_empty: usize,
     /// Rows about nodes that the screen does not have.
     pub node_missing: usize,
-    /// Rows about invisible nodes.
     pub invisible: usize,
-    /// Rows whose captions have no words.
     pub without_words: usize,
     /// Rows that a later row about the same node replaces.
     pub replaced: usize,
@@ -146,22 +130,9 @@ struct Row {
     captions: Vec<Vec<String>>,
 }
 
-struct Columns {
-    number: usize,
-    screen: usize,
-    node: usize,
-    captions: usize,
-    data_set: usize,
-}
-
 impl WidgetCaptions {
     /// Reads the captions in folder `captions` and finds their nodes in the screens `screens/combined/*.json`. This reads
     /// every screen once and keeps none of them.
-    ///
-    /// # Errors
-    /// When a file of captions or splits is missing, damaged or not UTF-8; when a column is missing or a row has the wrong
-    /// number of fields; when a screen or node has an invalid name; when two splits contain a screen; when a screen is
-    /// damaged; when no caption is left. The message names file and line.
     pub fn read(captions: &Path, screens: &Path) -> Result<Self, DataError> {
         let splits = read_splits(captions)?;
         let folder = screens.join("combined");
@@ -203,7 +174,6 @@ impl WidgetCaptions {
     }
 
     /// The widgets of a split, screen by screen.
-    #[must_use]
     pub fn widgets(&self, split: CaptionSplit) -> &[CaptionedWidget] {
         &self.widgets[split as usize]
     }
@@ -274,23 +244,22 @@ fn read_rows(
     let header = records.header().map_err(wrong)?;
     let header =
         header.ok_or_else(|| wrong((1, "the file is empty; fetch it again".to_owned())))?;
-    let columns = Columns::new(&header).map_err(wrong)?;
+    let (number, columns) = (header.fields.len(), columns(&header).map_err(wrong)?);
     while let Some(record) = records.next_record().map_err(wrong)? {
         let damaged = |reason: String| wrong((record.line, reason));
-        if record.fields.len() != columns.number {
+        if record.fields.len() != number {
             return Err(damaged(format!(
-                "{} fields, but the header has {}; the download may be incomplete, or a comma is outside of \
+                "{} fields, but the header has {number}; the download may be incomplete, or a comma is outside of \
                  quotes",
-                record.fields.len(),
-                columns.number
+                record.fields.len()
             )));
         }
         report.rows += 1;
-        if record.fields[columns.data_set] == UNRELEASED {
+        let [screen, node, captions, data_set] = columns.map(|column| &record.fields[column]);
+        if data_set == UNRELEASED {
             report.unreleased += 1;
             continue;
         }
-        let (screen, node) = (&record.fields[columns.screen], &record.fields[columns.node]);
         check_screen(screen).map_err(damaged)?;
         if node.split('.').any(|place| place.parse::<u32>().is_err()) {
             return Err(damaged(format!(
@@ -301,7 +270,7 @@ fn read_rows(
             report.in_no_split += 1;
             continue;
         }
-        let captions = captions_of(&record.fields[columns.captions]);
+        let captions = captions_of(captions);
         rows.entry(screen.to_string()).or_default().push(Row { node: node.to_string(), captions });
     }
     Ok(())
@@ -354,26 +323,20 @@ fn join(
     found
 }
 
-impl Columns {
-    fn new(header: &Record<'_>) -> Result<Self, (usize, String)> {
-        let column = |name: &str| {
-            let found = header.fields.iter().position(|field| field.trim() == name);
-            found.ok_or_else(|| {
-                let present: Vec<&str> =
-                    header.fields.iter().take(10).map(|field| field.trim()).collect();
-                let reason = format!(
-                    "no column `{name}`; the header must name screenId, nodeId, captions and datasetId, and it has `{}`",
-                    present.join(", ")
-                );
-                (header.line, reason)
-            })
-        };
-        Ok(Columns {
-            number: header.fields.len(),
-            screen: column("screenId")?,
-            node: column("nodeId")?,
-            captions: column("captions")?,
-            data_set: column("datasetId")?,
-        })
+/// Where the columns of screens, nodes, captions and data sets are.
+fn columns(header: &Record<'_>) -> Result<[usize; 4], (usize, String)> {
+    let mut columns = [0; 4];
+    for (column, name) in columns.iter_mut().zip(["screenId", "nodeId", "captions", "datasetId"]) {
+        let found = header.fields.iter().position(|field| field.trim() == name);
+        *column = found.ok_or_else(|| {
+            let present: Vec<&str> =
+                header.fields.iter().take(10).map(|field| field.trim()).collect();
+            let reason = format!(
+                "no column `{name}`; the header must name screenId, nodeId, captions and datasetId, and it has `{}`",
+                present.join(", ")
+            );
+            (header.line, reason)
+        })?;
     }
+    Ok(columns)
 }

@@ -20,29 +20,35 @@ const SMALLEST_SHARE: f64 = 0.005;
 /// Type of a node: the 11 classes of the public code, whose numbers are 1 to 11 in this order; 0 is padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WidgetType {
-    /// A picture.
     ImageView,
-    /// A button.
     Button,
-    /// A picture that is a button.
     ImageButton,
     /// A rectangle; the class from which all others descend.
     View,
-    /// A button with two states.
     CompoundButton,
-    /// A box to check.
     CheckBox,
-    /// One of several choices.
     RadioButton,
     /// A round button above all else.
     FloatingActionButton,
-    /// A button that stays pressed.
     ToggleButton,
-    /// A switch.
     Switch,
-    /// None of these.
     Other,
 }
+
+/// Class names of the types, in their order.
+const CLASSES: [&str; 11] = [
+    "ImageView",
+    "Button",
+    "ImageButton",
+    "View",
+    "CompoundButton",
+    "CheckBox",
+    "RadioButton",
+    "FloatingActionButton",
+    "ToggleButton",
+    "Switch",
+    "Unknown",
+];
 
 impl WidgetType {
     /// All in the order of their numbers.
@@ -61,7 +67,6 @@ impl WidgetType {
     ];
 
     /// 1 to 11.
-    #[must_use]
     pub fn number(self) -> usize {
         self as usize + 1
     }
@@ -69,20 +74,8 @@ impl WidgetType {
     /// The type that the part of a class after its last period names, ignoring case.
     fn of_class(class: &str) -> Option<Self> {
         let name = class.rsplit('.').next().unwrap_or(class);
-        Some(match name.to_ascii_lowercase().as_str() {
-            "imageview" => Self::ImageView,
-            "button" => Self::Button,
-            "imagebutton" => Self::ImageButton,
-            "view" => Self::View,
-            "compoundbutton" => Self::CompoundButton,
-            "checkbox" => Self::CheckBox,
-            "radiobutton" => Self::RadioButton,
-            "floatingactionbutton" => Self::FloatingActionButton,
-            "togglebutton" => Self::ToggleButton,
-            "switch" => Self::Switch,
-            "unknown" => Self::Other,
-            _ => return None,
-        })
+        let at = CLASSES.iter().position(|known| known.eq_ignore_ascii_case(name))?;
+        Self::ALL.get(at).copied()
     }
 
     /// The type of the class, else of the nearest ancestor that has one.
@@ -92,14 +85,11 @@ impl WidgetType {
     }
 }
 
-/// A node of a screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ViewNode {
     /// Its box on 0 … 99, clipped to the canvas. Otherwise as in the file: a side may have length 0, or right may be less than left.
     pub corners: Corners,
-    /// Its type.
     pub widget: WidgetType,
-    /// Whether it reacts to a touch.
     pub is_clickable: bool,
     /// Whether it is visible itself and to the user.
     pub is_visible: bool,
@@ -113,7 +103,6 @@ pub struct ViewNode {
     pub pre_order: usize,
     /// Position in post-order, from 1. The public code intends this, but its loop yields `nodes + 1 − pre_order`.
     pub post_order: usize,
-    /// The parent; `None` for the root.
     pub parent: Option<usize>,
     /// The children; `None` where the file has `null`.
     pub children: Vec<Option<usize>>,
@@ -121,7 +110,6 @@ pub struct ViewNode {
 
 impl ViewNode {
     /// Whether the public code uses its pixels: it is visible, and a side is longer than 0.005 of the screen's.
-    #[must_use]
     pub fn shows_pixels(&self) -> bool {
         let [left, top, right, bottom] = self.corners;
         let least = SMALLEST_SHARE * BORDER;
@@ -129,7 +117,6 @@ impl ViewNode {
     }
 }
 
-/// A screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ViewHierarchy {
     /// All nodes, including invisible ones, because the public code uses all as context. Node `n` has pre-order `n + 1`. Empty if the file
@@ -176,12 +163,6 @@ enum WireDescription {
 }
 
 impl ViewHierarchy {
-    /// Reads a screen.
-    ///
-    /// # Errors
-    /// When the file is missing, has more than 16 MiB, is truncated, or lacks a required key (`activity`, `root`; of each node
-    /// `bounds`, `class`, `clickable`); when a value has the wrong type; when objects and lists are nested more than 127
-    /// deep, which is a tree of 63 levels.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let bytes = read_whole(path, "the screen", MAX_SCREEN_BYTES)?;
         let wire: Option<WireScreen> = from_json(path, &bytes)?;
@@ -194,16 +175,12 @@ impl ViewHierarchy {
     }
 
     /// Reads `combined/<screen>.json` in a folder.
-    ///
-    /// # Errors
-    /// As [`ViewHierarchy::read`].
     pub fn of_screen(folder: &Path, screen: &str) -> Result<Self, DataError> {
         Self::read(&folder.join("combined").join(format!("{screen}.json")))
     }
 
     /// The node with an identifier such as `0.2.1`: the first number is the root, each further one an index among the children, absent ones
     /// counted. `None` if the identifier is invalid or has no node.
-    #[must_use]
     pub fn find(&self, id: &str) -> Option<usize> {
         let mut places = id.split('.');
         places.next()?.parse::<usize>().ok()?;

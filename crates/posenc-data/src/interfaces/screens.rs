@@ -15,12 +15,11 @@ use super::hierarchy::{ViewHierarchy, ViewNode};
 use super::words::CaptionVocabulary;
 use super::{BORDER, Corners};
 use crate::error::DataError;
-use crate::picture::Picture;
+use crate::image::picture::Picture;
 
 /// Weights of red, green and blue in gray, as in TensorFlow.
 const GRAY: [f32; 3] = [0.2989, 0.5870, 0.1140];
 
-/// Extensions of screenshots, in search order.
 const ENDINGS: [&str; 2] = ["jpg", "png"];
 
 /// Maximum number of screens without a screenshot that a message lists.
@@ -37,10 +36,8 @@ pub struct WidgetScreens {
     trained: Vec<Corners>,
 }
 
-/// A screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WidgetScreen {
-    /// All nodes.
     pub nodes: Vec<ViewNode>,
     /// Captioned nodes, each with the gray levels of its pixels, row by row.
     pub widgets: Vec<(CaptionedWidget, Vec<u8>)>,
@@ -49,9 +46,6 @@ pub struct WidgetScreen {
 impl WidgetScreens {
     /// Reads the captions, and once the trees of all screens. The vocabulary has `size` numbers, for the most frequent words of captions,
     /// texts and resource names on the training screens. (The public code counts the words of all splits.)
-    ///
-    /// # Errors
-    /// Those of [`WidgetCaptions::read`]; when screens with captions have no screenshot, with their number.
     pub fn open(folder: &Path, size: usize) -> Result<Self, DataError> {
         let captions = WidgetCaptions::read(folder, folder)?;
         let starts = CaptionSplit::ALL.map(|split| {
@@ -116,13 +110,11 @@ impl WidgetScreens {
     }
 
     /// Screens of a split that have captioned widgets.
-    #[must_use]
     pub fn count(&self, split: CaptionSplit) -> usize {
         self.starts[split as usize].len() - 1
     }
 
     /// Captioned widgets of a screen, by its index in the split; empty outside of the split.
-    #[must_use]
     pub fn widgets(&self, split: CaptionSplit, screen: usize) -> &[CaptionedWidget] {
         let starts = &self.starts[split as usize];
         let range = starts.get(screen).zip(starts.get(screen + 1));
@@ -130,28 +122,19 @@ impl WidgetScreens {
         own.unwrap_or_default()
     }
 
-    /// Report on read and skipped rows.
-    #[must_use]
     pub fn report(&self) -> String {
         self.captions.report.to_string()
     }
 
-    /// The vocabulary of captions and texts.
-    #[must_use]
     pub fn vocabulary(&self) -> &CaptionVocabulary {
         &self.vocabulary
     }
 
-    /// Boxes of all training widgets.
-    #[must_use]
     pub fn trained(&self) -> &[Corners] {
         &self.trained
     }
 
     /// Reads a screen by its index in the split; pictures of widgets have `side` rows and columns. `None` outside of the split.
-    ///
-    /// # Errors
-    /// When the tree or the screenshot is missing or damaged; the message names the file.
     pub fn read(
         &self,
         split: CaptionSplit,
@@ -167,7 +150,7 @@ impl WidgetScreens {
         // The screenshot existed when the set was opened. If it is gone, reading it fails with its name.
         let path =
             path.unwrap_or_else(|| self.folder.join(format!("combined/{}.jpg", first.screen)));
-        let screenshot = rgb(Picture::read(&path)?)?;
+        let screenshot = Picture::read(&path)?.into_rgb();
         let own = |widget: &CaptionedWidget| {
             let pixels = match nodes.get(widget.node) {
                 Some(node) if node.shows_pixels() => cut_out(&screenshot, node.corners, side),
@@ -178,13 +161,6 @@ impl WidgetScreens {
         let widgets = widgets.iter().map(own).collect();
         Ok(Some(WidgetScreen { nodes, widgets }))
     }
-}
-
-fn rgb(picture: Picture) -> Result<RgbImage, DataError> {
-    let (width, height) = (picture.width(), picture.height());
-    let path = picture.path.clone();
-    RgbImage::from_raw(width, height, picture.into_rgb_bytes())
-        .ok_or(DataError::NotAnImage { path, reason: "pixels are missing".to_owned() })
 }
 
 /// Gray levels of a box on 0 … 99, `side` rows and columns; black if the box contains no pixel.

@@ -12,7 +12,6 @@ use crate::error::DataError;
 /// Name of the file in its folder.
 pub const LABELLED_SCREENS: &str = "val.json";
 
-/// Screens with labelled boxes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelledScreens {
     /// In the order of the file; some have no boxes.
@@ -21,16 +20,12 @@ pub struct LabelledScreens {
     pub labels: Vec<String>,
 }
 
-/// A screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelledScreen {
-    /// Its name.
     pub screen: String,
-    /// Its boxes, in file order.
     pub boxes: Vec<LabelledBox>,
 }
 
-/// A box with its label.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LabelledBox {
     /// On 0 … 99, with positive sides.
@@ -57,10 +52,6 @@ struct WireElement {
 impl LabelledScreens {
     /// Reads a file such as `val.json`: a list of `{ screen_id, screen_elements: [{ xmin, ymin, xmax, ymax, label }] }`,
     /// coordinates on 0 … 1.
-    ///
-    /// # Errors
-    /// When the file is missing, has more than 64 MiB, is truncated, lacks a key or has a value of the wrong type; when a box is invalid, a
-    /// label is empty, a screen appears twice, or there are no screens.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let bytes = read_whole(path, "the file of labelled boxes", MAX_SCREEN_BYTES)?;
         let wire: Vec<WireScreen> = from_json(path, &bytes)?;

@@ -1,28 +1,25 @@
 //! Words of user interfaces: tokenizers, a vocabulary and word vectors.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 
 use crate::error::DataError;
-use crate::files::files_in;
-use posenc_files::limits::{MAX_LINE_BYTES, MAX_VECTOR_BYTES};
+use crate::files::{files_in, has_ending, only_file};
+use crate::lines::each_line;
+use posenc_files::limits::MAX_VECTOR_BYTES;
 
 /// Maximum number of words of a text or caption.
 pub const LABEL_WORDS: usize = 10;
 /// Maximum length of a word in letters; longer ones are dropped.
 const MAX_WORD: usize = 30;
 
-/// Number of the padding token.
 pub const PADDING: usize = 0;
-/// Number of the end token.
 pub const END: usize = 1;
 /// Number of all words outside of the vocabulary.
 pub const UNKNOWN: usize = 2;
-/// Number of the start token.
 pub const START: usize = 3;
 /// Count of numbers for special tokens.
 const SPECIAL: usize = 4;
@@ -50,7 +47,6 @@ const JOINED: [(&str, [&str; 2]); 8] = [
 ///
 /// For ordinary text, the result equals that of NLTK's tokenizer (the rules of the Penn Treebank), which the public code uses, except for
 /// inner periods: NLTK has learned which abbreviations keep their last period; here those with another period do.
-#[must_use]
 pub fn text_words(text: &str) -> Vec<String> {
     let text = text.to_lowercase();
     let mut pieces = Vec::new();
@@ -124,7 +120,6 @@ fn take_apart(piece: &str, is_bare: bool, words: &mut Vec<String>) {
 /// Splits the name of an Android resource such as `com.example:id/playButton_big` into lower-case words: runs of ASCII letters after the
 /// slash, split at each capital. As in the public code, the last of several capitals belongs to the following letters, and is lost before a
 /// digit or a sign.
-#[must_use]
 pub fn resource_words(resource: &str) -> Vec<String> {
     let name = resource.trim();
     let name = name.split_once('/').map_or(name, |(_, name)| name);
@@ -156,7 +151,6 @@ pub fn resource_words(resource: &str) -> Vec<String> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptionVocabulary {
     numbers: BTreeMap<String, usize>,
-    /// The words from number 4 on.
     words: Vec<String>,
 }
 
@@ -178,39 +172,32 @@ impl CaptionVocabulary {
     }
 
     /// Number of words and special tokens, at least 4.
-    #[must_use]
     pub fn size(&self) -> usize {
         self.words.len() + SPECIAL
     }
 
-    /// The number of a word; `None` outside of the vocabulary.
-    #[must_use]
     pub fn number(&self, word: &str) -> Option<usize> {
         self.numbers.get(word).copied()
     }
 
     /// The word of a number; `None` for the special ones.
-    #[must_use]
     pub fn word(&self, number: usize) -> Option<&str> {
         self.words.get(number.checked_sub(SPECIAL)?).map(String::as_str)
     }
 
     /// The numbers of a text; [`UNKNOWN`] outside of the vocabulary.
-    #[must_use]
     pub fn text(&self, words: &[String]) -> Vec<usize> {
         words.iter().map(|word| self.number(word).unwrap_or(UNKNOWN)).collect()
     }
 
     /// The numbers of a caption, followed by [`END`]. Words outside of the vocabulary are dropped, as in the public code, so that no model
     /// learns to predict [`UNKNOWN`].
-    #[must_use]
     pub fn caption(&self, words: &[String]) -> Vec<usize> {
         let known = words.iter().filter_map(|word| self.number(word));
         known.chain(std::iter::once(END)).collect()
     }
 }
 
-/// Vectors of the words of a vocabulary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WordVectors {
     dimension: usize,
@@ -222,87 +209,55 @@ pub struct WordVectors {
 impl WordVectors {
     /// Reads vectors, as [`WordVectors::read`], from the only text file in a folder, or from the only one with an ending like GloVe's, such
     /// as `.300d.txt`.
-    ///
-    /// # Errors
-    /// When there is no such file, or several; those of [`WordVectors::read`].
     pub fn in_folder(
         folder: &Path,
         vocabulary: &CaptionVocabulary,
         dimension: usize,
     ) -> Result<Self, DataError> {
-        let ends = |path: &PathBuf, ending: &str| path.to_string_lossy().ends_with(ending);
-        let mut files = files_in(folder)?;
-        files.retain(|path| ends(path, ".txt"));
         let ending = format!(".{dimension}d.txt");
-        if files.len() > 1 {
-            files.retain(|path| ends(path, &ending));
-        }
-        match &files[..] {
-            [file] => Self::read(file, vocabulary, dimension),
-            _ => Err(DataError::missing(
-                folder,
-                format!("single file of word vectors ({} fit)", files.len()),
-                format!("a file such as glove.6B{ending} is expected"),
-            )),
-        }
+        let texts = files_in(folder)?.into_iter().filter(|path| has_ending(path, &["txt"]));
+        let wanted: &str = if texts.count() > 1 { &ending } else { ".txt" };
+        let hint = format!("a file such as glove.6B{ending} is expected");
+        let fits = |name: &str| name.ends_with(wanted);
+        Self::read(&only_file(folder, "file of word vectors", &hint, fits)?, vocabulary, dimension)
     }
 
     /// Reads the vectors of the vocabulary's words from a file in GloVe's format: each line has a word and `dimension` numbers, separated
     /// by single spaces. If a word appears twice, the first vector counts.
-    ///
-    /// # Errors
-    /// When the file is missing or has more than 8 GiB; when a line has more than 64 KiB or a wrong number of parts, such as the last line
-    /// of a truncated file; when a vector that is needed has a part that is not a finite number; when no word of the vocabulary is in the
-    /// file. The message names the line.
     pub fn read(
         path: &Path,
         vocabulary: &CaptionVocabulary,
         dimension: usize,
     ) -> Result<Self, DataError> {
         let file = posenc_files::open(path).map_err(|e| DataError::io(path, "file", e))?;
-        let mut reader = BufReader::with_capacity(1 << 18, file.take(MAX_VECTOR_BYTES + 1));
         let numbers: BTreeMap<&[u8], usize> =
             vocabulary.numbers.iter().map(|(word, n)| (word.as_bytes(), *n)).collect();
         let mut vectors = BTreeMap::new();
-        let (mut line, mut at, mut total) = (Vec::new(), 0, 0);
-        while vectors.len() < numbers.len() {
-            at += 1;
+        let hint = format!("each line must have a word and {dimension} numbers");
+        each_line(path, file, MAX_VECTOR_BYTES, &hint, |at, line| {
             let damaged = |reason: String| DataError::at_line(path, at, reason);
-            line.clear();
-            let longest = MAX_LINE_BYTES as u64 + 1;
-            let read = (&mut reader).take(longest).read_until(b'\n', &mut line);
-            total += read.map_err(|e| DataError::io(path, "file", e))? as u64;
-            if total > MAX_VECTOR_BYTES {
-                let what = "the file of vectors";
-                return Err(DataError::too_large(path, what, total, MAX_VECTOR_BYTES));
-            }
-            if line.is_empty() {
-                break;
-            }
-            if line.len() > MAX_LINE_BYTES {
-                return Err(damaged(format!(
-                    "more than {MAX_LINE_BYTES} bytes in a line; each line must have a word and {dimension} numbers"
-                )));
-            }
-            let found = line.trim_ascii_end().iter().filter(|byte| **byte == b' ').count();
+            let line = line.trim_ascii_end();
+            let found = line.iter().filter(|byte| **byte == b' ').count();
             if found != dimension {
                 return Err(damaged(format!(
                     "{found} numbers after the word, {dimension} are expected; the download may be incomplete, or the \
                      vectors have another length"
                 )));
             }
-            let mut parts = line.trim_ascii_end().split(|byte| *byte == b' ');
+            let mut parts = line.split(|byte| *byte == b' ');
             let word = parts.next().unwrap_or_default();
-            let Some(&number) = numbers.get(word) else { continue };
-            let vector: Result<Vec<f32>, String> = parts.map(finite).collect();
-            let vector = vector.map_err(|part| {
-                let word = String::from_utf8_lossy(word);
-                damaged(format!(
-                    "`{part}` of the word `{word}` is not a finite number; fetch the file again"
-                ))
-            })?;
-            vectors.entry(number).or_insert(vector);
-        }
+            if let Some(&number) = numbers.get(word) {
+                let vector: Result<Vec<f32>, String> = parts.map(finite).collect();
+                let vector = vector.map_err(|part| {
+                    let word = String::from_utf8_lossy(word);
+                    damaged(format!(
+                        "`{part}` of the word `{word}` is not a finite number; fetch the file again"
+                    ))
+                })?;
+                vectors.entry(number).or_insert(vector);
+            }
+            Ok(vectors.len() < numbers.len())
+        })?;
         if vectors.is_empty() && !numbers.is_empty() {
             let reason = format!(
                 "contains none of the {} vocabulary words; check that it has vectors for English words",
@@ -313,20 +268,16 @@ impl WordVectors {
         Ok(WordVectors { dimension, size: vocabulary.size(), vectors })
     }
 
-    /// Length of each vector.
-    #[must_use]
     pub fn dimension(&self) -> usize {
         self.dimension
     }
 
     /// The vector of the word with a number; `None` for the special numbers and for words that the file lacks.
-    #[must_use]
     pub fn vector(&self, number: usize) -> Option<&[f32]> {
         self.vectors.get(&number).map(Vec::as_slice)
     }
 
     /// The numbers of words that the file has no vector for.
-    #[must_use]
     pub fn absent(&self) -> BTreeSet<usize> {
         (SPECIAL..self.size).filter(|number| !self.vectors.contains_key(number)).collect()
     }

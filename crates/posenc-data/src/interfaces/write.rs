@@ -40,9 +40,6 @@ struct Placed<'a> {
 /// Writes the screens of each split in the formats of RICO and of widget captioning: trees and screenshots in `combined/`,
 /// `widget_captions.csv`, `split/`. Screens are numbered from 1, split by split. The parent of a node is the smallest box around its center
 /// that has a smaller depth.
-///
-/// # Errors
-/// When a file cannot be written.
 pub fn write_widget_screens(folder: &Path, splits: [&[Screen]; 3]) -> Result<(), DataError> {
     let unwritable = DataError::unwritable;
     let combined = folder.join("combined");

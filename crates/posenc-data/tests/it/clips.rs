@@ -177,7 +177,7 @@ fn files_with_the_checksum_are_a_substitute_and_not_the_papers_own() {
     let data = Data::new();
     data.save_frames("footage/only", 8, 16, 16);
     let unknown = data.plain().load_clips("folder", 0, None).unwrap();
-    let sha256 = unknown.identity_sha256;
+    let sha256 = unknown.identity.sha256;
     let set = data.source(&"e".repeat(64), &sha256).load_clips("folder", 0, None).unwrap();
     assert_eq!((set.label.as_str(), set.origin), ("substitute:folder", Origin::Substitute));
     assert_says(&set.warnings.join("\n"), &["films nobody has", "not compared"]);
@@ -197,7 +197,7 @@ fn the_identity_matches_the_loaded_signals() {
         let identity = source.identity(id, 3).unwrap();
         let set = source.load_clips(id, 3, None).unwrap();
         assert_eq!(identity.signals, names(&set.signals), "{id}");
-        assert_eq!(identity.sha256, set.identity_sha256, "{id}");
+        assert_eq!(identity.sha256, set.identity.sha256, "{id}");
         assert_eq!((&identity.label, identity.origin), (&set.label, set.origin), "{id}");
     }
     // A changed frame changes the identity.
@@ -227,7 +227,7 @@ fn absent_sets_are_generated_with_a_warning_unless_they_always_are() {
     let always = data.plain().load_clips("always", 7, None).unwrap();
     assert_eq!(always.warnings, [""; 0]);
     assert_eq!(always.origin, Origin::Embedded);
-    assert_ne!(always.identity_sha256, set.identity_sha256);
+    assert_ne!(always.identity.sha256, set.identity.sha256);
     let listed = &list(data.plain().manifest(), &data.directory())[3];
     assert!(matches!(listed.state, State::Generated) && !listed.needs_attention());
     assert_says(listed, &["generated  always, as embedded:moving-dead-leaves"]);

@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use posenc_data::{
-    DataDirectory, DataSet, DataSource, Download, Fetcher, Kind, Layout, Manifest, Origin,
-};
+use posenc_data::{DataDirectory, DataSet, DataSource, Download, Fetcher, Kind, Manifest, Origin};
 use posenc_files::testing::{Need, skip};
 
 use crate::support::real;
@@ -18,7 +16,7 @@ fn the_published_data_have_the_checksums_of_the_manifest() {
     let manifest = Manifest::read(&root.join("data/manifest.yaml")).unwrap();
     let source = DataSource::new(manifest, DataDirectory::resolve(Some(&data), &root).unwrap());
     // Clips have a separate test, because only some builds read them.
-    let of_images = |set: &&DataSet| set.kind == Kind::Images && set.layout != Layout::Generated;
+    let of_images = |set: &&DataSet| set.kind == Kind::Images && set.layout.is_some();
     for set in source.manifest().sets().iter().filter(of_images) {
         let loaded = source.load(&set.id, 0, None).unwrap();
         if loaded.origin == Origin::Embedded {
@@ -42,9 +40,9 @@ fn files_to_download_are_the_published_ones() {
     let manifest = Manifest::read(&root.join("data/manifest.yaml")).unwrap();
     let directory = &DataDirectory::resolve(Some(&data), &root).unwrap();
     let fetcher = Fetcher { directory, mirror: None, patience: Duration::from_secs(1) };
-    let signals = manifest.sets().iter().map(|set| (&set.id, &set.download));
-    let all = signals.chain(manifest.file_sets().iter().map(|set| (&set.id, &set.download)));
-    let with_files: Vec<(&String, &Download)> =
+    let signals = manifest.sets().iter().map(|set| (&set.id, set.download()));
+    let all = signals.chain(manifest.file_sets().iter().map(|set| (&set.id, set.download())));
+    let with_files: Vec<(&String, Download)> =
         all.filter(|(_, download)| !download.files.is_empty()).collect();
     for (id, download) in &with_files {
         // Only existing files are compared.

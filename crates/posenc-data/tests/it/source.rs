@@ -8,7 +8,7 @@ fn the_published_array_is_recognized_by_its_checksum() {
     let data = Data::with_trio(3);
     let set = data.source().load("trio", 0, None).unwrap();
     assert_eq!((set.label.as_str(), set.origin), ("trio", Origin::Published));
-    assert_eq!(set.identity_sha256, data.sha256);
+    assert_eq!(set.identity.sha256, data.sha256);
     assert_eq!(set.warnings, [""; 0]);
     let names: Vec<&str> = set.signals.iter().map(|image| image.name.as_str()).collect();
     assert_eq!(names, ["image-00", "image-01", "image-02"]);
@@ -27,7 +27,7 @@ fn another_checksum_is_loaded_under_another_label() {
         (set.label.as_str(), set.origin, set.signals.len()),
         ("other:trio", Origin::Other, 2)
     );
-    assert_ne!(set.identity_sha256, data.sha256);
+    assert_ne!(set.identity.sha256, data.sha256);
     assert_says(&set.warnings.join("\n"), &["second.npz", &data.sha256, "other:trio"]);
 }
 
@@ -55,7 +55,7 @@ fn the_identity_depends_on_seed_and_set_but_not_on_the_limit() {
     assert_ne!(of("trio", 0), of("trio", 1));
     assert_ne!(of("trio", 0), of("single", 0));
     let limited = source.load("trio", 0, Some(1)).unwrap();
-    assert_eq!((limited.signals.len(), limited.identity_sha256), (1, of("trio", 0)));
+    assert_eq!((limited.signals.len(), limited.identity.sha256), (1, of("trio", 0)));
     let whole = source.load("trio", 0, None).unwrap();
     assert_eq!(limited.signals[0], whole.signals[0]);
 }

@@ -75,13 +75,11 @@ static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
 
 /// Words of captions by token: padding, end, unknown, start, the context words, the other words of slots, then those of
 /// fixed phrases.
-#[must_use]
 pub fn screen_vocabulary() -> &'static [&'static str] {
     &VOCABULARY.words
 }
 
 /// Token of a node's context word, 1, …, [`CONTEXT_WORDS`].
-#[must_use]
 pub fn context_token(word: usize) -> usize {
     match word {
         1..=CONTEXT_WORDS => SPECIAL.len() - 1 + word,
@@ -118,10 +116,8 @@ pub(super) fn key(index: usize) -> usize {
     FIRST_KEY + index.min(KEYS.len() - 1)
 }
 
-/// A kind of caption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CaptionKind {
-    /// Name for tables.
     pub name: &'static str,
     /// Whether the caption contains the word of a text elsewhere on the screen.
     pub copies: bool,
@@ -216,7 +212,6 @@ static KINDS: [CaptionKind; 22] = [
 ];
 
 /// The kinds of captions, as [`Widget::kind`](super::Widget::kind) counts them.
-#[must_use]
 pub fn caption_kinds() -> &'static [CaptionKind] {
     &KINDS
 }
@@ -238,7 +233,6 @@ pub(super) fn captions(kind: Caption, slots: &[usize]) -> Vec<Vec<usize>> {
 }
 
 /// The words of a caption; invalid tokens appear as `<unknown>`.
-#[must_use]
 pub fn caption_text(caption: &[usize]) -> String {
     let word = |&token: &usize| *VOCABULARY.words.get(token).unwrap_or(&SPECIAL[UNKNOWN]);
     caption.iter().map(word).collect::<Vec<_>>().join(" ")
@@ -249,7 +243,6 @@ pub fn caption_text(caption: &[usize]) -> String {
 /// In a sequence of nouns, the last one is the head, and the others are also its attributes. An attribute or verb belongs to the next head,
 /// or at the end of the caption to the last one. Without any noun, the last attribute or verb is the object. The same rules apply to
 /// captions outside of the grammar. Special tokens and invalid ids are skipped.
-#[must_use]
 pub fn caption_tuples(caption: &[usize]) -> Vec<Vec<String>> {
     let mut parse = Parse::default();
     for &token in caption {
@@ -292,7 +285,6 @@ struct Parse {
     /// Attributes that wait for an object.
     attributes: Vec<&'static str>,
     relation: Option<&'static str>,
-    /// The last head.
     head: Option<&'static str>,
 }
 

@@ -6,7 +6,6 @@ use super::{CANVAS, Draft, NodeKind};
 /// Maximum number of rows of lists whose rows are nodes, too.
 const MAX_ROWS_WITH_BOXES: usize = 4;
 
-/// Area of the block.
 struct Region {
     left: f64,
     top: f64,

@@ -5,33 +5,18 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::clip::Clip;
+use crate::clip::footage::{self, Footage};
+use crate::clip::frame::ClipRequest;
+use crate::clip::video::no_support;
 use crate::digest;
 use crate::directory::DataDirectory;
 use crate::error::{DataError, VIDEO_CURE};
 use crate::files::file_name;
-use crate::footage::{self, Footage};
-use crate::frame::ClipRequest;
 use crate::image::Image;
-use crate::manifest::{DataSet, Kind, Layout, Manifest};
+use crate::image::picture::{self, Picture};
 use crate::npz::{self, RawArray};
-use crate::picture::{self, Picture};
-use crate::video::{no_support, video_support};
-
-/// Source of a set of signals, which decides what its results may be compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Origin {
-    /// The paper's own data: the checksum is the manifest's.
-    Published,
-    /// The manifest's files with the manifest's checksum, which replace data of the paper that is unavailable. They are real
-    /// and the same everywhere, but results do not compare with published values.
-    Substitute,
-    /// Found at the path of the paper's data, but with another checksum.
-    Other,
-    /// Generated, because nothing was found.
-    Embedded,
-    /// Images or clips of the user's own.
-    User,
-}
+use crate::sets::manifest::{DataSet, Kind, Manifest};
+use crate::sets::origin::{Origin, compared};
 
 /// Identity of a set of signals, known without decoding a user's images or generating any.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,14 +24,13 @@ pub struct Identity {
     /// `div2k-test`, `substitute:video-clips`, `other:div2k-test`, `embedded:dead-leaves` or `user:<name of the folder>`. It equals the
     /// name of the set only if the signals are the paper's own.
     pub label: String,
-    /// Where the signals come from.
     pub origin: Origin,
     /// 64 hexadecimal digits that change whenever a signal of the set does: the SHA-256 of the
     /// pixels for the paper's data, of names and file contents for a user's and for videos, of
     /// generator, version and seed for generated signals. It does not depend on how many signals
     /// are loaded.
     pub sha256: String,
-    /// Names of the loaded signals, in order.
+    /// Names of the signals, in order.
     pub signals: Vec<String>,
     /// Warnings, one sentence each.
     pub warnings: Vec<String>,
@@ -58,25 +42,18 @@ pub type ImageSet = SignalSet<Image>;
 /// The clips of a data set, all with the frames, the size and the channels that the manifest names.
 pub type ClipSet = SignalSet<Clip>;
 
-/// The signals of a data set.
+/// The loaded signals of a data set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SignalSet<S> {
-    /// As [`Identity::label`].
-    pub label: String,
-    /// The signals, in the order of [`Identity::signals`].
+    pub identity: Identity,
     pub signals: Vec<S>,
-    /// As [`Identity::sha256`].
-    pub identity_sha256: String,
-    /// Where they come from.
-    pub origin: Origin,
-    /// Warnings, one sentence each.
-    pub warnings: Vec<String>,
 }
 
-impl<S> SignalSet<S> {
-    fn new(identity: Identity, signals: Vec<S>) -> Self {
-        let Identity { label, origin, sha256: identity_sha256, warnings, .. } = identity;
-        SignalSet { label, signals, identity_sha256, origin, warnings }
+impl<S> std::ops::Deref for SignalSet<S> {
+    type Target = Identity;
+
+    fn deref(&self) -> &Identity {
+        &self.identity
     }
 }
 
@@ -98,22 +75,31 @@ pub(crate) enum Found {
     Files(Vec<PathBuf>),
     /// Clips, the manifest's or the user's.
     Footage(Vec<Footage>),
-    /// No data.
     Nothing,
 }
 
 impl Found {
-    /// Names of the signals.
+    /// Names of at most as many signals as the set has.
     fn names(&self, set: &DataSet) -> Vec<String> {
         match self {
             Found::Array(array) => {
-                let n = array.shape.first().map_or(0, |&n| n as usize);
+                let n = array.shape.first().copied().unwrap_or_default();
                 (0..n.min(set.count)).map(array_name).collect()
             }
             Found::Picture(picture) => vec![file_name(&picture.path)],
             Found::Files(files) => files.iter().take(set.count).map(|f| file_name(f)).collect(),
             Found::Footage(clips) => clips.iter().take(set.count).map(Footage::name).collect(),
-            Found::Nothing => (0..set.count).map(|i| set.stand_in.signal_name(i)).collect(),
+            Found::Nothing => {
+                (0..set.count).map(|i| set.stand_in.generator.signal_name(i)).collect()
+            }
+        }
+    }
+
+    /// A video that this build cannot read.
+    fn unreadable(&self) -> Option<&Path> {
+        match self {
+            Found::Footage(clips) => footage::unreadable(clips),
+            _ => None,
         }
     }
 }
@@ -124,66 +110,44 @@ fn array_name(index: usize) -> String {
 
 impl DataSource {
     /// A source without images of the user's own, except in folders of the data directory.
-    #[must_use]
     pub fn new(manifest: Manifest, directory: DataDirectory) -> Self {
         DataSource { manifest, directory, overrides: BTreeMap::new() }
     }
 
     /// Uses the signals at `path` for data set `id` (the option `--images ID=PATH`): a folder or one image file for a set of images; for a
     /// set of clips a video file, an npz file, a folder of frames, or a folder of such folders and of video files.
-    ///
-    /// # Errors
-    /// When there is no such data set, `path` contains none of these, or `path` names a video that this build cannot read.
     pub fn use_images(&mut self, id: &str, path: &Path) -> Result<(), DataError> {
         let set = self.manifest.get(id)?;
-        if let Found::Footage(clips) = user_files(set, path)?
-            && let Some(video) = unreadable_video(&clips)
-        {
+        if let Some(video) = user_files(set, path)?.unreadable() {
             return Err(no_support(video));
         }
         self.overrides.insert(id.to_owned(), path.to_owned());
         Ok(())
     }
 
-    /// The manifest.
-    #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// The data directory.
-    #[must_use]
     pub fn directory(&self) -> &DataDirectory {
         &self.directory
     }
 
     /// Identity of the set that [`DataSource::load`] or [`DataSource::load_clips`] would return.
-    ///
-    /// # Errors
-    /// As those, except for errors that only decoding reveals.
     pub fn identity(&self, id: &str, seed: u64) -> Result<Identity, DataError> {
-        let set = self.manifest.get(id)?;
-        let (mut identity, found) = self.find(set, seed)?;
-        identity.signals = found.names(set);
-        Ok(identity)
+        Ok(self.find(self.manifest.get(id)?, seed)?.0)
     }
 
     /// Loads data set `id` of images.
     ///
     /// The signals come from the first source that exists: the images given by [`DataSource::use_images`]; the files that the manifest
     /// names; a folder `<id>/` with images in the data directory; the embedded generator, whose images depend on `seed`. Loads the first
-    /// `limit` signals, and never more than the manifest's `count`.
-    ///
-    /// # Errors
-    /// When there is no such data set of images, or when what was found cannot be used. A damaged
-    /// file is an error: nothing is silently replaced by the stand-in.
-    pub fn load(&self, id: &str, seed: u64, limit: Option<usize>) -> Result<ImageSet, DataError> {
-        let set = self.manifest.get(id)?;
-        if set.kind != Kind::Images {
-            return Err(wrong_kind(set, "images"));
-        }
+    /// `max` signals, and never more than the manifest's `count`. A damaged file is an error: nothing is silently replaced by the
+    /// stand-in.
+    pub fn load(&self, id: &str, seed: u64, max: Option<usize>) -> Result<ImageSet, DataError> {
+        let set = self.of_kind(id, Kind::Images)?;
         let (mut identity, found) = self.find(set, seed)?;
-        let n_signals = limit.unwrap_or(usize::MAX).min(set.count);
+        let n_signals = max.unwrap_or(usize::MAX).min(set.count);
         let (size, channels) = (set.size as usize, set.channels.count());
         let warnings = &mut identity.warnings;
         let signals = match found {
@@ -204,33 +168,27 @@ impl DataSource {
                 files.iter().take(n_signals).map(read).collect::<Result<_, _>>()?
             }
             Found::Nothing | Found::Footage(_) => (0..n_signals)
-                .map(|i| set.stand_in.image(seed, id, i, size, set.channels))
+                .map(|i| set.stand_in.generator.image(seed, id, i, size, set.channels))
                 .collect(),
         };
-        Ok(SignalSet::new(identity, signals))
+        Ok(SignalSet { identity, signals })
     }
 
     /// Loads data set `id` of clips, from the same sources in the same order as [`DataSource::load`]. The embedded generator also replaces
-    /// video files that this build cannot read ([`video_support`]).
+    /// video files that this build cannot read ([`crate::video_support`]).
     ///
     /// Clips that do not have the manifest's frames and size are prepared as in the papers: the middle is cut from the first 2 `frames`
     /// frames, resized to 2 `size` × 2 `size`. Each clip is decoded frame by frame.
-    ///
-    /// # Errors
-    /// As [`DataSource::load`]; a clip that is truncated, or has too few or too small frames, is an error that names the file.
     pub fn load_clips(
         &self,
         id: &str,
         seed: u64,
-        limit: Option<usize>,
+        max: Option<usize>,
     ) -> Result<ClipSet, DataError> {
-        let set = self.manifest.get(id)?;
-        let Kind::Clips { frames } = set.kind else {
-            return Err(wrong_kind(set, "clips"));
-        };
+        let set = self.of_kind(id, Kind::Clips)?;
         let (mut identity, found) = self.find(set, seed)?;
-        let n_signals = limit.unwrap_or(usize::MAX).min(set.count);
-        let (size, frames) = (set.size as usize, frames as usize);
+        let n_signals = max.unwrap_or(usize::MAX).min(set.count);
+        let (size, frames) = (set.size as usize, set.frames.unwrap_or_default() as usize);
         let warnings = &mut identity.warnings;
         let signals = match found {
             Found::Footage(clips) => {
@@ -245,16 +203,27 @@ impl DataSource {
                     if !own {
                         warnings.extend(notes);
                     }
-                    Ok(set.channels.convert_clip(read))
+                    Ok(read.converted(set.channels))
                 };
                 clips.iter().take(n_signals).map(read).collect::<Result<_, _>>()?
             }
-            Found::Nothing | Found::Array(_) | Found::Picture(_) | Found::Files(_) => (0
-                ..n_signals)
-                .map(|i| set.stand_in.clip(seed, id, i, frames, size, set.channels))
+            _ => (0..n_signals)
+                .map(|i| set.stand_in.generator.clip(seed, id, i, frames, size, set.channels))
                 .collect(),
         };
-        Ok(SignalSet::new(identity, signals))
+        Ok(SignalSet { identity, signals })
+    }
+
+    fn of_kind(&self, id: &str, kind: Kind) -> Result<&DataSet, DataError> {
+        let set = self.manifest.get(id)?;
+        match set.kind == kind {
+            true => Ok(set),
+            false => Err(DataError::Invalid(format!(
+                "data set '{id}' contains {}, but {1} are expected; name a set of {1} ('data list' shows them)",
+                set.kind.name(),
+                kind.name()
+            ))),
+        }
     }
 
     /// Finds and identifies the data of a set.
@@ -263,136 +232,92 @@ impl DataSource {
         if let Some(path) = self.overrides.get(id) {
             return user_identity(set, path, user_files(set, path)?);
         }
-        let stand_in = set.stand_in.name();
         let mut warnings = Vec::new();
-        if set.layout == Layout::Generated {
+        if set.layout.is_none() {
             return Ok(generated(set, seed, warnings));
         }
+        let (root, kind) = (self.directory.path(), set.kind.name());
+        let label = format!("embedded:{}", set.stand_in.generator.name());
+        let no_video = |path: &Path| {
+            format!(
+                "{id}: {} contains video files, which this build cannot read; using generated clips instead, labeled \
+                 {label}; {VIDEO_CURE}",
+                path.display()
+            )
+        };
         let folder = self.directory.images_folder(id);
-        let in_folder = match folder.is_dir() {
-            true => match user_files(set, &folder) {
-                Err(DataError::EmptyFolder(_)) => {
-                    warnings.push(format!(
-                        "{id}: {} contains no {}",
-                        folder.display(),
-                        set.kind.name()
-                    ));
-                    None
-                }
-                found => Some(found?),
-            },
-            false => None,
+        let own = folder.display();
+        let in_folder = match folder.is_dir().then(|| user_files(set, &folder)) {
+            Some(Err(DataError::EmptyFolder(_))) => {
+                warnings.push(format!("{id}: {own} contains no {kind}"));
+                None
+            }
+            found => found.transpose()?,
         };
         if let Some(path) = self.layout_path(set) {
+            let used = path.display();
+            // An empty folder does not matter if other files are found.
+            warnings.clear();
             if in_folder.is_some() {
                 warnings.push(format!(
-                    "{id}: {} is used, not the {} in {}; use --images {id}={} for those",
-                    path.display(),
-                    set.kind.name(),
-                    folder.display(),
-                    folder.display()
+                    "{id}: {used} is used, not the {kind} in {own}; use --images {id}={own} for those"
                 ));
-            } else {
-                // An empty folder does not matter if other files are found.
-                warnings.clear();
             }
             let (sha256, found) = read_layout(set, &path)?;
-            if needs_video(&found) {
-                warnings.push(no_video(id, &path, stand_in));
+            if found.unreadable().is_some() {
+                warnings.push(no_video(&path));
                 return Ok(generated(set, seed, warnings));
             }
             let what = match set.kind {
-                Kind::Images => "the pixels of",
-                Kind::Clips { .. } => "the clips in",
+                Kind::Images => format!("the pixels of {used}"),
+                Kind::Clips => format!("the clips in {used}"),
             };
-            let what = format!("{what} {}", path.display());
-            let own = set.substitutes_for.as_deref();
-            let (label, origin) = compared(id, own, &what, &sha256, &set.sha256, &mut warnings);
-            return Ok((Identity { label, origin, sha256, signals: Vec::new(), warnings }, found));
+            let published = set.sha256.as_deref().unwrap_or_default();
+            let replaced = set.substitutes_for.as_deref();
+            let (label, origin) = compared(id, replaced, &what, &sha256, published, &mut warnings);
+            let signals = found.names(set);
+            return Ok((Identity { label, origin, sha256, signals, warnings }, found));
         }
-        if let Some(found) = in_folder {
-            if !needs_video(&found) {
+        match in_folder {
+            Some(found) if found.unreadable().is_none() => {
                 return user_identity(set, &folder, found);
             }
-            warnings.push(no_video(id, &folder, stand_in));
-            return Ok(generated(set, seed, warnings));
+            Some(_) => warnings.push(no_video(&folder)),
+            None => {
+                let paths: Vec<String> =
+                    set.any_of().iter().map(|path| path.display().to_string()).collect();
+                warnings.push(format!(
+                    "{id}: not found in {} (looked for {}); using generated {kind} instead, labeled {label}",
+                    root.display(),
+                    paths.join(", ")
+                ));
+            }
         }
-        warnings.push(format!(
-            "{id}: not found in {} (looked for {}); using generated {} instead, labeled embedded:{stand_in}",
-            self.directory.path().display(),
-            set.layout
-                .any_of()
-                .iter()
-                .map(|path| path.display().to_string())
-                .collect::<Vec<_>>()
-                .join(", "),
-            set.kind.name()
-        ));
         Ok(generated(set, seed, warnings))
     }
 
     /// The first existing path of the layout.
     pub(crate) fn layout_path(&self, set: &DataSet) -> Option<PathBuf> {
-        set.layout
-            .any_of()
-            .iter()
-            .map(|path| self.directory.path().join(path))
-            .find(|path| path.exists())
-    }
-}
-
-/// Label and origin of the data found for a set, from its checksum and the manifest's. `own` is the data that the set replaces; `what`
-/// describes the data found.
-pub(crate) fn compared(
-    id: &str,
-    own: Option<&str>,
-    what: &str,
-    sha256: &str,
-    published: &str,
-    warnings: &mut Vec<String>,
-) -> (String, Origin) {
-    match (own, sha256 == published) {
-        (None, true) => (id.to_owned(), Origin::Published),
-        (Some(own), true) => {
-            warnings.push(format!(
-                "{id}: used instead of {own}; results are labeled substitute:{id} and not compared with published \
-                 values"
-            ));
-            (format!("substitute:{id}"), Origin::Substitute)
-        }
-        (_, false) => {
-            warnings.push(format!(
-                "{id}: {what} have SHA-256 {sha256}, the published ones {published}; results on them are labeled \
-                 other:{id} and not compared with published values"
-            ));
-            (format!("other:{id}"), Origin::Other)
-        }
+        let mut paths = set.any_of().iter().map(|path| self.directory.path().join(path));
+        paths.find(|path| path.exists())
     }
 }
 
 /// The generated signals that replace a missing set, identified by their generator's settings.
 fn generated(set: &DataSet, seed: u64, warnings: Vec<String>) -> (Identity, Found) {
-    let mut text = set.stand_in.specification(seed, &set.id, set.size as usize, set.channels);
-    if let Kind::Clips { frames } = set.kind {
-        // Writing to a string cannot fail.
-        let _ = write!(text, " frames {frames}");
+    let generator = set.stand_in.generator;
+    let mut text = generator.specification(seed, &set.id, set.size as usize, set.channels);
+    if let Some(frames) = set.frames {
+        text.push_str(&format!(" frames {frames}"));
     }
     let identity = Identity {
-        label: format!("embedded:{}", set.stand_in.name()),
+        label: format!("embedded:{}", generator.name()),
         origin: Origin::Embedded,
         sha256: digest::of_bytes(text.as_bytes()),
-        signals: Vec::new(),
+        signals: Found::Nothing.names(set),
         warnings,
     };
     (identity, Found::Nothing)
-}
-
-fn wrong_kind(set: &DataSet, asked: &'static str) -> DataError {
-    DataError::Invalid(format!(
-        "data set '{}' contains {}, but {asked} are expected; name a set of {asked} ('data list' shows them)",
-        set.id,
-        set.kind.name()
-    ))
 }
 
 /// A warning if more signals were found than the set has.
@@ -402,39 +327,22 @@ fn unused(set: &DataSet, label: &str, found: usize) -> Option<String> {
         .then(|| format!("{label}: there are {found} {kind}, the first {count} by name are used"))
 }
 
-/// A video among the clips, if this build cannot read videos.
-fn unreadable_video(clips: &[Footage]) -> Option<&Path> {
-    let video = clips.iter().find(|clip| clip.needs_video() && !video_support());
-    video.map(Footage::path)
-}
-
-fn needs_video(found: &Found) -> bool {
-    matches!(found, Found::Footage(clips) if unreadable_video(clips).is_some())
-}
-
-fn no_video(id: &str, path: &Path, stand_in: &str) -> String {
-    format!(
-        "{id}: {} contains video files, which this build cannot read; using generated clips instead, labeled \
-         embedded:{stand_in}; {VIDEO_CURE}",
-        path.display()
-    )
-}
-
 /// Reads the data at a path of the layout and returns its SHA-256.
 fn read_layout(set: &DataSet, path: &Path) -> Result<(String, Found), DataError> {
-    match &set.layout {
-        Layout::Npz { key, .. } if set.kind != Kind::Images => {
+    let key = set.layout.as_ref().and_then(|layout| layout.key.as_deref());
+    match (set.kind, key) {
+        (Kind::Clips, Some(key)) => {
             let (sha256, clips) = footage::in_array(path, key)?;
             Ok((sha256, Found::Footage(clips)))
         }
-        Layout::Clips { .. } | Layout::Generated => {
+        (Kind::Clips, None) => {
             let clips = footage::at(path)?;
             let used = &clips[..clips.len().min(set.count)];
             Ok((digest::of_bytes(footage::list(used)?.as_bytes()), Found::Footage(clips)))
         }
-        Layout::Npz { key, .. } => {
+        (Kind::Images, Some(key)) => {
             let array = npz::read_array(path, key)?;
-            let (size, channels) = (u64::from(set.size), set.channels.count() as u64);
+            let (size, channels) = (set.size as usize, set.channels.count());
             if !matches!(array.shape[..], [n, h, w, c] if n > 0 && (h, w, c) == (size, size, channels))
             {
                 let required = format!("(n, {size}, {size}, {channels}) with n at least 1");
@@ -442,7 +350,7 @@ fn read_layout(set: &DataSet, path: &Path) -> Result<(String, Found), DataError>
             }
             Ok((digest::of_bytes(&array.bytes), Found::Array(array)))
         }
-        Layout::Image { .. } => {
+        (Kind::Images, None) => {
             let picture = Picture::read(path)?;
             Ok((picture.pixels_sha256(), Found::Picture(Box::new(picture))))
         }
@@ -456,7 +364,7 @@ fn adapt(picture: Picture, set: &DataSet, warnings: &mut Vec<String>) -> Result<
     let image = picture.to_image(name);
     let from = image.channels;
     warnings.extend(picture.warnings);
-    let image = set.channels.convert(image);
+    let image = image.converted(set.channels);
     if from != image.channels {
         let what = if from == 1 {
             "gray, repeated as red, green and blue"
@@ -502,9 +410,9 @@ fn check_name(path: &Path) -> Result<(), DataError> {
 fn user_identity(set: &DataSet, path: &Path, found: Found) -> Result<(Identity, Found), DataError> {
     // The versions count changes to how a user's signals are resized.
     let (size, channels) = (set.size, set.channels.count());
-    let mut text = match set.kind {
-        Kind::Images => format!("user images, version 1, size {size}, {channels} channels\n"),
-        Kind::Clips { frames } => {
+    let mut text = match set.frames {
+        None => format!("user images, version 1, size {size}, {channels} channels\n"),
+        Some(frames) => {
             format!("user clips, version 1, {frames} frames, size {size}, {channels} channels\n")
         }
     };
@@ -526,7 +434,7 @@ fn user_identity(set: &DataSet, path: &Path, found: Found) -> Result<(Identity, 
         label: format!("user:{}", file_name(&named)),
         origin: Origin::User,
         sha256: digest::of_bytes(text.as_bytes()),
-        signals: Vec::new(),
+        signals: found.names(set),
         warnings: Vec::new(),
     };
     Ok((identity, found))

@@ -5,34 +5,27 @@ use std::path::{Path, PathBuf};
 
 use posenc_files::escaped;
 
+use crate::clip::footage;
+use crate::clip::video::video_support;
 use crate::directory::DataDirectory;
 use crate::error::{DataError, VIDEO_CURE};
-use crate::fetch::Download;
-use crate::files::FileSet;
-use crate::footage::{self, Footage};
-use crate::manifest::{DataSet, Kind, Layout, Manifest};
-use crate::picture;
-use crate::source::{DataSource, Origin};
-use crate::video::video_support;
+use crate::image::picture;
+use crate::sets::fetch::Download;
+use crate::sets::manifest::{DataSet, Kind, Manifest};
+use crate::sets::origin::Origin;
+use crate::sets::source::DataSource;
 
-/// Status of one data set.
 #[derive(Debug)]
 pub struct Status {
-    /// Name of the data set.
     pub id: String,
-    /// Its title.
     pub title: String,
     /// Number, kind and size of its signals, such as "16 images of 512×512 pixels".
     pub signals: String,
-    /// State of its files.
     pub state: State,
     /// The file or folder that was found, or the first path that was searched.
     pub path: PathBuf,
-    /// License of the data.
     pub license: String,
-    /// Author and address.
     pub origin: String,
-    /// How its files can be obtained.
     pub download: Download,
     /// The items of the papers that use it, as `paper/item`.
     pub used_by: Vec<String>,
@@ -40,7 +33,6 @@ pub struct Status {
     pub stand_in: Option<String>,
 }
 
-/// State of a data set's files.
 #[derive(Debug)]
 pub enum State {
     /// The files are there; their checksums were not compared.
@@ -54,15 +46,9 @@ pub enum State {
     /// The set has no files; it is always generated.
     Generated,
     /// The files are there and have another checksum.
-    Other {
-        /// SHA-256 of what was found.
-        sha256: String,
-    },
+    Other { sha256: String },
     /// A folder of the user's own images or clips replaces the set.
-    User {
-        /// Number of images or clips in it.
-        n_signals: usize,
-    },
+    User { n_signals: usize },
     /// The files are missing; the stand-in, if any, is generated.
     Absent,
     /// The files are there but cannot be used.
@@ -70,98 +56,41 @@ pub enum State {
 }
 
 /// Status of every data set, without reading its files.
-#[must_use]
 pub fn list(manifest: &Manifest, directory: &DataDirectory) -> Vec<Status> {
-    let mut all = statuses(manifest, directory, |source, set| {
-        let path = source.layout_path(set);
-        let is_clips = matches!(set.layout, Layout::Clips { .. });
-        match path.filter(|_| is_clips && !video_support()).map(|path| footage::at(&path)) {
-            Some(Ok(clips)) if clips.iter().any(Footage::needs_video) => State::NeedsVideo,
-            _ => State::Present,
-        }
-    });
-    all.extend(of_files(manifest, directory, |_| State::Present));
-    all
+    statuses(manifest, directory, false)
 }
 
 /// As [`list`], with checksums of all existing files.
-#[must_use]
 pub fn check(manifest: &Manifest, directory: &DataDirectory) -> Vec<Status> {
-    // The seed only matters for generated images, which have nothing to check.
-    let mut all = statuses(manifest, directory, |source, set| match source.find(set, 0) {
-        Ok((identity, _)) => match identity.origin {
-            Origin::Published => State::Published,
-            Origin::Substitute => State::Substitute,
-            // The files exist and the generator was chosen, so the files are videos.
-            Origin::Embedded => State::NeedsVideo,
-            Origin::Other | Origin::User => State::Other { sha256: identity.sha256 },
-        },
-        Err(error) => State::Unusable(error),
-    });
-    all.extend(of_files(manifest, directory, |set| match set.find(directory) {
-        Ok(Some(identity)) => match identity.origin {
-            Origin::Published => State::Published,
-            Origin::Substitute => State::Substitute,
-            Origin::Other => State::Other { sha256: identity.sha256 },
-            // There is no published checksum to compare with.
-            Origin::User | Origin::Embedded => State::Present,
-        },
-        Ok(None) => State::Absent,
-        Err(error) => State::Unusable(error),
-    }));
-    all
+    statuses(manifest, directory, true)
 }
 
-fn statuses(
-    manifest: &Manifest,
-    directory: &DataDirectory,
-    of_layout: impl Fn(&DataSource, &DataSet) -> State,
-) -> Vec<Status> {
+fn statuses(manifest: &Manifest, directory: &DataDirectory, compare: bool) -> Vec<Status> {
     let source = DataSource::new(manifest.clone(), directory.clone());
-    let status = |set: &DataSet| {
-        let folder = directory.images_folder(&set.id);
-        let (path, state) = match source.layout_path(set) {
-            _ if set.layout == Layout::Generated => (folder, State::Generated),
-            Some(path) => (path, of_layout(&source, set)),
-            None if folder.is_dir() => {
-                let state = of_folder(set, &folder).unwrap_or_else(State::Unusable);
-                (folder, state)
-            }
-            None => (
-                set.layout
-                    .any_of()
-                    .first()
-                    .map(|path| directory.path().join(path))
-                    .unwrap_or(folder),
-                State::Absent,
-            ),
-        };
+    let signals = manifest.sets().iter().map(|set| {
+        let (path, state) = state(&source, set, compare);
         Status {
             id: set.id.clone(),
             title: set.title.clone(),
             signals: describe(set),
-            state,
+            state: state.unwrap_or_else(State::Unusable),
             path,
             license: set.license.clone(),
             origin: set.origin.clone(),
-            download: set.download.clone(),
+            download: set.download(),
             used_by: set.used_by.clone(),
-            stand_in: Some(format!("embedded:{}", set.stand_in.name())),
+            stand_in: Some(format!("embedded:{}", set.stand_in.generator.name())),
         }
-    };
-    manifest.sets().iter().map(status).collect()
-}
-
-fn of_files(
-    manifest: &Manifest,
-    directory: &DataDirectory,
-    of_folder: impl Fn(&FileSet) -> State,
-) -> Vec<Status> {
-    let status = |set: &FileSet| {
-        let first = set.any_of.first().map(|path| directory.path().join(path));
+    });
+    let files = manifest.file_sets().iter().map(|set| {
         let (path, state) = match set.folder(directory) {
-            Some(folder) => (folder, of_folder(set)),
-            None => (first.unwrap_or_default(), State::Absent),
+            None => (first(directory, &set.any_of).unwrap_or_default(), State::Absent),
+            Some(folder) if !compare => (folder, State::Present),
+            Some(folder) => match set.find(directory) {
+                Ok(Some(found)) => (folder, State::compared(found.origin, found.sha256)),
+                Ok(None) => (folder, State::Absent),
+                Err(error) => (folder, State::Unusable(error)),
+            },
         };
         Status {
             id: set.id.clone(),
@@ -171,38 +100,86 @@ fn of_files(
             path,
             license: set.license.clone(),
             origin: set.origin.clone(),
-            download: set.download.clone(),
+            download: set.download(),
             used_by: set.used_by.clone(),
             stand_in: None,
         }
-    };
-    manifest.file_sets().iter().map(status).collect()
+    });
+    signals.chain(files).collect()
 }
 
-/// A folder of the user's own signals.
+fn first(directory: &DataDirectory, any_of: &[PathBuf]) -> Option<PathBuf> {
+    any_of.first().map(|path| directory.path().join(path))
+}
+
+/// State of a set of signals, and its path.
+fn state(source: &DataSource, set: &DataSet, compare: bool) -> (PathBuf, Result<State, DataError>) {
+    let folder = source.directory().images_folder(&set.id);
+    if set.layout.is_none() {
+        return (folder, Ok(State::Generated));
+    }
+    let Some(path) = source.layout_path(set) else {
+        return match folder.is_dir() {
+            true => (folder.clone(), of_folder(set, &folder)),
+            false => (first(source.directory(), set.any_of()).unwrap_or(folder), Ok(State::Absent)),
+        };
+    };
+    // The seed only matters for generated signals, which have nothing to check.
+    let state = match compare {
+        true => source.find(set, 0).map(|(found, _)| State::compared(found.origin, found.sha256)),
+        false if needs_video(set, &path) => Ok(State::NeedsVideo),
+        false => Ok(State::Present),
+    };
+    (path, state)
+}
+
+/// Whether this build cannot read the videos at a path. Arrays are not opened.
+fn needs_video(set: &DataSet, path: &Path) -> bool {
+    let has_array = set.layout.as_ref().is_some_and(|layout| layout.key.is_some());
+    let may_be_video = set.kind == Kind::Clips && !has_array && !video_support();
+    may_be_video && footage::at(path).is_ok_and(|clips| footage::unreadable(&clips).is_some())
+}
+
+/// State of a folder of the user's own signals.
 fn of_folder(set: &DataSet, folder: &Path) -> Result<State, DataError> {
     if set.kind == Kind::Images {
         return Ok(State::User { n_signals: picture::images_in(folder)?.len() });
     }
     let clips = footage::at(folder)?;
-    let unreadable = !video_support() && clips.iter().any(Footage::needs_video);
-    Ok(if unreadable { State::NeedsVideo } else { State::User { n_signals: clips.len() } })
+    Ok(match footage::unreadable(&clips) {
+        Some(_) => State::NeedsVideo,
+        None => State::User { n_signals: clips.len() },
+    })
 }
 
 fn describe(set: &DataSet) -> String {
     let (count, size) = (set.count, set.size);
     let plural = if count == 1 { "" } else { "s" };
-    match set.kind {
-        Kind::Images => format!("{count} image{plural} of {size}×{size} pixels"),
-        Kind::Clips { frames } => {
+    match set.frames {
+        None => format!("{count} image{plural} of {size}×{size} pixels"),
+        Some(frames) => {
             format!("{count} clip{plural} of {frames} frames of {size}×{size} pixels")
+        }
+    }
+}
+
+impl State {
+    /// State of files whose checksum was compared.
+    fn compared(origin: Origin, sha256: String) -> Self {
+        match origin {
+            Origin::Published => State::Published,
+            Origin::Substitute => State::Substitute,
+            Origin::Other => State::Other { sha256 },
+            // The files exist and the generator was chosen, so the files are videos.
+            Origin::Embedded => State::NeedsVideo,
+            // There is no published checksum to compare with.
+            Origin::User => State::Present,
         }
     }
 }
 
 impl Status {
     /// Whether the files cannot be used or are not the published data.
-    #[must_use]
     pub fn needs_attention(&self) -> bool {
         matches!(self.state, State::Other { .. } | State::Unusable(_))
     }

@@ -8,7 +8,6 @@ use std::path::Path;
 use crate::error::{DataError, VIDEO_CURE};
 
 /// Whether this build reads video files.
-#[must_use]
 pub const fn video_support() -> bool {
     cfg!(feature = "video")
 }
@@ -23,16 +22,13 @@ pub(crate) fn no_support(path: &Path) -> DataError {
 
 #[cfg(not(feature = "video"))]
 mod backend {
-    use std::path::Path;
-
-    use crate::error::DataError;
-    use crate::frame::Frames;
-
-    pub(crate) fn frames(path: &Path) -> Result<Frames<'static>, DataError> {
+    pub(crate) fn frames(
+        path: &std::path::Path,
+    ) -> Result<crate::clip::frame::Frames<'static>, super::DataError> {
         Err(super::no_support(path))
     }
 
-    pub(super) fn version() -> Option<String> {
+    pub fn ffmpeg_version() -> Option<String> {
         None
     }
 }
@@ -49,8 +45,8 @@ mod backend {
     use video_rs::ffmpeg::format::Pixel;
     use video_rs::{Decoder, DecoderBuilder, Error, Options, ReaderBuilder, ffmpeg};
 
+    use crate::clip::frame::{Frame, Frames, MAX_FRAME_PIXELS};
     use crate::error::DataError;
-    use crate::frame::{Frame, Frames, MAX_FRAME_PIXELS, Samples};
 
     /// Formats that contain their frames themselves, by their FFmpeg names: no playlists, no patterns of file names. Audio formats are
     /// included for the error that they have no video stream.
@@ -101,8 +97,8 @@ mod backend {
         Ok(Box::new(std::iter::from_fn(move || reader.next_frame().transpose())))
     }
 
-    /// Version of FFmpeg, such as "FFmpeg 5 (libavcodec 59.37.100)".
-    pub(super) fn version() -> Option<String> {
+    /// The FFmpeg that reads video files, such as "FFmpeg 5 (libavcodec 59.37.100)"; `None` if this build reads none.
+    pub fn ffmpeg_version() -> Option<String> {
         let parts = |version: u32| (version >> 16, version >> 8 & 0xff, version & 0xff);
         let (major, minor, micro) = parts(ffmpeg::codec::version());
         // The major version of libavcodec is that of the FFmpeg release plus 54.
@@ -122,7 +118,6 @@ mod backend {
     struct Reader {
         path: PathBuf,
         decoder: Decoder,
-        /// How the file's header turns the frames.
         orientation: Orientation,
         /// Frames that the file's header announces.
         announced: Option<u64>,
@@ -151,24 +146,18 @@ mod backend {
             if raw.format() != Pixel::RGB24 || raw.planes() != 1 {
                 return Err(self.damaged("a frame has another pixel format than the first"));
             }
-            let (row, stride) = (3 * width, raw.stride(0));
-            let data = raw.data(0);
-            let mut bytes = Vec::with_capacity(row * height);
-            for y in 0..height {
-                match data.get(y * stride..y * stride + row) {
-                    Some(values) => bytes.extend_from_slice(values),
-                    None => return Err(self.damaged("a frame has fewer rows than it announces")),
-                }
-            }
-            let Some(image) = RgbImage::from_raw(raw.width(), raw.height(), bytes) else {
-                return Err(self.damaged("a frame has fewer pixels than it announces"));
+            let (row, stride, data) = (3 * width, raw.stride(0), raw.data(0));
+            let rows = (0..height).map(|y| data.get(y * stride..y * stride + row));
+            let bytes = rows.collect::<Option<Vec<_>>>().map(|rows| rows.concat());
+            let image = bytes.and_then(|b| RgbImage::from_raw(raw.width(), raw.height(), b));
+            let Some(mut image) = image.map(DynamicImage::from) else {
+                return Err(self.damaged("a frame has fewer rows than it announces"));
             };
-            let mut image = DynamicImage::from(image);
             image.apply_orientation(self.orientation);
             self.n_decoded += 1;
             let (width, height) = (image.width() as usize, image.height() as usize);
-            let samples = Samples::Bytes(image.into_bytes());
-            Ok(Some(Frame { width, height, channels: 3, samples }))
+            let values = image.as_bytes().iter().map(|&byte| f32::from(byte)).collect();
+            Ok(Some(Frame { width, height, channels: 3, values, white: 255.0 }))
         }
 
         /// Handles the end of the file. FFmpeg does not report a file that was cut between two packets, so the number of frames is compared
@@ -218,7 +207,6 @@ mod backend {
         Orientation::from_exif(at as u8 + 1)
     }
 
-    /// Readable text for FFmpeg's errors.
     fn why(error: &Error) -> String {
         match error {
             Error::BackendError(ffmpeg::Error::StreamNotFound) => {
@@ -235,10 +223,5 @@ mod backend {
     }
 }
 
+pub use backend::ffmpeg_version;
 pub(crate) use backend::frames;
-
-/// The FFmpeg that reads video files; `None` if this build reads none.
-#[must_use]
-pub fn ffmpeg_version() -> Option<String> {
-    backend::version()
-}

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
+use posenc_files::limits::MAX_ARRAY_BYTES;
+
 use crate::clip::Clip;
 use crate::error::DataError;
 use crate::reduce::{self, Axis};
-use posenc_files::limits::MAX_ARRAY_BYTES;
 
 /// Maximum number of frames of a clip, as in the papers.
 pub const MAX_FRAMES: usize = 256;
@@ -15,59 +16,40 @@ pub const MAX_FRAMES: usize = 256;
 /// time.
 pub(crate) const MAX_FRAME_PIXELS: u64 = 36 << 20;
 
-/// Values as stored in the file.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Samples {
-    /// 0 to 255 map to 0 to 1.
-    Bytes(Vec<u8>),
-    /// 0 to 65535 map to 0 to 1.
-    Words(Vec<u16>),
-    /// In [0, 1].
-    Floats(Vec<f32>),
-}
-
-/// One frame: `height` rows of `width` pixels of `channels` samples.
+/// One frame: `height` rows of `width` pixels of `channels` values.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Frame {
     pub width: usize,
     pub height: usize,
     pub channels: usize,
-    pub samples: Samples,
+    /// As stored in the file.
+    pub values: Vec<f32>,
+    /// The value that maps to 1: 255, 65535 or 1.
+    pub white: f32,
 }
 
 /// Frames in order, each read on demand.
 pub(crate) type Frames<'a> = Box<dyn Iterator<Item = Result<Frame, DataError>> + 'a>;
 
-impl Frame {
-    fn shape(&self) -> (usize, usize, usize) {
-        (self.width, self.height, self.channels)
-    }
+/// Width, height and channels.
+type Shape = (usize, usize, usize);
 
-    fn describe((width, height, channels): (usize, usize, usize)) -> String {
-        format!("{width}×{height} {}", if channels == 1 { "gray" } else { "RGB" })
+impl Frame {
+    fn shape(&self) -> Shape {
+        (self.width, self.height, self.channels)
     }
 
     /// Averages the frame along both axes; values are in [0, 1].
     fn averaged(&self, rows: &Axis, columns: &Axis) -> Vec<f32> {
-        match &self.samples {
-            Samples::Bytes(values) => self.averages(values, rows, columns, 255.0),
-            Samples::Words(values) => self.averages(values, rows, columns, 65535.0),
-            Samples::Floats(values) => self.averages(values, rows, columns, 1.0),
-        }
-    }
-
-    fn averages<I: Copy + Into<f64>>(
-        &self,
-        values: &[I],
-        rows: &Axis,
-        columns: &Axis,
-        white: f64,
-    ) -> Vec<f32> {
         // Rows first, because they are long and often only half of them are kept.
-        let fewer: Vec<f64> = reduce::along(values, rows, self.width * self.channels);
+        let fewer: Vec<f64> = reduce::along(&self.values, rows, self.width * self.channels);
         let means: Vec<f64> = reduce::along(&fewer, columns, self.channels);
-        means.iter().map(|mean| (mean / white) as f32).collect()
+        means.iter().map(|mean| (mean / f64::from(self.white)) as f32).collect()
     }
+}
+
+fn describe((width, height, channels): Shape) -> String {
+    format!("{width}×{height} {}", if channels == 1 { "gray" } else { "RGB" })
 }
 
 /// A request for a clip.
@@ -75,13 +57,49 @@ impl Frame {
 pub(crate) struct ClipRequest<'a> {
     /// The file or folder, for messages.
     pub path: &'a Path,
-    /// Name that the clip gets.
     pub name: &'a str,
     /// Purpose of the clip, such as "data set 'video-clips'".
     pub purpose: &'a str,
 }
 
-impl ClipRequest<'_> {
+/// Frames of one shape, averaged along axes that follow from their sides.
+struct Averages<'a, A> {
+    request: &'a ClipRequest<'a>,
+    frames: Frames<'a>,
+    /// Minimum side.
+    required: usize,
+    axis: A,
+    /// The shape of all frames, and the axes of their rows and columns.
+    alike: Option<(Shape, [Axis; 2])>,
+    n_read: usize,
+}
+
+impl<A: Fn(usize, usize) -> Axis> Averages<'_, A> {
+    fn next(&mut self) -> Result<Option<Vec<f32>>, DataError> {
+        let Some(frame) = self.frames.next().transpose()? else { return Ok(None) };
+        let (width, height, _) = frame.shape();
+        let square = width.min(height);
+        if self.alike.is_none() && square < self.required {
+            return Err(self.request.too_small(width, height, self.required));
+        }
+        let (shape, [rows, columns]) = self.alike.get_or_insert_with(|| {
+            (frame.shape(), [(self.axis)(height, square), (self.axis)(width, square)])
+        });
+        if frame.shape() != *shape {
+            return Err(self.request.differs(self.n_read, frame.shape(), *shape));
+        }
+        self.n_read += 1;
+        Ok(Some(frame.averaged(rows, columns)))
+    }
+
+    /// The shape and the axes, if there were at least this many frames.
+    fn at_least(self, frames: usize) -> Result<(Shape, [Axis; 2]), DataError> {
+        let enough = self.alike.filter(|_| self.n_read >= frames);
+        enough.ok_or_else(|| self.request.too_short(self.n_read, frames))
+    }
+}
+
+impl<'a> ClipRequest<'a> {
     fn too_short(&self, frames: usize, required: usize) -> DataError {
         let message = format!(
             "the clip has {frames} frames, but {} needs at least {required}; no frames are generated: use a longer clip",
@@ -90,7 +108,7 @@ impl ClipRequest<'_> {
         DataError::at(self.path, message)
     }
 
-    fn too_small(&self, (width, height): (usize, usize), required: usize) -> DataError {
+    fn too_small(&self, width: usize, height: usize, required: usize) -> DataError {
         let message = format!(
             "the frames have {width}×{height} pixels, but {} needs at least {required}×{required}; larger ones are \
              reduced, smaller ones are never enlarged: use a clip with larger frames",
@@ -99,14 +117,23 @@ impl ClipRequest<'_> {
         DataError::at(self.path, message)
     }
 
-    fn differs(&self, frame: usize, found: &Frame, expected: (usize, usize, usize)) -> DataError {
+    fn differs(&self, frame: usize, found: Shape, expected: Shape) -> DataError {
         let message = format!(
             "frame {frame} is {}, but the frames before it are {}; all frames of a clip must be alike: cut the clip there, \
              or convert the frames to one size and color mode",
-            Frame::describe(found.shape()),
-            Frame::describe(expected)
+            describe(found),
+            describe(expected)
         );
         DataError::at(self.path, message)
+    }
+
+    fn averages<A: Fn(usize, usize) -> Axis>(
+        &'a self,
+        frames: Frames<'a>,
+        required: usize,
+        axis: A,
+    ) -> Averages<'a, A> {
+        Averages { request: self, frames, required, axis, alike: None, n_read: 0 }
     }
 
     /// Prepares a clip as in `trading`, Section 6.2.
@@ -117,10 +144,6 @@ impl ClipRequest<'_> {
     ///
     /// Keeps one full frame and at most 1.5 `n_frames` cut frames in memory. The second value describes differences from the
     /// paper's preparation.
-    ///
-    /// # Errors
-    /// When there are fewer than `n_frames` frames, a side is shorter than `side`, or the frames
-    /// differ in size.
     pub(crate) fn middle_cube(
         &self,
         frames: Frames<'_>,
@@ -128,67 +151,41 @@ impl ClipRequest<'_> {
         side: usize,
     ) -> Result<(Clip, Vec<String>), DataError> {
         let mut kept: VecDeque<Vec<f32>> = VecDeque::new();
-        let (mut n_read, mut n_passed) = (0, 0);
-        let mut alike = None;
-        for frame in frames.take(2 * n_frames) {
-            let frame = frame?;
-            let (shape, rows, columns) = match &alike {
-                Some(alike) => alike,
-                None => {
-                    if frame.width.min(frame.height) < side {
-                        return Err(self.too_small((frame.width, frame.height), side));
-                    }
-                    let axes = (middle(frame.height, side), middle(frame.width, side));
-                    alike.insert((frame.shape(), axes.0, axes.1))
-                }
-            };
-            if frame.shape() != *shape {
-                return Err(self.differs(n_read, &frame, *shape));
-            }
-            kept.push_back(frame.averaged(rows, columns));
-            n_read += 1;
+        let mut n_passed = 0;
+        let frames = Box::new(frames.take(2 * n_frames));
+        let mut averages = self.averages(frames, side, |n, _| middle(n, side));
+        while let Some(frame) = averages.next()? {
+            kept.push_back(frame);
             // Frames before the middle of those read so far are also before the middle of a longer clip.
-            while n_passed < n_read.saturating_sub(n_frames) / 2 {
+            while n_passed < averages.n_read.saturating_sub(n_frames) / 2 {
                 kept.pop_front();
                 n_passed += 1;
             }
         }
-        let Some(((width, height, channels), ..)) = alike.filter(|_| n_read >= n_frames) else {
-            return Err(self.too_short(n_read, n_frames));
-        };
+        let n_read = averages.n_read;
+        let ((width, height, channels), _) = averages.at_least(n_frames)?;
+        let file = self.path.display();
         let mut notes = Vec::new();
         if n_read < 2 * n_frames {
             notes.push(format!(
-                "{}: {n_read} frames, not {}; using the middle {n_frames}",
-                self.path.display(),
+                "{file}: {n_read} frames, not {}; using the middle {n_frames}",
                 2 * n_frames
             ));
         }
         if width.min(height) < 2 * side {
             notes.push(format!(
-                "{}: frames of {width}×{height} pixels; sides below {} are cropped to the central {side} without resizing",
-                self.path.display(),
+                "{file}: frames of {width}×{height} pixels; sides below {} are cropped to the central {side} without resizing",
                 2 * side
             ));
         }
-        let clip = Clip {
-            name: self.name.to_owned(),
-            frames: n_frames,
-            height: side,
-            width: side,
-            channels,
-            voxels: kept.into_iter().take(n_frames).flatten().collect(),
-        };
-        Ok((clip, notes))
+        let voxels = kept.into_iter().take(n_frames).flatten().collect();
+        let name = self.name.to_owned();
+        Ok((Clip { name, frames: n_frames, height: side, width: side, channels, voxels }, notes))
     }
 
     /// Prepares a clip from whole frames. With a `size`, the central square of each frame and all frames are averaged over boxes to a cube
     /// of side `size`. Without a size, an odd last frame, row or column is left out. At most [`MAX_FRAMES`] frames are used. The second
     /// value describes the changes.
-    ///
-    /// # Errors
-    /// When there are fewer frames or shorter sides than `size` (or than 2), when the frames differ in size, or when the clip would take
-    /// more than [`MAX_ARRAY_BYTES`].
     pub(crate) fn whole(
         &self,
         frames: Frames<'_>,
@@ -196,56 +193,30 @@ impl ClipRequest<'_> {
     ) -> Result<(Clip, Vec<String>), DataError> {
         let required = size.unwrap_or(2);
         let mut voxels: Vec<f32> = Vec::new();
-        let mut n_frames = 0;
-        let mut alike = None;
-        let mut more = false;
-        for frame in frames {
-            let frame = frame?;
-            if n_frames == MAX_FRAMES {
-                more = true;
-                break;
-            }
-            let (shape, rows, columns) = match &alike {
-                Some(alike) => alike,
-                None => {
-                    let (height, width) = (frame.height, frame.width);
-                    if width.min(height) < required {
-                        return Err(self.too_small((width, height), required));
-                    }
-                    let axes = match size {
-                        Some(size) => {
-                            let square = width.min(height);
-                            (square_in(height, square, size), square_in(width, square, size))
-                        }
-                        None => (even(height), even(width)),
-                    };
-                    alike.insert((frame.shape(), axes.0, axes.1))
-                }
-            };
-            if frame.shape() != *shape {
-                return Err(self.differs(n_frames, &frame, *shape));
-            }
-            let length = rows.keep.len() * columns.keep.len() * frame.channels;
-            let bytes = 4 * (voxels.len() + length) as u64;
-            if bytes > MAX_ARRAY_BYTES {
+        let mut averages = self.averages(frames, required, |n, square| match size {
+            Some(size) => square_in(n, square, size),
+            None => even(n),
+        });
+        while averages.n_read < MAX_FRAMES
+            && let Some(frame) = averages.next()?
+        {
+            let bytes = 4 * frame.len() as u64;
+            if 4 * voxels.len() as u64 + bytes > MAX_ARRAY_BYTES {
                 let message = format!(
-                    "each frame takes {} bytes in memory and the clip more than {MAX_ARRAY_BYTES}; only {n_frames} frames \
+                    "each frame takes {bytes} bytes in memory and the clip more than {MAX_ARRAY_BYTES}; only {} frames \
                      would fit: give a size to reduce it to (--size N), or use smaller frames",
-                    4 * length as u64
+                    averages.n_read - 1
                 );
                 return Err(DataError::at(self.path, message));
             }
-            voxels.extend(frame.averaged(rows, columns));
-            n_frames += 1;
+            voxels.extend(frame);
         }
-        let Some(((width, height, channels), rows, columns)) =
-            alike.filter(|_| n_frames >= required)
-        else {
-            return Err(self.too_short(n_frames, required));
-        };
+        let n_frames = averages.n_read;
+        let has_more = n_frames == MAX_FRAMES && averages.frames.next().transpose()?.is_some();
+        let ((width, height, channels), [rows, columns]) = averages.at_least(required)?;
         let file = self.path.display();
         let mut notes = Vec::new();
-        if more {
+        if has_more {
             notes.push(format!("{file}: using only the first {MAX_FRAMES} frames"));
         }
         let (new_height, new_width) = (rows.keep.len(), columns.keep.len());
@@ -260,22 +231,13 @@ impl ClipRequest<'_> {
             ));
         }
         let frame = new_height * new_width * channels;
-        let voxels = match size {
-            Some(size) => reduce::along(&voxels, &Axis::whole(n_frames, size), frame),
-            None => {
-                voxels.truncate(new_frames * frame);
-                voxels
-            }
-        };
-        let clip = Clip {
-            name: self.name.to_owned(),
-            frames: new_frames,
-            height: new_height,
-            width: new_width,
-            channels,
-            voxels,
-        };
-        Ok((clip, notes))
+        if let Some(size) = size {
+            voxels = reduce::along(&voxels, &Axis::whole(n_frames, size), frame);
+        }
+        voxels.truncate(new_frames * frame);
+        let name = self.name.to_owned();
+        let (frames, height, width) = (new_frames, new_height, new_width);
+        Ok((Clip { name, frames, height, width, channels, voxels }, notes))
     }
 }
 
@@ -308,8 +270,8 @@ mod tests {
     /// Gray frames; frame t has the value t/255.
     fn counting(n: usize, width: usize, height: usize) -> Frames<'static> {
         Box::new((0..n).map(move |t| {
-            let samples = Samples::Bytes(vec![t as u8; width * height]);
-            Ok(Frame { width, height, channels: 1, samples })
+            let values = vec![t as u8 as f32; width * height];
+            Ok(Frame { width, height, channels: 1, values, white: 255.0 })
         }))
     }
 
@@ -333,8 +295,8 @@ mod tests {
     #[test]
     fn frames_are_squeezed_to_twice_the_side_and_cut() {
         // Columns 0, …, 31 become 8 means of four; the middle four begin with that of 8 to 11.
-        let ramp = Samples::Words((0..16 * 32).map(|i| (i % 32) as u16 * 1000).collect());
-        let frame = Frame { width: 32, height: 16, channels: 1, samples: ramp };
+        let values = (0..16 * 32).map(|i| (i % 32) as f32 * 1000.0).collect();
+        let frame = Frame { width: 32, height: 16, channels: 1, values, white: 65535.0 };
         let frames: Frames = Box::new(std::iter::repeat_n(frame, 4).map(Ok));
         let (clip, _) = target().middle_cube(frames, 2, 4).unwrap();
         assert_eq!((clip.frames, clip.height, clip.width), (2, 4, 4));

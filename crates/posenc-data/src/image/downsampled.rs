@@ -14,19 +14,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::DataError;
 use crate::files::{file_name, files_in, has_ending};
+use crate::image::picture::Picture;
 use crate::npz::{self, Element};
-use crate::picture::Picture;
 
-/// A split of the images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
-    /// For training.
     Training,
-    /// For evaluation.
     Validation,
 }
 
-/// How the images are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
     /// npz archives, box-filtered.
@@ -45,7 +41,6 @@ pub struct DownsampledImages {
     /// Number of files in the folder that are not pictures.
     skipped: usize,
     place: Place,
-    /// Pixels of the current file.
     open: Vec<u8>,
 }
 
@@ -53,9 +48,7 @@ pub struct DownsampledImages {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Place {
-    /// Files that remain.
     left: Vec<usize>,
-    /// The current file.
     file: Option<usize>,
     /// Images of the current file that remain.
     images: Vec<usize>,
@@ -63,9 +56,6 @@ pub struct Place {
 
 impl DownsampledImages {
     /// Finds the images of `side` × `side` pixels of a split in `folder`. If both variants exist, archives are used.
-    ///
-    /// # Errors
-    /// When the folder holds neither, or cannot be read.
     pub fn open(folder: &Path, side: usize, split: Split) -> Result<Self, DataError> {
         let (prefix, pictures) = match split {
             Split::Training => ("train_data_batch_", format!("train_{side}x{side}")),
@@ -99,20 +89,15 @@ impl DownsampledImages {
         Ok(DownsampledImages { side, variant, files, skipped, place, open })
     }
 
-    /// How the images are stored.
-    #[must_use]
     pub fn variant(&self) -> Variant {
         self.variant
     }
 
-    /// Number of files.
-    #[must_use]
     pub fn files(&self) -> usize {
         self.files.len()
     }
 
     /// Number of skipped files in the folder of pictures, which are not pictures.
-    #[must_use]
     pub fn skipped(&self) -> usize {
         self.skipped
     }
@@ -123,9 +108,6 @@ impl DownsampledImages {
 
     /// The next `count` images in random order, each as interleaved RGB bytes, row by row. All images of a file come before those of the
     /// next file, and all files before the first repeats. Only one archive is in memory at a time.
-    ///
-    /// # Errors
-    /// When a file cannot be read, is damaged, or holds other sizes; the message names it.
     pub fn batch(&mut self, count: usize, rng: &mut ChaCha8Rng) -> Result<Vec<Vec<u8>>, DataError> {
         let mut images = Vec::with_capacity(count);
         while images.len() < count {
@@ -147,16 +129,11 @@ impl DownsampledImages {
         Ok(images)
     }
 
-    /// The current position.
-    #[must_use]
     pub fn place(&self) -> &Place {
         &self.place
     }
 
     /// Resumes from a position in the same files. Returns `false`, without any change, if the position does not fit these files.
-    ///
-    /// # Errors
-    /// As [`DownsampledImages::batch`].
     pub fn go_on(&mut self, place: Place) -> Result<bool, DataError> {
         let open = match place.file {
             Some(file) if file < self.files.len() => self.read(&self.files[file])?,
@@ -173,9 +150,6 @@ impl DownsampledImages {
     }
 
     /// The first `count` images in file order, or all if there are fewer.
-    ///
-    /// # Errors
-    /// As [`DownsampledImages::batch`].
     pub fn first(&self, count: usize) -> Result<Vec<Vec<u8>>, DataError> {
         let mut images: Vec<Vec<u8>> = Vec::new();
         for file in &self.files {
@@ -199,7 +173,7 @@ impl DownsampledImages {
 
     fn read_archive(&self, path: &Path) -> Result<Vec<u8>, DataError> {
         let array = npz::read_within(path, "data", &[Element::Byte], MAX_ARCHIVE_BYTES)?;
-        let n = self.bytes() as u64;
+        let n = self.bytes();
         if !matches!(array.shape[..], [count, bytes] if count > 0 && bytes == n) {
             let required = format!("(n, {n}) with n at least 1: 3 colors of {0} × {0}", self.side);
             return Err(DataError::shape(path, "data", &array.shape, required));
@@ -231,6 +205,6 @@ impl DownsampledImages {
             );
             return Err(DataError::at(path, message));
         }
-        Ok(picture.into_rgb_bytes())
+        Ok(picture.into_rgb().into_raw())
     }
 }

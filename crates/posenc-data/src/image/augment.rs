@@ -6,19 +6,16 @@ use posenc_math::lff::detr::Resizing;
 use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 
-use crate::annotated::AnnotatedBox;
+use crate::image::annotated::AnnotatedBox;
 
-/// A photograph in memory with its boxes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Photograph {
     image: RgbImage,
-    /// Its objects.
     pub boxes: Vec<AnnotatedBox>,
 }
 
 impl Photograph {
     /// From RGB values, row by row; `None` if their number does not match `size` (rows, columns).
-    #[must_use]
     pub fn new(pixels: Vec<u8>, size: [usize; 2], boxes: Vec<AnnotatedBox>) -> Option<Self> {
         let [height, width] = size;
         let image = RgbImage::from_raw(width as u32, height as u32, pixels)?;
@@ -26,20 +23,17 @@ impl Photograph {
     }
 
     /// Rows and columns.
-    #[must_use]
     pub fn size(&self) -> [usize; 2] {
         [self.image.height() as usize, self.image.width() as usize]
     }
 
     /// Red, green and blue of every pixel in [0, 1], row by row.
-    #[must_use]
     pub fn pixels(&self) -> Vec<f32> {
         self.image.as_raw().iter().map(|&v| f32::from(v) / 255.0).collect()
     }
 
     /// Resizes the photograph so that its shorter side is `side`, or less if the longer side would exceed `longest`. The triangle filter is
     /// widened for reduction.
-    #[must_use]
     pub fn resized(self, side: usize, longest: usize) -> Self {
         let old = self.size();
         let size = resized_to(old, side, longest);
@@ -59,8 +53,6 @@ impl Photograph {
         Photograph { image, boxes }
     }
 
-    /// Flips the photograph horizontally.
-    #[must_use]
     fn turned(self) -> Self {
         let width = f64::from(self.image.width());
         let mut boxes = self.boxes;
@@ -72,7 +64,6 @@ impl Photograph {
     }
 
     /// Crops the photograph to a window. Boxes are clipped, and empty ones are dropped.
-    #[must_use]
     fn cut(self, [top, left]: [usize; 2], [height, width]: [usize; 2]) -> Self {
         let [x, y, columns, rows] = [left, top, width, height].map(|n| n as u32);
         let image = imageops::crop_imm(&self.image, x, y, columns, rows).to_image();
@@ -89,7 +80,6 @@ impl Photograph {
 
     /// Augments the photograph as in DETR: flips it with probability ½, then either resizes it, or resizes it, crops it and resizes it
     /// again, with equal probability. Crowds are dropped.
-    #[must_use]
     pub fn augmented(mut self, resizing: &Resizing, rng: &mut ChaCha8Rng) -> Self {
         self.boxes.retain(|own| !own.is_crowd);
         if below(rng, 2) == 0 {

@@ -4,7 +4,7 @@ use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 
 use crate::error::DataError;
-use crate::generate::coin;
+use crate::generate::draw;
 use crate::image::Image;
 use crate::reduce::{Axis, along};
 
@@ -19,10 +19,6 @@ pub struct GrayCrops {
 impl GrayCrops {
     /// Prepares crops of `side` × `side` pixels with `levels` (2 to 256) gray levels. Each photograph is converted to luminance, its sides
     /// are reduced by the factor `reduce` (means over boxes), and it is quantized to ⌊v · levels⌋.
-    ///
-    /// # Errors
-    ///
-    /// No photograph, or one that is too small to be reduced and cut.
     pub fn new(
         images: &[Image],
         side: usize,
@@ -57,7 +53,7 @@ impl GrayCrops {
         let (levels, height, width) = &self.photographs[below(rng, self.photographs.len())];
         let top = below(rng, height - self.side + 1);
         let left = below(rng, width - self.side + 1);
-        let is_mirrored = coin(rng);
+        let is_mirrored = draw::chance(rng, 0.5);
         let mut crop = Vec::with_capacity(self.side * self.side);
         for row in top..top + self.side {
             let row = &levels[row * width + left..][..self.side];

@@ -19,10 +19,11 @@ use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::downsampled::Split;
 use crate::error::DataError;
-use crate::files::{file_name, files_in, from_json, inside, read_whole};
-use crate::picture::{MAX_SIDE, Picture};
+use crate::files::{file_name, from_json, inside, only_file, read_whole};
+use crate::image::MAX_SIDE;
+use crate::image::downsampled::Split;
+use crate::image::picture::Picture;
 use crate::write::unwritable_signal;
 
 /// The photographs of a split and their annotations; pixels are read on demand.
@@ -35,20 +36,14 @@ pub struct AnnotatedImages {
     cut: usize,
 }
 
-/// A photograph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnnotatedImage {
-    /// Its id in the file.
     pub id: u64,
-    /// Path of the file.
     pub path: PathBuf,
-    /// Rows and columns of pixels.
     pub size: [usize; 2],
-    /// Its objects, in file order.
     pub boxes: Vec<AnnotatedBox>,
 }
 
-/// An annotated object.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AnnotatedBox {
     /// Id of its category, as in the file.
@@ -57,7 +52,6 @@ pub struct AnnotatedBox {
     pub corners: [f64; 4],
     /// Area inside its outline in pixels, not of the box.
     pub area: f64,
-    /// Whether it covers a group of objects.
     pub is_crowd: bool,
 }
 
@@ -97,10 +91,6 @@ struct WireCategory {
 
 impl AnnotatedImages {
     /// Reads the annotations of a split in `folder`, and checks that all photographs exist.
-    ///
-    /// # Errors
-    /// When the folder contains no annotations or several annotation files, when they are damaged (the message names file and entry), or
-    /// when a photograph is missing.
     pub fn open(folder: &Path, split: Split) -> Result<Self, DataError> {
         let (file, pictures) = locate(folder, split)?;
         let text = read_whole(&file, "the file of annotations", MAX_ARRAY_BYTES)?;
@@ -170,13 +160,11 @@ impl AnnotatedImages {
     }
 
     /// The photographs, in the order of the file.
-    #[must_use]
     pub fn images(&self) -> &[AnnotatedImage] {
         &self.images
     }
 
     /// A random photograph. `left` contains the indices that remain in the current pass: every photograph appears once before any repeats.
-    #[must_use]
     pub fn next(&self, left: &mut Vec<usize>, rng: &mut ChaCha8Rng) -> &AnnotatedImage {
         if left.is_empty() {
             left.extend(0..self.images.len());
@@ -185,14 +173,11 @@ impl AnnotatedImages {
         &self.images[at]
     }
 
-    /// Names of the categories by id.
-    #[must_use]
     pub fn categories(&self) -> &BTreeMap<usize, String> {
         &self.categories
     }
 
     /// A sentence about skipped and clipped boxes and crowds; `None` if there are none.
-    #[must_use]
     pub fn remark(&self) -> Option<String> {
         let crowds = self.images.iter().flat_map(|image| &image.boxes).filter(|b| b.is_crowd);
         let crowds = crowds.count();
@@ -209,9 +194,6 @@ impl AnnotatedImages {
     }
 
     /// 8-bit RGB values of a photograph, row by row; gray values are repeated.
-    ///
-    /// # Errors
-    /// When the file is damaged, or has another size than in the annotations.
     pub fn pixels(&self, image: &AnnotatedImage) -> Result<Vec<u8>, DataError> {
         let picture = Picture::read(&image.path)?;
         let [rows, columns] = image.size;
@@ -226,7 +208,7 @@ impl AnnotatedImages {
             );
             return Err(DataError::at(&image.path, message));
         }
-        Ok(picture.into_rgb_bytes())
+        Ok(picture.into_rgb().into_raw())
     }
 }
 
@@ -240,30 +222,14 @@ fn locate(folder: &Path, split: Split) -> Result<(PathBuf, PathBuf), DataError> 
     if file.is_file() {
         return Ok((file, folder.join(name)));
     }
-    let mut files = files_in(folder)?;
-    files.retain(|path| {
-        let name = file_name(path);
-        name.starts_with("instances") && name.ends_with(".json")
-    });
-    match files.len() {
-        1 => Ok((files.remove(0), folder.join("images"))),
-        0 => Err(DataError::missing(
-            folder,
-            format!("annotations/instances_{name}.json and no instances*.json"),
-            "COCO's annotations are expected in annotations/ with photographs in train2017/ and val2017/, or one file \
-             instances*.json with photographs in images/",
-        )),
-        count => {
-            let wanted = format!("single instances*.json (there are {count})");
-            Err(DataError::missing(folder, wanted, "remove all but one"))
-        }
-    }
+    let what = format!("annotations/instances_{name}.json or instances*.json");
+    let hint = "COCO's annotations are expected in annotations/ with photographs in train2017/ and val2017/, or one file \
+                instances*.json with photographs in images/";
+    let fits = |name: &str| name.starts_with("instances") && name.ends_with(".json");
+    Ok((only_file(folder, &what, hint, fits)?, folder.join("images")))
 }
 
 /// Writes photographs as JPEG files and their boxes in COCO's format: `instances.json` and `images/` in `folder`.
-///
-/// # Errors
-/// When a file cannot be written, or the number of pixels does not match their size.
 pub fn write_annotated(
     folder: &Path,
     categories: &[&str],

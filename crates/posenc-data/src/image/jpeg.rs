@@ -6,7 +6,7 @@ use image::{DynamicImage, GrayImage, RgbImage};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::{bytestream::ZCursor, colorspace::ColorSpace, options::DecoderOptions};
 
-use crate::picture::MAX_SIDE;
+use crate::image::MAX_SIDE;
 
 /// Maximum number of superfluous bytes at the end of a scan; some cameras write a few.
 const MAX_SUPERFLUOUS: usize = 4;
@@ -98,7 +98,6 @@ fn first_picture(bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
     missing.values().all(|missing| *missing == 0).then_some((picture, last_scan))
 }
 
-/// Where the first of some markers begins.
 fn place_of_marker(bytes: &[u8], is_it: impl Fn(u8) -> bool) -> Option<usize> {
     let is_marker =
         |pair: &[u8; 2]| pair[0] == 0xFF && !matches!(pair[1], 0 | 0xFF) && is_it(pair[1]);

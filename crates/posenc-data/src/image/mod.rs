@@ -1,11 +1,54 @@
 //! The image that experiments see: real numbers in [0, 1].
 
+pub mod annotated;
+pub mod augment;
+pub mod crops;
+pub mod downsampled;
+mod jpeg;
+pub mod picture;
+
+use serde::Deserialize;
+
 use crate::error::DataError;
-use crate::reduce;
+use crate::reduce::{Axis, Sample, along};
 
 /// Weights of red, green and blue in the luminance: ITU-R BT.709 rounded as scikit-image does,
 /// which `rethinking`'s notebooks use. They add up to one.
-pub const LUMINANCE_WEIGHTS: [f64; 3] = [0.2125, 0.7154, 0.0721];
+const LUMINANCE_WEIGHTS: [f64; 3] = [0.2125, 0.7154, 0.0721];
+
+/// Maximum side of an image file in pixels.
+pub(crate) const MAX_SIDE: u32 = 32_768;
+
+/// Channels of a data set's signals; loaded signals are converted to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Channels {
+    Rgb,
+    /// One channel: gray as stored, or the luminance of a color image.
+    Gray,
+}
+
+impl Channels {
+    pub fn count(self) -> usize {
+        match self {
+            Channels::Rgb => 3,
+            Channels::Gray => 1,
+        }
+    }
+
+    /// Converts values whose channels follow each other; gray values are repeated.
+    pub(crate) fn convert<T: Sample>(self, values: Vec<T>, channels: usize) -> Vec<T> {
+        match (self, channels) {
+            (Channels::Rgb, 3) | (Channels::Gray, 1) => values,
+            (Channels::Rgb, _) => values.iter().flat_map(|&value| [value; 3]).collect(),
+            (Channels::Gray, _) => values.chunks_exact(channels).map(luminance).collect(),
+        }
+    }
+}
+
+fn luminance<T: Sample>(rgb: &[T]) -> T {
+    T::from_mean(rgb.iter().zip(LUMINANCE_WEIGHTS).map(|(&v, weight)| v.into() * weight).sum())
+}
 
 /// An image: `height` rows of `width` pixels of `channels` values in [0, 1].
 ///
@@ -14,15 +57,12 @@ pub const LUMINANCE_WEIGHTS: [f64; 3] = [0.2125, 0.7154, 0.0721];
 /// instead: multiply by 255/256.)
 #[derive(Debug, Clone, PartialEq)]
 pub struct Image {
-    /// Name of the signal, unique in its set.
+    /// Unique in its set.
     pub name: String,
-    /// Number of columns.
     pub width: usize,
-    /// Number of rows.
     pub height: usize,
     /// 3 for red, green, blue; 1 for gray.
     pub channels: usize,
-    /// `height * width * channels` values, channels fastest, then columns, then rows.
     pub pixels: Vec<f64>,
 }
 
@@ -40,28 +80,14 @@ impl Image {
         Image { name, width, height, channels, pixels }
     }
 
-    /// The luminance Y = 0.2125 R + 0.7154 G + 0.0721 B as an image of one channel; a gray image is
-    /// returned unchanged.
-    #[must_use]
-    pub fn luminance(&self) -> Image {
-        if self.channels == 1 {
-            return self.clone();
-        }
-        let dot = |rgb: &[f64]| {
-            rgb.iter().zip(LUMINANCE_WEIGHTS).map(|(value, weight)| value * weight).sum()
-        };
-        let pixels = self.pixels.chunks_exact(self.channels).map(dot).collect();
-        Image { name: self.name.clone(), channels: 1, pixels, ..*self }
+    pub(crate) fn converted(self, to: Channels) -> Image {
+        let pixels = to.convert(self.pixels, self.channels);
+        Image { channels: to.count(), pixels, ..self }
     }
 
-    /// Converts the image to three channels; gray values are repeated.
-    #[must_use]
-    pub fn rgb(&self) -> Image {
-        if self.channels == 3 {
-            return self.clone();
-        }
-        let pixels = self.pixels.iter().flat_map(|&value| [value; 3]).collect();
-        Image { name: self.name.clone(), channels: 3, pixels, ..*self }
+    /// The luminance Y = 0.2125 R + 0.7154 G + 0.0721 B; a gray image is returned unchanged.
+    pub fn luminance(&self) -> Image {
+        self.clone().converted(Channels::Gray)
     }
 
     /// Reduces the image to `side` × `side` pixels by averaging over boxes, exactly for integer factors. An image that is not square is
@@ -70,36 +96,35 @@ impl Image {
     /// # Errors
     /// When `side` is zero or exceeds the number of rows or columns. Enlarging would make a signal smoother than any real one.
     pub fn reduced(&self, side: usize) -> Result<Image, DataError> {
-        let lengths = [self.height, self.width];
-        let pixels = reduce::to_side(&self.name, &self.pixels, &lengths, self.channels, side)?;
+        let shortest = self.width.min(self.height);
+        if !(1..=shortest).contains(&side) {
+            return Err(DataError::Invalid(format!(
+                "'{}' cannot be reduced to a side of {side}; allowed: 1 to {shortest}, its shortest side",
+                self.name
+            )));
+        }
+        let columns: Vec<f64> = along(&self.pixels, &Axis::whole(self.width, side), self.channels);
+        let pixels = along(&columns, &Axis::whole(self.height, side), side * self.channels);
         Ok(Image { name: self.name.clone(), width: side, height: side, pixels, ..*self })
     }
 
     /// The luminance of the rows with these indices, each a signal of `width` values. Indices may
     /// repeat, as row 426 does among the ten of `rethinking`.
-    ///
-    /// # Errors
-    /// When an index is not below `height`.
     pub fn rows(&self, indices: &[usize]) -> Result<Vec<Vec<f64>>, DataError> {
-        self.inside("row", indices, self.height)?;
+        self.check("row", indices, self.height)?;
         let gray = self.luminance().pixels;
         Ok(indices.iter().map(|&y| gray[y * self.width..(y + 1) * self.width].to_vec()).collect())
     }
 
     /// The luminance of the columns with these indices, each a signal of `height` values.
-    ///
-    /// # Errors
-    /// When an index is not below `width`.
     pub fn columns(&self, indices: &[usize]) -> Result<Vec<Vec<f64>>, DataError> {
-        self.inside("column", indices, self.width)?;
+        self.check("column", indices, self.width)?;
         let gray = self.luminance().pixels;
-        Ok(indices
-            .iter()
-            .map(|&x| gray[x..].iter().step_by(self.width).copied().collect())
-            .collect())
+        let column = |&x: &usize| gray[x..].iter().step_by(self.width).copied().collect();
+        Ok(indices.iter().map(column).collect())
     }
 
-    fn inside(&self, what: &'static str, indices: &[usize], len: usize) -> Result<(), DataError> {
+    fn check(&self, what: &str, indices: &[usize], len: usize) -> Result<(), DataError> {
         match indices.iter().find(|&&index| index >= len) {
             Some(&index) => Err(DataError::Invalid(format!(
                 "image '{}' has no {what} {index}: it has {len} of them, counted from 0",
@@ -129,13 +154,9 @@ mod tests {
         // White stays white: the weights add up to one.
         let white = Image::from_bytes("white".to_owned(), 1, 1, 3, &[255; 3]);
         assert!((white.luminance().pixels[0] - 1.0).abs() < 1e-15);
-    }
-
-    #[test]
-    fn gray_becomes_rgb_by_repetition() {
-        let gray = example().luminance();
-        let blue: Vec<f64> = gray.rgb().pixels[2..].iter().step_by(3).copied().collect();
-        assert_eq!(blue, gray.pixels);
+        // Gray becomes color by repetition.
+        let color = gray.clone().converted(Channels::Rgb).pixels;
+        assert_eq!(color[2..].iter().step_by(3).copied().collect::<Vec<_>>(), gray.pixels);
     }
 
     #[test]
@@ -152,17 +173,13 @@ mod tests {
     }
 
     #[test]
-    fn rows_and_columns_are_cut_along_the_right_axis() {
+    fn rows_and_columns_are_cut_along_the_right_axis_and_missing_ones_are_named() {
         let image = Image { channels: 1, pixels: (0..6).map(f64::from).collect(), ..example() };
         assert_eq!(
             image.rows(&[1, 0, 1]).unwrap(),
             [[3.0, 4.0, 5.0], [0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
         );
         assert_eq!(image.columns(&[2]).unwrap(), [[2.0, 5.0]]);
-    }
-
-    #[test]
-    fn a_row_outside_the_image_is_an_error_that_names_it() {
         let message = example().rows(&[0, 2]).unwrap_err().to_string();
         assert_eq!(message, "image 'example' has no row 2: it has 2 of them, counted from 0");
         assert!(example().columns(&[3]).unwrap_err().to_string().contains("column 3"));

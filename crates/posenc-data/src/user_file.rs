@@ -3,27 +3,24 @@
 use std::path::Path;
 
 use crate::clip::Clip;
+use crate::clip::footage::{self, Footage};
+use crate::clip::frame::ClipRequest;
+use crate::clip::video::video_support;
 use crate::error::{DataError, VIDEO_CURE};
 use crate::files::{file_name, has_ending};
-use crate::footage::{self, Footage};
-use crate::frame::ClipRequest;
 use crate::image::Image;
-use crate::picture::{IMAGE_ENDINGS, Picture};
-use crate::video::video_support;
+use crate::image::picture::{IMAGE_ENDINGS, Picture};
 
 /// A signal, with warnings about how it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded<S> {
     /// The signal, named like its file.
     pub signal: S,
-    /// Changes that were made, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// A picture or a clip.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Signal {
-    /// From an image file.
     Picture(Image),
     /// From a video, a folder of frames or an npz file.
     Clip(Clip),
@@ -31,9 +28,6 @@ pub enum Signal {
 
 /// Reads whatever is at `path`: a folder or an npz file as by [`load_clip_file`], a file whose
 /// content is an image as by [`load_picture_file`], anything else as a video.
-///
-/// # Errors
-/// As those two.
 pub fn load_signal_file(path: &Path, size: Option<u32>) -> Result<Loaded<Signal>, DataError> {
     if !path.is_dir() && !has_ending(path, &["npz"]) {
         match load_picture_file(path, size) {
@@ -58,9 +52,6 @@ pub fn load_signal_file(path: &Path, size: Option<u32>) -> Result<Loaded<Signal>
 /// Reads an image file. With a `size`, the largest central square is cropped and reduced to `size` × `size`. Without one, the whole image
 /// is used except for an odd last row or column. Gray stays gray, an alpha channel is dropped, and 16-bit values v become v/65535. Warnings
 /// report all of this.
-///
-/// # Errors
-/// As [`Picture::read`], and when a side is shorter than `size`, or than 2.
 pub fn load_picture_file(path: &Path, size: Option<u32>) -> Result<Loaded<Image>, DataError> {
     let picture = Picture::read(path)?;
     let mut picture = match size {
@@ -81,11 +72,6 @@ pub fn load_picture_file(path: &Path, size: Option<u32>) -> Result<Loaded<Image>
 /// Reads a clip: a video file, an npz file with one array of one clip, or a folder of frames. With a `size`, the central square of the
 /// frames and all frames are averaged to a cube of side `size`. Without one, all voxels are used except for an odd last frame, row or
 /// column. At most [`crate::MAX_FRAMES`] frames are used. Warnings report all of this.
-///
-/// # Errors
-/// When there is no clip at `path`, or several; when one cannot be read, its frames differ in size,
-/// or an axis is shorter than `size`, or than 2; when it would take more than
-/// [`posenc_files::limits::MAX_ARRAY_BYTES`].
 pub fn load_clip_file(path: &Path, size: Option<u32>) -> Result<Loaded<Clip>, DataError> {
     let clips = footage::at(path)?;
     let [clip] = &clips[..] else {

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::clip::frame::{Frame, Frames, MAX_FRAME_PIXELS};
+use crate::clip::natural;
+use crate::clip::video::{self, video_support};
 use crate::digest;
 use crate::error::{self, DataError, FORMATS};
 use crate::files::{file_name, has_ending, paths_in};
-use crate::frame::{Frame, Frames, Samples};
-use crate::natural;
+use crate::image::picture::{self, Picture};
 use crate::npz::{self, Element, RawArray};
-use crate::picture::{self, Picture};
-use crate::video;
 use posenc_files::limits::MAX_ARRAY_BYTES;
 
 /// Extensions of video files in a folder. A file that is named itself may have any extension.
@@ -27,7 +27,6 @@ pub(crate) enum Footage {
     Video(PathBuf),
     /// Image files in order.
     Frames {
-        /// Their folder.
         folder: PathBuf,
         /// At least one.
         files: Vec<PathBuf>,
@@ -66,11 +65,6 @@ impl Footage {
         }
     }
 
-    /// Whether reading it requires a build with video support.
-    pub(crate) fn needs_video(&self) -> bool {
-        matches!(self, Footage::Video(_))
-    }
-
     /// SHA-256 of the data that the frames are decoded from. For a video these are the bytes of the file, because decoded pixels may differ
     /// between versions of FFmpeg.
     pub(crate) fn sha256(&self) -> Result<String, DataError> {
@@ -89,7 +83,7 @@ impl Footage {
         match self {
             Footage::Video(path) => video::frames(path),
             Footage::Frames { files, .. } => {
-                Ok(Box::new(files.iter().map(|file| Picture::read(file)?.into_frame())))
+                Ok(Box::new(files.iter().map(|file| in_picture(&Picture::read(file)?))))
             }
             Footage::Slice(slice) => Ok(Box::new(slice.frames())),
         }
@@ -97,7 +91,6 @@ impl Footage {
 }
 
 impl Slice {
-    /// The clip's part of the array.
     fn bytes(&self) -> &[u8] {
         let length = self.shape.iter().product::<usize>() * self.array.element.size();
         &self.array.bytes[self.index * length..(self.index + 1) * length]
@@ -107,12 +100,12 @@ impl Slice {
         let [_, height, width, channels] = self.shape;
         let frame = height * width * channels * self.array.element.size();
         self.bytes().chunks_exact(frame.max(1)).map(move |bytes| {
-            let samples = match self.array.element {
-                Element::Byte => Samples::Bytes(bytes.to_vec()),
+            let (values, white) = match self.array.element {
+                Element::Byte => (bytes.iter().map(|&byte| f32::from(byte)).collect(), 255.0),
                 // Clips are read as bytes or in single precision.
-                _ => Samples::Floats(self.floats(bytes)?),
+                _ => (self.floats(bytes)?, 1.0),
             };
-            Ok(Frame { width, height, channels, samples })
+            Ok(Frame { width, height, channels, values, white })
         })
     }
 
@@ -132,6 +125,19 @@ impl Slice {
             }
         }
     }
+}
+
+fn in_picture(picture: &Picture) -> Result<Frame, DataError> {
+    let (width, height) = (picture.width(), picture.height());
+    let pixels = u64::from(width) * u64::from(height);
+    if pixels > MAX_FRAME_PIXELS {
+        let what = format!("the frame ({width}×{height} pixels, as RGB)");
+        let (bytes, max) = (3 * u128::from(pixels), 3 * MAX_FRAME_PIXELS);
+        return Err(DataError::too_large(&picture.path, what, bytes, max));
+    }
+    let (width, height) = (width as usize, height as usize);
+    let (values, white) = picture.values(f32::from, f32::from);
+    Ok(Frame { width, height, channels: picture.channels(), values, white })
 }
 
 /// The clips at `path`: a video file, an npz file with a single array, a folder of frames, or a
@@ -163,9 +169,7 @@ pub(crate) fn at(path: &Path) -> Result<Vec<Footage>, DataError> {
 /// The clips of the array `key` in an npz archive, and SHA-256 of its elements.
 pub(crate) fn in_array(path: &Path, key: &str) -> Result<(String, Vec<Footage>), DataError> {
     let array = npz::read_within(path, key, &[Element::Byte, Element::Float], MAX_ARRAY_BYTES)?;
-    // No axis is longer than the array has bytes, so the casts do not truncate.
-    let axes: Vec<usize> = array.shape.iter().map(|&axis| axis as usize).collect();
-    let (n_clips, shape) = match axes[..] {
+    let (n_clips, shape) = match array.shape[..] {
         [n, frames, height, width, channels] => (n, [frames, height, width, channels]),
         [frames, height, width, channels] => (1, [frames, height, width, channels]),
         _ => (0, [0; 4]),
@@ -177,13 +181,19 @@ pub(crate) fn in_array(path: &Path, key: &str) -> Result<(String, Vec<Footage>),
         );
         return Err(DataError::shape(path, key, &array.shape, required));
     }
-    let (one_of_several, sha256) = (axes.len() == 5, digest::of_bytes(&array.bytes));
+    let (one_of_several, sha256) = (array.shape.len() == 5, digest::of_bytes(&array.bytes));
     let array = Arc::new(array);
     let clip = |index| {
         let (path, key, array) = (path.to_owned(), key.to_owned(), array.clone());
         Footage::Slice(Slice { path, key, array, shape, index, one_of_several })
     };
     Ok((sha256, (0..n_clips).map(clip).collect()))
+}
+
+/// A video among the clips, if this build cannot read videos.
+pub(crate) fn unreadable(clips: &[Footage]) -> Option<&Path> {
+    let is_unreadable = |clip: &&Footage| matches!(clip, Footage::Video(_)) && !video_support();
+    clips.iter().find(is_unreadable).map(Footage::path)
 }
 
 fn in_folder(folder: &Path) -> Result<Vec<Footage>, DataError> {

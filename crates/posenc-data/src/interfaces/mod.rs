@@ -43,7 +43,6 @@ pub const BORDER: f64 = 99.0;
 
 /// Left, top, right and bottom as integers from 0 to 99, which Embed-4D looks up. Values are clamped to the screen and truncated, not
 /// rounded.
-#[must_use]
 pub fn bins(corners: Corners) -> [usize; 4] {
     corners.map(|v| v.clamp(0.0, BORDER) as usize)
 }

@@ -10,7 +10,6 @@ pub(crate) fn sort(paths: &mut [PathBuf]) {
     paths.sort_by(|a, b| compare(&file_name(a), &file_name(b)).then_with(|| a.cmp(b)));
 }
 
-/// As [`sort`] for two names.
 fn compare(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a, b);
     loop {

@@ -5,29 +5,23 @@ use std::path::{Path, PathBuf};
 
 use image::imageops::FilterType;
 use image::metadata::Orientation;
-use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, RgbImage};
 
 use crate::digest;
 use crate::error::{DataError, FORMATS};
 use crate::files::{files_in, has_ending, read_whole};
-use crate::frame::{Frame, MAX_FRAME_PIXELS, Samples};
-use crate::image::Image;
-use crate::jpeg;
+use crate::image::{Image, MAX_SIDE, jpeg};
 use crate::pages::Page;
 use posenc_files::limits::{MAX_ARRAY_BYTES, MAX_IMAGE_BYTES};
 
-/// Extensions of image files.
 pub(crate) const IMAGE_ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "tif", "tiff"];
-/// Maximum side in pixels.
-pub const MAX_SIDE: u32 = 32_768;
+
 /// A decoded image file: gray or RGB, 8 or 16 bits, without alpha, upright.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picture {
-    /// The file it came from.
     pub path: PathBuf,
     /// One of the variants `ImageLuma8`, `ImageLuma16`, `ImageRgb8`, `ImageRgb16`.
     image: DynamicImage,
-    /// Changes that were made, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -36,19 +30,12 @@ impl Picture {
     ///
     /// An alpha channel is dropped, with a warning; colors that are multiplied by it are divided. A rotation stored in the file is applied.
     /// Of a file with several pages or frames, one is read, with a warning.
-    ///
-    /// # Errors
-    /// When the file is missing, is no image, is truncated, is larger than [`MAX_SIDE`] or [`MAX_IMAGE_BYTES`],
-    /// or has samples that are not 8- or 16-bit integers.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         // A file is not much larger than its decoded image, so the same limit applies.
         Self::parse(path, &read_whole(path, "the image file", MAX_IMAGE_BYTES)?)
     }
 
     /// As [`Picture::read`], from the bytes of `path`, which is used in messages only.
-    ///
-    /// # Errors
-    /// As [`Picture::read`].
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, DataError> {
         let not_an_image = |reason: String| DataError::NotAnImage {
             path: path.to_owned(),
@@ -112,35 +99,41 @@ impl Picture {
         Ok(Picture { path: path.to_owned(), image, warnings })
     }
 
-    /// Number of columns.
-    #[must_use]
     pub fn width(&self) -> u32 {
         self.image.width()
     }
 
-    /// Number of rows.
-    #[must_use]
     pub fn height(&self) -> u32 {
         self.image.height()
     }
 
     /// 1 for gray, 3 for RGB.
-    #[must_use]
     pub fn channels(&self) -> usize {
         self.image.color().channel_count().into()
     }
 
+    /// The values of an image with 16 bits for each.
+    fn words(&self) -> Option<&[u16]> {
+        match &self.image {
+            DynamicImage::ImageLuma16(image) => Some(image.as_raw()),
+            DynamicImage::ImageRgb16(image) => Some(image.as_raw()),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_deep(&self) -> bool {
+        self.words().is_some()
+    }
+
     /// SHA-256 of the pixels, row by row, channels fastest; 16-bit values with the low byte first. Unlike the file's checksum, it stays the
     /// same when an image is recompressed without loss.
-    #[must_use]
     pub fn pixels_sha256(&self) -> String {
-        let low_byte_first = |values: &[u16]| -> Vec<u8> {
-            values.iter().flat_map(|value| value.to_le_bytes()).collect()
-        };
-        match &self.image {
-            DynamicImage::ImageLuma16(image) => digest::of_bytes(&low_byte_first(image.as_raw())),
-            DynamicImage::ImageRgb16(image) => digest::of_bytes(&low_byte_first(image.as_raw())),
-            other => digest::of_bytes(other.as_bytes()),
+        match self.words() {
+            Some(words) => {
+                let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+                digest::of_bytes(&bytes)
+            }
+            None => digest::of_bytes(self.image.as_bytes()),
         }
     }
 
@@ -157,10 +150,6 @@ impl Picture {
     /// Makes a square of `size` pixels: cuts out the largest centered square and reduces it with the Catmull–Rom cubic
     /// filter, widened by the reduction factor so that it also low-passes. Filters the stored (gamma-encoded) values, as
     /// common tools do.
-    ///
-    /// # Errors
-    /// When a side is shorter than `size`: enlarging would make a signal smoother than any real
-    /// one. `purpose` says in the message what the image is for, such as "data set 'div2k-test'".
     pub fn fit(mut self, size: u32, purpose: &str) -> Result<Self, DataError> {
         let (width, height) = (self.width(), self.height());
         let side = width.min(height);
@@ -180,27 +169,9 @@ impl Picture {
         Ok(self)
     }
 
-    /// As a frame of a clip; an error if it has more than [`MAX_FRAME_PIXELS`].
-    pub(crate) fn into_frame(self) -> Result<Frame, DataError> {
-        let pixels = u64::from(self.width()) * u64::from(self.height());
-        if pixels > MAX_FRAME_PIXELS {
-            let what = format!("the frame ({}×{} pixels, as RGB)", self.width(), self.height());
-            let (bytes, limit) = (3 * u128::from(pixels), 3 * MAX_FRAME_PIXELS);
-            return Err(DataError::too_large(&self.path, what, bytes, limit));
-        }
-        let (width, height) = (self.width() as usize, self.height() as usize);
-        let channels = self.channels();
-        let samples = match self.image {
-            DynamicImage::ImageLuma16(image) => Samples::Words(image.into_raw()),
-            DynamicImage::ImageRgb16(image) => Samples::Words(image.into_raw()),
-            bytes => Samples::Bytes(bytes.into_bytes()),
-        };
-        Ok(Frame { width, height, channels, samples })
-    }
-
-    /// 8-bit red, green and blue of every pixel, row by row; gray is repeated.
-    pub(crate) fn into_rgb_bytes(self) -> Vec<u8> {
-        self.image.into_rgb8().into_raw()
+    /// With 8 bits per channel; gray is repeated.
+    pub(crate) fn into_rgb(self) -> RgbImage {
+        self.image.into_rgb8()
     }
 
     /// Leaves an odd last row or column out, with a warning; an error for less than two rows or columns, or more values than
@@ -231,32 +202,27 @@ impl Picture {
         Ok(self)
     }
 
-    pub(crate) fn is_deep(&self) -> bool {
-        matches!(self.image, DynamicImage::ImageLuma16(_) | DynamicImage::ImageRgb16(_))
+    /// All values, channels fastest, and the one that maps to 1.
+    pub(crate) fn values<T>(&self, of_byte: fn(u8) -> T, of_word: fn(u16) -> T) -> (Vec<T>, T) {
+        match self.words() {
+            Some(words) => (words.iter().map(|&word| of_word(word)).collect(), of_word(u16::MAX)),
+            None => {
+                let bytes = self.image.as_bytes();
+                (bytes.iter().map(|&byte| of_byte(byte)).collect(), of_byte(u8::MAX))
+            }
+        }
     }
 
     /// As real numbers in [0, 1].
-    #[must_use]
     pub fn to_image(&self, name: String) -> Image {
         let (width, height) = (self.width() as usize, self.height() as usize);
-        let from_words =
-            |values: &[u16]| values.iter().map(|&value| f64::from(value) / 65535.0).collect();
-        let pixels = match &self.image {
-            DynamicImage::ImageLuma16(image) => from_words(image.as_raw()),
-            DynamicImage::ImageRgb16(image) => from_words(image.as_raw()),
-            bytes => {
-                return Image::from_bytes(name, width, height, self.channels(), bytes.as_bytes());
-            }
-        };
+        let (mut pixels, white) = self.values(f64::from, f64::from);
+        pixels.iter_mut().for_each(|value| *value /= white);
         Image { name, width, height, channels: self.channels(), pixels }
     }
 }
 
 /// The image files directly inside `folder`, sorted by name; other files and sub-folders are skipped.
-///
-/// # Errors
-/// When the folder is missing, cannot be read, or holds no file that ends in png, jpg, jpeg, tif or
-/// tiff.
 pub fn images_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     let mut files = files_in(folder)?;
     files.retain(|path| has_ending(path, &IMAGE_ENDINGS));
@@ -269,7 +235,6 @@ pub fn images_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     Ok(files)
 }
 
-/// Divides colors by the alpha channel.
 fn divide<T: Copy + Into<u32> + TryFrom<u32>>(values: &mut [T], white: u32) {
     for [colors @ .., alpha] in values.as_chunks_mut::<4>().0 {
         let alpha = (*alpha).into().max(1);

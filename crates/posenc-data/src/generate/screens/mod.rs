@@ -17,11 +17,8 @@ use rand_chacha::ChaCha8Rng;
 use self::captions::Caption;
 use super::draw;
 
-/// Number of node kinds.
 pub const NODE_KINDS: usize = 8;
-/// Maximum number of nodes of a screen.
 pub const MAX_NODES: usize = 24;
-/// Minimum number of nodes of a screen.
 pub const LEAST_NODES: usize = 8;
 /// Maximum depth of nodes; the minimum is 1.
 pub const MAX_DEPTH: usize = 4;
@@ -50,12 +47,10 @@ enum NodeKind {
     Container,
 }
 
-/// A node of a screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScreenNode {
     /// 0, …, [`NODE_KINDS`] − 1: text, icon, button, field, image, check box, switch, container.
     pub kind: usize,
-    /// Whether it reacts to a tap.
     pub is_clickable: bool,
     /// Depth in the tree of nodes: 1, …, [`MAX_DEPTH`].
     pub depth: usize,
@@ -65,7 +60,6 @@ pub struct ScreenNode {
     pub bounds: [f64; 4],
 }
 
-/// A widget with a caption.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Widget {
     /// Its node: index into [`Screen::nodes`].
@@ -78,16 +72,13 @@ pub struct Widget {
     pub right: Vec<Vec<usize>>,
 }
 
-/// A screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Screen {
     /// [`LEAST_NODES`] to [`MAX_NODES`] nodes, in random order.
     pub nodes: Vec<ScreenNode>,
-    /// Three or four widgets, in random order.
     pub widgets: Vec<Widget>,
 }
 
-/// Samples screens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScreenGrammar {
     jitter: f64,
@@ -96,14 +87,12 @@ pub struct ScreenGrammar {
 impl ScreenGrammar {
     /// `jitter` multiplies the widths of the intervals of all margins, gaps and sizes. It is clamped to [0, 2], so that blocks fit; NaN
     /// counts as 0.
-    #[must_use]
     pub fn new(jitter: f64) -> Self {
         // NaN is not greater than 0.
         ScreenGrammar { jitter: if jitter > 0.0 { jitter.min(MAX_JITTER) } else { 0.0 } }
     }
 
     /// Samples the next screen. Screens with fewer than [`LEAST_NODES`] nodes or four widgets are resampled.
-    #[must_use]
     pub fn draw(&self, rng: &mut ChaCha8Rng) -> Screen {
         loop {
             let mut draft = Draft::new(self.jitter, rng);
@@ -119,13 +108,11 @@ impl ScreenGrammar {
 }
 
 /// A box for models that look coordinates up in a table: truncated to 0, …, 99.
-#[must_use]
 pub fn quantized(bounds: [f64; 4]) -> [u8; 4] {
     // The cast saturates and converts NaN to 0.
     bounds.map(|value| value.clamp(0.0, SCALE) as u8)
 }
 
-/// A widget that could be labelled.
 struct Eligible {
     node: usize,
     caption: Caption,
@@ -160,7 +147,6 @@ impl<'a> Draft<'a> {
         f64::from(draw::unit(self.rng))
     }
 
-    /// Uniform on `low`, …, `high`.
     fn count(&mut self, low: usize, high: usize) -> usize {
         low + below(self.rng, high + 1 - low)
     }
