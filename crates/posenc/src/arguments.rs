@@ -6,7 +6,6 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use posenc_harness::device::Request;
 use posenc_harness::options::{DataOptions, Reproduce};
-use posenc_harness::slurm::Task;
 use posenc_harness::span::Span;
 
 /// Commands that `xtask` runs itself, because they run cargo or the binary of another crate.
@@ -46,7 +45,13 @@ pub enum Verb {
     ///   cargo xtask diff HEAD~1 report/record trading/table1  one table before and after a commit
     #[command(verbatim_doc_comment)]
     Diff(Diff),
-    /// Run a sample of units again, on one thread and on several, and compare every bit of the results.
+    /// Repeat recorded units and compare every bit of the results.
+    ///
+    /// Examples:
+    ///   cargo xtask verify                           8 cheap units of the reference, of many protocols
+    ///   cargo xtask verify trading/table1 --all      all units of a table
+    ///   cargo xtask verify --from out/record --jobs 1   the results of this machine, on one thread
+    #[command(verbatim_doc_comment)]
     Verify(Verify),
     /// Render report/ from the reference records, or check that it is up to date.
     Report(Report),
@@ -76,9 +81,6 @@ pub enum Verb {
     Bench(Bench),
     /// Show what this machine supports, what is disabled and how to enable it.
     Doctor(Doctor),
-    /// Run one share of a Slurm job.
-    #[command(hide = true)]
-    Work(Task),
 }
 
 #[derive(Args)]
@@ -100,27 +102,28 @@ pub struct Diff {
 pub struct Verify {
     /// Globs on paper/item/group/method. Default: all.
     pub selectors: Vec<String>,
-    /// Number of units.
+    /// The record: a directory such as out/record, or a git revision, whose report/record is read. Default: report/record. Each
+    /// method is repeated at its recorded profile and seed.
+    #[arg(long, value_name = "RECORD")]
+    pub from: Option<String>,
+    /// Number of units to repeat, cheap ones of many protocols first.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=10_000))]
-    pub units: u16,
-    /// Seed that selects the units.
+    pub sample: u16,
+    /// Repeat all units of the selection.
+    #[arg(long, conflicts_with = "sample")]
+    pub all: bool,
+    /// Seed of the sample.
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
-    /// Profile to select units from: smoke, quick, long or paper.
-    #[arg(long, default_value = "quick")]
-    pub profile: String,
     /// Data.
     #[command(flatten)]
     pub data: DataOptions,
-    /// Directory with the records of this machine. Default: out/.
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Internal: run the units and store their records in this directory.
-    #[arg(long, value_name = "DIR", hide = true)]
-    pub run_into: Option<PathBuf>,
-    /// Internal: number of units to run at a time.
-    #[arg(long, value_name = "N", hide = true, default_value_t = 1)]
-    pub jobs: u16,
+    /// Device for units that were measured on another than the CPU: auto, wgpu, or wgpu:NAME.
+    #[arg(long, value_name = "DEVICE", default_value = "auto", env = "POSENC_DEVICE")]
+    pub device: Request,
+    /// Number of units that run at a time. Default: the number of cores.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
 }
 
 #[derive(Args)]

@@ -68,7 +68,6 @@ impl ExecutorOptions {
             return Ok(());
         }
         let impossible = [
-            ("--from", options.from.is_some()),
             // A node cannot distinguish a new record from one that existed before the run.
             ("--force", options.force),
             ("--fail-fast", options.fail_fast),

@@ -16,8 +16,7 @@ Read `report/README.md` first. Git ignores this folder, and nothing in it is nee
 | `raw/` | one JSON record per finished unit | **the next run computes these units again** |
 | `checkpoints/` | unfinished training runs | interrupted training starts from the beginning |
 | `failed/` | units that failed, each with its reason | the report no longer shows them |
-| `slurm/` | jobs submitted to a cluster, with their logs | running jobs can no longer be collected |
-| `repeat/` | records of `reproduce --from` | the next comparison computes them again |
+| `slurm/` | script, program and logs of jobs on a cluster | waiting jobs fail |
 | `book/` | the report as a site (`cargo xtask book`) | the next call renders it again |
 | `pace.json` | measured times, used for estimates only | estimates of the next run are less accurate |
 | `report.checksum` | checksum that shows whether the report is up to date | the next run renders the report again |
