@@ -6,7 +6,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use posenc_harness::device::Request;
 use posenc_harness::options::{DataOptions, Reproduce};
+use posenc_harness::slurm::Task;
 use posenc_harness::span::Span;
+use posenc_protocols::interpolation::Method;
+use posenc_protocols::network_nd::Encoding;
+use serde::de::DeserializeOwned;
 
 /// Commands that `xtask` runs itself, because they run cargo or the binary of another crate.
 const CHORES: &str = "Commands of cargo xtask itself:
@@ -81,6 +85,9 @@ pub enum Verb {
     Bench(Bench),
     /// Show what this machine supports, what is disabled and how to enable it.
     Doctor(Doctor),
+    /// Run one share of a Slurm job.
+    #[command(hide = true)]
+    Work(Task),
 }
 
 #[derive(Args)]
@@ -216,24 +223,6 @@ pub struct NewExperiment {
     pub dry_run: bool,
 }
 
-/// How the features of the axes are combined.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FitEncoding {
-    /// Concatenation.
-    Simple,
-    /// Kronecker product.
-    Complex,
-}
-
-impl std::fmt::Display for FitEncoding {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            FitEncoding::Simple => "simple encoding",
-            FitEncoding::Complex => "complex encoding",
-        })
-    }
-}
-
 /// How the weights are computed.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FitSolver {
@@ -245,29 +234,17 @@ pub enum FitSolver {
     GradientDescent,
 }
 
-/// How `fit` computes values between the positions that it knows.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FitMethod {
-    /// Choose by cross-validation on the training positions.
-    Auto,
-    /// The value of the closest training position.
-    Nearest,
-    /// Linear: along each axis on a grid, on Delaunay triangles at random positions.
-    Linear,
-    /// Cubic: a spline on a grid, Clough-Tocher elements at random positions.
-    Cubic,
-    /// Thin-plate splines through the 50 nearest training positions.
-    Tps,
-    /// Ordinary kriging with the 24 nearest training positions and an exponential covariance.
-    Kriging,
+/// Parses the name that a value has in experiment files.
+fn named<T: DeserializeOwned>(name: &str) -> Result<T, String> {
+    serde_json::from_value(name.into()).map_err(|e| e.to_string())
 }
 
 /// Options of `fit` with a position encoding. One of them is enough to select it.
 #[derive(Args)]
 pub struct FitWithEncoding {
-    /// How the features of the axes are combined.
-    #[arg(long, value_enum, default_value = "complex", help_heading = ENCODING)]
-    pub encoding: FitEncoding,
+    /// How the features of the axes are combined: simple (concatenation) or complex (Kronecker product).
+    #[arg(long, value_parser = named::<Encoding>, default_value = "complex", help_heading = ENCODING)]
+    pub encoding: Encoding,
     /// Kind of embedder. `list --embedders` shows all.
     #[arg(long, value_name = "KIND", default_value = posenc_math::embedder::names::GAUSSIAN, help_heading = ENCODING)]
     pub embedder: String,
@@ -302,9 +279,11 @@ const ENCODING: &str = "Options of a position encoding, which replaces the inter
 pub struct Fit {
     /// Picture, video, folder of frames or npz file.
     pub file: PathBuf,
-    /// How values between the training positions are computed.
-    #[arg(long, value_enum, default_value = "auto", conflicts_with = "FitWithEncoding")]
-    pub method: FitMethod,
+    /// How values between the training positions are computed: auto (chosen by cross-validation on these positions), nearest, linear
+    /// (along each axis, or on Delaunay triangles at random positions), cubic (splines, or Clough-Tocher elements), thin-plate,
+    /// kriging or mean.
+    #[arg(long, value_parser = named::<Method>, default_value = "auto", conflicts_with = "FitWithEncoding")]
+    pub method: Method,
     /// Also run the other methods of interpolation, and print PSNR and time of all.
     #[arg(long)]
     pub compare: bool,
