@@ -1,11 +1,10 @@
 //! `reproduce`: runs the units without a record, then renders the report of this machine.
 
 mod announce;
-mod fresh;
 mod guide;
 mod live;
-mod rest;
 pub mod results;
+mod second_build;
 mod summary;
 
 use std::panic::AssertUnwindSafe;
@@ -19,10 +18,9 @@ use posenc_experiments::plan::{NO_SIGNAL, jobs};
 
 use posenc_harness::cost_model::{CostModel, estimate_makespan};
 use posenc_harness::data::{self, DataSets};
-use posenc_harness::device::Devices;
 use posenc_harness::interrupts::Interrupts;
 use posenc_harness::lock::{self, Lock};
-use posenc_harness::options::{Reproduce, parse_profile, parse_selectors};
+use posenc_harness::options::{Executor, Reproduce, parse_profile, parse_selectors};
 use posenc_harness::plan::{PlannedJob, Plans, Reason, expand, leave_out_absent_picks, lookup};
 use posenc_harness::progress::{Detail, Progress};
 use posenc_harness::queue::Work;
@@ -30,11 +28,12 @@ use posenc_harness::repository::Repository;
 use posenc_harness::run_env::{ResultInputs, RunEnv, keep};
 use posenc_harness::span::duration;
 use posenc_harness::store::Store;
-use posenc_harness::{machine, orphans, share, slurm, supervisor};
+use posenc_harness::{machine, orphans, slurm, supervisor};
 use posenc_protocols::KINDS;
 
 pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCode> {
     let began = Instant::now();
+    options.executor.check(options)?;
     let out = lock::output(repository, options.out.as_deref(), "out")?;
     if options.record && !options.allow_dirty && !options.dry_run {
         repository.refuse_changes()?;
@@ -46,13 +45,10 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let store = keep(Store::new(&out));
 
     let mut selected = jobs(catalog.experiments.iter(), &selectors, profile);
-    let rest = rest::Rest::take_out(&mut selected)?;
+    let builder = second_build::leave(&mut selected)?;
     let notices = announce::Notices::of(catalog, &selectors, profile, &selected, data)?;
     leave_out_absent_picks(&mut selected, data).iter().for_each(|line| eprintln!("{line}"));
-    let devices = keep(match options.slurm {
-        Some(_) => slurm::devices(&options.device),
-        None => Devices::open(&options.device)?,
-    });
+    let devices = keep(slurm::devices(options)?);
     let mut planned =
         expand(selected, data, &repository.published_checksum(), options.seed, devices.training())?;
     if let Some(places) = &options.signals {
@@ -61,32 +57,21 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
             bail!("--signals {places} selects no signal of the selected groups");
         }
     }
-    if options.plan.as_ref().is_some_and(|plan| *plan != share::checksum(&planned)) {
-        bail!(
-            "the plan differs from that of the machine that submitted this job: experiments, data, device or program changed, \
-             or this machine has others; submit again"
-        );
-    }
-    if let Some(share) = options.share {
-        share::keep(&mut planned, share);
-    }
 
     if options.dry_run {
         notices.print(options.verbose);
         return dry_run(&planned, &out, store, options);
     }
-    if let Some(tasks) = options.slurm
-        && slurm::submit(&out, &planned, store, options, tasks.into())?
+    if options.executor.executor == Executor::Slurm
+        && let Some(code) = slurm::run(repository, options, &planned, store)?
     {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(code);
     }
+    let _lock = Lock::take(&out)?;
+    slurm::refuse_beside(&out)?;
+    store.sweep();
     let plans = Plans::new(catalog, data, repository.published_checksum(), options.seed);
-    let _joined = options.share.map(|share| lock::join(&out, share)).transpose()?;
-    let _lock = options.share.is_none().then(|| Lock::take(&out)).transpose()?;
-    if options.share.is_none() {
-        store.sweep();
-        sweep_checkpoints(store, &plans, options);
-    }
+    sweep_checkpoints(store, &plans, options);
     let mut cost_model = CostModel::read(&out);
     let work = to_run(&planned, store, options, &mut cost_model);
     let units: usize = work.iter().map(|w| w.units.len()).sum();
@@ -117,23 +102,14 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         let (feed, reporter) = live::channels();
         // A panic of the reporter must not end the run, which writes a final report in any case.
         let report = AssertUnwindSafe(|| reporter.run(&inputs, units));
-        let feed = options.share.is_none().then_some(feed);
-        if feed.is_some() {
-            scope.spawn(|| std::panic::catch_unwind(report));
-        }
-        let run = supervisor::Options { feed, ..run };
+        scope.spawn(|| std::panic::catch_unwind(report));
+        let run = supervisor::Options { feed: Some(feed), ..run };
         supervisor::run(work, site, &run, cost_model, &mut progress)
     });
     signals.end_at_once();
     outcome.cost_model.write(&out);
     let page = out.join("report/README.md");
-    let written = if options.share.is_some() {
-        Ok(results::Verdicts::default())
-    } else if options.record || units > 0 || !fresh::is_fresh(&inputs) {
-        results::write(&inputs, None).inspect(|_| fresh::keep(&inputs))
-    } else {
-        Ok(results::Verdicts::default())
-    };
+    let written = results::write(&inputs, None);
     let changed = written.as_ref().map_or_else(|_| Vec::new(), |after| verdicts.changed(after));
     summary::tell(&outcome, &changed, workers, options.force);
     // An interrupted run keeps its exit status even if its report cannot be written.
@@ -142,12 +118,11 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         eprintln!("error: {error:#}");
         return Ok(ExitCode::from(128 + signal as u8));
     }
-    if options.share.is_none() {
-        println!("{}", page.display());
-    }
-    match outcome.interrupted {
-        Some(signal) => Ok(ExitCode::from(128 + signal as u8)),
-        None => rest.go_on(ExitCode::from(u8::from(!outcome.failures.is_empty()))),
+    println!("{}", page.display());
+    match (outcome.interrupted, builder) {
+        (Some(signal), _) => Ok(ExitCode::from(128 + signal as u8)),
+        (None, Some(builder)) => second_build::start(&builder),
+        (None, None) => Ok(ExitCode::from(u8::from(!outcome.failures.is_empty()))),
     }
 }
 
@@ -251,5 +226,8 @@ fn dry_run(
         "{units} of {total} units would run, about {} on {workers} workers",
         duration(seconds)
     );
+    if options.executor.executor == Executor::Slurm {
+        slurm::print_shares(planned, store, options);
+    }
     Ok(ExitCode::SUCCESS)
 }

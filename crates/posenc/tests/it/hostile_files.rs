@@ -243,7 +243,6 @@ fn hostile_files_in_the_output_directory_cost_only_themselves() {
     let failed = raw.replace("out/raw", "out/failed");
     for file in [
         "out/pace.json",
-        "out/report.checksum",
         "out/record/extensions/mexican-hat.csv",
         "out/report/extensions/mexican-hat.md",
         &raw,
