@@ -116,7 +116,7 @@ pub struct Verify {
     /// Number of units to repeat, cheap ones of many protocols first.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub sample: u16,
-    /// Repeat all units of the selection.
+    /// Repeat all units of the selection; exit with 1 if a method is no longer what was recorded.
     #[arg(long, conflicts_with = "sample")]
     pub all: bool,
     /// Seed of the sample.
