@@ -2,20 +2,16 @@
 
 Two pre-norm layers of width 64 with 4 heads and full causal attention on 144 pixels of 16 levels, batches of 16, and
 learnable Fourier features with a modulator as position encoding. Attention is PyTorch's fused
-scaled_dot_product_attention. Prints one JSON object: the median seconds of a step.
-`cargo xtask bench image-model` runs one such process per core beside our code, in turn.
+scaled_dot_product_attention. One process on each core; seconds per step are divided by the number of cores.
 """
 
-import argparse
-import json
 import math
-import os
-import statistics
-import time
 
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+import common
 
 SIDE, LEVELS, LAYERS, WIDTH, HEADS, HIDDEN, BATCH, FEATURES, MODULATOR = 12, 16, 2, 64, 4, 128, 16, 64, 16
 LENGTH = SIDE * SIDE
@@ -71,47 +67,22 @@ class Model(nn.Module):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--workload", choices=["image-model"], default="image-model")
-    parser.add_argument("--framework", choices=["torch"], default="torch")
-    parser.add_argument("--device", choices=["cpu"], default="cpu")
-    parser.add_argument("--first-core", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--repeats", type=int, default=9, help="runs of ten steps")
-    arguments = parser.parse_args()
-    if hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        first = arguments.first_core % len(cores)
-        os.sched_setaffinity(0, (cores + cores)[first : first + arguments.threads])
-    torch.set_num_threads(arguments.threads)
+    own = common.arguments(__doc__, ["image-model"])
+    if own.worker is None:
+        times = common.workers(own, own.threads, 1)
+        return common.print_times(times[0]["implementation"], common.together(times))
+    torch.set_num_threads(own.threads)
     torch.manual_seed(0)
     model = Model()
     adam = torch.optim.Adam(model.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9)
     images = torch.randint(LEVELS, (BATCH, LENGTH))
 
-    def steps() -> None:
-        for _ in range(10):
-            adam.zero_grad()
-            F.cross_entropy(model(images).reshape(-1, LEVELS), images.reshape(-1)).backward()
-            adam.step()
+    def step() -> None:
+        adam.zero_grad()
+        F.cross_entropy(model(images).reshape(-1, LEVELS), images.reshape(-1)).backward()
+        adam.step()
 
-    steps()
-    seconds = []
-    for _ in range(arguments.repeats):
-        start = time.perf_counter()
-        steps()
-        seconds.append((time.perf_counter() - start) / 10)
-    print(
-        json.dumps(
-            {
-                "implementation": f"torch {torch.__version__}",
-                "workload": arguments.workload,
-                "threads": arguments.threads,
-                "repeats": arguments.repeats,
-                "step_s": round(statistics.median(seconds), 6),
-            }
-        )
-    )
+    common.print_times(f"torch {torch.__version__}", common.median_seconds(step, own.repeats))
 
 
 if __name__ == "__main__":

@@ -1,20 +1,20 @@
 """Times the closed form of `trading` (Table 1) in PyTorch on the CPU: 256x256 points, 3 channels, f32.
 
-Prints one JSON object of medians in seconds:
-  one_image_s               encode, torch.linalg.lstsq(Psi, I), two products per channel
-  per_image_of_16_s         the same for each of 16 images, as the authors' scripts do it
-  shared_per_image_of_16_s  encode and lstsq once, all 48 channels in one batched product
-`cargo xtask bench closed-form` runs this program beside our code, in turn, and prints the ratios.
+One image: encode, torch.linalg.lstsq(Psi, I), two products per channel. With 16 images, the same for each of them, as the authors'
+scripts do it; besides, encode and lstsq once and all 48 channels in one batched product.
 """
-
-import argparse
-import json
-import statistics
-import time
 
 import torch
 
-SIDE, CHANNELS, IMAGES = 256, 3, 16
+import common
+
+SIDE, CHANNELS = 256, 3
+WORKLOADS = {
+    "closed-form": ("gau", 1),
+    "closed-form-16": ("gau", 16),
+    "closed-form-tri": ("tri", 1),
+    "closed-form-tri-16": ("tri", 16),
+}
 
 
 def encode(encoder: str) -> torch.Tensor:
@@ -36,52 +36,25 @@ def solve(inverse: torch.Tensor, channels: torch.Tensor) -> torch.Tensor:
     return inverse @ channels @ inverse.T
 
 
-def median(repeats: int, run) -> float:
-    """Median wall time in seconds, after one run that is not counted."""
-    run()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--repeats", type=int, default=9, help="counted runs; at least 5")
-    parser.add_argument("--encoder", choices=["gau", "tri"], default="gau")
-    arguments = parser.parse_args()
-    if arguments.repeats < 5:
-        parser.error("--repeats must be at least 5")
-    torch.set_num_threads(arguments.threads)
+    own = common.arguments(__doc__, WORKLOADS)
+    torch.set_num_threads(own.threads)
     torch.manual_seed(0)
-    images = torch.rand(IMAGES, CHANNELS, SIDE, SIDE)
-    stacked = images.reshape(IMAGES * CHANNELS, SIDE, SIDE)
-    encoder = arguments.encoder
+    encoder, count = WORKLOADS[own.workload]
+    images = torch.rand(count, CHANNELS, SIDE, SIDE)
+    stacked = images.reshape(count * CHANNELS, SIDE, SIDE)
 
     def one_by_one():
         for image in images:
             solve(factor(encoder), image)
 
+    also = {}
     with torch.no_grad():
-        one = median(arguments.repeats, lambda: solve(factor(encoder), images[0]))
-        sixteen = median(arguments.repeats, one_by_one)
-        shared = median(arguments.repeats, lambda: solve(factor(encoder), stacked))
-    print(
-        json.dumps(
-            {
-                "implementation": f"torch {torch.__version__}",
-                "encoder": encoder,
-                "threads": arguments.threads,
-                "repeats": arguments.repeats,
-                "one_image_s": round(one, 6),
-                "per_image_of_16_s": round(sixteen / IMAGES, 6),
-                "shared_per_image_of_16_s": round(shared / IMAGES, 6),
-            }
-        )
-    )
+        seconds = common.median_seconds(one_by_one, own.repeats) / count
+        if count > 1:
+            shared = common.median_seconds(lambda: solve(factor(encoder), stacked), own.repeats)
+            also["factored once for all images"] = shared / count
+    common.print_times(f"torch {torch.__version__}", seconds, also)
 
 
 if __name__ == "__main__":

@@ -3,21 +3,15 @@
 PyTorch: an `nn.Sequential`, `MSELoss`, `torch.optim.Adam`. JAX: one jitted step with `optax.adam`. Both
 in f32 with L2 weight decay, on embedded positions computed beforehand, as the authors' notebooks do it.
 
-Prints one JSON object; times are medians in seconds:
-  step_s                one step: error, gradient, Adam
-  per_column_of_20_s    linear workloads only: 20 target columns in one step, divided by 20
-  gemm_gflops           with --device cuda: f32 products of 4096 x 4096 matrices
-On the CPU with as many threads as asked for; with --device cuda PyTorch alone, without TF32.
-`cargo xtask bench simple-2d linear-1d ...` runs this program beside our code, in turn.
+Seconds per step: error, gradient, Adam. On the CPU with as many threads as asked for; with --device cuda PyTorch alone,
+without TF32.
 """
 
-import argparse
-import json
 import math
 import os
 import random
-import statistics
-import time
+
+import common
 
 COLUMNS = 20
 LEARNING_RATE, WEIGHT_DECAY = 1e-3, 1e-8
@@ -30,7 +24,7 @@ WORKLOADS = {
     "linear-1d-band": (256, [10000], 1, "gaussian-1d"),
     "mlp-1d": (256, [256, 256, 256, 256, 256], 1, "rff-1d"),
 }
-
+ONE_DIMENSIONAL = ["linear-1d", "linear-1d-band", "mlp-1d"]
 
 # Points and features per axis, axes, outputs, embedding of each axis and its parameter.
 COMPLEX = {
@@ -181,7 +175,7 @@ def cuda_gemm_gflops() -> float:
     torch, _, wait = use_torch("cuda", 1)
     n = 4096
     a, b = torch.rand(n, n), torch.rand(n, n)
-    return 2 * n**3 / median_step(lambda: a @ b, wait, 5) / 1e9
+    return 2 * n**3 / common.median_seconds(lambda: a @ b, 5, wait) / 1e9
 
 
 def jax_step(workload: str, columns: int):
@@ -256,78 +250,51 @@ def jitted_step(error, parameters, x, y):
     return step
 
 
-def median_step(step, wait, repeats: int, at_least_s: float = 0.3) -> float:
-    """Median over `repeats` runs of at least `at_least_s` each, in seconds per step."""
-    for _ in range(2):
-        step()
-    wait()
-    start = time.perf_counter()
-    step()
-    wait()
-    count = max(1, math.ceil(at_least_s / (time.perf_counter() - start)))
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        for _ in range(count):
-            step()
-        wait()
-        seconds.append((time.perf_counter() - start) / count)
-    return statistics.median(seconds)
+def measure(own, columns: int):
+    """The implementation in words, and seconds per step."""
+    if own.workload in COMPLEX and own.framework == "torch":
+        made = torch_complex_step(own.workload, own.threads, own.device)
+    elif own.workload in COMPLEX:
+        made = jax_complex_step(own.workload)
+    elif own.framework == "torch":
+        made = torch_step(own.workload, columns, own.threads, own.device)
+    else:
+        made = jax_step(own.workload, columns)
+    name, step, wait = made
+    return name, common.median_seconds(step, own.repeats, wait)
+
+
+def work(own) -> None:
+    """What a process with cores of its own does."""
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    if own.threads == 1:
+        flags = os.environ.get("XLA_FLAGS", "")
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+    name, seconds = measure(own, 1)
+    also = {}
+    if own.workload.startswith("linear"):
+        also["20 columns in one step"] = measure(own, COLUMNS)[1] / COLUMNS
+    common.print_times(name, seconds, also, cuda_gemm_gflops() if own.device == "cuda" else None)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--workload", choices=[*WORKLOADS, *COMPLEX], required=True)
-    parser.add_argument("--framework", choices=["torch", "jax"], required=True)
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--first-core", type=int, default=0, help="where its cores begin")
-    parser.add_argument("--repeats", type=int, default=3, help="counted runs; at least 1")
-    arguments = parser.parse_args()
-    if arguments.threads < 1 or arguments.repeats < 1:
-        parser.error("--threads and --repeats must be at least 1")
-    if arguments.device == "cuda" and arguments.framework != "torch":
-        parser.error("--device cuda is for --framework torch")
-    # Before the frameworks are loaded: both ask then how many cores there are.
-    if arguments.device == "cpu" and hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        first = arguments.first_core
-        os.sched_setaffinity(0, cores[first : first + arguments.threads] or cores)
-    os.environ["JAX_PLATFORMS"] = "cpu"
-    if arguments.threads == 1:
-        flags = os.environ.get("XLA_FLAGS", "")
-        os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
-
-    def measure(columns: int):
-        if arguments.workload in COMPLEX:
-            if arguments.framework == "torch":
-                made = torch_complex_step(arguments.workload, arguments.threads, arguments.device)
-            else:
-                made = jax_complex_step(arguments.workload)
-        elif arguments.framework == "torch":
-            made = torch_step(arguments.workload, columns, arguments.threads, arguments.device)
-        else:
-            made = jax_step(arguments.workload, columns)
-        name, step, wait = made
-        return name, median_step(step, wait, arguments.repeats)
-
-    implementation, step = measure(1)
-    shared = None
-    if arguments.workload.startswith("linear"):
-        shared = measure(COLUMNS)[1] / COLUMNS
-    print(
-        json.dumps(
-            {
-                "implementation": implementation,
-                "workload": arguments.workload,
-                "threads": arguments.threads,
-                "repeats": arguments.repeats,
-                "step_s": step,
-                "per_column_of_20_s": shared,
-                "gemm_gflops": cuda_gemm_gflops() if arguments.device == "cuda" else None,
-            }
-        )
+    own = common.arguments(
+        __doc__, [*WORKLOADS, *COMPLEX], frameworks=("torch", "jax"), devices=("cpu", "cuda")
     )
+    if own.worker is not None:
+        return work(own)
+    times = common.workers(own, 1, own.threads)
+    is_1d = own.workload in ONE_DIMENSIONAL
+    # Waiting threads that spin are faster on an idle machine and much slower on a busy one; the better counts.
+    is_short = own.device == "cpu" and own.threads > 1 and (is_1d or own.workload in COMPLEX)
+    if own.framework == "torch" and is_short:
+        times += common.workers(own, 1, own.threads, OMP_WAIT_POLICY="PASSIVE")
+    also = {label: min(t["also"][label] for t in times) for label in times[0]["also"]}
+    if is_1d and own.threads > 1 and own.device == "cpu":
+        # One process on each core, as our sessions.
+        also["one process on each core"] = common.together(common.workers(own, own.threads, 1))
+    seconds = min(t["seconds"] for t in times)
+    common.print_times(times[0]["implementation"], seconds, also, times[0]["gemm_gflops"])
 
 
 if __name__ == "__main__":

@@ -34,7 +34,6 @@ fn main() -> ExitCode {
         Some("test") => chores::test(rest),
         Some("check") => chores::check(),
         Some("book") => process::book(rest),
-        Some("build-rest") => process::build_rest(),
         _ => process::runner(&arguments),
     };
     match result {

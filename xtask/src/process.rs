@@ -26,50 +26,28 @@ pub fn target_directory() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Extent {
-    Whole,
-    /// Without attention models, which take as long to build as all the rest.
-    WithoutAttention,
-}
-
-/// Environment variable that requests a build of all of `posenc`.
+/// Environment variable with which the first build of `reproduce` asks for all of `posenc`.
 const EXTENT: &str = "POSENC_BUILD";
 
-/// Options of `reproduce` that need all protocols in one run: they plan or report all units at once, limit the whole run, or would
-/// apply twice to the units of the first build.
-const WHOLE: [&str; 6] = ["--budget", "--dry-run", "--force", "--from", "--share", "--slurm"];
+/// Options of `reproduce` that need all protocols in one run: they plan or limit all units at once, or would apply twice to the units
+/// of the first build.
+const WHOLE: [&str; 6] = ["--budget", "--dry-run", "--fail-fast", "--force", "--share", "--slurm"];
 
-/// Builds `posenc` and starts it with `arguments` in the current directory. The first `reproduce` builds without attention
-/// models; that binary builds them in the background if it needs them.
+/// Builds `posenc` and starts it with `arguments` in the current directory. The first `reproduce` builds without attention models, which
+/// take as long to build as all the rest; that binary starts this program again for the units that need them.
 pub fn runner(arguments: &[OsString]) -> Result<ExitCode, String> {
+    let option =
+        |argument: &OsString| argument.to_string_lossy().split('=').next().map(str::to_owned);
     let is_first = arguments.first().is_some_and(|verb| verb == "reproduce")
         && std::env::var_os(EXTENT).is_none()
         && !stamp().exists()
-        && !arguments.iter().any(|argument| {
-            let text = argument.to_string_lossy();
-            WHOLE.iter().any(|option| text.split('=').next() == Some(option))
-        });
-    start("posenc", arguments, if is_first { Extent::WithoutAttention } else { Extent::Whole })
+        && !arguments.iter().filter_map(option).any(|option| WHOLE.contains(&&*option));
+    start("posenc", arguments, if is_first { &["--no-default-features"] } else { &[] })
 }
 
 /// Builds and starts the site's binary, which `posenc` does not need.
 pub fn book(arguments: &[OsString]) -> Result<ExitCode, String> {
-    start("posenc-book", arguments, Extent::Whole)
-}
-
-/// Builds all of `posenc` at low priority without starting it, during a run of a build without attention models.
-pub fn build_rest() -> Result<ExitCode, String> {
-    let features = [video::features(), gpu::features(&[])].concat();
-    let nice = Command::new("nice").arg("true").status().is_ok_and(|status| status.success());
-    let mut command = cargo();
-    if nice {
-        let cargo = command.get_program().to_owned();
-        command = Command::new("nice");
-        command.args(["-n", "10"]).arg(cargo).current_dir(root());
-    }
-    let built = build(command, "posenc", &features, true)?;
-    Ok(ExitCode::from(u8::from(!built)))
+    start("posenc-book", arguments, &[])
 }
 
 /// A file that exists once all of `posenc` was built.
@@ -77,40 +55,32 @@ fn stamp() -> PathBuf {
     target_directory().join("release/posenc-is-whole")
 }
 
-fn start(name: &str, arguments: &[OsString], extent: Extent) -> Result<ExitCode, String> {
+fn start(name: &str, arguments: &[OsString], extent: &[&str]) -> Result<ExitCode, String> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let binary = target_directory().join("release").join(file);
-    if !binary.exists() {
+    let is_there = binary.exists();
+    if !is_there {
         eprintln!("building {name}; the first time takes about five minutes");
     }
     // Both binaries get the same features, so that common dependencies are built once.
     let (video, gpu) = (video::features(), gpu::features(arguments));
-    let own: &[&str] = match extent {
-        Extent::Whole => &[],
-        Extent::WithoutAttention => &["--no-default-features"],
-    };
-    let mut built = build(cargo(), name, &[own, video, gpu].concat(), binary.exists())?;
+    let mut built = build(name, &[extent, video, gpu].concat(), is_there)?;
     if !built && !video.is_empty() {
         // A version of FFmpeg that the bindings do not know must not stop everything else.
         eprintln!("video: the build failed (see above); building without video support");
-        built = build(cargo(), name, &[own, gpu].concat(), false)?;
+        built = build(name, &[extent, gpu].concat(), false)?;
     }
     if !built {
         return Err(format!("{name} cannot be built; see above"));
     }
     let mut command = Command::new(&binary);
-    command.args(arguments).env("POSENC_ROOT", root());
+    command.args(arguments).env("POSENC_ROOT", root()).env_remove("POSENC_XTASK");
     // A Vulkan layer of Mesa asks the display which device it prefers, and prints errors without one.
     if ["WAYLAND_DISPLAY", "DISPLAY"].iter().all(|name| std::env::var_os(name).is_none()) {
         command.env("NODEVICE_SELECT", "1");
     }
-    match (extent, std::env::current_exe()) {
-        (Extent::WithoutAttention, Ok(own)) => {
-            command.env("POSENC_XTASK", own);
-        }
-        _ => {
-            command.env_remove("POSENC_XTASK");
-        }
+    if let (false, Ok(own)) = (extent.is_empty(), std::env::current_exe()) {
+        command.env("POSENC_XTASK", own);
     }
     become_it(command).map_err(|e| format!("{} cannot be started: {e}", binary.display()))
 }
@@ -127,8 +97,9 @@ fn become_it(mut command: Command) -> std::io::Result<ExitCode> {
     command.status().map(exit_code)
 }
 
-/// Builds a binary with the given cargo command; returns whether that succeeded.
-fn build(mut build: Command, name: &str, features: &[&str], quietly: bool) -> Result<bool, String> {
+/// Builds a binary; returns whether that succeeded.
+fn build(name: &str, features: &[&str], quietly: bool) -> Result<bool, String> {
+    let mut build = cargo();
     build.args(["build", "--release", "--workspace", "--bin", name]).args(features);
     if quietly {
         build.arg("--quiet");

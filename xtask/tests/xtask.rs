@@ -101,8 +101,7 @@ fn a_device_from_the_environment_is_built_for() {
     assert!(!scene.calls().contains("wgpu"), "{}", scene.calls());
 }
 
-/// Catches a first run that waits for models that it may not need, later runs that build without them, and a background build that
-/// starts the binary.
+/// Catches a first run that waits for models that it may not need, and later runs that build without them.
 #[test]
 fn the_first_run_is_built_without_attention_models() {
     let scene = Scene::new("extent");
@@ -117,18 +116,11 @@ fn the_first_run_is_built_without_attention_models() {
     assert_eq!(scene.calls(), [small, whole, whole].concat(), "all is built already");
 
     // Options that need all protocols in one run.
-    for (i, option) in ["--budget=1h", "--force", "--dry-run", "--from"].into_iter().enumerate() {
+    for (i, option) in ["--budget=1h", "--force", "--dry-run"].into_iter().enumerate() {
         let scene = Scene::new(&format!("option-{i}"));
         scene.run(&["reproduce", option], &environment);
         assert_eq!(scene.calls(), whole, "{option}");
     }
-
-    let scene = Scene::new("background");
-    let run = scene.run(&["build-rest"], &environment);
-    assert_eq!(scene.calls(), whole);
-    assert!(run.stdout.is_empty(), "{:?}", run.stdout);
-    scene.run(&["reproduce"], &environment);
-    assert_eq!(scene.calls(), [whole, whole].concat());
 }
 
 /// Catches a test runner that is installed and not used, or used and not installed, arguments that do not reach it, examples that nobody

@@ -28,7 +28,7 @@ const MAX_BYTES: u64 = 1 << 22;
 const UNKNOWN_STEP: f64 = 1e-3;
 const UNKNOWN_UNIT: f64 = 0.05;
 
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Recorded {
     /// Sums of seconds and of steps over units.
@@ -38,7 +38,7 @@ struct Recorded {
 }
 
 /// Recorded times and memory.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timings {
     own: Recorded,
     reference: Recorded,

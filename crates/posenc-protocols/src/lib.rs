@@ -2,21 +2,14 @@
 //!
 //! docs/EXTENDING.md describes how to add a protocol.
 //!
-//! Without the feature `run`, this crate only reads settings. Without `attention`, it runs all protocols except those of attention models.
+//! Without the feature `attention`, protocols that train attention models are defined and cannot run.
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
-/// The runner of a protocol; `None` without the feature `run`.
-#[cfg(feature = "run")]
+/// The runner of a protocol.
 macro_rules! runner {
     ($settings:ty) => {
         Some(&const { posenc_harness::protocol::Runner::of::<$settings>() })
-    };
-}
-#[cfg(not(feature = "run"))]
-macro_rules! runner {
-    ($settings:ty) => {
-        None
     };
 }
 
@@ -91,20 +84,16 @@ pub mod width_selection;
 
 #[cfg(feature = "attention")]
 mod attention;
-#[cfg(feature = "run")]
 mod fit_state;
-#[cfg(feature = "run")]
 mod memory;
-#[cfg(feature = "run")]
 pub mod reconstruction;
-#[cfg(feature = "run")]
 mod streams;
 
 use posenc_experiments::Kinds;
 use posenc_experiments::schema::protocol::{Kind, ReadNumbers};
 
 /// All protocols, and the loader of files with encodings.
-pub const KINDS: Kinds = Kinds { all: ALL, read_numbers: READ_NUMBERS };
+pub const KINDS: Kinds = Kinds { all: ALL, read_numbers: Some(READ_NUMBERS) };
 
 /// All protocols, in the order in which messages and documents list them.
 const ALL: &[&Kind] = &[
@@ -141,11 +130,7 @@ const ALL: &[&Kind] = &[
     &errata::KIND,
 ];
 
-/// Builds without runners have no loader.
-#[cfg(not(feature = "run"))]
-const READ_NUMBERS: Option<ReadNumbers> = None;
-#[cfg(feature = "run")]
-const READ_NUMBERS: Option<ReadNumbers> = Some(|path, name| {
+const READ_NUMBERS: ReadNumbers = |path, name| {
     let array = posenc_data::read_numbers(path, name).map_err(|e| e.to_string())?;
     Ok((array.shape, array.numbers))
-});
+};

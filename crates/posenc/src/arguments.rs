@@ -7,6 +7,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use posenc_harness::device::Request;
 use posenc_harness::options::{DataOptions, Reproduce};
 use posenc_harness::span::Span;
+use posenc_protocols::interpolation::Method;
+use posenc_protocols::network_nd::Encoding;
+use serde::de::DeserializeOwned;
 
 /// Commands that `xtask` runs itself, because they run cargo or the binary of another crate.
 const CHORES: &str = "Commands of cargo xtask itself:
@@ -45,7 +48,13 @@ pub enum Verb {
     ///   cargo xtask diff HEAD~1 report/record trading/table1  one table before and after a commit
     #[command(verbatim_doc_comment)]
     Diff(Diff),
-    /// Run a sample of units again, on one thread and on several, and compare every bit of the results.
+    /// Repeat recorded units and compare every bit of the results.
+    ///
+    /// Examples:
+    ///   cargo xtask verify                           8 cheap units of the reference, of many protocols
+    ///   cargo xtask verify trading/table1 --all      all units of a table
+    ///   cargo xtask verify --from out/record --jobs 1   the results of this machine, on one thread
+    #[command(verbatim_doc_comment)]
     Verify(Verify),
     /// Render report/ from the reference records, or check that it is up to date.
     Report(Report),
@@ -96,27 +105,28 @@ pub struct Diff {
 pub struct Verify {
     /// Globs on paper/item/group/method. Default: all.
     pub selectors: Vec<String>,
-    /// Number of units.
+    /// The record: a directory such as out/record, or a git revision, whose report/record is read. Default: report/record. Each
+    /// method is repeated at its recorded profile and seed.
+    #[arg(long, value_name = "RECORD")]
+    pub from: Option<String>,
+    /// Number of units to repeat, cheap ones of many protocols first.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=10_000))]
-    pub units: u16,
-    /// Seed that selects the units.
+    pub sample: u16,
+    /// Repeat all units of the selection; exit with 1 if a method is no longer what was recorded.
+    #[arg(long, conflicts_with = "sample")]
+    pub all: bool,
+    /// Seed of the sample.
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
-    /// Profile to select units from: smoke, quick, long or paper.
-    #[arg(long, default_value = "quick")]
-    pub profile: String,
     /// Data.
     #[command(flatten)]
     pub data: DataOptions,
-    /// Directory with the records of this machine. Default: out/.
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Internal: run the units and store their records in this directory.
-    #[arg(long, value_name = "DIR", hide = true)]
-    pub run_into: Option<PathBuf>,
-    /// Internal: number of units to run at a time.
-    #[arg(long, value_name = "N", hide = true, default_value_t = 1)]
-    pub jobs: u16,
+    /// Device for units that were measured on another than the CPU: auto, wgpu, or wgpu:NAME.
+    #[arg(long, value_name = "DEVICE", default_value = "auto", env = "POSENC_DEVICE")]
+    pub device: Request,
+    /// Number of units that run at a time. Default: the number of cores.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
 }
 
 #[derive(Args)]
@@ -209,24 +219,6 @@ pub struct NewExperiment {
     pub dry_run: bool,
 }
 
-/// How the features of the axes are combined.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FitEncoding {
-    /// Concatenation.
-    Simple,
-    /// Kronecker product.
-    Complex,
-}
-
-impl std::fmt::Display for FitEncoding {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            FitEncoding::Simple => "simple encoding",
-            FitEncoding::Complex => "complex encoding",
-        })
-    }
-}
-
 /// How the weights are computed.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FitSolver {
@@ -238,29 +230,17 @@ pub enum FitSolver {
     GradientDescent,
 }
 
-/// How `fit` computes values between the positions that it knows.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FitMethod {
-    /// Choose by cross-validation on the training positions.
-    Auto,
-    /// The value of the closest training position.
-    Nearest,
-    /// Linear: along each axis on a grid, on Delaunay triangles at random positions.
-    Linear,
-    /// Cubic: a spline on a grid, Clough-Tocher elements at random positions.
-    Cubic,
-    /// Thin-plate splines through the 50 nearest training positions.
-    Tps,
-    /// Ordinary kriging with the 24 nearest training positions and an exponential covariance.
-    Kriging,
+/// Parses the name that a value has in experiment files.
+fn named<T: DeserializeOwned>(name: &str) -> Result<T, String> {
+    serde_json::from_value(name.into()).map_err(|e| e.to_string())
 }
 
 /// Options of `fit` with a position encoding. One of them is enough to select it.
 #[derive(Args)]
 pub struct FitWithEncoding {
-    /// How the features of the axes are combined.
-    #[arg(long, value_enum, default_value = "complex", help_heading = ENCODING)]
-    pub encoding: FitEncoding,
+    /// How the features of the axes are combined: simple (concatenation) or complex (Kronecker product).
+    #[arg(long, value_parser = named::<Encoding>, default_value = "complex", help_heading = ENCODING)]
+    pub encoding: Encoding,
     /// Kind of embedder. `list --embedders` shows all.
     #[arg(long, value_name = "KIND", default_value = posenc_math::embedder::names::GAUSSIAN, help_heading = ENCODING)]
     pub embedder: String,
@@ -295,9 +275,11 @@ const ENCODING: &str = "Options of a position encoding, which replaces the inter
 pub struct Fit {
     /// Picture, video, folder of frames or npz file.
     pub file: PathBuf,
-    /// How values between the training positions are computed.
-    #[arg(long, value_enum, default_value = "auto", conflicts_with = "FitWithEncoding")]
-    pub method: FitMethod,
+    /// How values between the training positions are computed: auto (chosen by cross-validation on these positions), nearest, linear
+    /// (along each axis, or on Delaunay triangles at random positions), cubic (splines, or Clough-Tocher elements), thin-plate,
+    /// kriging or mean.
+    #[arg(long, value_parser = named::<Method>, default_value = "auto", conflicts_with = "FitWithEncoding")]
+    pub method: Method,
     /// Also run the other methods of interpolation, and print PSNR and time of all.
     #[arg(long)]
     pub compare: bool,

@@ -36,14 +36,10 @@ pub struct Reproduce {
     /// How much of the published protocol runs: smoke (a minute), quick (about 12 minutes), long (hours) or paper (all).
     #[arg(long, default_value = "quick")]
     pub profile: String,
-    /// Repeat the runs behind these records (a directory such as report/record, or a git revision) and compare every
-    /// bit; exit with 1 if one differs. Profile and seed are as recorded.
-    #[arg(long, value_name = "RECORD", conflicts_with_all = ["profile", "seed", "dry_run", "record", "budget", "signals"])]
-    pub from: Option<String>,
     /// Data.
     #[command(flatten)]
     pub data: DataOptions,
-    /// Directory for records and the report. Default: out/, or out/repeat with --from.
+    /// Directory for records and the report. Default: out/.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Device for training: auto (a GPU if available, else the CPU), cpu, wgpu, or wgpu:NAME.

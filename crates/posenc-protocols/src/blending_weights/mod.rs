@@ -8,7 +8,6 @@
 //!
 //! Also records `departure_from_linear`, the largest absolute `excess`.
 
-#[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};

@@ -21,7 +21,6 @@
 //!   positions, and the distance to kriging.
 //! - Otherwise, the parameter depends only on the number of samples.
 
-#[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::Data;

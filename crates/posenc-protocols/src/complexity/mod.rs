@@ -11,7 +11,6 @@
 //!
 //! Records the exponents of power laws in N fitted to these: `operations_exponent`, `bytes_exponent` and `time_exponent`.
 
-#[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::NumberList;

@@ -9,7 +9,6 @@
 //! - `distance_printed`: D(Δ)/D(0) as a paper prints it, if that differs from the law.
 //! - `preserved_length`: the largest displacement, at most 0.5, up to which the law is at least 10^−k.
 
-#[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::NumberList;

@@ -8,7 +8,6 @@
 //! - `distance_axis`: D(Δ)/D(0) over |Δ|, for Δ along the x axis.
 //! - `distance_diagonal`: D(Δ)/D(0) over |Δ|, for Δ along the diagonal.
 
-#[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};

@@ -7,7 +7,6 @@
 //! - `rank`: numerical rank of the rows at `rank_points` equally spaced positions (singular values above 10⁻⁹ σ_1).
 //! - `norm_spread`: (maximum − minimum)/mean of ‖ψ(x)‖² for x from 0.4 to 0.6.
 
-#[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::NumberList;

@@ -6,7 +6,6 @@
 //! - `printed`, `measured`, `corrected`: each disputed quantity as the paper prints it, as computed, and by the corrected statement. The
 //!   quantity is the signal.
 
-#[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::protocol::{Kind, Settings, WithoutData};

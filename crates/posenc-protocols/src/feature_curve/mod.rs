@@ -9,7 +9,6 @@
 //! - `stable_rank`: stable rank of the N rows.
 //! - `stable_rank_curve`: √(k ln 10/π)/l, the stable rank of a Gaussian embedder with this preserved length.
 
-#[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::NumberList;

@@ -19,11 +19,8 @@
 //! Records per image or clip `test_psnr` (dB) and `time` (s). With `auto`, also records the PSNR that cross-validation predicts,
 //! `predicted_psnr`, and its 95 % interval, `predicted_low` and `predicted_high` (dB).
 
-#[cfg(feature = "run")]
 pub mod methods;
-#[cfg(feature = "run")]
 mod run;
-#[cfg(feature = "run")]
 mod threads;
 
 use posenc_experiments::schema::Data;
@@ -33,7 +30,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::{check_has_data, check_positions, range};
 
-#[cfg(feature = "run")]
 pub use threads::Threads;
 
 pub const KIND: Kind = Kind {

@@ -11,7 +11,6 @@
 //! - `simple_encoding`: the 2d features of `position`, over their index.
 //! - `complex_encoding`: the d² features of `position`, over the indices of both axes.
 
-#[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};

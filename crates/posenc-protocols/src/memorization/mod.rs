@@ -8,7 +8,6 @@
 //! - `augmented_rank`: numerical rank of [X, 1], X with a column of ones.
 //! - `relative_residual`: ‖Xw + b − y‖/‖y‖ of the least-squares fit to the target y; 0 if the model memorizes it.
 
-#[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};

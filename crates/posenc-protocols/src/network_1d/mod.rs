@@ -16,12 +16,8 @@
 //! - With `mean_of_first`, `train_psnr_run_mean` and `test_psnr_run_mean` (dB): means over the points of a curve before that epoch.
 //! - With `reconstruction`, `prediction` and `target` over the position, for the first repeat.
 
-#[cfg(feature = "run")]
-#[cfg(feature = "run")]
 pub(crate) mod inputs;
-#[cfg(feature = "run")]
 mod run;
-#[cfg(feature = "run")]
 pub(crate) mod signals;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
@@ -338,7 +334,6 @@ impl Settings for Network1d {
 
 impl Network1d {
     /// The values of the sweep; a single `None` without a sweep.
-    #[cfg(feature = "run")]
     fn swept_values(&self) -> Vec<Option<f64>> {
         match &self.sweep {
             Some(sweep) => sweep.values.0.iter().copied().map(Some).collect(),

@@ -28,8 +28,6 @@
 //! name: with `fraction` as `closed-form` does with 100 iterations, and on a grid without a hidden layer by training at seven widths, of
 //! which the result that is closest to cubic interpolation is chosen. Otherwise, `auto` depends only on the number of samples.
 
-#[cfg(feature = "run")]
-#[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};

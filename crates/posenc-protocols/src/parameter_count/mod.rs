@@ -8,7 +8,6 @@
 //! - `matches`: 1 if `params_rounded` is the printed number, otherwise 0.
 //! - `module_params`: number of parameters of each module, with its formula as signal.
 
-#[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::protocol::{Kind, Settings, WithoutData};

@@ -35,13 +35,9 @@
 //!   suffixes `_first` and `_second`, `pair_psnr` (dB), `pair_rank` (stable rank) and `pair_distance` (preserved distance in sample
 //!   distances).
 
-#[cfg(feature = "run")]
 mod kernel;
-#[cfg(feature = "run")]
 mod predictors;
-#[cfg(feature = "run")]
 mod run;
-#[cfg(feature = "run")]
 mod signals;
 
 use std::collections::BTreeMap;

@@ -12,7 +12,6 @@
 //! - `rank`: numerical rank of the explicit product. `condition_digits`: log₁₀ of its condition number.
 //! - `multiply_adds_naive`, `multiply_adds_separable`: operations of the evaluation with and without the explicit product.
 
-#[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};

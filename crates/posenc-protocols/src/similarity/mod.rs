@@ -9,7 +9,6 @@
 //! - `decay_ratio`: (1 − `similarity_diagonal`)/(1 − `similarity_axis`) over the distance; 1 if the similarity is isotropic.
 //! - `similarity_expected`: exp(−distance²/2γ²) over the distance, the expected similarity of `fourier`.
 
-#[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::NumberList;

@@ -8,7 +8,6 @@
 //! - `numerical_rank`: number of singular values above ε·max(N, d)·σ_1, where ε is that of single precision.
 //! - `condition_number`: σ_1 divided by the smallest singular value.
 
-#[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};

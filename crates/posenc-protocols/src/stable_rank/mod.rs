@@ -10,7 +10,6 @@
 //!   semidefinite. Without negative D, the maximum is the sum at k = 0.
 //! - `stable_rank_limit`: the stable rank for d → ∞ without periodic continuation; Fourier kinds only.
 
-#[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::NumberList;

@@ -35,11 +35,8 @@
 //! lucky trainings. With a linear layer on a complex encoding, `regret_auto` is that of `auto`, which trains the layer at
 //! several widths and chooses the one that agrees best with cubic interpolation of the training samples.
 
-#[cfg(feature = "run")]
 mod network;
-#[cfg(feature = "run")]
 mod random;
-#[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::Data;
@@ -50,7 +47,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::{check_fraction, check_has_data, hundredths, is_one, preset, range, within};
 use crate::network_nd::{Encoding, NetworkNd};
-#[cfg(feature = "run")]
 use crate::reconstruction::Signal;
 
 pub const KIND: Kind = Kind {
@@ -126,7 +122,6 @@ impl TrainedNetwork {
 
 impl WidthSelection {
     /// Candidate widths, in octaves from the rule.
-    #[cfg(feature = "run")]
     fn all_octaves(&self) -> impl Iterator<Item = f64> {
         let steps = (self.octaves * self.per_octave as f64).floor() as i32;
         let per_octave = self.per_octave as f64;
@@ -135,7 +130,6 @@ impl WidthSelection {
 }
 
 /// Rows of the luminance of an image, evenly spaced.
-#[cfg(feature = "run")]
 fn rows(image: &Signal, name: &str, count: usize) -> Vec<Signal> {
     let (side, channels) = (image.sides[0], image.channels);
     let row = |k: usize| {

@@ -314,7 +314,6 @@ fn the_page_of_protocols_is_up_to_date() {
 }
 
 /// Catches a description that does not name the format of the files that its protocol reads.
-#[cfg(feature = "run")]
 #[test]
 fn descriptions_name_the_formats_of_files() {
     let mut named = 0;

@@ -7,7 +7,6 @@ mod doctor;
 mod fit;
 mod list;
 mod new;
-mod repeat;
 mod report;
 pub mod reproduce;
 mod source;

@@ -1,11 +1,10 @@
 //! `reproduce`: runs the units without a record, then renders the report of this machine.
 
 mod announce;
-mod fresh;
 mod guide;
 mod live;
-mod rest;
 pub mod results;
+mod second_build;
 mod summary;
 
 use std::panic::AssertUnwindSafe;
@@ -34,9 +33,6 @@ use posenc_protocols::KINDS;
 
 pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCode> {
     let began = Instant::now();
-    if let Some(record) = &options.from {
-        return super::repeat::repeat(repository, options, record);
-    }
     let out = lock::output(repository, options.out.as_deref(), "out")?;
     if options.record && !options.allow_dirty && !options.dry_run {
         repository.refuse_changes()?;
@@ -48,7 +44,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let store = keep(Store::new(&out));
 
     let mut selected = jobs(catalog.experiments.iter(), &selectors, profile);
-    let rest = rest::Rest::take_out(&mut selected)?;
+    let builder = second_build::leave(&mut selected)?;
     let notices = announce::Notices::of(catalog, &selectors, profile, &selected, data)?;
     leave_out_absent_picks(&mut selected, data).iter().for_each(|line| eprintln!("{line}"));
     let devices = keep(match options.slurm {
@@ -128,12 +124,9 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     signals.end_at_once();
     outcome.timings.write(&out);
     let page = out.join("report/README.md");
-    let written = if options.share.is_some() {
-        Ok(results::Verdicts::default())
-    } else if options.record || units > 0 || !fresh::is_fresh(&inputs) {
-        results::write(&inputs, None).inspect(|_| fresh::keep(&inputs))
-    } else {
-        Ok(results::Verdicts::default())
+    let written = match options.share {
+        Some(_) => Ok(results::Verdicts::default()),
+        None => results::write(&inputs, None),
     };
     let changed = written.as_ref().map_or_else(|_| Vec::new(), |after| verdicts.changed(after));
     summary::tell(&outcome, &changed, workers, options.force);
@@ -146,9 +139,10 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     if options.share.is_none() {
         println!("{}", page.display());
     }
-    match outcome.interrupted {
-        Some(signal) => Ok(ExitCode::from(128 + signal as u8)),
-        None => rest.go_on(ExitCode::from(u8::from(!outcome.failures.is_empty()))),
+    match (outcome.interrupted, builder) {
+        (Some(signal), _) => Ok(ExitCode::from(128 + signal as u8)),
+        (None, Some(builder)) => second_build::start(&builder),
+        (None, None) => Ok(ExitCode::from(u8::from(!outcome.failures.is_empty()))),
     }
 }
 

@@ -2,14 +2,14 @@
 //!
 //! A revision is read from git's objects; neither the working tree nor the index changes.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Output;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use posenc_experiments::record::{ItemRecord, Provenance, Table, item};
 use posenc_experiments::schema::is_key;
 use posenc_experiments::text::MAX_RECORD_BYTES;
-use posenc_files::{is_there, write_new};
+use posenc_files::{is_there, one_line, write_new};
 
 use posenc_harness::repository::Repository;
 
@@ -26,9 +26,8 @@ pub struct Source {
 
 struct Revision {
     root: PathBuf,
-    commit: String,
-    /// Files below [`REFERENCE`].
-    files: Vec<String>,
+    /// Object and size in bytes of the files below [`REFERENCE`].
+    files: BTreeMap<String, (String, u64)>,
     /// Temporary copies of the files that were read.
     _copies: tempfile::TempDir,
 }
@@ -39,16 +38,11 @@ impl Source {
     pub fn open(repository: &Repository, name: &str) -> Result<Self> {
         let given = Path::new(name);
         if !given.is_dir() {
-            return Source::at_revision(repository, name);
+            return Source::at_revision(repository.root(), name);
         }
-        let places = [given.to_owned(), given.join("record")];
-        for directory in places.into_iter().filter(|place| place.is_dir()) {
-            let source = Source {
-                name: name.to_owned(),
-                is_of_other_definitions: false,
-                directory,
-                revision: None,
-            };
+        for directory in [given.to_owned(), given.join("record")] {
+            let (name, is_of_other_definitions) = (name.to_owned(), false);
+            let source = Source { name, is_of_other_definitions, directory, revision: None };
             if !source.items()?.is_empty() {
                 return Ok(source);
             }
@@ -58,48 +52,60 @@ impl Source {
         )
     }
 
-    fn at_revision(repository: &Repository, name: &str) -> Result<Self> {
+    fn at_revision(root: &Path, name: &str) -> Result<Self> {
         let allowed = "expected a directory of records, such as out/record, or a git revision, such as HEAD~3";
         ensure!(
             is_revision_name(name),
             "`{name}` is neither a directory nor the name of a revision; {allowed}"
         );
-        let root = repository.root();
-        let inside = git(root, &["rev-parse", "--git-dir"])?;
-        ensure!(
-            inside.status.success(),
-            "`{name}` is not a directory, and {} is not a git checkout ({}); {allowed}",
-            root.display(),
-            complaint(&inside)
-        );
-        let found =
-            git(root, &["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")])?;
-        let commit = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+        git(root, &["rev-parse", "--git-dir"]).with_context(|| {
+            format!(
+                "`{name}` is not a directory, and {} is not a git checkout; {allowed}",
+                root.display()
+            )
+        })?;
+        let commit = format!("{name}^{{commit}}");
+        let commit =
+            git(root, &["rev-parse", "--verify", "--quiet", &commit]).with_context(|| {
+                format!("`{name}` is not a directory, and git has no such revision; {allowed}")
+            })?;
         // Later git commands get only this hash, never the user's text.
-        let is_commit = commit.len() >= 40 && commit.chars().all(|c| c.is_ascii_hexdigit());
-        ensure!(
-            found.status.success() && is_commit,
-            "`{name}` is not a directory, and git has no such revision; {allowed}"
-        );
-        let listed = git(root, &["ls-tree", "-r", "-z", "--name-only", &commit, "--", REFERENCE])?;
-        ensure!(listed.status.success(), "git cannot list `{name}`: {}", complaint(&listed));
-        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-        let files: Vec<String> =
-            listed.split('\0').filter(|file| !file.is_empty()).map(str::to_owned).collect();
+        let commit = String::from_utf8_lossy(&commit).trim().to_owned();
+        ensure!(commit.chars().all(|c| c.is_ascii_hexdigit()), "`{commit}` is no git commit");
+        let listed = git(root, &["ls-tree", "-r", "-l", "-z", &commit, "--", REFERENCE])?;
+        let listed = String::from_utf8_lossy(&listed).into_owned();
+        // Mode, type, object and size, then a tab and the path.
+        let file = |line: &str| {
+            let (entry, path) = line.split_once('\t')?;
+            let mut entry = entry.split_whitespace().skip(2);
+            let object = entry.next()?.to_owned();
+            let path = path.strip_prefix(REFERENCE)?.strip_prefix('/')?;
+            Some((path.to_owned(), (object, entry.next()?.parse().ok()?)))
+        };
         let definitions = ["experiments", "data/papers"];
-        let quiet =
-            ["diff", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"];
-        let quiet = [&quiet[..], &[&commit, "--"]].concat();
-        let changed = git(root, &[&quiet[..], &definitions].concat())?;
+        let quiet = [
+            "diff",
+            "--quiet",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--ignore-submodules=all",
+            &commit,
+            "--",
+        ];
+        let changed = git(root, &[&quiet[..], &definitions].concat()).is_err();
         let others = ["ls-files", "--others", "--exclude-standard", "--"];
-        let added = git(root, &[&others[..], &definitions].concat())?;
+        let added = !git(root, &[&others[..], &definitions].concat())?.is_empty();
         let copies = tempfile::tempdir().context("a temporary directory cannot be created")?;
         posenc_files::protect(copies.path());
         let source = Source {
             name: name.to_owned(),
-            is_of_other_definitions: !changed.status.success() || !added.stdout.is_empty(),
+            is_of_other_definitions: changed || added,
             directory: copies.path().to_owned(),
-            revision: Some(Revision { root: root.to_owned(), commit, files, _copies: copies }),
+            revision: Some(Revision {
+                root: root.to_owned(),
+                files: listed.split('\0').filter_map(file).collect(),
+                _copies: copies,
+            }),
         };
         ensure!(!source.items()?.is_empty(), "revision `{name}` has no records in {REFERENCE}");
         Ok(source)
@@ -107,26 +113,11 @@ impl Source {
 
     /// Paper and item of every record, sorted.
     pub fn items(&self) -> Result<Vec<(String, String)>> {
-        let mut items = Vec::new();
-        if let Some(revision) = &self.revision {
-            let below =
-                |file: &String| file.strip_prefix(REFERENCE)?.strip_prefix('/').map(str::to_owned);
-            for file in revision.files.iter().filter_map(below) {
-                items.extend(item_of(&file));
-            }
-        } else {
-            for paper in entries(&self.directory)?.into_iter().filter(|name| is_key(name)) {
-                let folder = self.directory.join(&paper);
-                if !folder.is_dir() {
-                    continue;
-                }
-                for name in entries(&folder)? {
-                    let table = format!("{paper}/{name}/{}", item::FILES[0]);
-                    items
-                        .extend(item_of(&table).filter(|_| is_there(&self.directory.join(&table))));
-                }
-            }
-        }
+        let files = match &self.revision {
+            Some(revision) => revision.files.keys().cloned().collect(),
+            None => tables_of_papers(&self.directory)?,
+        };
+        let mut items: Vec<_> = files.iter().filter_map(|file| item_of(file)).collect();
         items.sort();
         Ok(items)
     }
@@ -147,27 +138,39 @@ impl Source {
 impl Revision {
     /// Copies a file of the record below `directory`, if the revision contains it.
     fn copy(&self, name: &str, directory: &Path) -> Result<()> {
-        let path = format!("{REFERENCE}/{name}");
         let file = directory.join(name);
-        if is_there(&file) || !self.files.contains(&path) {
+        let Some((object, bytes)) = self.files.get(name).filter(|_| !is_there(&file)) else {
             return Ok(());
-        }
-        let object = format!("{}:./{path}", self.commit);
-        let read = |arguments: [&str; 3]| {
-            let output = git(&self.root, &arguments)?;
-            ensure!(output.status.success(), "git cannot read {path}: {}", complaint(&output));
-            Ok(output.stdout)
         };
         // A compressed object of a few kilobytes may expand to any size.
-        let size = String::from_utf8_lossy(&read(["cat-file", "-s", &object])?).trim().to_owned();
         ensure!(
-            size.parse::<u64>().is_ok_and(|bytes| bytes <= MAX_RECORD_BYTES),
-            "{path} of {} has {size} bytes; a record has at most {MAX_RECORD_BYTES}",
-            self.commit
+            *bytes <= MAX_RECORD_BYTES,
+            "{REFERENCE}/{name} has {bytes} bytes; a record has at most {MAX_RECORD_BYTES}"
         );
-        write_new(&file, &read(["cat-file", "blob", &object])?)
+        write_new(&file, &git(&self.root, &["cat-file", "blob", object])?)
             .with_context(|| format!("{} cannot be written", file.display()))
     }
+}
+
+/// `<paper>/<item>/units.csv` for all items of the papers in a directory of records.
+fn tables_of_papers(directory: &Path) -> Result<Vec<String>> {
+    let entries = |folder: &Path| -> Result<Vec<String>> {
+        let entries = posenc_files::entries(folder)
+            .with_context(|| format!("{} cannot be listed", folder.display()))?;
+        Ok(entries.into_iter().filter_map(|entry| entry.name.into_string().ok()).collect())
+    };
+    let mut tables = Vec::new();
+    if directory.is_dir() {
+        for paper in entries(directory)?.into_iter().filter(|name| is_key(name)) {
+            let folder = directory.join(&paper);
+            if folder.is_dir() {
+                let items = entries(&folder)?.into_iter();
+                let own = items.map(|item| format!("{paper}/{item}/{}", item::FILES[0]));
+                tables.extend(own.filter(|table| is_there(&directory.join(table))));
+            }
+        }
+    }
+    Ok(tables)
 }
 
 /// Paper and item of `<paper>/<item>/units.csv`. Rejects other names; a git tree may even contain `..`.
@@ -175,12 +178,6 @@ fn item_of(path: &str) -> Option<(String, String)> {
     let (paper, file) = path.split_once('/')?;
     let item = file.strip_suffix(item::FILES[0])?.strip_suffix('/')?;
     (is_key(paper) && is_key(item)).then(|| (paper.to_owned(), item.to_owned()))
-}
-
-fn entries(directory: &Path) -> Result<Vec<String>> {
-    let entries = posenc_files::entries(directory)
-        .with_context(|| format!("{} cannot be listed", directory.display()))?;
-    Ok(entries.into_iter().filter_map(|entry| entry.name.into_string().ok()).collect())
 }
 
 /// Whether git can read a text only as a revision, not as an option, a range or a path inside a revision.
@@ -193,17 +190,14 @@ fn is_revision_name(text: &str) -> bool {
         && text.len() <= 250
 }
 
-fn git(root: &Path, arguments: &[&str]) -> Result<Output> {
-    posenc_files::git(root, arguments).map_err(|e| {
-        anyhow::anyhow!(
-            "git cannot be started ({e}); name a directory of records instead of a revision"
-        )
-    })
-}
-
-fn complaint(output: &Output) -> String {
-    let text = posenc_files::one_line(&output.stderr);
-    if text.is_empty() { "no message".to_owned() } else { text }
+/// The output of a git command that succeeds.
+fn git(root: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
+    let output = posenc_files::git(root, arguments).map_err(|e| {
+        anyhow!("git cannot be started ({e}); name a directory of records instead of a revision")
+    })?;
+    let verb = arguments.first().copied().unwrap_or_default();
+    ensure!(output.status.success(), "git {verb} failed: {}", one_line(&output.stderr));
+    Ok(output.stdout)
 }
 
 #[cfg(test)]

@@ -1,24 +1,28 @@
-//! `verify`: runs a sample of units again, on one thread and on several, and compares every bit of the results.
+//! `verify`: repeats recorded units and compares every bit of the results.
 //!
-//! Libraries fix the size of their thread pools when a process starts. Each of the two runs is therefore a separate process: this
-//! binary with `--run-into`, which selects the same sample and writes its records into an empty store.
+//! Profile, seed and device of each method come from the record. A method whose definition, revisions or data differ from those of the
+//! record does not run and is listed; with `--all`, it counts as different. One whose data or device is missing here is skipped.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::collections::{BTreeMap, HashSet};
+use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail};
 use posenc_experiments::plan::{Job, NO_SIGNAL, jobs};
-use posenc_experiments::record::{UnitRecord, Value, is_of_machine};
+use posenc_experiments::record::{Origin, Provenance, Row, Table, is_of_machine};
+use posenc_experiments::selector::Selectors;
 use posenc_experiments::verdict::show;
-use posenc_experiments::{Catalog, Profile};
+use posenc_experiments::{Catalog, Experiment, Group, Profile};
 use posenc_math::random::{stream, uniform_vector};
 
+use super::source::Source;
 use crate::arguments::Verify;
+use posenc_harness::collect;
 use posenc_harness::data::{self, DataSets};
-use posenc_harness::device::{CPU, Devices};
-use posenc_harness::options::{parse_profile, parse_selectors};
-use posenc_harness::plan::{PlannedJob, expand, leave_out_absent_picks, readers};
+use posenc_harness::device::{CPU, Devices, GPU, SOFTWARE};
+use posenc_harness::interrupts::{self, Interrupts};
+use posenc_harness::options::parse_selectors;
+use posenc_harness::plan::{PlannedJob, expand};
+use posenc_harness::progress::Detail;
 use posenc_harness::repository::Repository;
 use posenc_harness::run_env::{RunEnv, keep};
 use posenc_harness::store::{Found, Store};
@@ -27,219 +31,391 @@ use posenc_harness::unit::Unit;
 use posenc_harness::{executor, machine};
 use posenc_protocols::KINDS;
 
-/// Seed of the random streams of all units: the default of `reproduce`.
-const RUN_SEED: u64 = 0;
 /// Units with a longer estimate, in seconds on one core, are sampled only if there are too few others.
 const CHEAP: f64 = 5.0;
 
-struct Drawn<'a> {
-    unit: Unit,
-    /// This unit alone.
-    work: PlannedJob<'a>,
-    /// Estimated seconds.
-    cost: f64,
+/// A variant with results in a record.
+struct Method<'a> {
+    experiment: &'a Experiment,
+    group: &'a Group,
+    variant: usize,
+    profile: Profile,
+    seed: u64,
+    /// Device and data as the record names them.
+    device: String,
+    data: String,
+    /// `None` in older records, whose definitions cannot be compared.
+    origin: Option<Origin>,
 }
 
-impl Drawn<'_> {
-    fn name(&self) -> String {
-        let signal = match self.unit.signal.as_str() {
-            NO_SIGNAL => String::new(),
-            signal => format!(" {signal}"),
-        };
-        format!("{} seed {}{signal}", self.work.job.path(), self.work.job.seed_index)
-    }
-
-    fn found(&self, store: &Store) -> Found {
-        let experiment = self.work.job.experiment;
-        store.find(&experiment.paper, &experiment.item, &self.unit.parts)
-    }
+/// Why a method is not repeated.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Refusal {
+    /// Its data or device is missing here.
+    Absent(String),
+    /// It is no longer what was recorded.
+    Changed(String),
 }
 
-/// Runs the verb: status 1 if a value differs, 2 if a unit fails.
+/// A job that can be repeated, with its data and those of its units that are.
+struct Repeated {
+    planned: PlannedJob<'static>,
+    seed: u64,
+    data: &'static DataSets,
+    units: Vec<Unit>,
+}
+
+/// Runs the verb: status 1 if a value differs, a unit fails or, with `--all`, a method has changed.
 pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
-    let profile = parse_profile(&options.profile)?;
     let catalog = keep(Catalog::read(repository.root(), KINDS)?);
     let selectors = parse_selectors(catalog, &options.selectors)?;
-    let data = keep(DataSets::new(data::source(repository, &options.data)?, RUN_SEED));
-    let mut selected = jobs(catalog.experiments.iter(), &selectors, profile);
-    let left_out = leave_out_absent_picks(&mut selected, data);
-    let is_child = options.run_into.is_some();
-    if !is_child {
-        left_out.iter().for_each(|line| eprintln!("{line}"));
-        announce_skipped(&selected, data)?;
-    }
-    let planned = expand(selected, data, &repository.published_checksum(), RUN_SEED, CPU)?;
-    let timings = Timings::of_record(&repository.record(), &planned);
-    let drawn = draw(planned, &timings, usize::from(options.units), options.seed);
-    ensure!(!drawn.is_empty(), "the selection has no runnable units at profile `{profile}`");
-    if let Some(directory) = &options.run_into {
-        run_into(directory, drawn, data, usize::from(options.jobs));
-        return Ok(ExitCode::SUCCESS);
-    }
-    let many = machine::cores().max(2);
-    let one = fresh_run(repository, options, profile, 1)?;
-    let several = fresh_run(repository, options, profile, many)?;
-    let stores = [&one, &several].map(|directory| Store::new(directory.path()));
-    let recorded = Store::new(&repository.out(options.out.as_deref()));
-    let (mut equal, mut on_record, mut failed) = (0, 0, 0);
-    for unit in &drawn {
-        let name = unit.name();
-        let [Found::Record(one), Found::Record(several)] =
-            [unit.found(&stores[0]), unit.found(&stores[1])]
-        else {
-            println!("failed   {name}");
-            failed += 1;
+    let reference = || repository.record().display().to_string();
+    let source = Source::open(repository, &options.from.clone().unwrap_or_else(reference))?;
+    // Names of methods by reason.
+    let mut refused: BTreeMap<Refusal, Vec<String>> = BTreeMap::new();
+    let not_here = || Refusal::Changed("not defined here".to_owned());
+    let mut records = Vec::new();
+    let mut methods = Vec::new();
+    for (paper, item) in source.items()? {
+        let Some(experiment) = catalog.experiment(&paper, &item) else {
+            if selectors.matches(&paper, &item, "", "") {
+                refused.entry(not_here()).or_default().push(format!("{paper}/{item}"));
+            }
             continue;
         };
-        let mut notes = Vec::new();
-        let mut differences = Vec::new();
-        let names = ["on 1 thread".to_owned(), format!("on {many} threads")];
-        differences.extend(first_difference([&one, &several], &names));
-        match unit.found(&recorded) {
-            Found::Record(before) => {
-                let names = ["on record".to_owned(), "now".to_owned()];
-                let difference = first_difference([&before, &one], &names);
-                notes.extend(difference.is_none().then(|| "equal to the record".to_owned()));
-                on_record += usize::from(difference.is_none());
-                differences.extend(difference);
+        let Some((table, provenance)) = source.read(&paper, &item)? else { continue };
+        for (group, method) in lost(experiment, &selectors, &provenance) {
+            let name = format!("{paper}/{item}/{group}/{method}");
+            refused.entry(not_here()).or_default().push(name);
+        }
+        let own = methods_of(experiment, &selectors, &table, &provenance);
+        if !own.is_empty() {
+            methods.extend(own);
+            records.push((experiment, table, provenance.machine));
+        }
+    }
+    let on_other_devices = methods.iter().any(|method| method.class() != CPU);
+    let devices = if on_other_devices { Devices::open(&options.device)? } else { Devices::cpu() };
+    let devices = keep(devices);
+    let mut rounds: BTreeMap<(u64, Profile, &str), Vec<Method<'_>>> = BTreeMap::new();
+    for method in methods {
+        rounds.entry((method.seed, method.profile, method.class())).or_default().push(method);
+    }
+    let mut all: Vec<Repeated> = Vec::new();
+    for ((seed, profile, class), methods) in rounds {
+        let data = match all.last().filter(|last| last.seed == seed) {
+            Some(last) => last.data,
+            None => keep(DataSets::new(data::source(repository, &options.data)?, seed)),
+        };
+        let mut selected = jobs(catalog.experiments.iter(), &Selectors::default(), profile);
+        selected.retain(|job| methods.iter().any(|method| method.is_of(job)));
+        let class = if class == CPU { CPU } else { devices.training() };
+        let planned = expand(selected, data, &repository.published_checksum(), seed, class)?;
+        for method in methods {
+            let own: Vec<&PlannedJob<'_>> =
+                planned.iter().filter(|p| method.is_of(&p.job)).collect();
+            match method.refusal(&own, data, devices)? {
+                Some(refusal) => refused.entry(refusal).or_default().push(method.name()),
+                None => all.extend(own.into_iter().map(|planned| {
+                    let units = planned.units.to_vec();
+                    Repeated { planned: planned.clone(), seed, data, units }
+                })),
             }
-            Found::Damaged(why) => notes.push(format!("the record cannot be used: {why}")),
-            Found::Stale(_) | Found::Nothing => notes.push("no record here".to_owned()),
-        }
-        let count = one.values.iter().filter(|v| !is_of_machine(&v.metric)).count();
-        if differences.is_empty() {
-            equal += 1;
-            println!("equal    {name}: {count} values; {}", notes.join("; "));
-        } else {
-            differences.extend(notes.into_iter().filter(|note| note.contains("cannot be used")));
-            println!("differs  {name}: {}", differences.join("; "));
         }
     }
-    let count = drawn.len();
-    println!(
-        "{equal} of {count} units are equal on 1 and {many} threads; {on_record} equal their record"
-    );
-    Ok(ExitCode::from(if failed > 0 { 2 } else { u8::from(equal < count) }))
-}
-
-/// Prints one line per missing set of files, with the groups that are skipped.
-fn announce_skipped(selected: &[Job<'_>], data: &DataSets) -> Result<()> {
-    let sets = selected.iter().filter_map(|job| job.group.data.as_ref()).map(|data| &data.set);
-    for set in sets.collect::<BTreeSet<&String>>() {
-        if let Some(files) = data.files(set)?
-            && let Err(absence) = &files.found
-        {
-            println!("skipped  {}: {absence}", readers(selected, set).join(", "));
-        }
+    for (refusal, names) in &refused {
+        let (what, why) = match refusal {
+            Refusal::Absent(why) => ("skipped", why),
+            Refusal::Changed(why) => ("changed", why),
+        };
+        println!("{what}: {}: {why}", names.join(", "));
     }
-    Ok(())
-}
-
-/// Selects a sample of units: cheap ones first, in random order and alternating between protocols, so that a small sample covers
-/// many protocols.
-fn draw<'a>(
-    planned: Vec<PlannedJob<'a>>,
-    timings: &Timings,
-    count: usize,
-    seed: u64,
-) -> Vec<Drawn<'a>> {
-    let mut all: Vec<Drawn<'a>> = Vec::new();
-    for planned in planned {
-        for unit in planned.units.iter() {
-            let work = PlannedJob::new(planned.job.clone(), vec![unit.clone()]);
-            all.push(Drawn { unit: unit.clone(), cost: timings.seconds(&work), work });
-        }
+    if all.is_empty() {
+        bail!(
+            "nothing of the selection in {} can be repeated here; --from out/record repeats the results of this machine",
+            source.name
+        );
     }
-    let order = uniform_vector(&mut stream(seed, "verify: choice of units"), all.len(), 0.0, 1.0);
-    let mut all: Vec<(f64, Drawn<'a>)> = order.into_iter().zip(all).collect();
-    all.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut turns: BTreeMap<&'static str, usize> = BTreeMap::new();
-    let (mut cheap, mut dear) = (Vec::new(), Vec::new());
-    for (_, unit) in all {
-        if unit.cost > CHEAP {
-            dear.push(unit);
-            continue;
-        }
-        let turn = turns.entry(unit.work.job.protocol().name()).or_default();
-        cheap.push((*turn, unit));
-        *turn += 1;
+    let jobs: Vec<PlannedJob<'_>> = all.iter().map(|own| own.planned.clone()).collect();
+    let timings = Timings::of_record(&repository.record(), &jobs);
+    let count = |all: &[Repeated]| -> usize { all.iter().map(|own| own.units.len()).sum() };
+    let total = count(&all);
+    if !options.all {
+        sample(&mut all, &timings, options.sample.into(), options.seed);
     }
-    // Both sorts are stable, so equal elements stay in random order.
-    cheap.sort_by_key(|(turn, _)| *turn);
-    dear.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-    cheap.into_iter().map(|(_, unit)| unit).chain(dear).take(count).collect()
-}
-
-/// Runs the sample and stores its records in a directory. Prints failures, which leave no record.
-fn run_into(directory: &Path, drawn: Vec<Drawn<'static>>, data: &'static DataSets, workers: usize) {
-    let (store, devices) = (keep(Store::new(directory)), keep(Devices::cpu()));
-    let site = RunEnv { store, data, devices, seed: RUN_SEED, commit: "" };
-    let work = drawn.into_iter().map(|drawn| drawn.work).collect();
-    for failure in executor::run_plainly(work, site, workers) {
-        eprintln!("failed: {}: {}", failure.path, failure.message);
-    }
-}
-
-/// Runs the same sample in a new process with this many threads; returns the temporary directory with its records.
-fn fresh_run(
-    repository: &Repository,
-    options: &Verify,
-    profile: Profile,
-    threads: usize,
-) -> Result<tempfile::TempDir> {
+    eprintln!("{} of {total} recorded units are repeated", count(&all));
     let directory = tempfile::tempdir().context("a temporary directory cannot be created")?;
-    let binary = std::env::current_exe().context("the path of this program is unknown")?;
-    eprintln!("threads: {threads}");
-    let mut command = Command::new(binary);
-    command.arg("--root").arg(repository.root());
-    command.args(["verify", "--units", &options.units.to_string()]);
-    command.args(["--seed", &options.seed.to_string(), "--profile", profile.name()]);
-    if let Some(data) = &options.data.data {
-        command.arg("--data").arg(data);
-    }
-    for images in &options.data.images {
-        command.arg(format!("--images={images}"));
-    }
-    command.arg("--run-into").arg(directory.path());
-    command.args(["--jobs", &threads.to_string(), "--"]).args(&options.selectors);
-    command.env("RAYON_NUM_THREADS", threads.to_string());
-    let status = command.status().context("this program cannot start itself")?;
-    ensure!(status.success(), "the run on {threads} threads ended with {status}");
-    Ok(directory)
-}
-
-/// Describes the first difference between two records of a unit, with both numbers.
-fn first_difference(records: [&UnitRecord; 2], names: &[String; 2]) -> Option<String> {
-    let [a, b] = records.map(|record| {
-        record.values.iter().filter(|v| !is_of_machine(&v.metric)).collect::<Vec<&Value>>()
-    });
-    let [first, second] = names;
-    for (a, b) in a.iter().zip(&b) {
-        let place = |v: &Value| (v.metric.clone(), v.method.clone(), v.signal.clone(), v.seed);
-        let bits = |x: Option<f64>| x.map(f64::to_bits);
-        let is_same_place =
-            place(a) == place(b) && (bits(a.x), bits(a.y)) == (bits(b.x), bits(b.y));
-        if !is_same_place {
-            return Some(format!(
-                "the values are in another order: {} {first}, {} {second}",
-                described(a),
-                described(b)
-            ));
+    let store = keep(Store::new(directory.path()));
+    let signals = Interrupts::listen().context("signal handlers cannot be installed")?;
+    let mut failed = false;
+    for round in all.chunk_by(|a, b| a.seed == b.seed) {
+        let Some(&Repeated { seed, data, .. }) = round.first() else { continue };
+        let work: Vec<PlannedJob<'static>> =
+            round.iter().map(|own| own.planned.only(own.units.clone())).collect();
+        let work = work.into_iter().filter(|job| !job.to_run.is_empty()).collect();
+        let workers = options.jobs.map_or_else(machine::cores, usize::from);
+        let run = executor::Options { workers, signals: signals.clone(), ..Default::default() };
+        let env = RunEnv { store, data, devices, seed, commit: "" };
+        let outcome = executor::run(work, env, run, timings.clone(), Detail::Usual);
+        for failure in &outcome.failures {
+            eprintln!("failed: {}: {}", failure.path, failure.message);
         }
-        if a.value.to_bits() != b.value.to_bits() && !(a.value.is_nan() && b.value.is_nan()) {
-            let (own, other) = (a.value, b.value);
-            return Some(format!("{} is {own:?} {first} and {other:?} {second}", described(a)));
+        failed |= !outcome.failures.is_empty() || outcome.left.0 > 0;
+        if let Some(signal) = outcome.interrupted {
+            eprintln!("{}: nothing was compared", interrupts::name(signal));
+            return Ok(ExitCode::from(128 + signal as u8));
         }
     }
-    (a.len() != b.len()).then(|| format!("{} values {first}, {} {second}", a.len(), b.len()))
+    signals.end_at_once();
+    let mut differs = false;
+    for (experiment, table, machine) in &records {
+        differs |= !compare(experiment, &table.rows, machine, &all, store);
+    }
+    // A sample may come from what has not changed.
+    let has_changed = refused.keys().any(|refusal| matches!(refusal, Refusal::Changed(_)));
+    Ok(ExitCode::from(u8::from(differs || failed || options.all && has_changed)))
 }
 
-/// Metric, method, signal, seed and abscissas of a value.
-fn described(value: &Value) -> String {
-    let mut text = value.metric.clone();
-    text.extend(value.method.iter().chain(&value.signal).map(|name| format!(" {name}")));
-    text.extend(value.seed.map(|seed| format!(" seed {seed}")));
-    text.extend(value.x.map(|x| format!(" at x = {}", show(x))));
-    text.extend(value.y.map(|y| format!(", y = {}", show(y))));
+/// Selected methods that a record has and the experiment does not, by group. Rows may have other method names than their variants, so
+/// only the variants that the record names itself count.
+fn lost<'a>(
+    experiment: &Experiment,
+    selectors: &Selectors,
+    provenance: &'a Provenance,
+) -> Vec<(&'a str, &'a str)> {
+    let is_defined = |group: &str, method: &str| {
+        experiment.group(group).is_some_and(|g| g.variants.iter().any(|v| v.id == method))
+    };
+    // Ids of groups contain no slash; ids of methods may.
+    let names = provenance.origins.keys().filter_map(|key| key.split_once('/'));
+    let is_selected = |(group, method): &(&str, &str)| {
+        selectors.matches(&experiment.paper, &experiment.item, group, method)
+    };
+    names.filter(is_selected).filter(|(group, method)| !is_defined(group, method)).collect()
+}
+
+/// Selected variants of an experiment with results in its record.
+fn methods_of<'a>(
+    experiment: &'a Experiment,
+    selectors: &Selectors,
+    table: &Table,
+    provenance: &Provenance,
+) -> Vec<Method<'a>> {
+    let mut methods = Vec::new();
+    for group in &experiment.groups {
+        for (index, variant) in group.variants.iter().enumerate() {
+            if !selectors.matches(&experiment.paper, &experiment.item, &group.id, &variant.id) {
+                continue;
+            }
+            let origin = provenance.origins.get(&format!("{}/{}", group.id, variant.id));
+            let mut rows = table.rows.iter().filter(|row| row.group == group.id);
+            // A variant that measures several things has rows with other method names.
+            let named = rows.clone().find(|row| row.method == variant.id);
+            let is_named_otherwise =
+                |row: &&Row| group.variants.iter().all(|variant| variant.id != row.method);
+            let has_others = origin.is_some() || provenance.origins.is_empty();
+            let other = || rows.find(is_named_otherwise).filter(|_| has_others);
+            let Some(row) = named.or_else(other) else { continue };
+            methods.push(Method {
+                experiment,
+                group,
+                variant: index,
+                profile: origin.map_or(row.profile, |origin| origin.profile),
+                seed: origin.map_or(provenance.seed, |origin| origin.seed),
+                device: row.device.clone(),
+                data: row.data.clone(),
+                origin: origin.cloned(),
+            });
+        }
+    }
+    methods
+}
+
+impl Method<'_> {
+    fn name(&self) -> String {
+        let variant = self.group.variants.get(self.variant).map_or("", |v| &v.id);
+        format!("{}/{}/{variant}", self.experiment.id(), self.group.id)
+    }
+
+    fn is_of(&self, job: &Job<'_>) -> bool {
+        std::ptr::eq(job.group, self.group) && job.variant_index == self.variant
+    }
+
+    /// The class of the device that measured it.
+    fn class(&self) -> &'static str {
+        match self.device.as_str() {
+            CPU => CPU,
+            device if device.starts_with("software adapter") => SOFTWARE,
+            _ => GPU,
+        }
+    }
+
+    fn refusal(
+        &self,
+        planned: &[&PlannedJob<'_>],
+        data: &DataSets,
+        devices: &Devices,
+    ) -> Result<Option<Refusal>> {
+        let Some(unit) = planned.iter().flat_map(|p| p.units.iter()).next() else {
+            if let Some(why) = self.group.refused(self.profile) {
+                let why = format!("does not run at profile `{}`: {}", self.profile, why.trim());
+                return Ok(Some(Refusal::Changed(why)));
+            }
+            let files = self.group.data.as_ref().map(|own| data.files(&own.set)).transpose()?;
+            let absence = files.flatten().and_then(|files| files.found.as_ref().err().cloned());
+            let why = || Refusal::Changed(format!("no units at profile `{}`", self.profile));
+            return Ok(Some(absence.map_or_else(why, Refusal::Absent)));
+        };
+        if self.class() != CPU && devices.training() != self.class() {
+            return Ok(Some(Refusal::Absent(format!(
+                "was measured on {}, but this machine trains on {}; choose another with --device",
+                self.device,
+                devices.label(devices.training())
+            ))));
+        }
+        if unit.data != self.data {
+            let why = format!("data {} on record, {} here (--data DIR)", self.data, unit.data);
+            return Ok(Some(Refusal::Absent(why)));
+        }
+        let here = collect::origin(planned.iter().copied());
+        let differences = match (&self.origin, &here) {
+            (Some(origin), Some(here)) => origin.differences(here).join("; "),
+            _ => String::new(),
+        };
+        let why = || format!("definition, revision or data differ (record → here): {differences}");
+        Ok((!differences.is_empty()).then(|| Refusal::Changed(why())))
+    }
+}
+
+/// Chooses cheap units first, in random order and alternating between protocols, so that a small sample covers many of them.
+fn sample(all: &mut [Repeated], timings: &Timings, count: usize, seed: u64) {
+    let mut units: Vec<(usize, Unit)> = Vec::new();
+    for (job, own) in all.iter_mut().enumerate() {
+        units.extend(std::mem::take(&mut own.units).into_iter().map(|unit| (job, unit)));
+    }
+    let draws = uniform_vector(&mut stream(seed, "verify: choice of units"), units.len(), 0.0, 1.0);
+    let mut drawn: Vec<(f64, (usize, Unit))> = draws.into_iter().zip(units).collect();
+    drawn.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut turns: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let mut ranked = Vec::new();
+    for (_, (job, unit)) in drawn {
+        let planned = &all[job].planned;
+        let turn = turns.entry(planned.job.protocol().name()).or_default();
+        *turn += 1;
+        ranked.push((
+            (timings.seconds(planned) / planned.units.len().max(1) as f64 > CHEAP, *turn),
+            job,
+            unit,
+        ));
+    }
+    // A stable sort: equal elements stay in random order.
+    ranked.sort_by_key(|(rank, ..)| *rank);
+    for (_, job, unit) in ranked.into_iter().take(count) {
+        all[job].units.push(unit);
+    }
+}
+
+/// Prints whether the repeated values of an item are bitwise equal; returns whether they are.
+fn compare(
+    experiment: &Experiment,
+    recorded: &[Row],
+    machine: &str,
+    all: &[Repeated],
+    store: &Store,
+) -> bool {
+    let mut measured: Vec<Row> = Vec::new();
+    let mut count = 0;
+    for own in all.iter().filter(|own| std::ptr::eq(own.planned.job.experiment, experiment)) {
+        for unit in &own.units {
+            let found = store.find(&experiment.paper, &experiment.item, &unit.parts);
+            if let Found::Record(record) = found {
+                measured.extend(collect::rows(&own.planned.job, unit, &record));
+                count += 1;
+            }
+        }
+    }
+    if count == 0 {
+        return true;
+    }
+    let difference = difference(recorded, &measured);
+    let units = if count == 1 { "unit" } else { "units" };
+    let values = measured.iter().filter(|row| !is_of_machine(&row.metric)).count();
+    let Some(difference) = difference else {
+        println!("{}: {count} {units}, {values} values, bitwise equal", experiment.id());
+        return true;
+    };
+    println!("{}: {count} {units}, {difference}", experiment.id());
+    let here = machine::processor();
+    match machine == here {
+        true => println!("  the record was made on the same kind of processor ({here})"),
+        false => println!(
+            "  other processors may differ in the last digits: the record was made on {machine}, this machine has {here}"
+        ),
+    }
+    false
+}
+
+/// Group, method, signal and seed.
+type Run<'a> = (&'a str, &'a str, &'a str, u64);
+
+fn run(row: &Row) -> Run<'_> {
+    (&row.group, &row.method, &row.signal, row.seed)
+}
+
+/// What identifies a value: its run, its metric and both abscissas as bits.
+fn key(row: &Row) -> (Run<'_>, &str, Option<u64>, Option<u64>) {
+    (run(row), &row.metric, row.x.map(f64::to_bits), row.y.map(f64::to_bits))
+}
+
+/// Differences between recorded values and those measured now, in words; `None` if all are bitwise equal. Times, rates and memory
+/// are not compared.
+fn difference(recorded: &[Row], measured: &[Row]) -> Option<String> {
+    let runs: HashSet<Run<'_>> = measured.iter().map(run).collect();
+    let is_compared = |row: &&Row| !is_of_machine(&row.metric) && runs.contains(&run(row));
+    let mut now: BTreeMap<_, Vec<f64>> = BTreeMap::new();
+    for row in measured.iter().rev().filter(is_compared) {
+        now.entry(key(row)).or_default().push(row.value);
+    }
+    let (mut compared, mut missing, mut largest) = (0, 0, 0.0_f64);
+    let mut differing = Vec::new();
+    for row in recorded.iter().filter(is_compared) {
+        let Some(value) = now.get_mut(&key(row)).and_then(Vec::pop) else {
+            missing += 1;
+            continue;
+        };
+        compared += 1;
+        if value.to_bits() != row.value.to_bits() && !(value.is_nan() && row.value.is_nan()) {
+            largest = largest.max((value - row.value).abs() / value.abs().max(row.value.abs()));
+            differing.push((row, value));
+        }
+    }
+    let surplus: usize = now.values().map(Vec::len).sum();
+    let mut parts = Vec::new();
+    if let Some((row, value)) = differing.first() {
+        parts.push(format!(
+            "{} of {compared} values differ (largest relative difference {}); the first: {} is {:?} on record and {value:?} now",
+            differing.len(),
+            show(largest),
+            described(row),
+            row.value
+        ));
+    }
+    if missing > 0 {
+        parts.push(format!("{missing} values of the record were not measured again"));
+    }
+    if surplus > 0 {
+        parts.push(format!("{surplus} values are not on record"));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+fn described(row: &Row) -> String {
+    let mut text = format!("{}/{} {}", row.group, row.method, row.metric);
+    if row.signal != NO_SIGNAL {
+        text += &format!(" of {}", row.signal);
+    }
+    text += &format!(" seed {}", row.seed);
+    text.extend(row.x.map(|x| format!(" at x = {}", show(x))));
+    text.extend(row.y.map(|y| format!(", y = {}", show(y))));
     text
 }

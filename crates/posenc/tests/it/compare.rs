@@ -1,12 +1,12 @@
-//! `diff`, `verify` and `reproduce --from` end to end: the real binary, real records.
+//! `diff` and `verify` end to end: the real binary, real records.
 
 use crate::common;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use common::{EXPERIMENT, Repository, Run};
-use posenc_experiments::record::{ItemRecord, Provenance, Row, UnitRecord};
+use posenc_experiments::record::{ItemRecord, Provenance, Row};
 
 const RANK: &str = "extensions/mexican-hat/rank";
 const DEFINITION: &str = "experiments/extensions/01-mexican-hat.yaml";
@@ -190,69 +190,50 @@ const ABSENT: &str = "  - id: boxes
     variants: [{ id: all }]
 ";
 
-/// Catches false differences, a record of this machine that is not compared, an edited value that is accepted, and units without
-/// data that stop the command or are skipped silently.
+/// Catches a sample that leaves out a protocol, and methods without data that stop the command or are skipped silently.
 #[test]
-fn a_sample_is_run_again_bit_by_bit() {
-    let text = EXPERIMENT.replace("claims:\n", &format!("{ABSENT}claims:\n"));
-    let repository = Repository::with_experiment(&text);
-    let run = repository.ok(&["verify", "--units", "2", "--profile", "smoke"]);
-    assert!(
-        run.stdout.contains("skipped  extensions/mexican-hat/boxes: rico-semantics"),
-        "{}",
-        run.stdout
-    );
-    assert_eq!(run.stdout.matches("; no record here").count(), 2, "{}", run.stdout);
-    // One of each protocol.
-    for group in ["rank", "images"] {
-        assert!(
-            run.stdout.contains(&format!("equal    extensions/mexican-hat/{group}/")),
-            "{}",
-            run.stdout
-        );
+fn a_sample_of_units_is_repeated() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.ok(&["reproduce", "--profile", "smoke"]);
+    for jobs in ["1", "2"] {
+        let verify = ["verify", "--from", "out", "--sample", "2", "--jobs", jobs];
+        let run = repository.ok(&verify);
+        assert!(run.stderr.contains("2 of 6 recorded units are repeated"), "{}", run.stderr);
+        // One of each protocol.
+        assert!(run.stdout.starts_with("extensions/mexican-hat: 2 units, "), "{}", run.stdout);
+        assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
     }
-    assert!(run.stdout.contains("2 of 2 units are equal"), "{}", run.stdout);
-
-    repository.ok(&["reproduce", RANK]);
-    let verify = ["verify", RANK, "--units", "9", "--seed", "5"];
-    let run = repository.ok(&verify);
-    assert!(run.stdout.contains("3 of 3 units are equal on 1 and "), "{}", run.stdout);
-    assert!(run.stdout.contains("threads; 3 equal their record"), "{}", run.stdout);
-
-    let raw = repository.raw("out");
-    let file = raw.iter().find(|file| is_of(file, "RFF")).unwrap();
-    let mut unit = UnitRecord::read(file).unwrap();
-    let value = unit.values.iter_mut().find(|v| v.x == Some(16.0)).unwrap();
-    let (metric, before) = (value.metric.clone(), value.value);
-    value.value = f64::from_bits(before.to_bits() + 1);
-    let after = value.value;
-    unit.write(file).unwrap();
-    let run = repository.run(&verify);
-    code(&run, 1);
-    let expected = format!(
-        "differs  {RANK}/RFF seed 0: {metric} at x = 16 is {after:?} on record and {before:?} now"
-    );
-    assert!(run.stdout.contains(&expected), "no `{expected}` in {}", run.stdout);
-    assert!(run.stdout.contains("2 of 3 units are equal"), "{}", run.stdout);
+    // The record also has a group whose data are gone.
+    let text = EXPERIMENT.replace("claims:\n", &format!("{ABSENT}claims:\n"));
+    repository.write(DEFINITION, &text);
+    let first = |row: &mut Row| {
+        if row.method == "RFF" {
+            (row.group, row.method) = ("boxes".into(), "all".into());
+        }
+    };
+    edited(&repository, "out/record", "other", first);
+    let folder = record(&repository, "other");
+    let (table, mut provenance) = ItemRecord::read_tables(&folder).unwrap().unwrap();
+    let origin = provenance.origins.remove("rank/RFF").unwrap();
+    provenance.origins.insert("boxes/all".to_owned(), origin);
+    ItemRecord::write(&folder, &table, &provenance).unwrap();
+    let run = repository.ok(&["verify", "--from", "other", "--all"]);
+    let skipped = "skipped: extensions/mexican-hat/boxes/all: rico-semantics";
+    assert!(run.stdout.starts_with(skipped), "{}", run.stdout);
+    assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
 }
 
-fn is_of(file: &Path, method: &str) -> bool {
-    file.file_name().is_some_and(|name| name.to_string_lossy().contains(&format!(".{method}.")))
-}
-
-/// Catches a repetition with another profile or seed than the record's, one that reads old results instead of measuring, a changed
-/// bit that is accepted, and changed definitions or data that run anyway.
+/// Catches a repetition with another profile or seed than the record's, a changed bit that is accepted, and changed definitions or data
+/// that run anyway or do not count.
 #[test]
 fn a_record_is_repeated_as_it_was_made() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.ok(&["reproduce", "--profile", "smoke", "--seed", "3"]);
-    let from = ["reproduce", "--from", "out/record"];
-    let run = repository.ok(&from);
-    assert!(run.stderr.contains("6 of 6 units to run"), "{}", run.stderr);
-    assert!(run.stdout.starts_with("extensions/mexican-hat: "), "{}", run.stdout);
+    let all = ["verify", "--from", "out/record", "--all"];
+    let run = repository.ok(&all);
+    assert!(run.stderr.contains("6 of 6 recorded units are repeated"), "{}", run.stderr);
+    assert!(run.stdout.starts_with("extensions/mexican-hat: 6 units, "), "{}", run.stdout);
     assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
-    assert_eq!(repository.raw("out/repeat").len(), 6);
-    assert!(!run.stderr.contains("note:"), "{}", run.stderr);
 
     // Flips the last bit of a random result.
     edited(&repository, "out/record", "other", |row| {
@@ -260,47 +241,56 @@ fn a_record_is_repeated_as_it_was_made() {
             row.value = f64::from_bits(row.value.to_bits() ^ 1);
         }
     });
-    let run = repository.run(&["reproduce", "--from", "other"]);
+    let run = repository.run(&["verify", "--from", "other", "--all"]);
     code(&run, 1);
     assert!(run.stdout.contains("1 of "), "{}", run.stdout);
     assert!(run.stdout.contains("rank/RFF stable_rank seed 0 at x = 4 is "), "{}", run.stdout);
     assert!(run.stdout.contains("same kind of processor"), "{}", run.stdout);
+    // Values that only one side has.
+    edited(&repository, "out/record", "other", |row| {
+        if row.method == "RFF" && row.metric == "stable_rank" {
+            row.metric = "rank".into();
+        }
+    });
+    let run = repository.run(&["verify", "--from", "other", "--all"]);
+    code(&run, 1);
+    let lost = "1 values of the record were not measured again; 1 values are not on record";
+    assert!(run.stdout.contains(lost), "{}", run.stdout);
 
     // Older records lack specifications.
     let folder = record(&repository, "out/record");
     let (table, whole) = ItemRecord::read_tables(&folder).unwrap().unwrap();
     let write = |provenance: &Provenance| ItemRecord::write(&folder, &table, provenance).unwrap();
     write(&Provenance { origins: Default::default(), ..whole.clone() });
-    let run = repository.ok(&from);
-    assert!(run.stderr.contains("cannot be checked"), "{}", run.stderr);
+    let run = repository.ok(&all);
     assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
     write(&whole);
 
-    edited(&repository, "out/record", "other", |row| row.data = "div2k-test".into());
-    let needles = ["images/Gaussian: data div2k-test on record, embedded:", "--data"];
-    code(&repository.fails(&["reproduce", "--from", "other"], &needles), 2);
+    edited(&repository, "out/record", "other", |row| {
+        if row.method == "Mexican hat" {
+            row.data = "div2k-test".into();
+        }
+    });
+    let run = repository.ok(&["verify", "--from", "other", "--all"]);
+    let skipped = "images/Mexican hat: data div2k-test on record, embedded:";
+    assert!(run.stdout.contains(skipped), "{}", run.stdout);
 
     repository.write(DEFINITION, &EXPERIMENT.replace("sigma: 5", "sigma: 6"));
-    let needles = [
-        "rank/RFF: definition, revision or data differ (record → here): embedder",
-        "nothing was run",
-    ];
-    let run = repository.fails(&from, &needles);
-    code(&run, 2);
-    assert!(!run.stderr.contains("rank/Gaussian"), "{}", run.stderr);
+    let run = repository.run(&all);
+    code(&run, 1);
+    let changed = "changed: extensions/mexican-hat/rank/RFF: definition, revision or data differ (record → here): embedder";
+    assert!(run.stdout.starts_with(changed), "{}", run.stdout);
     // What did not change can still be repeated.
-    let run =
-        repository.ok(&["reproduce", "--from", "out/record", "extensions/mexican-hat/*/Gau*"]);
+    let run = repository.ok(&["verify", "--from", "out/record", "extensions/mexican-hat/*/Gau*"]);
     assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
-    // A removed method is an error and does not count as bitwise equal.
+    // A removed method does not count as bitwise equal.
     repository.write(DEFINITION, &EXPERIMENT.replace("RFF", "Fourier"));
-    for selector in ["extensions/mexican-hat", "extensions/mexican-hat/rank"] {
-        let gone = ["reproduce", "--from", "out/record", selector];
-        repository.fails(&gone, &["rank/RFF: no such method here", "nothing was run"]);
-    }
-    repository.ok(&["reproduce", "--from", "out/record", "extensions/mexican-hat/rank/Gaussian"]);
-    repository.fails(&["reproduce", "--from", "out/record", "--seed", "1"], &["--seed"]);
-    repository.fails(&["reproduce", "--from", "nowhere"], &["nowhere"]);
+    let run = repository.run(&all);
+    code(&run, 1);
+    let gone = "changed: extensions/mexican-hat/rank/RFF: not defined here";
+    assert!(run.stdout.starts_with(gone), "{}", run.stdout);
+    repository.ok(&["verify", "--from", "out/record", "extensions/mexican-hat/rank/Gaussian"]);
+    repository.fails(&["verify", "--from", "nowhere"], &["nowhere"]);
 }
 
 /// Catches a reference of two runs whose methods are repeated with one seed and profile.
@@ -322,7 +312,7 @@ fn a_reference_of_several_runs_is_repeated_run_by_run() {
     let origins = Provenance::read(&file).unwrap().origins;
     let seeds: Vec<(&str, u64)> = origins.iter().map(|(k, o)| (k.as_str(), o.seed)).collect();
     assert_eq!(seeds, [("rank/Gaussian", 0), ("rank/RFF", 7)]);
-    let run = repository.ok(&["reproduce", "--from", "report/record"]);
+    let run = repository.ok(&["verify"]);
+    assert!(run.stdout.starts_with("extensions/mexican-hat: 2 units, "), "{}", run.stdout);
     assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
-    assert_eq!(run.stderr.matches("1 of 1 units to run").count(), 2, "{}", run.stderr);
 }

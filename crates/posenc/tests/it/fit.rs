@@ -142,7 +142,7 @@ fn interpolation_is_chosen_explained_and_compared() {
         }
         let own = psnr(&stdout, "the others");
         let mut listed = 0;
-        for method in ["nearest", "linear", "cubic", "tps", "kriging"] {
+        for method in ["nearest", "linear", "cubic", "thin-plate", "kriging"] {
             let found = psnr(&fit(&["--method", method]), "the others");
             assert!(own > found, "{pattern:?} {method}: {found} against {own}");
             let row = |line: &&str| line.contains(&format!(" {found:.2} "));

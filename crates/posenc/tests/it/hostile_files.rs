@@ -194,7 +194,7 @@ fn hostile_inputs_are_named() {
         (&pictures, check),
         ("report/record/benchmarks.json", check),
         (other, &["diff", "records", "records"]),
-        (other, &["reproduce", "--from", "records"]),
+        (other, &["verify", "--from", "records"]),
         ("photo.png", &["fit", "photo.png", "--out", "fitted.png"]),
         ("photo.png", &["reproduce", "--images", "div2k-test=photo.png", "--profile", "smoke"]),
         ("clip.npz", &["fit", "clip.npz", "--out", "fitted.npz"]),
@@ -235,7 +235,6 @@ fn hostile_files_in_the_output_directory_cost_only_themselves() {
     let failed = raw.replace("out/raw", "out/failed");
     for file in [
         "out/timings.json",
-        "out/report.checksum",
         "out/record/extensions/mexican-hat/values.csv",
         "out/record/extensions/mexican-hat/failures.json",
         "out/report/extensions/mexican-hat.md",
@@ -382,8 +381,7 @@ fn wrong_folders_for_output_are_refused_and_unchanged() {
         }
     }
     for arguments in [
-        &["reproduce", "--from", "report/record", "--out", "experiments"][..],
-        &["reproduce", "--slurm", "2", "--out", "experiments"],
+        &["reproduce", "--slurm", "2", "--out", "experiments"][..],
         &["fit", "photo.png", "--out", "link/fitted.png"],
         &["bench", "--json", "report/record/benchmarks.json"],
     ] {
@@ -492,7 +490,7 @@ fn a_hostile_git_configuration_runs_nothing() {
     control("core.fsmonitor=false", &["-c", "core.hooksPath=", "status"]);
     for arguments in [
         &["reproduce", "--profile", "smoke", "--force", "--record"][..],
-        &["reproduce", "--from", "HEAD"],
+        &["verify", "--from", "HEAD"],
         &["diff", "HEAD", "out/record"],
         &["doctor"],
     ] {

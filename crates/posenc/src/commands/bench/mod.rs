@@ -1,117 +1,101 @@
-//! `bench`: measures our times, the peers' times on the same cores, and in between this machine's own matrix-product rate.
+//! `bench`: measures our times, those of PyTorch and JAX on the same cores, and this machine's own matrix-product rate, in turn.
 
-mod closed_form;
+mod embedding;
 #[cfg(feature = "attention")]
 mod image_model;
 mod measure;
-mod networks;
 mod peer;
+mod workload;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use posenc_experiments::record::{Benchmark, Benchmarks, benchmark};
 use posenc_experiments::yaml::nearest;
+use posenc_math::statistics::median;
+use posenc_nets::Engine;
 use serde::Serialize;
 
+use self::measure::matrix_product_rate;
+pub use self::peer::Peer;
+use self::peer::{Framework, PeerTimes};
+use self::workload::{WORKLOADS, Workload};
 use crate::arguments::Bench;
-use peer::{Framework, Peer};
 use posenc_harness::device::{Devices, GPU};
 use posenc_harness::lock::Lock;
 use posenc_harness::machine;
 use posenc_harness::repository::Repository;
 
-/// Number of rounds. Each round measures ours, the peers and the machine's own rate in turn, so that a drift of the machine affects
-/// all of them.
+/// Number of rounds. Each measures ours, the machine's own rate and the peers in turn, so that a drift of the machine affects all
+/// of them.
 const ROUNDS: usize = 3;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// A device that trains instead of the CPU: a GPU, or a software adapter.
+struct Device {
+    engine: Arc<dyn Engine>,
+    is_gpu: bool,
+}
+
+#[derive(Serialize)]
 struct Measured {
     name: &'static str,
-    title: String,
+    title: &'static str,
     unit: &'static str,
     ours_s: f64,
     torch_s: Option<f64>,
     jax_s: Option<f64>,
-    /// Matrix-product rate of this machine in GFLOP/s: single precision, all threads.
+    /// Single-precision matrix products of this machine in GFLOP/s, on all threads.
     gemm_gflops: f64,
     /// Operations of the workload divided by our time, as a fraction of that rate.
     share_of_gemm: f64,
     threads: usize,
+    /// The peers and their versions.
     peers: Vec<String>,
-    /// Times that only some workloads have.
-    #[serde(flatten)]
-    more: networks::More,
 }
 
-/// The workloads, in the order in which they are measured.
-fn names() -> impl Iterator<Item = &'static str> {
-    let closed_form = closed_form::WORKLOADS.iter().map(|w| w.name);
-    let networks = networks::WORKLOADS.iter().map(|w| w.name);
-    closed_form.chain(networks).chain(IMAGE_MODEL)
-}
-
-/// The workload of attention models, in builds that have them.
-#[cfg(feature = "attention")]
-const IMAGE_MODEL: Option<&str> = Some(image_model::NAME);
-#[cfg(not(feature = "attention"))]
-const IMAGE_MODEL: Option<&str> = None;
-
-fn check(asked: &[String]) -> Result<()> {
-    for name in asked {
-        if !names().any(|n| n == name) {
-            let hint = nearest(name, names()).map(|n| format!("; did you mean `{n}`?"));
-            let allowed: Vec<&str> = names().collect();
-            let hint = hint.unwrap_or_default();
-            bail!("no workload `{name}`; allowed: {}{hint}", allowed.join(", "));
-        }
+fn select(names: &[String]) -> Result<Vec<&'static Workload>> {
+    let known = || WORKLOADS.iter().map(|w| w.name);
+    if let Some(name) = names.iter().find(|name| known().all(|own| own != name.as_str())) {
+        let hint = nearest(name, known()).map(|n| format!("; did you mean `{n}`?"));
+        let allowed = known().collect::<Vec<_>>().join(", ");
+        bail!("no workload `{name}`; allowed: {allowed}{}", hint.unwrap_or_default());
     }
-    Ok(())
+    let is_asked = |w: &&Workload| names.is_empty() || names.iter().any(|name| name == w.name);
+    Ok(WORKLOADS.iter().filter(is_asked).collect())
 }
 
 pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
-    check(&options.names)?;
+    let mut workloads = select(&options.names)?;
     if let Some(file) = &options.json {
         repository.check_file(file)?;
     }
     if options.record && !options.allow_dirty {
         repository.refuse_changes()?;
     }
-    let asked = |name: &str| options.names.is_empty() || options.names.iter().any(|n| n == name);
-    let threads = machine::cores();
-    let repeats = usize::from(options.repeats);
-    let any_network = networks::WORKLOADS.iter().any(|w| asked(w.name));
     let devices = Devices::open(&options.device)?;
     let is_gpu = devices.training() == GPU;
-    let device = devices.device_engine().map(|engine| networks::Device { engine, is_gpu });
+    let device = devices.device_engine().map(|engine| Device { engine, is_gpu });
     if let Some(device) = &device {
         ensure!(
             !options.record || is_gpu,
             "--record stores times of the CPU or of a GPU; a software adapter is neither, so remove --record"
         );
         println!("device: {}", device.engine.device());
+        workloads.retain(|workload| workload.runs_on_devices());
     }
-    // The closed form has no peer in JAX. A GPU's peer is CUDA; a software adapter runs on the CPU.
-    let frameworks: &[Framework] = match (&device, any_network) {
-        (Some(_), _) if is_gpu => &[Framework::Cuda],
-        (Some(_), _) => &[Framework::Torch],
-        (None, true) => &[Framework::Torch, Framework::Jax],
-        (None, false) => &[Framework::Torch],
+    let frameworks: &[Framework] = match &device {
+        None => &[Framework::Torch, Framework::Jax],
+        Some(Device { is_gpu: true, .. }) => &[Framework::Cuda],
+        Some(_) => &[Framework::Torch],
     };
-    let peers = find_peers(repository, frameworks);
-    let torch = peers.iter().find(|p| p.framework == Framework::Torch);
-
+    let wanted = |f: &&Framework| workloads.iter().any(|w| w.frameworks().contains(f));
+    let frameworks: Vec<Framework> = frameworks.iter().filter(wanted).copied().collect();
+    let peers = find_peers(repository, &frameworks);
     let mut all = Vec::new();
-    let closed_forms = closed_form::WORKLOADS.iter().filter(|_| device.is_none());
-    for workload in closed_forms.filter(|w| asked(w.name)) {
-        all.extend(closed_form::measure(workload, threads, repeats, torch)?);
-    }
-    for workload in networks::WORKLOADS.iter().filter(|w| asked(w.name)) {
-        all.push(networks::measure(workload, threads, repeats, &peers, device.as_ref())?);
-    }
-    #[cfg(feature = "attention")]
-    if device.is_none() && asked(image_model::NAME) {
-        all.push(image_model::measure(threads, repeats, torch)?);
+    for workload in workloads {
+        all.push(measure(workload, options.repeats.into(), device.as_ref(), &peers)?);
     }
     if let Some(file) = &options.json {
         let text = serde_json::to_string_pretty(&all)? + "\n";
@@ -119,24 +103,96 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
             .with_context(|| format!("{} cannot be written", file.display()))?;
     }
     if options.record {
-        ensure!(
-            all.iter().all(|m| m.gemm_gflops.is_finite()),
-            "nothing is recorded, since PyTorch with CUDA measures the matrix-product rate of a GPU and did not run. Set \
-             POSENC_PYTHON to a Python that has it, or remove --record"
-        );
         let gpu = device.as_ref().map(|device| device.engine.device());
         println!("{}", record(repository, &all, gpu)?.display());
     }
     Ok(ExitCode::SUCCESS)
 }
 
+fn measure(
+    workload: &'static Workload,
+    repeats: usize,
+    device: Option<&Device>,
+    peers: &[Peer],
+) -> Result<Measured> {
+    let threads = machine::cores();
+    let per_round = repeats.div_ceil(ROUNDS);
+    let ours = workload.start(threads, device.map(|device| &device.engine))?;
+    let is_gpu = device.is_some_and(|device| device.is_gpu);
+    let has_peer = |peer: &&Peer| workload.frameworks().contains(&peer.framework);
+    let mut times: Vec<(&Peer, Vec<PeerTimes>)> =
+        peers.iter().filter(has_peer).map(|peer| (peer, Vec::new())).collect();
+    let (mut own, mut rates) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        own.push((ours.seconds)(per_round)?);
+        if !is_gpu {
+            rates.push(matrix_product_rate(threads, per_round)?);
+        }
+        // A failure discards the peer's times but not ours.
+        times.retain_mut(|(peer, times)| match peer.times(workload, threads, per_round) {
+            Ok(one) => {
+                times.push(one);
+                true
+            }
+            Err(why) => {
+                let label = peer.framework.label();
+                eprintln!("note: {label} is not shown for {}: {why:#}", workload.name);
+                false
+            }
+        });
+    }
+    // A GPU's rate is measured by its peer, if available.
+    rates.extend(times.iter().flat_map(|(_, times)| times).filter_map(|t| t.gemm_gflops));
+    let (ours_s, rate) = (median(&own), median(&rates));
+    let share = ours.operations / ours_s / 1e9 / rate;
+    println!("{}: {}, {threads} threads", workload.name, workload.title);
+    if rate.is_finite() {
+        println!("  {:<38} {rate:8.1} GFLOP/s (f32)", "matrix products of this machine");
+    }
+    println!("  {:<38} {:8.3} ms", workload.unit().trim_start_matches("s "), 1e3 * ours_s);
+    let mut measured = Measured {
+        name: workload.name,
+        title: workload.title,
+        unit: workload.unit(),
+        ours_s,
+        torch_s: None,
+        jax_s: None,
+        gemm_gflops: rate,
+        share_of_gemm: share,
+        threads,
+        peers: Vec::new(),
+    };
+    for (peer, times) in &times {
+        let line = |label: &str, seconds: &[f64]| {
+            let seconds = median(seconds);
+            println!("    {label:<36} {:8.3} ms, ratio {:5.2}", 1e3 * seconds, seconds / ours_s);
+            Some(seconds)
+        };
+        let seconds: Vec<f64> = times.iter().map(|t| t.seconds).collect();
+        let Some(first) = times.first() else { continue };
+        let place = match peer.framework {
+            Framework::Jax => &mut measured.jax_s,
+            Framework::Torch | Framework::Cuda => &mut measured.torch_s,
+        };
+        *place = line(&first.implementation, &seconds);
+        measured.peers.push(first.implementation.clone());
+        for label in first.also.keys() {
+            let seconds: Vec<f64> =
+                times.iter().filter_map(|t| t.also.get(label)).copied().collect();
+            line(&format!("  {label}"), &seconds);
+        }
+    }
+    Ok(measured)
+}
+
 /// Stores the results in the reference record, in place of earlier ones of the same workloads on the CPU or on a GPU. Returns the
 /// file.
-fn record(
-    repository: &Repository,
-    measured: &[Measured],
-    gpu: Option<String>,
-) -> Result<std::path::PathBuf> {
+fn record(repository: &Repository, measured: &[Measured], gpu: Option<String>) -> Result<PathBuf> {
+    ensure!(
+        measured.iter().all(|m| m.gemm_gflops.is_finite()),
+        "nothing is recorded, since PyTorch with CUDA measures the matrix-product rate of a GPU and did not run. Set \
+         POSENC_PYTHON to a Python that has it, or remove --record"
+    );
     let directory = repository.record();
     let _lock = Lock::of_reference(repository)?;
     let mut all = Benchmarks::read(&directory)?;
@@ -144,7 +200,7 @@ fn record(
     let (machine, commit) = (gpu.unwrap_or_else(machine::processor), repository.commit());
     for m in measured {
         let benchmark = Benchmark {
-            title: m.title.clone(),
+            title: m.title.to_owned(),
             unit: m.unit.to_owned(),
             ours_s: m.ours_s,
             torch_s: m.torch_s,
@@ -160,13 +216,6 @@ fn record(
     }
     all.write(&directory)?;
     Ok(directory.join(benchmark::FILE))
-}
-
-/// End of a line with the peer's time and its ratio to ours; empty without a peer.
-fn against_torch(torch_s: Option<f64>, ours_s: f64) -> String {
-    torch_s.map_or_else(String::new, |torch_s| {
-        format!(", PyTorch {:8.3} ms, ratio {:5.2}", 1e3 * torch_s, torch_s / ours_s)
-    })
 }
 
 /// Finds the available peers; prints a note for each of the others.
@@ -186,11 +235,6 @@ fn find_peers(repository: &Repository, frameworks: &[Framework]) -> Vec<Peer> {
     peers
 }
 
-/// A Python that has PyTorch, for `doctor`.
-pub fn peer_python(repository: &Repository) -> Result<Peer, String> {
-    Peer::find(repository, Framework::Torch)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,13 +242,11 @@ mod tests {
     /// Catches two workloads with the same name, and an unknown name that is silently accepted.
     #[test]
     fn names_are_distinct_and_checked() {
-        let mut sorted: Vec<&str> = names().collect();
-        sorted.sort_unstable();
-        let count = sorted.len();
-        sorted.dedup();
-        assert_eq!(sorted.len(), count);
-        assert!(check(&names().map(str::to_owned).collect::<Vec<_>>()).is_ok());
-        let message = check(&["simple-2b".to_owned()]).unwrap_err().to_string();
+        let names: Vec<String> = WORKLOADS.iter().map(|w| w.name.to_owned()).collect();
+        assert_eq!(names.len(), 17);
+        assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), names.len());
+        assert_eq!(select(&names).unwrap().len(), names.len());
+        let message = select(&["simple-2b".to_owned()]).err().unwrap().to_string();
         assert!(
             message.starts_with("no workload `simple-2b`; allowed: closed-form, "),
             "{message}"

@@ -1,13 +1,12 @@
 //! `diff`: differences between two records, the most important first.
 
 mod numbers;
-mod parameters;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use posenc_experiments::record::{Row, Table};
+use posenc_experiments::record::{Provenance, Row, Table};
 use posenc_experiments::schema::claim::{Claim, Select};
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::verdict::{Context, judge};
@@ -17,116 +16,125 @@ use posenc_report::shown_rows;
 
 use super::source::Source;
 use crate::arguments::Diff;
-use parameters::Differences;
 use posenc_harness::options::parse_selectors;
 use posenc_harness::repository::Repository;
 use posenc_protocols::KINDS;
 
 const WIDTH: usize = 100;
-
-/// Differences by section; each entry is one line before wrapping.
-#[derive(Default)]
-struct Found {
-    claims: Vec<Vec<String>>,
-    numbers: Vec<String>,
-    parameters: Differences,
-    only: Vec<String>,
-}
+/// Maximum number of items or methods that are listed for a parameter.
+const LISTED: usize = 4;
 
 /// Runs the verb: status 1 if a claim changed.
 pub fn diff(repository: &Repository, options: &Diff) -> Result<ExitCode> {
     let catalog = Catalog::read(repository.root(), KINDS)?;
     let selectors = parse_selectors(&catalog, &options.selectors)?;
-    let before = Source::open(repository, &options.before)?;
-    let after = Source::open(repository, &options.after)?;
-    let sides = [&before, &after];
-    let mut found = Found::default();
+    let sides =
+        [Source::open(repository, &options.before)?, Source::open(repository, &options.after)?];
+    let (mut claims, mut numbers, mut parameters) = (Vec::new(), Vec::new(), BTreeMap::new());
     let mut only: [Vec<String>; 2] = Default::default();
-    for (paper, item) in items(&catalog, &selectors, sides)? {
+    for (paper, item) in items(&catalog, &selectors, &sides)? {
         let id = format!("{paper}/{item}");
-        let experiment = catalog.experiment(&paper, &item);
-        let (a, b) = match (before.read(&paper, &item)?, after.read(&paper, &item)?) {
+        let (a, b) = match (sides[0].read(&paper, &item)?, sides[1].read(&paper, &item)?) {
             (Some(a), Some(b)) => (a, b),
             (a, b) => {
-                for (list, side) in only.iter_mut().zip([a, b]) {
-                    list.extend(side.map(|_| id.clone()));
-                }
+                let own = only.iter_mut().zip([a.is_some(), b.is_some()]);
+                own.filter(|(_, is_there)| *is_there).for_each(|(list, _)| list.push(id.clone()));
                 continue;
             }
         };
-        if let Some(experiment) = experiment {
-            let tables = [&a.0, &b.0];
-            found.claims.extend(changed_claims(&catalog, experiment, &selectors, tables));
+        if let Some(experiment) = catalog.experiment(&paper, &item) {
+            claims.extend(changed_claims(&catalog, experiment, &selectors, [&a.0, &b.0]));
         }
-        let selected = |table: &Table| -> Vec<Row> {
-            let is_selected = |r: &&Row| selectors.matches(&paper, &item, &r.group, &r.method);
-            table.rows.iter().filter(is_selected).cloned().collect()
-        };
-        let rows = [selected(&a.0), selected(&b.0)];
-        let [own, other] = [&rows[0][..], &rows[1][..]];
-        let comparison = numbers::compare([own, other], options.times)?;
-        found.numbers.extend(comparison.changes.iter().map(|change| format!("{id} {change}")));
-        for (list, surplus) in only.iter_mut().zip(comparison.surplus) {
+        let [own, other] = [&a.0, &b.0].map(|table| {
+            let rows = table.rows.iter();
+            rows.filter(|r| selectors.matches(&paper, &item, &r.group, &r.method))
+                .collect::<Vec<_>>()
+        });
+        let (changes, surplus) = numbers::compare([&own, &other], options.times);
+        numbers.extend(changes.iter().map(|change| format!("{id} {change}")));
+        for (list, surplus) in only.iter_mut().zip(surplus) {
             list.extend(surplus.into_iter().map(|what| format!("{id}/{what}")));
         }
-        found.parameters.add(&id, [own, other], [&a.1, &b.1]);
+        for (text, method) in changed_parameters([&own, &other], [&a.1, &b.1]) {
+            let place = method.map_or_else(|| id.clone(), |method| format!("{id}/{method}"));
+            parameters.entry(text).or_insert_with(Vec::new).push(place);
+        }
     }
-    for (side, list) in sides.into_iter().zip(only) {
-        found.only.extend(list.into_iter().map(|what| format!("only in {}: {what}", side.name)));
-    }
-    for side in sides.into_iter().filter(|side| side.is_of_other_definitions) {
+    for side in sides.iter().filter(|side| side.is_of_other_definitions) {
         let note = format!(
             "note: the experiments of {} differ from the working tree's; both records are judged by the working tree's claims",
             side.name
         );
         print_lines(&wrapped(&note, 0));
     }
-    print_lines(&found.text());
-    Ok(ExitCode::from(u8::from(!found.claims.is_empty())))
+    let parameters = parameters.into_iter().map(|(text, places): (String, Vec<String>)| {
+        let mut listed = places.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
+        if places.len() > LISTED {
+            listed += &format!(", and {} more", places.len() - LISTED);
+        }
+        format!("{text}: {listed}")
+    });
+    let only = sides.iter().zip(only);
+    let only = only.flat_map(|(side, list)| {
+        list.into_iter().map(move |what| format!("only in {}: {what}", side.name))
+    });
+    let mut text = String::new();
+    let has_changed = !claims.is_empty();
+    for (title, entries) in [
+        ("claims that changed", claims),
+        ("numbers that differ significantly", numbers),
+        ("parameters that differ", parameters.collect()),
+        ("only in one record", only.collect()),
+    ] {
+        if !entries.is_empty() {
+            text += &format!("{title}: {}\n", entries.len());
+        }
+        for entry in entries {
+            for (i, line) in entry.lines().enumerate() {
+                text += &wrapped(line, if i == 0 { 2 } else { 4 });
+            }
+        }
+    }
+    print_lines(if text.is_empty() { "no difference\n" } else { &text });
+    Ok(ExitCode::from(u8::from(has_changed)))
 }
 
 /// Selected items with a record on either side: those of the catalog in its order, then others by name.
 fn items(
     catalog: &Catalog,
     selectors: &Selectors,
-    sides: [&Source; 2],
+    sides: &[Source; 2],
 ) -> Result<Vec<(String, String)>> {
-    let mut recorded = BTreeSet::new();
-    for side in sides {
-        recorded.extend(side.items()?);
+    let mut others: BTreeSet<_> = sides[0].items()?.into_iter().chain(sides[1].items()?).collect();
+    let mut items = Vec::new();
+    for e in &catalog.experiments {
+        let item = (e.paper.clone(), e.item.clone());
+        let mut names = e.groups.iter().flat_map(|g| g.variants.iter().map(move |v| (g, v)));
+        let is_recorded = others.remove(&item);
+        if is_recorded && names.any(|(g, v)| selectors.matches(&e.paper, &e.item, &g.id, &v.id)) {
+            items.push(item);
+        }
     }
-    let is_selected = |(paper, item): &(String, String)| {
-        let Some(experiment) = catalog.experiment(paper, item) else {
-            return selectors.matches(paper, item, "", "");
-        };
-        experiment.groups.iter().any(|group| {
-            group.variants.iter().any(|v| selectors.matches(paper, item, &group.id, &v.id))
-        })
-    };
-    let known: Vec<(String, String)> =
-        catalog.experiments.iter().map(|e| (e.paper.clone(), e.item.clone())).collect();
-    let defined: BTreeSet<&(String, String)> = known.iter().collect();
-    let others: Vec<(String, String)> =
-        recorded.iter().filter(|item| !defined.contains(item)).cloned().collect();
-    let known = known.into_iter().filter(|item| recorded.contains(item));
-    Ok(known.chain(others).filter(is_selected).collect())
+    others.retain(|(paper, item)| selectors.matches(paper, item, "", ""));
+    items.extend(others);
+    Ok(items)
 }
 
-/// Claims that read a selected method and whose verdicts differ.
+/// Claims that read a selected method and whose verdicts differ: verdicts, and what was measured before and after, in three lines.
 fn changed_claims(
     catalog: &Catalog,
     experiment: &Experiment,
     selectors: &Selectors,
     tables: [&Table; 2],
-) -> Vec<Vec<String>> {
-    let looks_at = |select: &Select| {
-        let (paper, item) = (&experiment.paper, &experiment.item);
-        let variants = experiment.group(&select.group).into_iter().flat_map(|g| &g.variants);
-        match &select.method {
-            Some(method) => selectors.matches(paper, item, &select.group, method),
-            None => {
-                variants.into_iter().any(|v| selectors.matches(paper, item, &select.group, &v.id))
-            }
+) -> Vec<String> {
+    let matches = |group: &str, method: &str| {
+        selectors.matches(&experiment.paper, &experiment.item, group, method)
+    };
+    let looks_at = |select: &Select| match &select.method {
+        Some(method) => matches(&select.group, method),
+        None => {
+            let group = experiment.group(&select.group);
+            group.is_some_and(|g| g.variants.iter().any(|v| matches(&select.group, &v.id)))
         }
     };
     let is_selected = |claim: &&Claim| selectors.is_everything() || claim.selects().any(looks_at);
@@ -136,47 +144,89 @@ fn changed_claims(
             let record = Some(table).filter(|table| !table.rows.is_empty());
             judge(claim, Context { experiment, record, published: &catalog.published })
         });
-        if before.verdict == after.verdict {
-            return None;
-        }
-        let (old, new) = (before.verdict.name(), after.verdict.name());
-        Some(vec![
-            format!("{} {}: {old} → {new}", experiment.id(), claim.id),
-            format!("before: {}", measured(&before.measured, &before.reason)),
-            format!("after: {}", measured(&after.measured, &after.reason)),
-        ])
+        let measured = |measured: &str, reason: &str| match reason {
+            "" => measured.to_owned(),
+            reason => format!("{measured} ({reason})"),
+        };
+        (before.verdict != after.verdict).then(|| {
+            format!(
+                "{} {}: {} → {}\nbefore: {}\nafter: {}",
+                experiment.id(),
+                claim.id,
+                before.verdict.name(),
+                after.verdict.name(),
+                measured(&before.measured, &before.reason),
+                measured(&after.measured, &after.reason)
+            )
+        })
     };
     experiment.claims.iter().filter(is_selected).filter_map(changed).collect()
 }
 
-fn measured(measured: &str, reason: &str) -> String {
-    if reason.is_empty() { measured.to_owned() } else { format!("{measured} ({reason})") }
+/// Values of a parameter by its name.
+type Conditions = BTreeMap<&'static str, BTreeSet<String>>;
+
+/// Parameters of the rows by `group/method`.
+fn conditions(rows: &[&Row]) -> BTreeMap<String, Conditions> {
+    let mut all: BTreeMap<String, Conditions> = BTreeMap::new();
+    for row in rows {
+        let own = all.entry(format!("{}/{}", row.group, row.method)).or_default();
+        for (name, value) in [
+            ("profile", row.profile.name().to_owned()),
+            ("data", row.data.clone()),
+            ("device", row.device.clone()),
+            ("seeds", row.seed.to_string()),
+        ] {
+            own.entry(name).or_default().insert(value);
+        }
+    }
+    all
 }
 
-impl Found {
-    fn text(&self) -> String {
-        let parameters = self.parameters.lines();
-        let mut text = String::new();
-        if !self.claims.is_empty() {
-            text += &format!("claims that changed: {}\n", self.claims.len());
-            for claim in &self.claims {
-                for (i, line) in claim.iter().enumerate() {
-                    text += &wrapped(line, if i == 0 { 2 } else { 4 });
-                }
+/// Parameters of an item that differ, as text, with the `group/method` that they concern if it is not the whole item.
+fn changed_parameters(
+    rows: [&[&Row]; 2],
+    [before, after]: [&Provenance; 2],
+) -> Vec<(String, Option<String>)> {
+    let mut found = Vec::new();
+    let [own, other] = rows.map(conditions);
+    for (method, own) in own {
+        let Some(other) = other.get(&method) else { continue };
+        for (name, own) in own {
+            let Some(other) = other.get(name).filter(|other| **other != own) else { continue };
+            let [own, other] = [&own, other].map(|values| match name {
+                "seeds" => values.len().to_string(),
+                _ => values.iter().cloned().collect::<Vec<_>>().join(", "),
+            });
+            if own != other {
+                found.push((format!("{name} {own} → {other}"), Some(method.clone())));
             }
         }
-        for (title, lines) in [
-            ("numbers that differ significantly", &self.numbers),
-            ("parameters that differ", &parameters),
-            ("only in one record", &self.only),
-        ] {
-            if !lines.is_empty() {
-                text += &format!("{title}: {}\n", lines.len());
-                text.extend(lines.iter().map(|line| wrapped(line, 2)));
-            }
-        }
-        if text.is_empty() { "no difference\n".to_owned() } else { text }
     }
+    if before.seed != after.seed {
+        found.push((format!("seed of the run {} → {}", before.seed, after.seed), None));
+    }
+    let short = |sum: &str| sum.chars().take(12).collect::<String>();
+    for (label, own) in &before.data {
+        if let Some(other) = after.data.get(label).filter(|other| *other != own) {
+            let text = format!("sha256 of {label} {}… → {}…", short(own), short(other));
+            found.push((text, None));
+        }
+    }
+    for (name, own) in &before.versions {
+        let other = after.versions.get(name).filter(|other| *other != own);
+        found.extend(other.map(|other| (format!("{name} {own} → {other}"), None)));
+    }
+    for (method, own) in &before.origins {
+        let differences = after.origins.get(method).map(|other| own.differences(other));
+        // The rows above already cover these.
+        let is_said = |text: &String| {
+            ["seed of the run", "data ", "repetitions"].iter().any(|part| text.starts_with(part))
+        };
+        let news = differences.into_iter().flatten().filter(|text| !is_said(text));
+        found.extend(news.map(|text| (text, Some(method.clone()))));
+    }
+    found
 }
 
 /// Wraps a line at spaces to [`WIDTH`] columns, with an indent. Continuation lines are indented by 4 more columns.

@@ -4,37 +4,19 @@
 //! signals and repetitions, the differences are tested (paired t), else the means (Welch's t). A difference counts if its 95 %
 //! confidence interval excludes zero. If no value varies, any difference beyond rounding counts.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::Result;
-use posenc_experiments::record::{Keys, Row, is_of_machine};
+use posenc_experiments::record::{Row, is_of_machine};
 use posenc_experiments::verdict::{Interval, difference_interval, mean_interval, show};
 
 /// Numbers with a smaller relative difference are equal: the order of summation or the processor may differ.
 const ROUNDING: f64 = 1e-9;
 
-/// Differences between two records of an item.
-pub struct Comparison {
-    /// Numbers that differ significantly: `group/method metric` with means, difference and interval.
-    pub changes: Vec<String>,
-    /// Entries that only the first or only the second record has: `group/method metric` (with the number of additional points if
-    /// both have the metric), or `group/method` or `group` if all of its metrics are missing in the other.
-    pub surplus: [Vec<String>; 2],
-}
+/// The rows of both records at one abscissa.
+type Point<'a> = [Vec<&'a Row>; 2];
 
-/// A row with its record (`side` 0 or 1) and its rounded abscissas.
-struct Single<'a> {
-    side: usize,
-    row: &'a Row,
-    x: String,
-    y: String,
-}
-
-/// Values of both records at one abscissa; at least one value.
-type Place<'a> = Vec<&'a Single<'a>>;
-
-/// All points of a metric of a method; at least one point.
-type Curve<'p, 'a> = Vec<&'p Place<'a>>;
+/// The points of a metric of a method, by abscissas.
+type Curve<'a> = BTreeMap<[String; 2], Point<'a>>;
 
 /// A significant difference at one abscissa.
 struct Finding<'a> {
@@ -45,84 +27,61 @@ struct Finding<'a> {
     test: String,
 }
 
-/// Compares the rows of an item. Machine-dependent metrics (times, rates, memory) are compared only `with_times`.
-pub fn compare(sides: [&[Row]; 2], with_times: bool) -> Result<Comparison> {
+/// Numbers of an item that differ significantly, as text, and what only the first or only the second record has: groups, else
+/// methods, else metrics, else points. Times, rates and memory are compared only `with_times`.
+pub fn compare(sides: [&[&Row]; 2], with_times: bool) -> (Vec<String>, [Vec<String>; 2]) {
     // Abscissas may be measured values, so those that agree up to rounding are equal.
     let rounded = |x: Option<f64>| x.map(|x| format!("{:.8e}", x + 0.0)).unwrap_or_default();
-    let mut singles = Vec::new();
+    let mut curves: BTreeMap<[&str; 3], Curve<'_>> = BTreeMap::new();
     for (side, rows) in sides.into_iter().enumerate() {
         for row in rows.iter().filter(|row| with_times || !is_of_machine(&row.metric)) {
-            singles.push(Single { side, row, x: rounded(row.x), y: rounded(row.y) });
+            let curve = curves.entry([&row.group, &row.method, &row.metric]).or_default();
+            curve.entry([rounded(row.x), rounded(row.y)]).or_default()[side].push(row);
         }
     }
-    let keys = Keys::of(&singles).by(|s| &s.row.group).by(|s| &s.row.method).by(|s| &s.row.metric);
-    let places: Vec<Place<'_>> = keys.by(|s| &s.x).by(|s| &s.y).groups()?;
-    let keys = Keys::of(&places).by(|p| &p[0].row.group).by(|p| &p[0].row.method);
-    let curves: Vec<Curve<'_, '_>> = keys.by(|p| &p[0].row.metric).groups()?;
-    Ok(Comparison {
-        changes: curves.iter().filter_map(|curve| change(curve)).collect(),
-        surplus: [0, 1].map(|side| surplus(&curves, side)),
-    })
+    let changes = curves.iter().filter_map(|(name, curve)| change(name, curve)).collect();
+    (changes, [0, 1].map(|side| surplus(&curves, side)))
 }
 
-fn is_on(place: &Place<'_>, side: usize) -> bool {
-    place.iter().any(|single| single.side == side)
+fn surplus(curves: &BTreeMap<[&str; 3], Curve<'_>>, side: usize) -> Vec<String> {
+    // Group, method and metric; a prefix stands for all that begins with it.
+    let names = |side: usize| -> BTreeSet<&[&str]> {
+        let has = |curve: &Curve<'_>| curve.values().any(|point| !point[side].is_empty());
+        let own = curves.iter().filter(|(_, curve)| has(curve));
+        own.flat_map(|(name, _)| (1..=3).map(move |length| &name[..length])).collect()
+    };
+    let others = names(1 - side);
+    let parent = |name: &[&str]| others.contains(&name[..name.len() - 1]) || name.len() == 1;
+    let only = names(side).into_iter().filter(|name| !others.contains(name) && parent(name));
+    let text = |name: &[&str]| match name {
+        [group, method, metric] => format!("{group}/{method} {metric}"),
+        shorter => shorter.join("/"),
+    };
+    let points = curves.iter().filter_map(|(name, curve)| {
+        let only = |point: &&Point<'_>| point[1 - side].is_empty() && !point[side].is_empty();
+        let count = curve.values().filter(only).count();
+        let is_shared = count > 0 && others.contains(&name[..]);
+        is_shared.then(|| format!("{} at {count} more points", text(name)))
+    });
+    only.map(text).chain(points).collect()
 }
 
-fn first<'a>(curve: &Curve<'_, 'a>) -> &'a Row {
-    curve[0][0].row
-}
-
-/// Entries that only one side has: whole groups and methods as one entry, else metrics, else numbers of points.
-fn surplus(curves: &[Curve<'_, '_>], side: usize) -> Vec<String> {
-    let only_here = |place: &&&Place<'_>| !is_on(place, 1 - side);
-    let only: Vec<usize> = curves.iter().map(|c| c.iter().filter(only_here).count()).collect();
-    let is_whole = |(curve, only): (&Curve<'_, '_>, &usize)| *only == curve.len();
-    let mut whole_groups: HashMap<&str, bool> = HashMap::new();
-    for (curve, only) in curves.iter().zip(&only) {
-        *whole_groups.entry(&first(curve).group).or_insert(true) &= is_whole((curve, only));
-    }
-    let mut methods: Vec<(String, bool, Vec<String>)> = Vec::new();
-    let mut known: HashMap<String, usize> = HashMap::new();
-    for (curve, only) in curves.iter().zip(&only) {
-        let Row { group, method, metric, .. } = first(curve);
-        let method = match whole_groups.get(group.as_str()) {
-            Some(true) => group.clone(),
-            _ => format!("{group}/{method}"),
-        };
-        let at = *known.entry(method.clone()).or_insert_with(|| {
-            methods.push((method.clone(), true, Vec::new()));
-            methods.len() - 1
-        });
-        let Some((_, all, found)) = methods.get_mut(at) else { continue };
-        let is_whole = is_whole((curve, only));
-        *all &= is_whole;
-        if *only > 0 {
-            let more = if is_whole { String::new() } else { format!(" at {only} more points") };
-            found.push(format!("{method} {metric}{more}"));
-        }
-    }
-    let entries = methods.into_iter();
-    entries.flat_map(|(method, all, found)| if all { vec![method] } else { found }).collect()
-}
-
-fn change(curve: &Curve<'_, '_>) -> Option<String> {
-    let places: Vec<_> = curve.iter().filter(|place| is_on(place, 0) && is_on(place, 1)).collect();
-    let compared = places.len();
-    let findings: Vec<Finding<'_>> =
-        places.into_iter().filter_map(|place| finding(place)).collect();
+fn change(&[group, method, metric]: &[&str; 3], curve: &Curve<'_>) -> Option<String> {
+    let shared: Vec<_> =
+        curve.values().filter(|point| point.iter().all(|s| !s.is_empty())).collect();
+    let findings: Vec<Finding<'_>> = shared.iter().filter_map(|point| finding(point)).collect();
     // A value that is not finite counts as the largest difference.
     let size =
         |f: &Finding<'_>| if f.difference.is_nan() { f64::INFINITY } else { f.difference.abs() };
     let largest = findings.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
-    let Row { group, method, metric, unit, .. } = first(curve);
-    let unit = match unit.as_str() {
+    let unit = match largest.at.unit.as_str() {
         "" | "count" => String::new(),
         unit => format!(" {unit}"),
     };
     let mut text = format!("{group}/{method} {metric}: ");
-    if compared > 1 {
-        text += &format!("{} of {compared} points; largest difference at x = ", findings.len());
+    if shared.len() > 1 {
+        text +=
+            &format!("{} of {} points; largest difference at x = ", findings.len(), shared.len());
         text += &largest.at.x.map(show).unwrap_or_default();
         text += &largest.at.y.map(|y| format!(", y = {}", show(y))).unwrap_or_default();
         text += ": ";
@@ -134,16 +93,16 @@ fn change(curve: &Curve<'_, '_>) -> Option<String> {
 }
 
 /// The significant difference at an abscissa, if any.
-fn finding<'a>(place: &Place<'a>) -> Option<Finding<'a>> {
+fn finding<'a>(point: &Point<'a>) -> Option<Finding<'a>> {
     let pairing = |row: &&'a Row| (row.signal.as_str(), row.seed);
-    let [a, b] = [0, 1].map(|side| {
-        let mut rows: Vec<&Row> = place.iter().filter(|s| s.side == side).map(|s| s.row).collect();
+    let [a, b] = point.clone().map(|mut rows| {
         rows.sort_by(|x, y| pairing(x).cmp(&pairing(y)).then(x.value.total_cmp(&y.value)));
         rows
     });
     let is_paired = a.iter().map(pairing).eq(b.iter().map(pairing));
-    let at = place.first()?.row;
-    let [mut a, mut b] = [a, b].map(|rows| rows.iter().map(|row| row.value).collect::<Vec<f64>>());
+    let at = *a.first()?;
+    let [mut a, mut b] =
+        [&a, &b].map(|rows| rows.iter().map(|row| row.value).collect::<Vec<f64>>());
     let not_finite = [&a, &b].map(|side| side.iter().filter(|v| !v.is_finite()).count());
     let sizes = [a.len(), b.len()];
     if is_paired {
@@ -155,16 +114,13 @@ fn finding<'a>(place: &Place<'a>) -> Option<Finding<'a>> {
     if is_paired && a.iter().zip(&b).all(|(a, b)| is_same(*a, *b)) {
         return None;
     }
-    let of =
-        |interval: Interval, test: String| Finding { at, means, difference: interval.mean, test };
+    let of = |difference: f64, test: String| Some(Finding { at, means, difference, test });
     if a.iter().chain(&b).any(|v| !v.is_finite()) {
-        let is_other = is_paired || not_finite[0] != not_finite[1];
         let [own, other] = [0, 1].map(|i| format!("{} of {}", not_finite[i], sizes[i]));
-        let test = format!(" (not finite: {own}, {other})");
-        let difference = Interval { n: 0, mean: f64::NAN, half_width: None, p: None };
-        return is_other.then(|| of(difference, test));
+        let is_other = is_paired || not_finite[0] != not_finite[1];
+        return of(f64::NAN, format!(" (not finite: {own}, {other})")).filter(|_| is_other);
     }
-    let (interval, kind) = if is_paired {
+    let (interval, kind): (Interval, String) = if is_paired {
         let differences: Vec<f64> = a.iter().zip(&b).map(|(a, b)| b - a).collect();
         (mean_interval(&differences), format!("{} pairs", a.len()))
     } else {
@@ -172,13 +128,10 @@ fn finding<'a>(place: &Place<'a>) -> Option<Finding<'a>> {
     };
     match interval.half_width {
         Some(half_width) if interval.mean.abs() <= half_width => None,
-        Some(half_width) => {
-            let test = format!(" ± {} ({kind})", show(half_width));
-            Some(of(interval, test))
-        }
+        Some(half_width) => of(interval.mean, format!(" ± {} ({kind})", show(half_width))),
         None if is_same(means[0], means[1]) => None,
-        None if a.len() == 1 && b.len() == 1 => Some(of(interval, " (one value each)".to_owned())),
-        None => Some(of(interval, format!(" (no variation, {kind})"))),
+        None if a.len() == 1 && b.len() == 1 => of(interval.mean, " (one value each)".to_owned()),
+        None => of(interval.mean, format!(" (no variation, {kind})")),
     }
 }
 
@@ -206,8 +159,13 @@ mod tests {
         values.iter().map(row).collect()
     }
 
+    fn compared(a: &[Row], b: &[Row], with_times: bool) -> (Vec<String>, [Vec<String>; 2]) {
+        let [a, b] = [a, b].map(|rows| rows.iter().collect::<Vec<&Row>>());
+        compare([&a, &b], with_times)
+    }
+
     fn texts(a: &[Row], b: &[Row]) -> Vec<String> {
-        compare([a, b], false).unwrap().changes
+        compared(a, b, false).0
     }
 
     /// Catches noise that is listed, a shift that is not, a pairing that is lost with the order of rows, and a difference
@@ -260,12 +218,14 @@ mod tests {
     #[test]
     fn clocks_are_left_out_and_surplus_is_named() {
         let (fast, slow) = (rows("time", &[("-", 1.0)]), rows("time", &[("-", 2.0)]));
-        assert!(compare([&fast, &slow], false).unwrap().changes.is_empty());
-        assert_eq!(compare([&fast, &slow], true).unwrap().changes.len(), 1);
+        assert!(texts(&fast, &slow).is_empty());
+        assert_eq!(compared(&fast, &slow, true).0.len(), 1);
         let both = [rows("rank", &[("-", 1.0)]), rows("psnr", &[("-", 1.0)])].concat();
-        let found = compare([&both, &rows("rank", &[("-", 1.0)])], false).unwrap();
-        assert_eq!(found.surplus, [vec!["g/m psnr".to_owned()], Vec::new()]);
-        let found = compare([&[], &both], false).unwrap();
-        assert_eq!(found.surplus[1], ["g"]);
+        let (_, surplus) = compared(&both, &rows("rank", &[("-", 1.0)]), false);
+        assert_eq!(surplus, [vec!["g/m psnr".to_owned()], Vec::new()]);
+        assert_eq!(compared(&[], &both, false).1[1], ["g"]);
+        let points = [1.0, 2.0].map(|x| Row { x: Some(x), ..both[0].clone() });
+        let (_, surplus) = compared(&points, &points[..1], false);
+        assert_eq!(surplus, [vec!["g/m rank at 1 more points".to_owned()], Vec::new()]);
     }
 }

@@ -7,11 +7,11 @@ use posenc_math::embedder::{self, EmbedderSpec};
 use posenc_math::random::stream;
 use posenc_nets::train::{Schedule, fit as train};
 use posenc_protocols::network_1d::Scale;
-use posenc_protocols::network_nd::NetworkNd;
+use posenc_protocols::network_nd::{Encoding, NetworkNd};
 use posenc_protocols::reconstruction::{Problem, Scattered, Signal, Split, closed, interleaved};
 
 use super::settings::{self, Chosen};
-use crate::arguments::{Fit, FitEncoding, FitSolver, FitWithEncoding};
+use crate::arguments::{Fit, FitSolver, FitWithEncoding};
 
 /// A reconstruction and its printed description.
 pub struct Fitted {
@@ -37,8 +37,9 @@ pub fn encode(
         }
         FitSolver::GradientDescent => gradient_descent(fit, options, &chosen.spec, signal, split)?,
     };
-    let description =
-        format!("{} with {}: {parameters} parameters", options.encoding, chosen.spec.canonical());
+    let encoding = if options.encoding == Encoding::Complex { "complex" } else { "simple" };
+    let embedder = chosen.spec.canonical();
+    let description = format!("{encoding} encoding with {embedder}: {parameters} parameters");
     Ok(Fitted { values, description })
 }
 
@@ -55,7 +56,7 @@ fn check(options: &FitWithEncoding, solver: FitSolver) -> Result<()> {
         FitSolver::ClosedForm => "closed-form",
     };
     ensure!(
-        options.encoding == FitEncoding::Complex,
+        options.encoding == Encoding::Complex,
         "--solver {name} solves for a complex encoding; allowed with --encoding simple: --solver \
          gradient-descent"
     );

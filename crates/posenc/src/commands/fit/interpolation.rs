@@ -9,31 +9,17 @@ use posenc_protocols::interpolation::methods::{Interpolated, interpolate as by_m
 use posenc_protocols::interpolation::{Method, Threads};
 use posenc_protocols::reconstruction::{Rule, Signal, Split};
 
-use crate::arguments::FitMethod;
-
-fn method(option: FitMethod) -> Method {
-    match option {
-        FitMethod::Auto => Method::Auto,
-        FitMethod::Nearest => Method::Nearest,
-        FitMethod::Linear => Method::Linear,
-        FitMethod::Cubic => Method::Cubic,
-        FitMethod::Tps => Method::ThinPlate,
-        FitMethod::Kriging => Method::Kriging,
-    }
-}
-
 fn threads() -> Threads {
     Threads(std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// Returns the method's name and the values at all positions. Prints the chosen settings and the reason for the choice.
 pub fn interpolate(
-    option: FitMethod,
+    method: Method,
     signal: &Signal,
     split: &Split,
     rule: Rule,
 ) -> Result<(&'static str, Vec<f64>)> {
-    let method = method(option);
     let started = Instant::now();
     let Interpolated { values, selection } = by_method(method, signal, split, rule, &threads())?;
     let seconds = started.elapsed().as_secs_f64();

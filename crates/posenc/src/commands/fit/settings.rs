@@ -7,7 +7,7 @@ use posenc_math::embedder::{self, EmbedderSpec, Family, FitModel, ParameterValue
 use posenc_protocols::network_nd::{Encoding, NetworkNd};
 
 use super::encoding::streams;
-use crate::arguments::{Fit, FitEncoding, FitSolver, FitWithEncoding};
+use crate::arguments::{Fit, FitSolver, FitWithEncoding};
 use posenc_math::closed_form::RIDGE_CUTOFF;
 use posenc_protocols::reconstruction::auto_width::{self, Search};
 use posenc_protocols::reconstruction::{
@@ -39,7 +39,7 @@ pub fn choose(
     split: &Split,
 ) -> Result<Chosen> {
     let n = positions_per_axis(split.train.len(), signal.sides.len());
-    let complex = options.encoding == FitEncoding::Complex;
+    let complex = options.encoding == Encoding::Complex;
     let open = embedder(options, n)?;
     let model = match (solver, complex) {
         (FitSolver::Ridge, _) => FitModel::Ridge,
@@ -123,7 +123,7 @@ pub fn choose(
 
 /// The embedder for `n` training positions per axis. Its fitted parameter is `auto` unless `--set` gives a value.
 fn embedder(options: &FitWithEncoding, n: f64) -> Result<EmbedderSpec> {
-    let complex = options.encoding == FitEncoding::Complex;
+    let complex = options.encoding == Encoding::Complex;
     let name = options.embedder.as_str();
     let mut parameters: BTreeMap<String, ParameterValue> = BTreeMap::new();
     // `embedder::validate` rejects an unknown kind later.
@@ -163,7 +163,7 @@ fn check_size(
     let d = spec.dimension().unwrap_or(0.0);
     let sides = signal.sides.iter().map(|&n| n as f64);
     let channels = signal.channels as f64;
-    if options.encoding == FitEncoding::Simple {
+    if options.encoding == Encoding::Simple {
         // Weights with gradients and moments, and the features of all coordinates.
         let outputs = if options.depth == 0 { channels } else { f64::from(options.width) };
         return check_memory("the network", d * (2.0 * outputs + 3.0 * sides.sum::<f64>()));
@@ -193,10 +193,7 @@ pub fn network(
     spec: &EmbedderSpec,
     axes: usize,
 ) -> NetworkNd {
-    let encoding = match options.encoding {
-        FitEncoding::Complex => Encoding::Complex,
-        FitEncoding::Simple => Encoding::Simple,
-    };
+    let encoding = options.encoding;
     let default = if encoding == Encoding::Complex { 0.1 } else { 0.005 };
     let learning_rate = options.learning_rate.unwrap_or(default);
     NetworkNd {
@@ -225,7 +222,7 @@ pub fn check(fit: &Fit) -> Result<()> {
     if solver(fit, options) == FitSolver::Ridge && fit.mask.is_some() {
         bail!("--solver ridge needs a grid; allowed with --mask: closed-form, gradient-descent");
     }
-    if options.encoding == FitEncoding::Complex && options.depth > 1 {
+    if options.encoding == Encoding::Complex && options.depth > 1 {
         bail!("--depth {}: allowed with --encoding complex: 0, 1", options.depth);
     }
     Ok(())

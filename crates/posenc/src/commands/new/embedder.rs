@@ -19,6 +19,8 @@ use posenc_protocols::KINDS;
 
 const CODE: &str = include_str!("templates/embedder.rs.txt");
 const EXPERIMENT: &str = include_str!("templates/embedder.yaml");
+const SAME_RANK: &str = include_str!("templates/same-rank.yaml");
+const RISES: &str = include_str!("templates/rank-rises.yaml");
 const FOLDER: &str = "crates/posenc-math/src/embedder";
 const ANCHOR: &str = "// new kinds: above this line";
 /// Width of the starting profile exp(-|u|/w) in the experiment.
@@ -27,39 +29,28 @@ const WIDTH: f64 = 0.01;
 const ROWS: usize = 256;
 const IMAGES: usize = 64;
 
-/// An embedding dimension for N samples per axis. With fewer than about four features per unit of stable rank, centers are too far apart,
-/// and a square matrix of random features is ill-conditioned: the comparison would be one of dimensions.
-fn dimension(rank: f64, samples: usize) -> usize {
-    let wanted = 4.0 * rank.min(samples as f64);
-    (wanted.ceil() as usize).max(samples).next_power_of_two()
-}
-
 pub fn embedder(repository: &Repository, options: &NewEmbedder) -> Result<()> {
     let root = repository.root();
     let catalog = Catalog::read(root, KINDS)?;
     let name = Name::parse(&options.name)?;
-    check_free(&name)?;
+    let (kebab, snake) = (name.kebab(), name.snake());
+    if let Some(kind) = embedder::registry().iter().find(|k| k.name.replace('-', "_") == snake) {
+        bail!("`{}` is a kind of embedder already ({})", kind.name, kind.label);
+    }
     let mut changes = Changes::new(root);
-    let next = match &options.formula {
-        Some(psi) => {
-            let numbers = numbers(&options.set)?;
-            let text = of_formula(&name, psi, &numbers)?;
-            plan_experiment(&catalog, root, &name, text, &mut changes)?;
-            format!("  cargo xtask reproduce extensions/{}", name.kebab())
-        }
+    let mut next = format!("  cargo xtask reproduce extensions/{kebab}");
+    let experiment = match &options.formula {
+        Some(psi) => of_formula(&name, psi, &numbers(&options.set)?)?,
         None => {
             plan_code(root, &name, &mut changes)?;
-            plan_experiment(&catalog, root, &name, of_code(&name)?, &mut changes)?;
-            format!(
-                "  write your formula at the places marked HERE in {FOLDER}/{}.rs\n  \
-                 cargo xtask test {}\n  \
-                 cargo xtask reproduce extensions/{}",
-                name.snake(),
-                name.snake(),
-                name.kebab()
-            )
+            next = format!(
+                "  write your formula at the places marked HERE in {FOLDER}/{snake}.rs\n  cargo xtask test {snake}\n{next}"
+            );
+            of_code(&name)?
         }
     };
+    changes.create(experiment_file(&catalog, root, &name)?, experiment)?;
+    register(&name, &format!("{} as an embedder", name.prose()), &mut changes)?;
     if options.dry_run {
         print_lines(&changes.preview());
         return Ok(());
@@ -68,15 +59,6 @@ pub fn embedder(repository: &Repository, options: &NewEmbedder) -> Result<()> {
     let is_known = options.formula.is_some();
     changes.write(|| if is_known { check_catalog(root, &name) } else { Ok(()) })?;
     print_lines(&format!("wrote\n{}next\n{next}\n", changes.summary()));
-    Ok(())
-}
-
-/// Rejects the name of an existing kind.
-fn check_free(name: &Name) -> Result<()> {
-    let taken = |kind: &&embedder::Kind| kind.name.replace('-', "_") == name.snake();
-    if let Some(kind) = embedder::registry().iter().find(taken) {
-        bail!("`{}` is a kind of embedder already ({})", kind.name, kind.label);
-    }
     Ok(())
 }
 
@@ -92,184 +74,113 @@ fn plan_code(root: &Path, name: &Name, changes: &mut Changes<'_>) -> Result<()> 
     if module.join(&snake).exists() || module.join(format!("{snake}.rs")).exists() {
         bail!("{FOLDER} has a module `{snake}` already; choose another name");
     }
-    let code = fill(CODE, &base(name))?;
-    changes.create(format!("{FOLDER}/{snake}.rs").into(), code)?;
-    changes.insert(&format!("{FOLDER}/mod.rs"), ANCHOR, snake)
-}
-
-fn plan_experiment(
-    catalog: &Catalog,
-    root: &Path,
-    name: &Name,
-    text: String,
-    changes: &mut Changes<'_>,
-) -> Result<()> {
-    changes.create(experiment_file(catalog, root, name)?, text)?;
-    register(name, &format!("{} as an embedder", name.prose()), changes)
+    let values = [("kebab", name.kebab()), ("camel", name.camel()), ("prose", name.prose())];
+    changes.create(format!("{FOLDER}/{snake}.rs").into(), fill(CODE, &values))?;
+    changes.insert(&format!("{FOLDER}/mod.rs"), ANCHOR, &snake)
 }
 
 /// Parses `--set` of a formula; all values must be numbers.
 fn numbers(set: &[String]) -> Result<BTreeMap<String, f64>> {
+    const KEYS: [&str; 7] = ["kind", "dimension", "boundary", "scaling", "psi", "label", "latex"];
     let mut numbers = BTreeMap::new();
     for text in set {
         let pair =
             text.split_once('=').and_then(|(n, v)| Some((n.trim(), v.trim().parse::<f64>().ok()?)));
-        match pair {
-            Some((name, value)) if value.is_finite() && !name.is_empty() => {
-                if ["kind", "dimension", "boundary", "scaling", "psi", "label", "latex"]
-                    .contains(&name)
-                {
-                    bail!(
-                        "--set {text}: `{name}` is a key of every formula; give the number another name"
-                    );
-                }
-                if numbers.insert(name.to_owned(), value).is_some() {
-                    bail!("--set {text}: `{name}` appears twice");
-                }
-            }
-            _ => bail!("--set {text}: expected NAME=NUMBER, such as w=0.01"),
+        let Some((name, value)) = pair.filter(|(n, v)| v.is_finite() && !n.is_empty()) else {
+            bail!("--set {text}: expected NAME=NUMBER, such as w=0.01");
+        };
+        if KEYS.contains(&name) {
+            bail!("--set {text}: `{name}` is a key of every formula; give the number another name");
+        }
+        if numbers.insert(name.to_owned(), value).is_some() {
+            bail!("--set {text}: `{name}` appears twice");
         }
     }
     Ok(numbers)
 }
 
-/// Values of the placeholders that both templates contain.
-fn base(name: &Name) -> Vec<(&'static str, String)> {
-    vec![("kebab", name.kebab()), ("camel", name.camel()), ("prose", name.prose())]
-}
-
-fn fill(template: &str, values: &[(&str, String)]) -> Result<String> {
-    let mut text = template.to_owned();
-    for (key, value) in values {
-        text = text.replace(&format!("{{{{{key}}}}}"), value);
-    }
-    match text.find("{{") {
-        Some(place) => bail!(
-            "internal error: the template has an unfilled placeholder at {:?}",
-            text[place..].lines().next()
-        ),
-        None => Ok(text),
-    }
+/// Replaces `{{key}}` by its value, key by key.
+fn fill(template: &str, values: &[(&str, String)]) -> String {
+    values.iter().fold(template.to_owned(), |text, (key, value)| {
+        text.replace(&format!("{{{{{key}}}}}"), value)
+    })
 }
 
 /// The experiment of a formula: Gaussian and RFF get the formula's stable rank.
 fn of_formula(name: &Name, psi: &str, numbers: &BTreeMap<String, f64>) -> Result<String> {
     let psi = psi.trim();
-    let spec = |dimension: f64, boundary: &str| {
-        let mut spec = EmbedderSpec::new(embedder::names::FORMULA)
-            .number("dimension", dimension)
-            .text("psi", psi)
-            .text("boundary", boundary);
-        for (name, value) in numbers {
-            spec = spec.number(name, *value);
-        }
-        spec
+    let spec = |boundary: &str| {
+        let spec = EmbedderSpec::new(embedder::names::FORMULA).number("dimension", 2000.0);
+        let spec = spec.text("psi", psi).text("boundary", boundary);
+        numbers.iter().fold(spec, |spec, (name, value)| spec.number(name, *value))
     };
     for boundary in ["periodic", "open"] {
-        embedder::validate(&spec(2000.0, boundary))
+        embedder::validate(&spec(boundary))
             .context("--formula (--set NAME=VALUE sets a parameter of the formula)")?;
     }
-    let rank = dense_stable_rank(&spec(2000.0, "periodic"))?;
-    let mut keys = format!("psi: {}", quoted(psi));
+    let rank = dense_stable_rank(&spec("periodic"))?;
+    let mut parameters = format!("psi: {}", quoted(psi));
     for (name, value) in numbers {
-        keys.push_str(&format!(", {}: {}", key(name), ParameterValue::Number(*value).display()));
+        parameters += &format!(", {}: {}", key(name), ParameterValue::Number(*value).display());
     }
+    let shown = psi.split_whitespace().collect::<Vec<_>>().join(" ").replace('`', "'");
     let mut shows = format!(
-        "We compare the profile `{}` of $u = t - x$ with a Gaussian and random Fourier features. For dense samples, all have the stable rank {}.",
-        one_line(psi),
+        "We compare the profile `{shown}` of $u = t - x$ with a Gaussian and random Fourier features. For dense samples, all have the stable rank {}.",
         significant(rank)
     );
     if rank > IMAGES as f64 {
-        shows.push_str(&format!(
+        shows += &format!(
             " The images have {IMAGES} samples per axis, fewer than this rank: D vanishes within a sample distance, so they are of little use for a comparison."
-        ));
+        );
     }
     let matching = "the formula's stable rank R for dense samples,";
-    let values = values(name, shows, matching, rank, SAME_RANK);
-    complete(name, &values, &keys)
+    let text = experiment(name, &shows, matching, rank, SAME_RANK);
+    checked(fill(&text, &[("kind", embedder::names::FORMULA.into()), ("parameters", parameters)]))
 }
 
 /// The experiment of the starting profile exp(-|u|/w), of stable rank 1/(4w).
 fn of_code(name: &Name) -> Result<String> {
-    let rank = 0.25 / WIDTH;
     let shows = "We compare a profile of $u = t - x$ with a Gaussian and random Fourier features of about the same stable rank for dense samples.";
     let matching = "the starting profile's stable rank R, 1/(4 width) =";
-    let values = values(name, shows.to_owned(), matching, rank, RISES);
+    let text = experiment(name, shows, matching, 0.25 / WIDTH, RISES);
+    let parameters = format!("width: {WIDTH}");
     // The kind is not compiled yet, so a formula replaces it for the check of the text.
-    complete(name, &values, &format!("psi: \"exp(-abs(u)/width)\", width: {WIDTH}"))?;
-    fill_experiment(&values, &name.kebab(), &format!("width: {WIDTH}"))
+    let formula = format!("psi: \"exp(-abs(u)/width)\", {parameters}");
+    let known = [("kind", embedder::names::FORMULA.to_owned()), ("parameters", formula)];
+    checked(fill(&text, &known))?;
+    Ok(fill(&text, &[("kind", name.kebab()), ("parameters", parameters)]))
 }
 
-/// Values of the experiment's placeholders except those of the embedder. Gaussian and RFF get the stable rank `rank`.
-fn values(
-    name: &Name,
-    shows: String,
-    matching: &str,
-    rank: f64,
-    claims: &str,
-) -> Vec<(&'static str, String)> {
+/// The experiment without the kind and the parameters of the embedder. Gaussian and RFF get the stable rank `rank`.
+fn experiment(name: &Name, shows: &str, matching: &str, rank: f64, claim: &str) -> String {
     let pi = std::f64::consts::PI;
-    let matching = format!(
-        "  # Gaussian and RFF have {matching} {}: sigma = 1/(2 sqrt(pi) R), R/sqrt(2 pi).",
-        significant(rank)
-    );
-    let mut values = base(name);
-    values.extend([
+    let values = [
+        // The claim contains placeholders, so it comes first.
+        ("claim", claim.trim_end().to_owned()),
+        ("matching", format!("{matching} {}", significant(rank))),
+        ("kebab", name.kebab()),
+        ("prose", name.prose()),
         ("lines", dimension(rank, ROWS).to_string()),
         ("images", dimension(rank, IMAGES).to_string()),
-        ("shows", shows),
-        ("matching", matching),
         ("sigma", significant(0.5 / (pi.sqrt() * rank))),
         ("frequency", significant(rank / (2.0 * pi).sqrt())),
-        ("claims", claims.trim_matches('\n').to_owned()),
-    ]);
-    values
-}
-
-/// Fills in the experiment with the kind and the parameters of the embedder.
-fn fill_experiment(
-    values: &[(&'static str, String)],
-    kind: &str,
-    parameters: &str,
-) -> Result<String> {
-    let mut values = values.to_vec();
-    values.extend([("kind", kind.to_owned()), ("parameters", parameters.to_owned())]);
-    // Claims contain placeholders, so they are inserted first.
-    values.sort_by_key(|(key, _)| *key != "claims");
+        ("shows", shows.to_owned()),
+    ];
     fill(EXPERIMENT, &values)
 }
 
-/// Fills in the experiment of a formula and checks that the text parses.
-fn complete(name: &Name, values: &[(&'static str, String)], parameters: &str) -> Result<String> {
-    let text = fill_experiment(values, embedder::names::FORMULA, parameters)?;
-    let document = Document::parse(Path::new(&format!("{}.yaml", name.kebab())), &text)?;
-    Experiment::from_document(&document, KINDS)?;
-    Ok(text)
+/// An embedding dimension for N samples per axis. With fewer than about four features per unit of stable rank, centers are too far apart,
+/// and a square matrix of random features is ill-conditioned: the comparison would be one of dimensions.
+fn dimension(rank: f64, samples: usize) -> usize {
+    let wanted = 4.0 * rank.min(samples as f64);
+    (wanted.ceil() as usize).max(samples).next_power_of_two()
 }
 
-const SAME_RANK: &str = r"
-  - id: same-rank
-    says: From 100 samples on, the stable rank of {{prose}} equals the Gaussian's within 5 %.
-    source: this repository
-    ours: true
-    check:
-      kind: agreement
-      of: { group: stable-rank, method: {{prose}}, metric: stable_rank, x: { from: 100, to: 200 } }
-      with: { group: stable-rank, method: Gaussian, metric: stable_rank, x: { from: 100, to: 200 } }
-      tolerance: { relative: 0.05 }
-";
-
-const RISES: &str = r"
-  - id: rank-rises
-    says: The stable rank of {{prose}} never falls by more than 1 % of its range as samples are added.
-    source: this repository
-    ours: true
-    check:
-      kind: trend
-      of: { group: stable-rank, method: {{prose}}, metric: stable_rank }
-      direction: increasing
-      slack: 0.01
-";
+/// The text of an experiment, if it can be read.
+fn checked(text: String) -> Result<String> {
+    Experiment::from_document(&Document::parse(Path::new("the new experiment"), &text)?, KINDS)?;
+    Ok(text)
+}
 
 fn dense_stable_rank(spec: &EmbedderSpec) -> Result<f64> {
     let embedder = embedder::build(spec, &mut stream(0, "new embedder"))?;
@@ -286,15 +197,8 @@ fn significant(value: f64) -> String {
 
 /// A key of a YAML flow mapping, quoted if necessary: only the formula's parser restricts names of numbers.
 fn key(name: &str) -> String {
-    if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-        name.to_owned()
-    } else {
-        quoted(name)
-    }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('`', "'")
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if is_plain { name.to_owned() } else { quoted(name) }
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ fn register(name: &Name, title: &str, changes: &mut Changes<'_>) -> Result<()> {
         quoted(&name.prose()),
         quoted(title)
     );
-    changes.insert(&format!("{FOLDER}/paper.yaml"), ANCHOR, line)
+    changes.insert(&format!("{FOLDER}/paper.yaml"), ANCHOR, &line)
 }
 
 /// A text as a double-quoted YAML string.
@@ -77,14 +77,13 @@ fn quoted(text: &str) -> String {
 fn check_catalog(root: &Path, name: &Name) -> Result<()> {
     let catalog = Catalog::read(root, KINDS)?;
     let item = name.kebab();
-    let selectors = Selectors::parse(&[format!("{PAPER}/{item}")]).map_err(anyhow::Error::msg)?;
-    let plans = |p: Profile| !jobs(catalog.experiments.iter(), &selectors, p).is_empty();
-    let refused = |p: Profile| {
-        catalog
-            .experiment(PAPER, &item)
-            .is_some_and(|e| e.groups.iter().all(|g| g.refused(p).is_some()))
+    let experiment = catalog.experiment(PAPER, &item).context("the new item was not read")?;
+    let is_planned = |profile: &Profile| {
+        let everything = Selectors::default();
+        !jobs(std::iter::once(experiment), &everything, *profile).is_empty()
+            || experiment.groups.iter().all(|group| group.refused(*profile).is_some())
     };
-    match Profile::ALL.into_iter().find(|p| !plans(*p) && !refused(*p)) {
+    match Profile::ALL.into_iter().find(|profile| !is_planned(profile)) {
         Some(profile) => bail!("{PAPER}/{item} has nothing to run at `{profile}`"),
         None => Ok(()),
     }

@@ -17,10 +17,8 @@ Read `report/README.md` first. Git ignores this folder, and nothing in it is nee
 | `checkpoints/` | unfinished training runs | interrupted training starts from the beginning |
 | `failed/` | units that failed, each with its reason | the report no longer shows them |
 | `slurm/` | script, program and logs of jobs on a cluster | waiting jobs fail |
-| `repeat/` | records of `reproduce --from` | the next comparison computes them again |
 | `book/` | the report as a site (`cargo xtask book`) | the next call renders it again |
 | `timings.json` | measured times and memory, used for estimates only | estimates of the next run are less accurate |
-| `report.checksum` | checksum that shows whether the report is up to date | the next run renders the report again |
 | `.posenc-out` | marks the folder as output of a run | `--out` refuses the folder if `README.md` is gone, too |
 
 Delete the whole folder to start from scratch. Do not delete anything while a run is active.
