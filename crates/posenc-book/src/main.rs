@@ -11,7 +11,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use posenc_book::{Repository, Site};
 use posenc_experiments::Catalog;
 use posenc_report::{Inputs, Records};
 
@@ -56,7 +55,6 @@ fn run(arguments: &Arguments) -> Result<()> {
         );
     }
     let out = arguments.out.clone().unwrap_or_else(|| root.join("out/book"));
-    posenc_book::check_directory(&out, root)?;
     let catalog = Catalog::read(root, posenc_protocols::KINDS)?;
     let reference = Records::read(&root.join("report/record"), &catalog)?;
     let local = local(arguments, &catalog)?;
@@ -69,15 +67,12 @@ fn run(arguments: &Arguments) -> Result<()> {
         costs: None,
     })?;
     // Only the runner can estimate costs. The page that it rendered is part of the committed report.
-    let repository = Repository::new(root);
-    if let Some(page) = repository.text("report/costs.md") {
-        report.files.insert(PathBuf::from("costs.md"), page.into_bytes());
+    if let Ok(page) = std::fs::read(root.join("report/costs.md")) {
+        report.files.insert(PathBuf::from("costs.md"), page);
     }
-    let site = Site::new(&report, &repository)?;
-    for remark in &site.remarks {
+    for remark in posenc_book::build(&report, root, &out)? {
         eprintln!("{remark}");
     }
-    site.write(&out)?;
     let first = out.join("index.html");
     println!("{}", first.display());
     if arguments.open {

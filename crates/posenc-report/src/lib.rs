@@ -35,7 +35,6 @@ use pages::places;
 
 pub use output::{Page, PageKind, Report, Stale, is_report};
 pub use pages::choice::advice;
-pub use pages::entries::Entry;
 pub use records::{Record, Records, shown_rows};
 
 /// Inputs of [`render`].
@@ -122,11 +121,10 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     if let Some(metadata) = data::ro_crate::render(inputs, &views)? {
         pages.files.insert(PathBuf::from(data::ro_crate::FILE), metadata);
     }
-    let entries = pages::entries::all(inputs, &views);
     let Pages { files, pages } = pages;
     let digest = pages::readme::digest(inputs, &views).map(|text| markdown::protect_math(&text));
     let (verdicts, unlisted) = (views.verdicts(), unlisted(inputs));
-    Ok(Report { files, pages, entries, digest, verdicts, unlisted })
+    Ok(Report { files, pages, digest, verdicts, unlisted })
 }
 
 #[derive(Default)]

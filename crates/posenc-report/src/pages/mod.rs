@@ -7,7 +7,6 @@ pub mod claims;
 pub mod comparison;
 pub mod costs;
 pub mod coverage;
-pub mod entries;
 pub mod errata;
 pub mod failures;
 pub mod gallery;
