@@ -104,12 +104,12 @@ impl Links<'_> {
 
     /// Like [`Links::target`], for a picture that a page shows.
     pub fn picture(&mut self, document: &str, src: &str) -> Option<String> {
-        let is_own = joined(document, src).is_some_and(|name| is_picture(&name));
-        let found = self.target(document, src).filter(|_| is_own && !src.contains(':'));
-        if found.is_none() {
+        let found = self.target(document, src)?;
+        let is_own = is_picture(&found) && !found.contains(':');
+        if !is_own {
             self.remarks.push(format!("{document}: the picture {src:?} is not part of the site"));
         }
-        found
+        is_own.then_some(found)
     }
 }
 
