@@ -1,155 +1,434 @@
-//! Splits HTML into tags and text.
+//! Markdown to HTML that is safe to show.
 //!
-//! The input comes from serializers (ammonia's, mdBook's, the LaTeX converter): every attribute value is in
-//! double quotes, and a `<` in text is escaped. Other HTML is not supported.
+//! Texts of experiments, records and documents are not trusted. Raw HTML is a tag of a short list, properly nested, or text, and
+//! nothing is nested deeply: an HTML parser has nothing to repair, which can take quadratic time. ammonia then keeps listed
+//! elements, attributes and schemes of links, in formulas, too.
 
-/// A part of a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Token<'a> {
-    /// A tag, with its brackets.
-    Tag(Tag<'a>),
-    /// Text, with its entities, or a comment.
-    Text(&'a str),
+use std::collections::{HashMap, HashSet};
+
+use ammonia::Builder;
+use anyhow::{Result, anyhow, bail};
+use math_core::{LatexToMathML, MathCoreConfig, MathDisplay};
+use pulldown_cmark::html::push_html;
+use pulldown_cmark::{CowStr, Event, LinkType, Options, Parser, Tag, TagEnd};
+
+use crate::chapters::Page;
+use crate::links::Links;
+
+/// Maximum size of a page in bytes of Markdown.
+const MAX_PAGE_BYTES: usize = 2 << 20;
+/// Maximum nesting depth of Markdown.
+const MAX_DEPTH: usize = 100;
+/// Maximum number of tags of raw HTML that are open at a time.
+const MAX_RAW_DEPTH: usize = 8;
+/// Maximum size of a formula in bytes of LaTeX; a longer one is shown as text.
+const MAX_FORMULA_BYTES: usize = 1000;
+/// Stack of a conversion in bytes: every byte of a formula may be a level of recursion.
+const STACK_BYTES: usize = 32 << 20;
+
+/// Tags of raw HTML within a line, besides `<br>`, `<img …>` and `<a id="…"></a>`.
+const INLINE: [&str; 8] = ["b", "code", "em", "kbd", "s", "strong", "sub", "sup"];
+/// Tags of raw HTML between paragraphs; within one they would end it.
+const BLOCK: [&str; 2] = ["details", "summary"];
+
+const MATHML: &str = "math menclose merror mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow \
+    mspace msqrt mstyle msub msubsup msup mtable mtd mtext mtr munder munderover";
+const MATHML_ATTRIBUTES: &str = "accent accentunder columnalign columnlines columnspacing depth display displaystyle fence \
+    form height largeop linethickness lspace mathvariant maxsize minsize movablelimits notation rowlines rowspacing rspace \
+    scriptlevel separator stretchy style symmetric voffset width";
+const STYLES: &str = "border-bottom border-left border-right border-top justify-items margin-left padding-bottom \
+    padding-left padding-right padding-top text-align width";
+
+/// Converts pages.
+pub struct Converter {
+    latex: LatexToMathML,
+    sanitizer: Builder<'static>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tag<'a> {
-    pub raw: &'a str,
-    pub name: &'a str,
-    /// Whether it closes an element.
-    pub closes: bool,
-}
+impl Converter {
+    pub fn new() -> Result<Self> {
+        let latex = LatexToMathML::new(MathCoreConfig::default())
+            .map_err(|_| anyhow!("cannot initialize the LaTeX converter"))?;
+        let mut sanitizer = Builder::default();
+        sanitizer
+            .add_tags(MATHML.split_whitespace())
+            .add_generic_attributes(MATHML_ATTRIBUTES.split_whitespace())
+            .add_generic_attributes(["id"])
+            .filter_style_properties(STYLES.split_whitespace().collect())
+            .allowed_classes(HashMap::from([
+                ("a", HashSet::from(["header"])),
+                ("code", HashSet::from(["language-rust", "language-sh", "language-yaml"])),
+                ("div", HashSet::from(["table-wrapper"])),
+            ]))
+            .set_tag_attribute_value("img", "loading", "lazy")
+            .url_schemes(HashSet::from(["http", "https", "mailto"]))
+            .link_rel(None);
+        Ok(Converter { latex, sanitizer })
+    }
 
-/// Splits a page into tags and text. The concatenation of all tokens is the page.
-pub fn tokens(page: &str) -> impl Iterator<Item = Token<'_>> {
-    let mut rest = page;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
+    /// The HTML of a page, in a single line.
+    pub fn html(&self, page: &Page, links: &mut Links<'_>) -> Result<String> {
+        if page.text.len() > MAX_PAGE_BYTES {
+            bail!("a page has at most {MAX_PAGE_BYTES} bytes of Markdown, not {}", page.text.len());
+        }
+        let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_MATH;
+        let mut writer = Writer {
+            converter: self,
+            document: &page.document,
+            links,
+            events: Vec::new(),
+            open: Vec::new(),
+            block: String::new(),
+            heading: None,
+            ids: HashMap::new(),
+        };
+        for event in Parser::new_ext(&page.text, options) {
+            writer.event(event)?;
+        }
+        writer.close_raw();
+        let mut html = String::new();
+        push_html(&mut html, writer.events.into_iter());
+        let html = self.sanitizer.clean(&html).to_string();
+        Ok(html.replace('\r', "&#13;").replace('\n', "&#10;"))
+    }
+
+    /// The MathML of a formula; `None` if it cannot be converted. The converter recurses and may panic.
+    fn mathml(&self, latex: &str, display: MathDisplay) -> Option<String> {
+        if latex.len() > MAX_FORMULA_BYTES {
             return None;
         }
-        let (length, token) = next(rest);
-        rest = &rest[length..];
-        Some(token)
-    })
-}
-
-/// The tags of a page.
-pub fn tags(page: &str) -> impl Iterator<Item = Tag<'_>> {
-    tokens(page).filter_map(|token| match token {
-        Token::Tag(tag) => Some(tag),
-        Token::Text(_) => None,
-    })
-}
-
-fn next(text: &str) -> (usize, Token<'_>) {
-    if text.starts_with("<!--") {
-        let length = text.find("-->").map_or(text.len(), |end| end + 3);
-        return (length, Token::Text(&text[..length]));
+        let converted = std::thread::scope(|scope| {
+            let convert = || self.latex.convert_with_local_state(latex, display).ok();
+            let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+            thread.spawn_scoped(scope, convert).ok()?.join().ok()?
+        })?;
+        // Links are resolved outside of formulas only.
+        Some(converted.mathml).filter(|mathml| !mathml.contains("<a "))
     }
-    match (text.find('<'), tag_end(text)) {
-        (Some(0), Some(end)) => {
-            let raw = &text[..=end];
-            let inner = raw.trim_start_matches('<').trim_end_matches('>');
-            let closes = inner.starts_with('/');
-            let name = inner.trim_start_matches('/');
-            let name = name.split([' ', '/', '\n']).next().unwrap_or(name);
-            (raw.len(), Token::Tag(Tag { raw, name, closes }))
+}
+
+/// An open element.
+#[derive(Clone, Copy, PartialEq)]
+enum Open {
+    Markdown,
+    Link,
+    /// A picture, whose description has no tags, and whether a link to its file surrounds it.
+    Picture {
+        is_linked: bool,
+    },
+    /// A link or picture without a target; its text is kept.
+    Dropped,
+    Raw(&'static str),
+}
+
+/// Collects the events of a page, with checked tags in place of raw HTML.
+struct Writer<'a, 'l, 'r> {
+    converter: &'a Converter,
+    document: &'a str,
+    links: &'l mut Links<'r>,
+    events: Vec<Event<'a>>,
+    open: Vec<Open>,
+    /// Lines of the block of HTML that is being read.
+    block: String,
+    /// The heading that is being read: the index of its event, and its text.
+    heading: Option<(usize, String)>,
+    /// How often an id was used.
+    ids: HashMap<String, usize>,
+}
+
+impl<'a> Writer<'a, '_, '_> {
+    fn event(&mut self, event: Event<'a>) -> Result<()> {
+        let is_description = self.open.iter().any(|open| matches!(open, Open::Picture { .. }));
+        match event {
+            Event::Start(tag) => self.start(tag)?,
+            Event::End(tag) => self.end(tag),
+            event if is_description => self.events.push(event),
+            Event::Html(line) => self.block.push_str(&line),
+            Event::InlineHtml(tag) => self.raw(&tag, false),
+            Event::InlineMath(latex) => self.formula(&latex, MathDisplay::Inline),
+            Event::DisplayMath(latex) => self.formula(&latex, MathDisplay::Block),
+            event => {
+                if let (Some((_, title)), Event::Text(text) | Event::Code(text)) =
+                    (&mut self.heading, &event)
+                {
+                    title.push_str(text);
+                }
+                self.events.push(event);
+            }
         }
-        (Some(0), None) | (None, _) => (text.len(), Token::Text(text)),
-        (Some(start), _) => (start, Token::Text(&text[..start])),
+        Ok(())
     }
-}
 
-/// Index of the bracket that ends the tag at the start of a text. Brackets in attribute values do not count.
-fn tag_end(text: &str) -> Option<usize> {
-    let mut quoted = false;
-    text.starts_with('<').then(|| {
-        text.bytes().position(|byte| {
-            quoted ^= byte == b'"';
-            byte == b'>' && !quoted
-        })
-    })?
-}
+    fn start(&mut self, tag: Tag<'a>) -> Result<()> {
+        if self.open.len() >= MAX_DEPTH {
+            bail!("lists, quotes and formatting can be nested {MAX_DEPTH} deep, not deeper");
+        }
+        let mut open = Open::Markdown;
+        match tag {
+            Tag::HtmlBlock => return Ok(()),
+            Tag::Heading { .. } => {
+                self.heading = Some((self.events.len(), String::new()));
+                self.html(String::new());
+            }
+            Tag::Table(_) => {
+                self.html("<div class=\"table-wrapper\">".to_owned());
+                self.events.push(Event::Start(tag));
+            }
+            Tag::Link { link_type, dest_url, title, id } => {
+                let target = match link_type {
+                    LinkType::Email => Some(dest_url.to_string()),
+                    _ => self.links.target(self.document, &dest_url),
+                };
+                open = Open::Dropped;
+                if let Some(target) = target {
+                    open = Open::Link;
+                    let dest_url = target.into();
+                    self.events.push(Event::Start(Tag::Link { link_type, dest_url, title, id }));
+                }
+            }
+            Tag::Image { link_type, dest_url, title, id } => {
+                open = Open::Dropped;
+                if let Some(src) = self.links.picture(self.document, &dest_url) {
+                    open = Open::Picture { is_linked: self.link_to(&src) };
+                    let dest_url = src.into();
+                    self.events.push(Event::Start(Tag::Image { link_type, dest_url, title, id }));
+                }
+            }
+            tag => self.events.push(Event::Start(tag)),
+        }
+        self.open.push(open);
+        Ok(())
+    }
 
-impl<'a> Tag<'a> {
-    /// Names and values of the attributes, without decoding entities.
-    pub fn attributes(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let inner = self.raw.trim_start_matches('<').trim_end_matches(['>', '/']);
-        let mut rest = inner.split_once([' ', '\n']).map_or("", |(_, rest)| rest);
-        std::iter::from_fn(move || {
-            rest = rest.trim_start();
-            let end = rest.find(['=', ' ', '\n']).unwrap_or(rest.len());
-            let (name, behind) = rest.split_at(end);
-            let value = behind.strip_prefix("=\"").and_then(|behind| behind.split_once('"'));
-            let (value, behind) = value.unwrap_or(("", behind.trim_start_matches('=')));
+    fn end(&mut self, tag: TagEnd) {
+        if tag == TagEnd::HtmlBlock {
+            let block = std::mem::take(&mut self.block);
+            return self.raw(&block, true);
+        }
+        self.close_raw();
+        let open = self.open.pop();
+        if open == Some(Open::Dropped) {
+            return;
+        }
+        match tag {
+            TagEnd::Heading(level) => {
+                let Some((place, title)) = self.heading.take() else { return };
+                let id = self.id(&title);
+                // A link cannot contain another one.
+                let is_link = |event: &Event<'_>| matches!(event, Event::Start(Tag::Link { .. }));
+                let header = format!("<a class=\"header\" href=\"#{id}\">");
+                let (header, end) = match self.events.iter().skip(place).any(is_link) {
+                    true => ("", ""),
+                    false => (header.as_str(), "</a>"),
+                };
+                let start = format!("<{level} id=\"{id}\">{header}");
+                if let Some(event) = self.events.get_mut(place) {
+                    *event = Event::InlineHtml(start.into());
+                }
+                self.html(format!("{end}</{level}>\n"));
+            }
+            tag => self.events.push(Event::End(tag)),
+        }
+        if tag == TagEnd::Table {
+            self.html("</div>\n".to_owned());
+        }
+        if open == Some(Open::Picture { is_linked: true }) {
+            self.events.push(Event::End(TagEnd::Link));
+        }
+    }
+
+    /// Starts a link to the file of a picture, unless it is in a link.
+    fn link_to(&mut self, src: &str) -> bool {
+        let is_free = !self.open.contains(&Open::Link);
+        if is_free {
+            let (dest_url, title, id) = (src.to_owned().into(), "".into(), "".into());
+            let link = Tag::Link { link_type: LinkType::Inline, dest_url, title, id };
+            self.events.push(Event::Start(link));
+        }
+        is_free
+    }
+
+    fn html(&mut self, html: String) {
+        self.events.push(Event::InlineHtml(CowStr::from(html)));
+    }
+
+    /// Closes the tags that were opened within the current element.
+    fn close_raw(&mut self) {
+        while let Some(Open::Raw(name)) = self.open.last().copied() {
+            self.open.pop();
+            self.html(format!("</{name}>"));
+        }
+    }
+
+    /// Keeps the allowed tags of raw HTML; the others become text.
+    fn raw(&mut self, text: &str, is_block: bool) {
+        let comment = text.trim_start().strip_prefix("<!--");
+        let mut rest =
+            comment.map_or(text, |text| text.split_once("-->").map_or("", |(_, rest)| rest));
+        while let Some((before, behind)) = rest.split_once('<') {
+            self.html(before.to_owned());
             rest = behind;
-            (!name.is_empty()).then_some((name, value))
-        })
+            let end = behind.find(['<', '>']).filter(|end| behind[*end..].starts_with('>'));
+            match end {
+                Some(end) if self.tag(&behind[..end], is_block) => rest = &behind[end + 1..],
+                _ => self.html("&lt;".to_owned()),
+            }
+        }
+        self.html(rest.to_owned());
     }
 
-    /// The value of an attribute, with decoded entities.
-    pub fn attribute(&self, name: &str) -> Option<String> {
-        self.attributes().find(|(known, _)| *known == name).map(|(_, value)| unescaped(value))
+    /// Takes over a tag, given as the text between its brackets; false if it is not allowed here.
+    fn tag(&mut self, tag: &str, is_block: bool) -> bool {
+        let (name, attributes) = tag.split_once(' ').unwrap_or((tag, ""));
+        let blocks = BLOCK.into_iter().filter(|_| is_block);
+        let known =
+            INLINE.into_iter().chain(blocks).find(|known| *known == name.trim_start_matches('/'));
+        match (name, known) {
+            ("/a", _) => {}
+            ("a", _) => {
+                let Some(id) = attribute(attributes, "id") else { return false };
+                self.html(format!("<a id=\"{id}\"></a>"));
+            }
+            ("br", _) => self.html("<br>".to_owned()),
+            ("img", _) => {
+                let Some(src) = attribute(attributes, "src") else { return false };
+                let Some(src) = self.links.picture(self.document, src) else { return true };
+                let value = |name| attribute(attributes, name).unwrap_or_default();
+                let (width, alt) = (value("width"), value("alt"));
+                let is_linked = self.link_to(&src);
+                self.html(format!("<img src=\"{src}\" width=\"{width}\" alt=\"{alt}\">"));
+                self.events.extend(is_linked.then_some(Event::End(TagEnd::Link)));
+            }
+            (_, Some(known)) if name.starts_with('/') => {
+                if self.open.last() != Some(&Open::Raw(known)) {
+                    return false;
+                }
+                self.open.pop();
+                self.html(format!("</{known}>"));
+            }
+            (_, Some(known)) => {
+                let raw = self.open.iter().filter(|open| matches!(open, Open::Raw(_))).count();
+                if raw >= MAX_RAW_DEPTH {
+                    return false;
+                }
+                self.open.push(Open::Raw(known));
+                self.html(format!("<{known}>"));
+            }
+            _ => return false,
+        }
+        true
     }
-}
 
-/// Text escaped for a page or an attribute value.
-pub fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c => out.push(c),
+    fn formula(&mut self, latex: &str, display: MathDisplay) {
+        // GitHub also reads $`…`$.
+        let bare = latex.strip_prefix('`').and_then(|latex| latex.strip_suffix('`'));
+        let latex = bare.unwrap_or(latex);
+        match self.converter.mathml(latex, display) {
+            Some(mathml) => self.html(mathml),
+            None => {
+                let document = self.document;
+                self.links
+                    .remarks
+                    .push(format!("{document}: the formula {latex:?} cannot be converted"));
+                self.events.push(Event::Code(latex.to_owned().into()));
+            }
         }
     }
-    out
+
+    /// The id of a heading, as GitHub generates it.
+    fn id(&mut self, title: &str) -> String {
+        let kept = |c: char| match c {
+            c if c.is_alphanumeric() || "_-".contains(c) => c.to_lowercase().next(),
+            c if c.is_whitespace() => Some('-'),
+            _ => None,
+        };
+        let id: String = title.chars().filter_map(kept).collect();
+        let used = self.ids.entry(id.clone()).or_insert(0);
+        *used += 1;
+        if *used == 1 { id } else { format!("{id}-{}", *used - 1) }
+    }
 }
 
-/// Decodes the entities that serializers write.
-fn unescaped(text: &str) -> String {
-    let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"");
-    text.replace("&#39;", "'").replace("&#x27;", "'").replace("&amp;", "&")
-}
-
-/// Splits a page into the part up to the first `from`, the part between, and the part from the last `to` on. Both marks
-/// belong to the outer parts.
-pub fn between<'a>(page: &'a str, from: &str, to: &str) -> Option<(&'a str, &'a str, &'a str)> {
-    let start = page.find(from)? + from.len();
-    let end = start + page[start..].rfind(to)?;
-    Some((&page[..start], &page[start..end], &page[end..]))
+/// The value of an attribute among `name="value"` pairs.
+fn attribute<'t>(attributes: &'t str, name: &str) -> Option<&'t str> {
+    let mut parts = attributes.split('"');
+    while let (Some(key), Some(value)) = (parts.next(), parts.next()) {
+        if key.trim() == format!("{name}=") {
+            return Some(value);
+        }
+    }
+    None
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::path::Path;
 
-    /// Catches tokens that are not the whole page, and attributes that are confused.
-    #[test]
-    fn tokens_concatenate_to_the_page() {
-        let page = "a <!-- <b> --> <a href=\"x?a=1&amp;b\" data-href=\"no\">é</a><br><img alt=\"a = > b\" src=\"c.svg\">";
-        let joined: String = tokens(page)
-            .map(|token| match token {
-                Token::Tag(tag) => tag.raw,
-                Token::Text(text) => text,
-            })
-            .collect();
-        assert_eq!(joined, page);
-        let tags: Vec<_> = tags(page).collect();
-        let names: Vec<_> = tags.iter().map(|t| (t.name, t.closes)).collect();
-        assert_eq!(names, [("a", false), ("a", true), ("br", false), ("img", false)]);
-        assert_eq!(tags[0].attribute("href").as_deref(), Some("x?a=1&b"));
-        assert_eq!(tags[3].attribute("src").as_deref(), Some("c.svg"));
-        assert_eq!(tags[3].attribute("b"), None);
-        assert_eq!(tags[2].attribute("href"), None);
+    use posenc_report::Report;
+
+    use super::*;
+    use crate::links::Repository;
+
+    fn html(text: &str) -> Result<String> {
+        let report = Report::default();
+        let repository = Repository::new(Path::new("/nowhere"), &report);
+        let (files, remarks) = (BTreeMap::new(), Vec::new());
+        let mut links = Links { repository: &repository, pages: BTreeSet::new(), files, remarks };
+        let page = Page { document: String::new(), title: String::new(), text: text.to_owned() };
+        Converter::new()?.html(&page, &mut links)
     }
 
-    /// Catches content that ends at the first end mark instead of the last.
+    /// Catches formulas that are lost or split, anchors that differ from GitHub's, and raw HTML that closes an element of Markdown or
+    /// stays open after it.
     #[test]
-    fn the_content_is_found() {
-        assert_eq!(between("x<m>a</m>b</m>y", "<m>", "</m>"), Some(("x<m>", "a</m>b", "</m>y")));
-        assert_eq!(between("x", "<m>", "</m>"), None);
+    fn markdown_becomes_html() {
+        let check = |markdown: &str, expected: &str| {
+            let html = html(markdown).expect("a page").replace("&#10;", "");
+            assert_eq!(html, expected, "{markdown}");
+        };
+        check(
+            "# A & `b` $x$\n# A\n# A\n",
+            "<h1 id=\"a--b-\"><a class=\"header\" href=\"#a--b-\">A &amp; <code>b</code> <math><mi>x</mi></math></a></h1>\
+             <h1 id=\"a\"><a class=\"header\" href=\"#a\">A</a></h1><h1 id=\"a-1\"><a class=\"header\" href=\"#a-1\">A</a></h1>",
+        );
+        check(
+            "| a |\n|--:|\n| <sub>1</sub><br>$`\\|x\\|`$ |\n",
+            "<div class=\"table-wrapper\"><table><thead><tr><th style=\"text-align:right\">a</th></tr></thead><tbody>\
+             <tr><td style=\"text-align:right\"><sub>1</sub><br><math><mo stretchy=\"false\" lspace=\"0\" rspace=\"0\">|</mo>\
+             <mi>x</mi><mo stretchy=\"false\" lspace=\"0\" rspace=\"0\">|</mo></math></td></tr></tbody></table></div>",
+        );
+        check("`$5` $\\nonsense{<}$", "<p><code>$5</code> <code>\\nonsense{&lt;}</code></p>");
+        check("<a id=\"x\"></a>b<!-- c\n--> d", "<p><a id=\"x\"></a>b d</p>");
+        check(
+            "> a</blockquote></p><b>b\n\nc",
+            "<blockquote><p>a&lt;/blockquote&gt;&lt;/p&gt;<b>b</b></p></blockquote><p>c</p>",
+        );
+        check("- <details>\n\nb", "<ul><li><details></details></li></ul><p>b</p>");
+        check("*a <sub>b* c</sub>", "<p><em>a <sub>b</sub></em> c&lt;/sub&gt;</p>");
+        check("a <details> b", "<p>a &lt;details&gt; b</p>");
+        check("<details>\n\n[no](end)", "<details><p>no</p></details>");
+    }
+
+    /// Catches recursion, and quadratic time and memory: a page of a megabyte is either shown or refused.
+    #[test]
+    fn long_hostile_pages_are_shown_or_refused() {
+        let parts = "> |- |<b>|<sub><b>|<details>\n\n|<a |<!--|<|&|[|![|](|*|**a |`|``a` |\\|# a\n|<p>\n\n|[a](|<a id=\"x\">|</b>|1. \
+            |> - |$|<br>|*a _b |<b><a id=\"x\">[";
+        let parts = parts.split('|').chain(["|", "|-\n"]);
+        let mut pages: Vec<_> = parts.map(|part| part.repeat((1 << 20) / part.len())).collect();
+        for (part, end) in
+            [("{", "}"), ("\\sqrt{", "}"), ("\\left(", "\\right)"), ("x^{", "}"), ("'", "")]
+        {
+            pages.extend([40, 400].map(|n| format!("${}x{}$", part.repeat(n), end.repeat(n))));
+        }
+        for page in pages {
+            match html(&page) {
+                Ok(html) => assert!(html.len() < 1000 + 100 * page.len(), "{}", &page[..20]),
+                Err(error) => assert!(error.to_string().contains("nested 100 deep"), "{error}"),
+            }
+        }
+        let error = html(&"a".repeat(MAX_PAGE_BYTES + 1)).expect_err("too long").to_string();
+        assert!(error.contains("at most 2097152 bytes"), "{error}");
     }
 }

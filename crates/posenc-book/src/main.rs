@@ -11,7 +11,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use posenc_book::{Repository, Site};
 use posenc_experiments::Catalog;
 use posenc_report::{Inputs, Records};
 
@@ -56,7 +55,6 @@ fn run(arguments: &Arguments) -> Result<()> {
         );
     }
     let out = arguments.out.clone().unwrap_or_else(|| root.join("out/book"));
-    posenc_book::check_directory(&out, root)?;
     let catalog = Catalog::read(root, posenc_protocols::KINDS)?;
     let reference = Records::read(&root.join("report/record"), &catalog)?;
     let local = local(arguments, &catalog)?;
@@ -67,11 +65,9 @@ fn run(arguments: &Arguments) -> Result<()> {
         repository: "..",
         record: None,
     })?;
-    let site = Site::new(&report, &Repository::new(root))?;
-    for remark in &site.remarks {
+    for remark in posenc_book::build(&report, root, &out)? {
         eprintln!("{remark}");
     }
-    site.write(&out)?;
     let first = out.join("index.html");
     println!("{}", first.display());
     if arguments.open {

@@ -35,7 +35,6 @@ use template::Templates;
 
 pub use output::{Page, PageKind, Report, Stale, is_report};
 pub use pages::methods::advice;
-pub use pages::search_index::Entry;
 pub use records::{Records, shown_rows};
 
 /// Inputs of [`render`].
@@ -118,7 +117,6 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     Ok(Report {
         files: pages.files,
         pages: pages.pages,
-        entries: pages::search_index::all(inputs, &views),
         digest: has_findings.then(|| markdown::protect_math(&digest)),
         verdicts: views.verdicts(),
     })

@@ -13,7 +13,6 @@ use posenc_files::{Kind, entries, is_same, is_there, write_if_changed};
 
 use crate::markdown;
 use crate::pages::MARKER;
-use crate::pages::search_index::Entry;
 use crate::plot::STYLE;
 
 /// A rendered report.
@@ -26,8 +25,6 @@ pub struct Report {
     pub files: BTreeMap<PathBuf, Vec<u8>>,
     /// The Markdown pages in reading order, without those that a caller adds to `files`.
     pub pages: Vec<Page>,
-    /// Search entries of the pages.
-    pub entries: Vec<Entry>,
     /// The answer and the first decided findings, as Markdown with links relative to the report; `None` without findings.
     pub digest: Option<String>,
 }

@@ -11,7 +11,6 @@ pub mod methods;
 pub mod parameters;
 pub mod pictures;
 pub mod readme;
-pub mod search_index;
 pub mod sentences;
 pub mod speed;
 pub mod statements;
