@@ -5,6 +5,7 @@ mod format;
 mod keys;
 mod mistakes;
 mod schema;
+mod settings;
 
 use std::path::{Path, PathBuf};
 
