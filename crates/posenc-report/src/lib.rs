@@ -169,5 +169,6 @@ pub fn with_findings(page: &str, report: &Report) -> Option<String> {
 ///
 /// A template that cannot be filled in.
 pub fn with_speed(page: &str, benchmarks: &Benchmarks) -> Result<Option<String>> {
-    Ok(with_block(page, "speed", &pages::speed::overview(&Templates::new()?, benchmarks)?))
+    let tables = pages::speed::overview(&Templates::new()?, benchmarks)?;
+    Ok(with_block(page, "speed", &format!("{tables}\n")))
 }
