@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use percent_encoding::percent_decode_str;
-use posenc_report::{PageKind, Report};
 use posenc_files::testing::{Need, skip};
+use posenc_report::{PageKind, Report};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use posenc_data::{
-    Download, DownsampledImages, FileSet, Format, Manifest, Origin, ParallelText, RemoteFile,
-    Split, Variant, Vocabulary, write_archive,
+    DownsampledImages, FileSet, Format, Manifest, Origin, ParallelText, RemoteFile, Split, Variant,
+    Vocabulary, write_archive,
 };
 use posenc_math::random::stream;
 use proptest::prelude::*;
@@ -211,7 +211,8 @@ fn file_set(sha256: Option<String>, substitutes_for: Option<&str>) -> FileSet {
         format: Format::ParallelText,
         any_of: vec!["first".into(), "second".into()],
         sha256,
-        download: Download::default(),
+        files: Vec::new(),
+        steps: None,
         substitutes_for: substitutes_for.map(str::to_owned),
         used_by: Vec::new(),
     }
@@ -244,8 +245,7 @@ fn labels_identify_the_files() {
     let listed = |path: &str, digits: &str| {
         let (path, sha256) = (path.into(), digits.to_owned());
         let files = vec![RemoteFile { path, bytes: 1, sha256, url: None }];
-        let download = Download { files, steps: None };
-        find(FileSet { format: Format::Weights, download, ..file_set(None, None) }).unwrap()
+        find(FileSet { format: Format::Weights, files, ..file_set(None, None) }).unwrap()
     };
     let digits = sha256(b"x");
     let found = listed("first/a", &digits[..8]);
