@@ -1,5 +1,6 @@
 //! Chores of the repository: `test`, and `check` for formatting, lints and the report.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::process::{Command, ExitCode, Stdio};
 
@@ -66,8 +67,29 @@ fn kinds() -> Result<Vec<String>, String> {
     Ok(files)
 }
 
+/// Prints the number of lines of Rust in each crate, so that growth is seen.
+fn count_lines() -> Result<(), String> {
+    let mut files = Command::new("git");
+    files.arg("-C").arg(root()).args(["ls-files", "-z", "*.rs"]);
+    let files = files.output().map_err(|e| format!("git cannot be started: {e}"))?;
+    let mut lines: BTreeMap<String, usize> = BTreeMap::new();
+    for file in String::from_utf8_lossy(&files.stdout).split('\0').filter(|f| !f.is_empty()) {
+        let text = std::fs::read(root().join(file)).map_err(|e| format!("{file}: {e}"))?;
+        let depth = if file.starts_with("crates/") { 2 } else { 1 };
+        let folder: Vec<&str> = file.split('/').take(depth).collect();
+        let count = text.iter().filter(|byte| **byte == b'\n').count();
+        *lines.entry(folder.join("/")).or_default() += count;
+    }
+    for (folder, count) in &lines {
+        println!("{count:>7} {folder}");
+    }
+    println!("{:>7} lines of Rust", lines.values().sum::<usize>());
+    Ok(())
+}
+
 /// `check`: formatting, lints and the freshness of the report.
 pub fn check() -> Result<ExitCode, String> {
+    count_lines()?;
     let clippy = [
         &["clippy", "--release", "--workspace", "--all-targets"][..],
         video::features(),
