@@ -1,7 +1,7 @@
 //! Chores of the repository: `test`, and `check` for formatting, lints and the report.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::process::{cargo, exit_code, root, runner};
@@ -56,10 +56,8 @@ fn test_threads() -> OsString {
 /// The files of the embedders. `cargo fmt` does not find them, because a macro declares their modules.
 fn kinds() -> Result<Vec<String>, String> {
     let folder = root().join("crates/posenc-math/src/embedder");
-    let unreadable = |error| format!("{}: {error}", folder.display());
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(&folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
+    for path in entries(&folder)? {
         let file = if path.is_dir() { path.join("mod.rs") } else { path };
         files.push(file.display().to_string());
     }
@@ -69,22 +67,32 @@ fn kinds() -> Result<Vec<String>, String> {
 
 /// Prints the number of lines of Rust in each crate, so that growth is seen.
 fn count_lines() -> Result<(), String> {
-    let mut files = Command::new("git");
-    files.arg("-C").arg(root()).args(["ls-files", "-z", "*.rs"]);
-    let files = files.output().map_err(|e| format!("git cannot be started: {e}"))?;
-    let mut lines: BTreeMap<String, usize> = BTreeMap::new();
-    for file in String::from_utf8_lossy(&files.stdout).split('\0').filter(|f| !f.is_empty()) {
-        let text = std::fs::read(root().join(file)).map_err(|e| format!("{file}: {e}"))?;
-        let depth = if file.starts_with("crates/") { 2 } else { 1 };
-        let folder: Vec<&str> = file.split('/').take(depth).collect();
-        let count = text.iter().filter(|byte| **byte == b'\n').count();
-        *lines.entry(folder.join("/")).or_default() += count;
+    let crates = root().join("crates");
+    let mut folders: Vec<PathBuf> = entries(&crates)?;
+    folders.extend(["fuzz", "xtask"].map(|name| root().join(name)));
+    folders.sort();
+    let mut all = 0;
+    for folder in folders {
+        let (mut count, mut open) = (0, vec![folder.clone()]);
+        while let Some(path) = open.pop() {
+            if path.is_dir() && !path.ends_with("target") {
+                open.extend(entries(&path)?);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+                count += text.iter().filter(|byte| **byte == b'\n').count();
+            }
+        }
+        println!("{count:>7} {}", folder.strip_prefix(root()).unwrap_or(&folder).display());
+        all += count;
     }
-    for (folder, count) in &lines {
-        println!("{count:>7} {folder}");
-    }
-    println!("{:>7} lines of Rust", lines.values().sum::<usize>());
+    println!("{all:>7} lines of Rust");
     Ok(())
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let unreadable = |error| format!("{}: {error}", folder.display());
+    let entries = std::fs::read_dir(folder).map_err(unreadable)?;
+    entries.map(|entry| entry.map(|entry| entry.path()).map_err(unreadable)).collect()
 }
 
 /// `check`: formatting, lints and the freshness of the report.

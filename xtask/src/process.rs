@@ -31,7 +31,7 @@ const EXTENT: &str = "POSENC_BUILD";
 
 /// Options of `reproduce` that need all protocols in one run: they plan or limit all units at once, or would apply twice to the units
 /// of the first build.
-const WHOLE: [&str; 6] = ["--budget", "--dry-run", "--fail-fast", "--force", "--share", "--slurm"];
+const WHOLE: [&str; 5] = ["--budget", "--dry-run", "--force", "--share", "--slurm"];
 
 /// Builds `posenc` and starts it with `arguments` in the current directory. The first `reproduce` builds without attention models, which
 /// take as long to build as all the rest; that binary starts this program again for the units that need them.

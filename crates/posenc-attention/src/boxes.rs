@@ -23,13 +23,11 @@ pub use crate::captioner::{BINS, COORDINATES};
 /// Left, top, right and bottom of a box on the scale of the encoding.
 pub type Bounds = [f64; COORDINATES];
 
-/// Screens per evaluation batch.
 const CHUNK: usize = 64;
 
 /// The transformer layers of a [`Labeller`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Layers {
-    /// Sizes of the layers.
     pub sizes: TransformerSizes,
     /// Dropout rate of the outputs of attention and feed-forward networks, before the residual addition.
     pub dropout: f64,
@@ -48,7 +46,6 @@ impl Layers {
 /// dropout leaves the masks of the layers unchanged.
 #[derive(Debug)]
 pub struct Masks<'a> {
-    /// Masks of the layers.
     pub layers: &'a mut ChaCha8Rng,
     /// Masks of the modulator of the position encoding.
     pub code: &'a mut ChaCha8Rng,

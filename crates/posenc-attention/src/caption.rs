@@ -6,7 +6,6 @@ use crate::draw::constant;
 use crate::loss::{integers, weighted_cross_entropy};
 use crate::parameters::numbers;
 
-/// The padding word.
 pub const FILLING: usize = 0;
 
 /// The word that ends a caption.

@@ -31,7 +31,6 @@ const WORD_DEVIATION: f64 = 3.0;
 /// Number of depths with an embedding of their own; deeper nodes use the last one.
 const DEPTHS: usize = 16;
 
-/// Sizes of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizes {
     /// Vocabulary size of nodes; 0 means no word.
@@ -41,7 +40,6 @@ pub struct Sizes {
     pub vocabulary: usize,
     /// Maximum number of words of a caption.
     pub max_len: usize,
-    /// Sizes of the layers.
     pub transformer: TransformerSizes,
     pub decoder_layers: usize,
 }

@@ -51,19 +51,15 @@ impl Coordinates {
     }
 }
 
-/// Sizes of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizes {
     /// Side of a patch in pixels.
     pub patch: usize,
     /// Maximum number of rows, and of columns, of patches in training.
     pub cells: usize,
-    /// Sizes of the layers.
     pub transformer: TransformerSizes,
     pub decoder_layers: usize,
-    /// Number of object queries.
     pub queries: usize,
-    /// Number of object classes.
     pub classes: usize,
     /// The coordinates of a patch.
     pub coordinates: Coordinates,

@@ -10,9 +10,7 @@ use crate::layers::{Dense, LayerNorm};
 /// Samples parameters on a device.
 #[derive(Debug)]
 pub struct Draw<'a> {
-    /// The random stream.
     pub rng: &'a mut ChaCha8Rng,
-    /// Device of the tensors.
     pub device: &'a Device,
 }
 

@@ -22,17 +22,14 @@ use crate::trainer::Loss;
 
 pub use measure::{Evaluation, Measured, Measurement, evaluate};
 
-/// Sizes of the model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizes {
     /// Side of an image in pixels.
     pub side: usize,
-    /// Number of gray levels.
     pub levels: usize,
     /// Width of the position encoding if it is concatenated after the level embedding; `None` if both have the width of the model and are
     /// added.
     pub concatenated: Option<usize>,
-    /// Sizes of the layers.
     pub transformer: TransformerSizes,
 }
 
@@ -76,7 +73,6 @@ pub struct Fixed {
     positions: Prepared,
     /// The mask of [`causal_bias`].
     bias: Tensor<4>,
-    /// Width of the model.
     width: usize,
 }
 

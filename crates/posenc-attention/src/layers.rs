@@ -21,7 +21,6 @@ pub fn causal_bias(length: usize, device: &Device) -> Tensor<4> {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TransformerSizes {
-    /// Width of a token.
     pub width: usize,
     /// Attention heads, which share the width.
     pub heads: usize,
@@ -47,7 +46,6 @@ pub enum Activation {
     Relu,
 }
 
-/// Options of transformer layers.
 #[derive(Debug, Clone, Copy)]
 pub struct LayerStyle {
     /// Activation of the feed-forward networks.
@@ -57,9 +55,7 @@ pub struct LayerStyle {
 }
 
 impl LayerStyle {
-    /// GELU, attention with biases.
     pub const GELU: LayerStyle = LayerStyle { activation: Activation::Gelu, has_bias: true };
-    /// ReLU, attention with biases.
     pub const RELU: LayerStyle = LayerStyle { activation: Activation::Relu, has_bias: true };
 }
 
@@ -73,7 +69,6 @@ pub struct Dense {
 }
 
 impl Dense {
-    /// Maps the last dimension.
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         let (weights, outputs) = (self.weights.val(), self.outputs());
         let bias = match &self.bias {
@@ -83,7 +78,6 @@ impl Dense {
         kernels::affine(x, weights, bias)
     }
 
-    /// Output width.
     pub fn outputs(&self) -> usize {
         self.weights.dims()[1]
     }
@@ -99,7 +93,6 @@ pub struct LayerNorm {
 }
 
 impl LayerNorm {
-    /// Normalizes the last dimension.
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         kernels::layer_norm(x, self.gain.val(), self.shift.val(), EPSILON)
     }
@@ -118,7 +111,6 @@ impl<'a> Dropout<'a> {
         Dropout { rate, rng: rng.filter(|_| rate > 0.0) }
     }
 
-    /// Drops nothing.
     pub fn none() -> Self {
         Dropout { rate: 0.0, rng: None }
     }

@@ -21,7 +21,6 @@ pub struct Adam {
     pub weight_decay: f64,
     /// Gradients are clipped to this global norm.
     pub max_grad_norm: Option<f64>,
-    /// Number of completed steps.
     pub steps: usize,
     /// Per parameter: the means of gradients and of their squares.
     moments: HashMap<ParamId, [Tensor<1>; 2]>,
@@ -125,7 +124,6 @@ struct Step<'a> {
     adam: &'a mut Adam,
     gradients: &'a Gradients,
     rate: f64,
-    /// Multiplies the gradients.
     factor: f64,
 }
 

@@ -22,7 +22,6 @@ const PUBLIC_DEVIATION: f64 = 0.1;
 pub struct Positions {
     /// Number of values of each coordinate, which are 0, 1, …. An embedding table has one row per value.
     pub sides: Vec<usize>,
-    /// Coordinates, position by position.
     pub coordinates: Vec<f64>,
 }
 
@@ -41,7 +40,6 @@ impl Positions {
         Positions { sides: sides.to_vec(), coordinates: (0..count).flat_map(cell).collect() }
     }
 
-    /// Number of positions.
     pub fn count(&self) -> usize {
         self.coordinates.len() / self.sides.len().max(1)
     }
@@ -294,7 +292,6 @@ impl PositionEncoding {
     }
 }
 
-/// Features without trained parameters.
 fn fixed_features(encoding: &Encoding, drawn: &[f64], x: &[f64], out: &mut [f64]) {
     let temperature = encoding.temperature.unwrap_or(TEMPERATURE);
     let sines = |x: &[f64], out: &mut [f64]| {

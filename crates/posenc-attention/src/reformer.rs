@@ -49,7 +49,6 @@ impl Input {
     }
 }
 
-/// A reversible layer.
 #[derive(Module, Debug)]
 struct Layer {
     attention_norm: LayerNorm,
@@ -59,7 +58,6 @@ struct Layer {
 }
 
 impl Layer {
-    /// The function A: attention.
     fn attend(&self, x: Tensor<3>, draws: &Draws, orders: Option<&Orders>) -> (Tensor<3>, Orders) {
         self.attention.forward(self.attention_norm.forward(x), draws, orders)
     }
@@ -85,7 +83,6 @@ impl Head {
     }
 }
 
-/// The model.
 #[derive(Module, Debug)]
 pub struct Reformer {
     input: Input,

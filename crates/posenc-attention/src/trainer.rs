@@ -42,7 +42,6 @@ impl std::error::Error for Diverged {}
 /// The content of a checkpoint; training continues from it with bit-identical results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainState {
-    /// Number of completed steps.
     pub steps: usize,
     /// Parameters in the order of the model's fields, then Adam's means of gradients and of squared gradients.
     pub numbers: [Vec<f32>; 3],
@@ -64,10 +63,8 @@ impl TrainState {
     }
 }
 
-/// A model in training.
 #[derive(Debug, Clone)]
 pub struct Trainer<M> {
-    /// The current model.
     pub model: M,
     adam: Adam,
     learning_rate: LearningRate,
@@ -81,7 +78,6 @@ impl<M: Module> Trainer<M> {
         Trainer { model, adam, learning_rate, diverged: None, operations: 0.0 }
     }
 
-    /// Number of completed steps.
     pub fn steps(&self) -> usize {
         self.adam.steps
     }

@@ -19,13 +19,10 @@ use crate::trainer::Loss;
 const START: usize = 0;
 /// Token that ends a translation.
 const END: usize = 1;
-/// Number of special tokens.
 const SPECIAL: usize = 2;
 
-/// Pairs per evaluation batch.
 const CHUNK: usize = 32;
 
-/// Sizes of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizes {
     /// Vocabulary size of each language.
@@ -49,7 +46,6 @@ impl Sizes {
     }
 }
 
-/// The model.
 #[derive(Module, Debug)]
 pub struct Translator {
     source_words: Param<Tensor<2>>,
@@ -70,7 +66,6 @@ pub struct Batch {
     source: Tensor<2, Int>,
     /// Zero for words, [`MASK_BIAS`] for the padding, `[B, 1, 1, S]`.
     source_bias: Tensor<4>,
-    /// Decoder input and targets.
     target: Sentences,
     /// The mask of [`causal_bias`], `[1, 1, T, T]`.
     causal: Tensor<4>,

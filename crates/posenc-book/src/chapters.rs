@@ -18,11 +18,9 @@ const DOCUMENTS: [&str; 8] = [
     "CHANGELOG.md",
 ];
 
-/// A page of Markdown.
 pub struct Page {
     /// Its path in the repository; links are relative to it. The site has the same folders.
     pub document: String,
-    /// Its title without markup.
     pub title: String,
     pub text: String,
 }

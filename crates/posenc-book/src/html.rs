@@ -39,7 +39,6 @@ const MATHML_ATTRIBUTES: &str = "accent accentunder columnalign columnlines colu
 const STYLES: &str = "border-bottom border-left border-right border-top justify-items margin-left padding-bottom \
     padding-left padding-right padding-top text-align width";
 
-/// Converts pages.
 pub struct Converter {
     latex: LatexToMathML,
     sanitizer: Builder<'static>,
@@ -107,7 +106,6 @@ impl Converter {
     }
 }
 
-/// An open element.
 #[derive(Clone, Copy, PartialEq)]
 enum Open {
     Markdown,

@@ -26,7 +26,6 @@ use posenc_report::Report;
 use chapters::Page;
 use links::{Links, Repository};
 
-/// Settings of mdBook.
 const SETTINGS: &str = r#"
 [book]
 title = "posenc"

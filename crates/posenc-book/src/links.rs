@@ -60,7 +60,6 @@ pub struct Links<'a> {
     pub pages: BTreeSet<String>,
     /// Files that pages show or link to, by path in the site.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// Links without a target.
     pub remarks: Vec<String>,
 }
 

@@ -48,7 +48,6 @@ impl DataDirectory {
         Ok(DataDirectory { path })
     }
 
-    /// The directory itself.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

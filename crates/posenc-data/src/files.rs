@@ -46,7 +46,6 @@ pub enum Format {
 }
 
 impl Format {
-    /// Name for messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -72,7 +71,6 @@ pub struct FileSet {
     pub title: String,
     #[serde(deserialize_with = "fields::text")]
     pub license: String,
-    /// Author and address.
     #[serde(deserialize_with = "fields::text")]
     pub origin: String,
     pub format: Format,
@@ -103,9 +101,7 @@ pub struct FileIdentity {
     pub origin: Origin,
     /// Changes whenever the files do.
     pub sha256: String,
-    /// The folder.
     pub folder: PathBuf,
-    /// Warnings, one sentence each.
     pub warnings: Vec<String>,
 }
 

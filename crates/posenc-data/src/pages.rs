@@ -2,11 +2,9 @@
 
 use std::borrow::Cow;
 
-/// The picture to read.
 pub(crate) struct Page<'a> {
     /// A file whose first picture it is.
     pub bytes: Cow<'a, [u8]>,
-    /// What is left out.
     pub note: Option<String>,
     /// Whether its colors are multiplied by its alpha channel.
     pub is_premultiplied: bool,

@@ -27,10 +27,8 @@ impl Sample for f64 {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Axis {
     pub n: usize,
-    /// Samples that are averaged.
     pub from: Range<usize>,
     pub m: usize,
-    /// Averages that are kept.
     pub keep: Range<usize>,
 }
 

@@ -12,7 +12,6 @@ use crate::schema::claim::{Check, Claim, ClaimCheck, Select, Source};
 use crate::schema::{Experiment, MODELINE};
 use crate::yaml::{Document, FileError};
 
-/// The experiment to create.
 pub struct NewItem<'a> {
     /// Key of the new item, in the folder `extensions`.
     pub item: &'a str,
@@ -21,7 +20,6 @@ pub struct NewItem<'a> {
     pub groups: &'a [String],
 }
 
-/// A new experiment file.
 pub struct Derived {
     pub text: String,
     /// The omitted parts of the source, one line per kind.

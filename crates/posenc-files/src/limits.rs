@@ -12,7 +12,6 @@ pub const MAX_RECORD_BYTES: u64 = 1 << 27;
 pub const MAX_IMAGE_BYTES: u64 = 1 << 29;
 /// Annotations and arrays: twice the largest of COCO; forty clips of the papers.
 pub const MAX_ARRAY_BYTES: u64 = 1 << 30;
-/// Weights and parallel text.
 pub const MAX_WEIGHT_BYTES: u64 = 1 << 31;
 /// Arrays of downsampled ImageNet, whose archives have 1.6 · 10⁹ bytes.
 pub const MAX_ARCHIVE_BYTES: u64 = 1 << 32;

@@ -10,7 +10,6 @@ use crate::open_or_create;
 /// Maximum number of bytes of a lock file that are read for a message.
 const MAX_OWNER_BYTES: u64 = 200;
 
-/// Time between two attempts.
 const STEP: Duration = Duration::from_millis(25);
 
 /// Holds the lock of a file until it is dropped or the process ends for any reason. On a file system without locks, it is only a note.
@@ -102,7 +101,6 @@ fn owner(file: &File) -> String {
     }
 }
 
-/// The machine's name.
 pub fn host() -> String {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let name = kernel.or_else(|| std::env::var("HOSTNAME").ok());

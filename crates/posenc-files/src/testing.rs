@@ -10,13 +10,9 @@ use std::io::Write;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
     Slurm,
-    /// Development files of FFmpeg.
     Ffmpeg,
-    /// A Vulkan adapter.
     Vulkan,
-    /// Chromium or Chrome.
     Chromium,
-    /// Real data.
     Data,
     /// The permission to mount a file system.
     Mount,

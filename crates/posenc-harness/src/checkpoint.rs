@@ -31,7 +31,6 @@ const MAGIC: &[u8; 16] = b"posenc-job-2\0\0\0\0";
 /// Magic of the previous format, which has no owner and always covers all units of the job.
 const MAGIC_WITHOUT_OWNER: &[u8; 16] = b"posenc-job-1\0\0\0\0";
 
-/// What both begin with.
 const NAME: &[u8; 11] = b"posenc-job-";
 
 const KEY: usize = 64;
@@ -53,9 +52,7 @@ const WRITING_SHARE: u32 = 20;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Owner {
-    /// Key of the group.
     pub group: String,
-    /// Method (the variant's id).
     pub method: String,
     /// Repetition, from 0.
     pub repetition: u64,
@@ -129,7 +126,6 @@ pub struct Checkpoint {
     control: Arc<Control>,
     /// Whether a job that must stop has already been told to write its last checkpoint.
     is_last: Cell<bool>,
-    /// Training steps: total, done.
     steps: Cell<[usize; 2]>,
     /// Part of the job, from 0 to 1, that the current training covers: start, end.
     span: Cell<[f64; 2]>,
@@ -140,7 +136,6 @@ pub struct Checkpoint {
 /// Checkpoint state found on disk.
 #[derive(Debug, PartialEq)]
 pub enum Saved {
-    /// No checkpoint.
     Nothing,
     /// An unusable checkpoint, with the reason.
     Damaged(String),
@@ -217,7 +212,6 @@ impl Checkpoint {
         self
     }
 
-    /// Path of the file.
     pub fn file(&self) -> &Path {
         &self.file
     }

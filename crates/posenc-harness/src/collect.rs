@@ -20,11 +20,9 @@ use crate::unit::{NO_DATA, Unit};
 /// Results of an item on this machine.
 #[derive(Default)]
 pub struct Collected {
-    /// The rows.
     pub table: Table,
     /// The pictures, not written yet.
     pub pictures: Vec<(GalleryPicture, Content)>,
-    /// Provenance of the results.
     pub provenance: Provenance,
     /// Pairs (group, variant) with units without a record, because the run was interrupted or a unit failed.
     pub incomplete: Vec<(String, String)>,

@@ -20,7 +20,6 @@ type Loaded<T> = Mutex<BTreeMap<String, Arc<Decoded<T>>>>;
 
 /// A set of files that a protocol reads directly.
 pub struct Files {
-    /// Format of the files.
     pub format: Format,
     /// Identity of the files, or a sentence about where to get them.
     pub found: Result<FileIdentity, String>,

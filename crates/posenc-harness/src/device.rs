@@ -8,7 +8,6 @@ use posenc_nets::{CpuEngine, Engine};
 
 /// Device class, in cache keys, of units that the CPU computes.
 pub const CPU: &str = "cpu";
-/// A real GPU.
 pub const GPU: &str = "wgpu";
 /// A software adapter: a GPU that is emulated on the CPU. It is never treated as a GPU.
 pub const SOFTWARE: &str = "wgpu-software";
@@ -20,9 +19,7 @@ pub const CLASSES: [&str; 3] = [CPU, GPU, SOFTWARE];
 pub enum Request {
     /// A real GPU if there is one, else the CPU.
     Auto,
-    /// The CPU.
     Cpu,
-    /// A real GPU.
     Gpu,
     /// The adapter whose name contains this text. Only this request selects a software adapter.
     Named(String),
@@ -64,7 +61,6 @@ impl FromStr for Request {
 pub struct Devices {
     /// Engine that trains instead of the CPU, with its class and its label.
     other: Option<(Arc<dyn Engine>, &'static str, String)>,
-    /// Adapter of that engine.
     #[cfg(feature = "wgpu")]
     adapter: Option<posenc_nets::device::AdapterDescription>,
     /// Limits of the adapter in words.
@@ -74,7 +70,6 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// The CPU alone.
     pub fn cpu() -> Self {
         Devices::of_class(CPU)
     }
@@ -138,7 +133,6 @@ impl Devices {
         format!("{}; {}", self.label(self.training()), self.limits)
     }
 
-    /// The class that trains.
     pub fn training(&self) -> &'static str {
         self.other.as_ref().map_or(self.elsewhere, |(_, class, _)| class)
     }

@@ -32,7 +32,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Time that jobs have to end after an interrupt.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Options of a run.
 #[derive(Default)]
 pub struct Options {
     /// Units at a time; 0 means 1.
@@ -61,21 +60,17 @@ pub struct FinishedItem {
 pub struct Feed {
     /// Sends items when they are finished.
     pub finished: Sender<FinishedItem>,
-    /// Receives lines to print.
     pub lines: Receiver<String>,
 }
 
-/// A unit that failed.
 #[derive(Debug, Clone)]
 pub struct Failure {
     /// `paper/item/group/method`, and the signal if there are several.
     pub path: String,
-    /// Key of the unit.
     pub key: String,
     pub message: String,
 }
 
-/// Summary of a run.
 #[derive(Default)]
 pub struct RunSummary {
     pub failures: Vec<Failure>,
@@ -170,7 +165,6 @@ struct State {
     finished: Option<Sender<FinishedItem>>,
 }
 
-/// A job in flight.
 struct Running {
     job: Arc<PlannedJob<'static>>,
     control: Arc<Control>,
@@ -178,7 +172,6 @@ struct Running {
     /// Start of the current unit, and the number of units before it.
     since: Instant,
     done: usize,
-    /// Estimated seconds.
     expected: f64,
     /// Bytes that are reserved for it.
     bytes: u64,

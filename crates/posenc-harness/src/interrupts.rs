@@ -56,7 +56,6 @@ impl Interrupts {
     }
 }
 
-/// Name of an interrupt.
 pub fn name(signal: usize) -> &'static str {
     if signal == INTERRUPT { "SIGINT" } else { "SIGTERM" }
 }

@@ -30,7 +30,6 @@ fn vector_instructions() -> &'static str {
     ""
 }
 
-/// The operating system.
 pub fn system() -> String {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     format!("{} {}", std::env::consts::OS, kernel.trim()).trim().to_owned()

@@ -253,13 +253,10 @@ pub fn expand<'a>(
 
 /// The jobs that may have records: those of every profile, on the CPU. Each experiment is planned once.
 pub struct Plans<'a> {
-    /// All experiments.
     pub catalog: &'a Catalog,
-    /// Data of the run.
     pub data: &'a DataSets,
     /// Checksum of the published values.
     pub published: String,
-    /// Seed of the run.
     pub seed: u64,
     planned: Mutex<BTreeMap<String, Arc<Vec<PlannedJob<'a>>>>>,
 }
@@ -347,13 +344,10 @@ fn check_format(
 /// Why a unit would run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
-    /// It has no record.
     NoRecord,
     /// Its key changed in these parts.
     Changed(Vec<&'static str>),
-    /// Its record is damaged.
     Damaged(String),
-    /// All units must run.
     Forced,
 }
 

@@ -17,12 +17,10 @@ const RESULTS: usize = 3;
 /// Maximum number of units in flight that have their own line.
 const MOST_LINES: usize = 24;
 
-/// Verbosity of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
     /// Failures, warnings and the summary.
     Quiet,
-    /// Also each finished item.
     #[default]
     Usual,
     /// Also each unit: its key, the reason to run it, its estimate and its memory.
@@ -40,7 +38,6 @@ impl Detail {
     }
 }
 
-/// A finished unit.
 pub struct Finished {
     pub seconds: f64,
     pub peak_memory: Option<u64>,
@@ -198,7 +195,6 @@ impl Progress {
         }
     }
 
-    /// Reports a failed unit.
     pub fn failed(&mut self, name: &str, reason: &str) {
         self.failed += 1;
         self.say(&format!("failed {name}: {reason}"));

@@ -30,7 +30,6 @@ pub trait Protocol: Settings {
         Format::Weights
     }
 
-    /// Where training runs.
     fn placement(&self) -> Placement {
         Placement::Cpu
     }
@@ -43,10 +42,8 @@ pub trait Protocol: Settings {
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()>;
 }
 
-/// Where a protocol trains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
-    /// On the CPU.
     Cpu,
     /// On the CPU in this build, and on any device in a build with more features.
     CpuInThisBuild,
@@ -94,28 +91,20 @@ pub fn is_built(protocol: &schema::Protocol) -> bool {
     of(protocol).is_ok()
 }
 
-/// Input of a protocol.
 pub struct Context<'a> {
-    /// The job.
     pub job: &'a Job<'a>,
     /// Its units that must run.
     pub units: &'a [Unit],
-    /// Data sets.
     pub data: &'a DataSets,
-    /// Where training runs.
     pub devices: &'a Devices,
-    /// Seed of the run.
     pub seed: u64,
-    /// Checkpoint of the job.
     pub checkpoint: &'a Checkpoint,
     /// Prints a note about the job.
     pub note: &'a dyn Fn(&str),
 }
 
-/// Result of a unit.
 #[derive(Debug, Default)]
 pub struct UnitResult {
-    /// Recorded values.
     pub values: Vec<Value>,
     /// Pictures that the report shows next to the numbers.
     pub pictures: Vec<Picture>,

@@ -40,17 +40,14 @@ impl Repository {
         repository
     }
 
-    /// The directory itself.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Reference records.
     pub fn record(&self) -> PathBuf {
         self.root.join("report/record")
     }
 
-    /// Rendered reference report.
     pub fn report(&self) -> PathBuf {
         self.root.join("report")
     }

@@ -12,13 +12,9 @@ use crate::store::Store;
 /// Inputs of units, and the store for their records.
 #[derive(Clone, Copy)]
 pub struct RunEnv {
-    /// Records.
     pub store: &'static Store,
-    /// Data sets.
     pub data: &'static DataSets,
-    /// Where training runs.
     pub devices: &'static Devices,
-    /// Seed of the run.
     pub seed: u64,
     /// Git commit of the run, as stored in records.
     pub commit: &'static str,
@@ -27,17 +23,11 @@ pub struct RunEnv {
 /// Inputs of the tables and the report of this machine.
 #[derive(Clone, Copy)]
 pub struct ResultInputs<'a> {
-    /// The repository.
     pub repository: &'a Repository,
-    /// Plans of all items.
     pub plans: &'a Plans<'a>,
-    /// Raw records.
     pub store: &'a Store,
-    /// Devices of the run.
     pub devices: &'a Devices,
-    /// Options of the run.
     pub options: &'a Reproduce,
-    /// Output directory.
     pub out: &'a Path,
 }
 

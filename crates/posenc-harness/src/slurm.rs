@@ -131,11 +131,8 @@ pub fn submit(
 /// What is the same for all tasks.
 struct Scene<'a> {
     binary: &'a str,
-    /// Working folder.
     folder: &'a str,
-    /// Environment variables of posenc.
     variables: Vec<(String, String)>,
-    /// Arguments of this process.
     arguments: Vec<String>,
     device: Request,
     jobs: Option<u16>,

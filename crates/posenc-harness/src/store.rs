@@ -27,7 +27,6 @@ pub enum Found {
     Stale(Vec<&'static str>),
     /// The record of this key is unusable, for this reason.
     Damaged(String),
-    /// There is no record.
     Nothing,
 }
 

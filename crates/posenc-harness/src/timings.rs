@@ -37,7 +37,6 @@ struct Recorded {
     memory: BTreeMap<String, u64>,
 }
 
-/// Recorded times and memory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timings {
     own: Recorded,

@@ -5,7 +5,6 @@ use faer::Mat;
 use crate::error::same;
 use crate::{Adam, Input, NetError, Network, Parameters};
 
-/// Points with their targets.
 #[derive(Debug, Clone)]
 pub struct Samples {
     /// Embedded positions of N points.
@@ -20,10 +19,8 @@ pub struct Samples {
 pub struct Task {
     /// Shape of every run's network.
     pub network: Network,
-    /// Optimizer of every run.
     pub optimizer: Adam,
     pub train: Samples,
-    /// Test samples, if any.
     pub test: Option<Samples>,
     /// One set of initial parameters per run.
     pub initial: Vec<Parameters>,
@@ -78,9 +75,7 @@ impl Task {
 /// Selects the training or the test samples of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleSet {
-    /// Training samples.
     Train,
-    /// Test samples.
     Test,
 }
 
@@ -96,7 +91,6 @@ pub struct State {
 /// The completed epochs of a session, and its diverged runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// Number of completed epochs.
     pub epoch: u64,
     /// For each run, the epoch (from 1) whose error was not finite.
     pub diverged: Vec<Option<u64>>,
@@ -152,7 +146,6 @@ pub trait Engine: Send + Sync {
     fn start(&self, task: Task) -> Result<Box<dyn Session>, NetError>;
 }
 
-/// A task in training.
 pub trait Session {
     /// Completed epochs and diverged runs.
     fn progress(&self) -> &Progress;
@@ -161,7 +154,6 @@ pub trait Session {
         self.progress().diverged.len()
     }
 
-    /// Number of completed epochs.
     fn epoch(&self) -> u64 {
         self.progress().epoch
     }

@@ -12,33 +12,17 @@ pub(crate) fn same(what: &str, found: usize, expected: usize) -> Result<(), NetE
 /// Reason why a task cannot be trained; the message shows how to fix it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NetError {
-    /// A size of zero.
     #[error("{0} is 0; at least 1 is needed")]
     Zero(&'static str),
     /// Two sizes that must agree.
     #[error("{what}: expected {expected}, got {found}")]
-    Shape {
-        /// Which sizes.
-        what: String,
-        /// What was given.
-        found: usize,
-        /// What is needed.
-        expected: usize,
-    },
+    Shape { what: String, found: usize, expected: usize },
     /// A setting outside its range.
     #[error("{name} is {value}; allowed: {allowed}")]
-    Range {
-        /// The setting.
-        name: &'static str,
-        /// Its value.
-        value: f64,
-        /// What is allowed.
-        allowed: &'static str,
-    },
+    Range { name: &'static str, value: f64, allowed: &'static str },
     /// An index beyond the end of a table or a grid.
     #[error("{what}: got {index}, must be below {count}")]
     Index {
-        /// Which index.
         what: &'static str,
         /// The index, from 0.
         index: u32,
@@ -62,14 +46,7 @@ pub enum NetError {
         "{what} needs {needed:.1} GiB, more than the limit of {allowed:.1} GiB: \
          lower the dimension, the width or the number of points"
     )]
-    Memory {
-        /// What needs the memory.
-        what: &'static str,
-        /// GiB needed.
-        needed: f64,
-        /// GiB allowed.
-        allowed: f64,
-    },
+    Memory { what: &'static str, needed: f64, allowed: f64 },
     /// A device failure: the device was lost, is out of memory, or a limit was exceeded.
     #[error("{device}: {why}")]
     Device {

@@ -80,7 +80,6 @@ impl Network {
         Ok(network)
     }
 
-    /// Sets the output activation.
     pub fn with_output_activation(mut self, activation: OutputActivation) -> Self {
         self.output_activation = activation;
         self
@@ -122,7 +121,6 @@ impl Network {
         Err(NetError::Combination(why.to_owned()))
     }
 
-    /// Number of hidden layers.
     pub fn depth(&self) -> usize {
         self.hidden.len()
     }

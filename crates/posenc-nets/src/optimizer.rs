@@ -9,7 +9,6 @@ use crate::NetError;
 /// ε is added after the square root and the bias correction, as in PyTorch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adam {
-    /// Learning rate η.
     pub learning_rate: f64,
     /// Decay β₁ of the first moment.
     pub beta1: f64,

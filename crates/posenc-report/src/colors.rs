@@ -23,13 +23,10 @@ pub const REFERENCE: Rgb = Rgb(31, 35, 40);
 pub enum Family {
     /// An embedder, by the name of its kind.
     Embedder(&'static str),
-    /// Embedding tables.
     Table,
-    /// A network on coordinates.
     Network,
     /// Sines of sums of coordinates.
     SummedSine,
-    /// No embedder.
     Neutral,
 }
 

@@ -42,7 +42,6 @@ pub use records::{Records, shown_rows};
 pub struct Inputs<'a> {
     /// Papers, experiments and published values.
     pub catalog: &'a Catalog,
-    /// The committed reference run.
     pub reference: &'a Records,
     /// A run of this machine to show next to the reference.
     pub local: Option<&'a Records>,

@@ -6,15 +6,11 @@ use crate::math::pieces;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Align {
-    /// Text.
     Left,
-    /// Pictures.
     Center,
-    /// Numbers.
     Right,
 }
 
-/// A table.
 #[derive(Debug, Clone, Default)]
 pub struct Grid {
     head: Vec<(String, Align)>,

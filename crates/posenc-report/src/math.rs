@@ -6,10 +6,8 @@
 
 use std::collections::HashMap;
 
-/// A formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Math<'a> {
-    /// Its LaTeX, without dollars.
     pub latex: &'a str,
     /// Whether it is a display formula (`$$…$$`).
     pub is_display: bool,

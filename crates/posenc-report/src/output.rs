@@ -15,7 +15,6 @@ use crate::markdown;
 use crate::pages::MARKER;
 use crate::plot::STYLE;
 
-/// A rendered report.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
     /// Verdicts by paper and item: those of this machine's run if the report shows one, else those of the reference. A
@@ -34,7 +33,6 @@ pub struct Report {
 pub struct Page {
     /// Path below the report's directory.
     pub path: PathBuf,
-    /// The title as Markdown.
     pub title: String,
     /// What the page is about.
     pub kind: PageKind,

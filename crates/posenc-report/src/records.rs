@@ -17,9 +17,7 @@ use crate::markdown::{code, plain};
 /// The records of a run, by paper and item.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Records {
-    /// The records.
     pub items: BTreeMap<(String, String), ItemRecord>,
-    /// Benchmarks against other frameworks.
     pub benchmarks: Benchmarks,
 }
 
@@ -57,7 +55,6 @@ impl Records {
 /// Which of the two runs a number is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The committed reference run.
     Reference,
     /// The run of this machine.
     Local,
@@ -84,17 +81,14 @@ impl Side {
 #[derive(Debug, Clone)]
 pub struct Run {
     pub side: Side,
-    /// The rows shown.
     pub table: Table,
     pub provenance: Provenance,
-    /// Its pictures.
     pub pictures: Gallery,
     /// Rows by group, method and signal (`None` for all signals). Lookups use this index because a record can have
     /// millions of rows, and a page as many cells.
     index: HashMap<(String, String, Option<String>), Places>,
 }
 
-/// Indices of rows.
 #[derive(Debug, Clone, Default)]
 struct Places {
     in_order: Vec<usize>,
@@ -227,7 +221,6 @@ pub fn device_name(device: &str) -> &str {
 /// Conditions under which numbers were measured.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conditions {
-    /// Profiles, smallest first.
     pub profiles: BTreeSet<Profile>,
     /// Labels of data; `-` for none.
     pub data: BTreeSet<String>,

@@ -81,7 +81,7 @@ fn the_sections_without_compiling_can_be_followed() {
         "lorentzian-spectrum-local.svg",
         "Conditioning of 64 rows",
         "Errors on four images",
-        "dead-leaves-03--error.png",
+        "alt=\"Error of dead-leaves-03",
         "rank of the Gaussian is 16.32",
     ] {
         assert!(section.contains(part), "{part}: {section}");

@@ -13,7 +13,6 @@ use crate::position_encoding::Positions;
 pub struct Node {
     /// Its word; 0 if it has none.
     pub word: usize,
-    /// Its kind.
     pub kind: usize,
     /// Whether it can be clicked.
     pub is_clickable: bool,
@@ -23,10 +22,8 @@ pub struct Node {
     pub bounds: [f64; COORDINATES],
 }
 
-/// A widget to caption.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WidgetInput {
-    /// Index of its node.
     pub node: usize,
     /// Words of its caption, without start and end words; empty if no target is needed.
     pub caption: Vec<usize>,
@@ -36,7 +33,6 @@ pub struct WidgetInput {
 pub struct ScreenInput {
     /// All nodes, in any order.
     pub nodes: Vec<Node>,
-    /// The widgets to caption.
     pub widgets: Vec<WidgetInput>,
 }
 

@@ -7,7 +7,6 @@ use super::{Batch, Captioner, ReadWords, ScreenInput, Sizes};
 use crate::caption::{Search, search};
 use crate::loss::integers;
 
-/// Screens per batch.
 const CHUNK: usize = 64;
 
 /// Captions of all widgets, screen by screen; `None` if the screens do not fit the model.

@@ -14,7 +14,6 @@ pub struct ImageInput {
     pub size: [usize; 2],
     /// Red, green and blue of every pixel, row by row.
     pub pixels: Vec<f32>,
-    /// The objects on it.
     pub targets: Vec<GroundTruth>,
 }
 

@@ -8,7 +8,6 @@ use posenc_math::detection::precision::{Detection, Image, Truth};
 use super::{Batch, Detector, ImageInput, Predictions, Sizes};
 use crate::parameters::numbers;
 
-/// Images per batch.
 const CHUNK: usize = 32;
 
 /// Detections and ground truth of images of one size; `None` without images or if their sizes differ. Every query yields one detection,

@@ -10,7 +10,6 @@ use super::{Fixed, ImageModel, Sizes, cross_entropy, tokens};
 use crate::parameters::{number, numbers};
 use crate::trainer::Trainer;
 
-/// Images per evaluation batch.
 const CHUNK: usize = 16;
 
 /// Metrics of a model on held-out images.
@@ -26,13 +25,10 @@ pub struct Evaluation {
     pub upper: Vec<f64>,
 }
 
-/// Metrics after a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
-    /// Number of completed steps.
     pub step: usize,
-    /// Metrics on held-out images.
     pub evaluation: Evaluation,
     /// Bits per pixel of the batches since the last measurement, with dropout.
     pub training_bits: f64,

@@ -25,7 +25,6 @@ fn row<B: Backend>(vector: FloatTensor<B>) -> FloatTensor<B> {
     reshape::<B>(vector, &[1, n])
 }
 
-/// Sum of the rows.
 fn column_sums<B: Backend>(matrix: FloatTensor<B>) -> FloatTensor<B> {
     let n = dims::<B>(&matrix)[1];
     reshape::<B>(B::float_sum_dim(matrix, 0), &[n])
@@ -237,13 +236,11 @@ fn shares<B: Backend>(targets: &[usize], scores: &FloatTensor<B>) -> FloatTensor
     like::<B>(shares, &shape, scores)
 }
 
-/// −Σ share log p.
 pub fn cross_entropy<B: Backend>(scores: FloatTensor<B>, targets: &[usize]) -> FloatTensor<B> {
     let shares = shares::<B>(targets, &scores);
     B::float_neg(B::float_sum(B::float_mul(B::log_softmax(scores, 1), shares)))
 }
 
-/// (p/N − share) ∂loss.
 pub fn cross_entropy_backward<B: Backend>(
     scores: FloatTensor<B>,
     targets: &[usize],
@@ -254,7 +251,6 @@ pub fn cross_entropy_backward<B: Backend>(
     B::float_mul(B::float_sub(p, shares), reshape::<B>(gradient, &[1, 1]))
 }
 
-/// A step of Adam.
 pub fn adam<B: Backend>(
     [theta, mean, squares, gradient]: [FloatTensor<B>; 4],
     step: AdamStep,

@@ -152,7 +152,6 @@ pub trait Kernels: Backend {
 /// take₂ g², θ ← decay θ − rate m/(root √v + ε).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdamStep {
-    /// Multiplies the gradients.
     pub factor: f64,
     /// β₁ and β₂.
     pub keep: [f64; 2],
@@ -160,7 +159,6 @@ pub struct AdamStep {
     pub take: [f64; 2],
     /// 1/√(1 − β₂ᵗ).
     pub root: f64,
-    /// ε.
     pub epsilon: f64,
     /// Learning rate over 1 − β₁ᵗ.
     pub rate: f64,

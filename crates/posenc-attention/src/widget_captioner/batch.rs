@@ -25,7 +25,6 @@ pub struct Node {
     pub text: Vec<usize>,
     /// Words of its resource name, likewise.
     pub resource: Vec<usize>,
-    /// Its type.
     pub kind: usize,
     /// Whether it can be clicked.
     pub is_clickable: bool,
@@ -35,10 +34,8 @@ pub struct Node {
     pub bounds: [f64; COORDINATES],
 }
 
-/// A widget to caption.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WidgetInput {
-    /// Index of its node.
     pub node: usize,
     /// Words of its caption, without start and end words; empty if no target is needed.
     pub caption: Vec<usize>,
@@ -50,7 +47,6 @@ pub struct WidgetInput {
 pub struct ScreenInput {
     /// All nodes, in any order.
     pub nodes: Vec<Node>,
-    /// The widgets to caption.
     pub widgets: Vec<WidgetInput>,
 }
 

@@ -25,7 +25,6 @@ fn build(encoding: &Encoding, sides: &[usize], width: usize) -> PositionEncoding
         .unwrap()
 }
 
-/// Encodings, position by position.
 fn codes(encoder: &PositionEncoding, positions: &Positions, width: usize) -> Vec<Vec<f64>> {
     let device = posenc_attention::cpu();
     let prepared = encoder.prepare(positions, &device);

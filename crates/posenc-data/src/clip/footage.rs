@@ -25,12 +25,7 @@ const MAX_CLIPS: usize = 10_000;
 #[derive(Debug, Clone)]
 pub(crate) enum Footage {
     Video(PathBuf),
-    /// Image files in order.
-    Frames {
-        folder: PathBuf,
-        /// At least one.
-        files: Vec<PathBuf>,
-    },
+    Frames { folder: PathBuf, files: Vec<PathBuf> },
     Slice(Slice),
 }
 
@@ -41,7 +36,6 @@ pub(crate) struct Slice {
     path: PathBuf,
     key: String,
     array: Arc<RawArray>,
-    /// Frames, height, width, channels.
     shape: [usize; 4],
     index: usize,
     /// Whether the array has the first axis.

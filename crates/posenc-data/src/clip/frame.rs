@@ -31,7 +31,6 @@ pub(crate) struct Frame {
 /// Frames in order, each read on demand.
 pub(crate) type Frames<'a> = Box<dyn Iterator<Item = Result<Frame, DataError>> + 'a>;
 
-/// Width, height and channels.
 type Shape = (usize, usize, usize);
 
 impl Frame {
@@ -66,7 +65,6 @@ pub(crate) struct ClipRequest<'a> {
 struct Averages<'a, A> {
     request: &'a ClipRequest<'a>,
     frames: Frames<'a>,
-    /// Minimum side.
     required: usize,
     axis: A,
     /// The shape of all frames, and the axes of their rows and columns.

@@ -13,7 +13,6 @@ use crate::image::{Channels, Image};
 /// clip takes 25 MB, and 8-bit sources are about 10⁵ times coarser.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clip {
-    /// Unique in its set.
     pub name: String,
     pub frames: usize,
     pub height: usize,

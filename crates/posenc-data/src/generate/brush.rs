@@ -24,7 +24,6 @@ pub(super) struct Leaf {
     pub shadow_from: f32,
 }
 
-/// Settings for painting shapes.
 pub(super) struct Brush<'a, N> {
     pub scene: &'a Scene,
     /// Direction of the light, in image coordinates.

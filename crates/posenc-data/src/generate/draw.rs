@@ -9,7 +9,6 @@ pub(super) fn unit(rng: &mut ChaCha8Rng) -> f32 {
     (rng.next_u32() >> 8) as f32 * (1.0 / 16_777_216.0)
 }
 
-/// Uniform on [low, high).
 pub(super) fn between(rng: &mut ChaCha8Rng, low: f32, high: f32) -> f32 {
     low + (high - low) * unit(rng)
 }

@@ -10,7 +10,6 @@ pub(super) type Color = u32;
 pub(super) struct Scene {
     /// The sky above the horizon, if any: shapes then lie on a plain that recedes to the horizon.
     pub sky: Option<Sky>,
-    /// Color between the shapes.
     pub ground: Color,
     pub palette: [Color; 6],
     /// Relative frequencies of ellipses, leaves and boxes.

@@ -75,7 +75,6 @@ struct WireAnnotation {
     id: u64,
     image_id: u64,
     category_id: usize,
-    /// Left, top, width, height.
     bbox: [f64; 4],
     #[serde(default)]
     area: Option<f64>,

@@ -22,7 +22,6 @@ impl Photograph {
         (height * width > 0).then_some(Photograph { image, boxes })
     }
 
-    /// Rows and columns.
     pub fn size(&self) -> [usize; 2] {
         [self.image.height() as usize, self.image.width() as usize]
     }

@@ -25,9 +25,7 @@ pub enum Split {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
-    /// npz archives, box-filtered.
     Archives,
-    /// PNG files.
     Pictures,
 }
 

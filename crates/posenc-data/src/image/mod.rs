@@ -57,7 +57,6 @@ fn luminance<T: Sample>(rgb: &[T]) -> T {
 /// instead: multiply by 255/256.)
 #[derive(Debug, Clone, PartialEq)]
 pub struct Image {
-    /// Unique in its set.
     pub name: String,
     pub width: usize,
     pub height: usize,

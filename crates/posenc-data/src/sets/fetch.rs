@@ -299,7 +299,6 @@ impl<'a> Part<'a> {
         Ok(resumed)
     }
 
-    /// Appends what curl receives.
     fn transfer(&mut self, patience: u64) -> Result<Transfer, DataError> {
         let patience = patience.to_string();
         let mut command = Command::new("curl");

@@ -35,7 +35,6 @@ pub struct DataSet {
     pub kind: Kind,
     #[serde(deserialize_with = "fields::text")]
     pub license: String,
-    /// Author and address.
     #[serde(deserialize_with = "fields::text")]
     pub origin: String,
     /// Side length of the (square) images or frames.
@@ -45,7 +44,6 @@ pub struct DataSet {
     #[serde(default, deserialize_with = "fields::frames")]
     pub frames: Option<u32>,
     pub channels: Channels,
-    /// Number of signals.
     #[serde(deserialize_with = "fields::count")]
     pub count: usize,
     /// `None` for a set that is always generated.

@@ -32,7 +32,6 @@ pub struct Identity {
     pub sha256: String,
     /// Names of the signals, in order.
     pub signals: Vec<String>,
-    /// Warnings, one sentence each.
     pub warnings: Vec<String>,
 }
 

@@ -26,7 +26,6 @@ mod with_ffmpeg {
     use crate::clips::manifest;
     use crate::support::assert_says;
 
-    /// Parameters of a film.
     #[derive(Clone, Copy)]
     struct Film {
         /// Levels by which pixels differ at random, which makes the file longer than its header.
@@ -286,7 +285,6 @@ mod with_ffmpeg {
         assert_says(&data.error(), &["film.mp4", "no video stream"]);
     }
 
-    /// A second of silence.
     fn wav() -> Vec<u8> {
         let (rate, n_bytes) = (8_000u32, 16_000u32);
         let mut bytes = b"RIFF".to_vec();

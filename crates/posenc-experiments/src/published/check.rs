@@ -61,7 +61,6 @@ impl<'a> Use<'a> {
 struct Known<'a> {
     experiment: &'a Experiment,
     uses: Vec<Use<'a>>,
-    /// Abscissas of each group.
     abscissas: HashMap<&'a str, Abscissas>,
 }
 
@@ -163,7 +162,6 @@ fn uses(experiment: &Experiment) -> Vec<Use<'_>> {
 /// What the settings of a group say about its abscissas, at all profiles.
 #[derive(Default)]
 struct Abscissas {
-    /// Numbers in lists.
     listed: Vec<f64>,
     /// Largest number of epochs or steps.
     epochs: f64,

@@ -22,7 +22,6 @@ pub struct Benchmark {
     pub title: String,
     /// What the seconds are for, such as `s per step`.
     pub unit: String,
-    /// Our seconds.
     pub ours_s: f64,
     /// PyTorch's seconds, if it was available.
     pub torch_s: Option<f64>,
@@ -36,7 +35,6 @@ pub struct Benchmark {
     pub threads: usize,
     /// The peers and their versions.
     pub peers: Vec<String>,
-    /// Processor or GPU.
     pub machine: String,
     /// Git commit, with `-dirty` if the tree had changes; empty outside a repository.
     pub commit: String,
@@ -51,7 +49,6 @@ impl Benchmark {
     }
 }
 
-/// Workloads by name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Benchmarks(pub BTreeMap<String, Benchmark>);
@@ -79,7 +76,6 @@ impl Benchmarks {
         }
     }
 
-    /// Writes the file atomically.
     pub fn write(&self, directory: &Path) -> Result<(), FileError> {
         write_json(&directory.join(FILE), self).map(drop)
     }

@@ -14,17 +14,13 @@ use crate::yaml::FileError;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// Group key.
     pub group: String,
-    /// Method (the variant's id).
     pub method: String,
     /// Signal; `-` without data.
     pub signal: String,
     /// Repetition, from 0.
     pub seed: u64,
-    /// Why.
     pub reason: String,
-    /// Seconds until it failed.
     pub seconds: f64,
 }
 
@@ -34,7 +30,6 @@ pub struct Failure {
 pub struct UnitFailure {
     /// What the unit's result would have depended on.
     pub parts: KeyParts,
-    /// The failure.
     pub failure: Failure,
 }
 

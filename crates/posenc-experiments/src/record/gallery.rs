@@ -20,16 +20,13 @@ use crate::yaml::FileError;
 #[serde(deny_unknown_fields)]
 pub struct GalleryPicture {
     pub group: String,
-    /// The variant's id.
     pub method: String,
     pub signal: String,
     /// Repetition, from 0.
     pub seed: u64,
     /// What it shows; see [`Picture::name`].
     pub name: String,
-    /// Columns of measured pixels.
     pub width: usize,
-    /// Rows of measured pixels.
     pub height: usize,
     /// 1 (gray) or 3 (red, green, blue).
     pub channels: usize,
@@ -61,7 +58,6 @@ pub enum Content {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Gallery {
     pub pictures: Vec<GalleryPicture>,
-    /// Folder of their files.
     pub folder: PathBuf,
 }
 
@@ -72,7 +68,6 @@ struct Index {
     pictures: Vec<GalleryPicture>,
 }
 
-/// Name of the index.
 pub const INDEX: &str = "pictures.json";
 
 /// Digits of the checksum in the name of a file.

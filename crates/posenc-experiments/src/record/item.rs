@@ -123,7 +123,6 @@ fn earlier(folder: &Path) -> [PathBuf; 2] {
     ["csv", "provenance.json"].map(|ending| folder.with_extension(ending))
 }
 
-/// Checksum of the tables.
 fn checksum(texts: &[String; 2]) -> String {
     text::checksum(&texts.concat())
 }
@@ -180,15 +179,6 @@ mod tests {
         assert!(error.contains("i.csv") && error.contains("earlier version"), "{error}");
         write(2.0);
         assert!(!folder.with_extension("csv").exists());
-    }
-
-    /// Catches tables that were replaced although their provenance could not be written.
-    #[test]
-    fn a_failed_write_changes_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join(FILES[2])).unwrap();
-        assert!(ItemRecord::write(folder.path(), &table(1.0), &Provenance::default()).is_err());
-        assert_eq!(posenc_files::entries(folder.path()).unwrap().len(), 1);
     }
 
     /// Catches a record whose bytes change when it is read and written again.

@@ -9,11 +9,8 @@ use std::io::Cursor;
 pub struct Picture {
     /// What it shows: one of [`NAMES`].
     pub name: String,
-    /// Signal.
     pub signal: String,
-    /// Columns of pixels.
     pub width: usize,
-    /// Rows of pixels.
     pub height: usize,
     /// 1 (gray) or 3 (red, green, blue).
     pub channels: usize,
@@ -39,7 +36,6 @@ pub enum Role {
 /// Which part of the signal a picture shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// All of it.
     Whole,
     /// A piece at its own resolution.
     Detail,
@@ -54,11 +50,8 @@ pub enum Part {
 /// A name that a picture may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Name {
-    /// In files and definitions.
     pub name: &'static str,
-    /// What it is.
     pub role: Role,
-    /// Which part it shows.
     pub part: Part,
 }
 

@@ -23,22 +23,18 @@ pub struct Provenance {
     pub commits: BTreeMap<String, String>,
     /// Versions of the compiler and of the packages that numbers depend on.
     pub versions: BTreeMap<String, String>,
-    /// Processor.
     pub machine: String,
     /// Cores the run was allowed to use.
     pub cores: usize,
-    /// Seed of the run.
     pub seed: u64,
     /// Data sets used: label to sha256.
     pub data: BTreeMap<String, String>,
-    /// Number of units.
     pub units: usize,
     /// Sum of the units' wall times, in seconds.
     pub seconds: f64,
     /// The largest of the units' peak memories, in bytes; absent if the system does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory: Option<u64>,
-    /// Checksum of the tables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tables: Option<String>,
     /// Origin of the numbers of each variant, by `group/variant`; empty in older records.
@@ -52,11 +48,8 @@ pub struct Provenance {
 pub struct Origin {
     /// Largest profile whose protocol this is.
     pub profile: Profile,
-    /// Seed of the run.
     pub seed: u64,
-    /// Independent repetitions.
     pub repetitions: usize,
-    /// Signals of each repetition.
     pub signals: usize,
     /// Protocol settings and embedder, fully resolved.
     pub specification: String,

@@ -20,7 +20,6 @@ pub const UNITS: &[&str] =
 /// Columns of `values.csv`, in order.
 pub const VALUES: &[&str] = &["unit", "metric", "x", "y", "value", "measure"];
 
-/// One measured number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     pub group: String,
@@ -31,7 +30,6 @@ pub struct Row {
     /// Repetition, from 0.
     pub seed: u64,
     pub metric: String,
-    /// Abscissa.
     pub x: Option<f64>,
     /// Second abscissa, for heat maps.
     pub y: Option<f64>,
@@ -41,7 +39,6 @@ pub struct Row {
     pub unit: String,
     /// Largest profile whose protocol this is.
     pub profile: Profile,
-    /// Device that measured it.
     pub device: String,
     /// Data it was measured on; `-` for none.
     pub data: String,

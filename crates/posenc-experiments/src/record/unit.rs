@@ -26,7 +26,6 @@ pub struct KeyParts {
     pub data: String,
     /// `cpu`, or the class of accelerator.
     pub device: String,
-    /// Seed of the run.
     pub seed: u64,
     /// Revisions of the components whose changes affect results; they are raised manually.
     #[serde(rename = "epochs")]
@@ -82,18 +81,14 @@ pub(super) fn digest(texts: &[&str]) -> String {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Value {
-    /// Metric.
     pub metric: String,
-    /// Abscissa.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x: Option<f64>,
-    /// Second abscissa.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub y: Option<f64>,
     /// The number, stored as text, since JSON has neither NaN nor infinity.
     #[serde(with = "float_text")]
     pub value: f64,
-    /// Unit.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
     /// Replaces the unit's signal if one unit measures several.
@@ -122,37 +117,31 @@ impl Value {
         }
     }
 
-    /// Sets the abscissa.
     pub fn at(mut self, x: f64) -> Self {
         self.x = Some(x);
         self
     }
 
-    /// Sets the second abscissa.
     pub fn and(mut self, y: f64) -> Self {
         self.y = Some(y);
         self
     }
 
-    /// Sets the unit.
     pub fn unit(mut self, unit: &str) -> Self {
         self.unit = unit.to_owned();
         self
     }
 
-    /// Sets the method.
     pub fn method(mut self, method: impl Into<String>) -> Self {
         self.method = Some(method.into());
         self
     }
 
-    /// Sets the signal.
     pub fn signal(mut self, signal: impl Into<String>) -> Self {
         self.signal = Some(signal.into());
         self
     }
 
-    /// Sets the repetition.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
@@ -165,11 +154,8 @@ impl Value {
 pub struct StoredPicture {
     /// What it shows; see [`super::Picture::name`].
     pub name: String,
-    /// Signal.
     pub signal: String,
-    /// Columns of pixels.
     pub width: usize,
-    /// Rows of pixels.
     pub height: usize,
     /// 1 (gray) or 3 (red, green, blue).
     pub channels: usize,
@@ -249,7 +235,6 @@ mod float_text {
 pub struct UnitRecord {
     /// What the result depends on.
     pub parts: KeyParts,
-    /// Device in words.
     pub device: String,
     /// Label of the data; `-` for none.
     pub data: String,
@@ -262,7 +247,6 @@ pub struct UnitRecord {
     /// Remarks of the loader or protocol that the report repeats.
     #[serde(default)]
     pub remarks: Vec<String>,
-    /// The numbers.
     pub values: Vec<Value>,
     /// The pictures, stored in files next to the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -351,7 +335,6 @@ impl UnitRecord {
         Ok(bytes)
     }
 
-    /// Writes the record atomically.
     pub fn write(&self, file: &Path) -> Result<(), FileError> {
         let bytes = self.bytes().map_err(|message| FileError::of(file, message))?;
         write_atomically(file, &bytes).map_err(|e| FileError::unwritable(file, e))

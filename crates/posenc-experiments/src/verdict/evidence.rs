@@ -40,7 +40,6 @@ impl Evidence {
         Evidence::Repeated,
     ];
 
-    /// The name in reports.
     pub fn name(self) -> &'static str {
         self.name_and_meaning().0
     }

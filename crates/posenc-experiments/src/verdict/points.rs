@@ -13,7 +13,6 @@ use crate::schema::claim::{Select, Source, Statistic};
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     pub experiment: &'a Experiment,
-    /// Its record, if available.
     pub record: Option<&'a Table>,
     pub published: &'a Published,
 }

@@ -11,7 +11,6 @@ use crate::record::{Row, Table};
 use crate::schema::protocol::testing::{A, B, demo};
 
 const TRIALS: usize = 1000;
-/// Tested numbers of repetitions.
 const SIZES: [usize; 3] = [3, 10, 16];
 const PLACES: usize = 5;
 

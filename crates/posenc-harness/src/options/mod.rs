@@ -84,11 +84,11 @@ pub struct Reproduce {
     pub allow_dirty: bool,
     /// Run only this share of the plan's jobs, such as 3/8 for the third of eight, and write no report. Shares may run at the
     /// same time, also on several machines with a common --out; afterwards, a run without --share writes the report.
-    #[arg(long, value_name = "I/N", conflicts_with_all = ["from", "record"])]
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["record"])]
     pub share: Option<Share>,
     /// Submit an array of this many jobs to Slurm, each with a share of the plan, and a job that then runs what is left and
     /// writes the report (docs/SLURM.md). Without --device, they use the CPU.
-    #[arg(long, value_name = "N", conflicts_with_all = ["share", "from", "force"],
+    #[arg(long, value_name = "N", conflicts_with_all = ["share", "force"],
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub slurm: Option<u16>,
     /// Slurm: pass an option to sbatch, such as --sbatch-arg=--cpus-per-task=8. Can be repeated.

@@ -23,7 +23,6 @@ pub fn threshold(matrix: &Mat<f32>) -> f32 {
 /// A block of features and the points on which it does not vanish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Band {
-    /// Features of the block.
     pub features: Range<usize>,
     /// From the first to the last point at which any of the features is nonzero.
     pub points: Range<usize>,

@@ -249,7 +249,6 @@ impl WithSimd for SubtractAndInner<'_> {
     }
 }
 
-/// Σ x.
 pub fn sum(x: &[f32]) -> f32 {
     vectorized(
         #[inline(always)]

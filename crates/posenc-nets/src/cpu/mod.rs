@@ -21,7 +21,6 @@ pub use linear::GROUP;
 
 use crate::{Engine, FirstLayer, NetError, Progress, Session, State, Task};
 
-/// Trains on the CPU.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuEngine {
     threads: usize,

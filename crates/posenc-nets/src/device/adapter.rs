@@ -40,7 +40,6 @@ impl Display for AdapterDescription {
     }
 }
 
-/// Selects an adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
     /// The GPU with the largest buffers; never a software adapter.

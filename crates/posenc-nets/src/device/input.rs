@@ -29,9 +29,7 @@ pub enum DeviceInput {
 /// A table of a factored input.
 #[derive(Debug, Clone, Copy)]
 pub struct Table {
-    /// Features of the block.
     pub rows: usize,
-    /// Distinct coordinates.
     pub columns: usize,
     /// Offset of the table in the buffer.
     pub offset: usize,

@@ -18,7 +18,6 @@ pub enum Pointwise {
     /// Adds partial sums of squares and writes the sum to the slot of the step.
     Squares,
     ColumnSums,
-    /// Adam step.
     Adam,
     /// Multiplies a sparse matrix by the channels of another buffer.
     Sparse,

@@ -49,7 +49,6 @@ pub struct Scratch {
     group: usize,
     /// Intermediate tensors between the axes.
     between: [DeviceBuffer; 2],
-    /// Values at the nodes.
     grid: DeviceBuffer,
     /// Values at the points, if they are not the nodes.
     points: Option<DeviceBuffer>,

@@ -29,7 +29,6 @@ use self::program::Kernels;
 use self::session::DeviceSession;
 use crate::{Engine, NetError, Session, Task};
 
-/// Limits of an engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Memory for activations, in bytes. Networks that need more process their points or runs in chunks.

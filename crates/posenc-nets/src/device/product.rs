@@ -47,7 +47,6 @@ impl Tile {
 /// Operation that writes the product AB to C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Epilogue {
-    /// C ← AB.
     Store,
     /// C ← C + AB.
     Add,
@@ -78,14 +77,10 @@ pub struct Access {
     pub wide: bool,
 }
 
-/// A matrix product kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProductKernel {
-    /// Size of a tile.
     pub tile: Tile,
-    /// How A is read.
     pub a: Access,
-    /// How B is read.
     pub b: Access,
     /// Whether four contiguous columns of C are written at a time, under the conditions of [`Access::wide`].
     pub c_wide: bool,
@@ -240,7 +235,6 @@ fn main(@builtin(workgroup_id) w: vec3<u32>, @builtin(local_invocation_id) l: ve
     }
 }
 
-/// Components of a vector.
 const NAMES: [&str; 4] = ["x", "y", "z", "w"];
 
 /// Generates the loads of one operand's panels: from the buffer to registers, and from there to workgroup memory.

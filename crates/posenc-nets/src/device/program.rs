@@ -181,7 +181,6 @@ pub struct Operand<'a> {
     pub offset: usize,
     /// Strides of rows and of columns.
     pub strides: (usize, usize),
-    /// Stride of batches.
     pub batch: usize,
 }
 
@@ -235,7 +234,6 @@ impl<'a> Product<'a> {
     }
 }
 
-/// One dispatch.
 #[derive(Debug)]
 struct Op {
     kernel: Arc<Kernel>,
@@ -246,7 +244,6 @@ struct Op {
     work: f64,
 }
 
-/// Compiled dispatches in order.
 #[derive(Debug)]
 pub struct Program {
     ops: Vec<Op>,
@@ -273,7 +270,6 @@ struct Pending {
 }
 
 impl<'a> Recorder<'a> {
-    /// An empty list.
     pub fn new(gpu: &'a Gpu, kernels: &'a Kernels, steps: &'a wgpu::Buffer) -> Self {
         let is_software = gpu.description.is_software;
         // Two per multiprocessor of a large GPU (132); a software adapter only has a few cores.
@@ -474,7 +470,6 @@ const WORK_AT_ONCE: f64 = 1e11;
 const OPS_AT_ONCE: usize = 512;
 
 impl<'a> Submission<'a> {
-    /// An empty submission.
     pub fn new(gpu: &'a Gpu) -> Self {
         Submission { gpu, encoder: None, work: 0.0, ops: 0 }
     }
@@ -508,7 +503,6 @@ impl<'a> Submission<'a> {
         }
     }
 
-    /// Submits the recorded commands.
     pub fn submit(&mut self) {
         if let Some(encoder) = self.encoder.take() {
             self.gpu.queue.submit([encoder.finish()]);

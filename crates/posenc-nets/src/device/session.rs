@@ -40,7 +40,6 @@ pub struct Context {
 }
 
 impl Context {
-    /// An empty recorder.
     pub fn recorder(&self) -> Recorder<'_> {
         Recorder::new(&self.gpu, &self.kernels, &self.steps)
     }
@@ -189,7 +188,6 @@ enum Model {
     Kronecker(Box<(kronecker::Side, kronecker::Scratch)>),
 }
 
-/// A task in training.
 pub struct DeviceSession {
     context: Context,
     optimizer: Adam,

@@ -14,7 +14,6 @@ use crate::cpu::interleave;
 use crate::layout::{Layout, Slot};
 use crate::{Input, NetError};
 
-/// Embedded positions and targets.
 #[derive(Debug)]
 pub struct Side {
     pub points: usize,
@@ -25,7 +24,6 @@ pub struct Side {
     pub chunk: usize,
 }
 
-/// Buffers for one chunk.
 #[derive(Debug)]
 pub struct Scratch {
     /// Features that are expanded for a chunk.

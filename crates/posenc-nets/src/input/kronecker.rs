@@ -20,14 +20,12 @@ use crate::error::same;
 pub struct Kronecker {
     /// For each axis, the K_a × N_a matrix with columns ψ_a.
     pub axes: Vec<Mat<f32>>,
-    /// Points of the input.
     pub points: Points,
 }
 
 /// Points of a [`Kronecker`] input in terms of the nodes of its grid.
 #[derive(Debug, Clone)]
 pub enum Points {
-    /// Every node, in order.
     Grid,
     /// These nodes, in this order; a node may occur more than once.
     Nodes(Vec<u32>),
@@ -37,10 +35,8 @@ pub enum Points {
 }
 
 impl Kronecker {
-    /// Maximum number of axes.
     pub const MAX_AXES: usize = 3;
 
-    /// Checks shapes and values.
     pub(super) fn new(axes: Vec<Mat<f32>>, points: Points) -> Result<Self, NetError> {
         if axes.is_empty() {
             return Err(NetError::Zero("the number of axes"));
@@ -97,7 +93,6 @@ impl Kronecker {
         self.axes.iter().map(Mat::ncols).product()
     }
 
-    /// Number N of points.
     pub fn points(&self) -> usize {
         match &self.points {
             Points::Grid => self.nodes(),

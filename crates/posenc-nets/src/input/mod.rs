@@ -131,7 +131,6 @@ impl Input {
         Kronecker::new(axes, points).map(|k| Input::Kronecker(Arc::new(k)))
     }
 
-    /// Number d of features.
     pub fn dimension(&self) -> usize {
         match self {
             Input::Dense(matrix) => matrix.nrows(),
@@ -141,7 +140,6 @@ impl Input {
         }
     }
 
-    /// Number N of points.
     pub fn points(&self) -> usize {
         match self {
             Input::Dense(matrix) => matrix.ncols(),

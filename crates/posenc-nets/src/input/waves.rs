@@ -52,7 +52,6 @@ impl WaveTable {
 }
 
 impl Waves {
-    /// Checks shapes and values.
     pub(super) fn new(
         tables: Vec<WaveTable>,
         indices: Vec<Vec<u32>>,
@@ -119,7 +118,6 @@ impl Waves {
     }
 }
 
-/// y ← a x.
 fn scaled(a: f32, x: &[f32], y: &mut [f32]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y = a * x;

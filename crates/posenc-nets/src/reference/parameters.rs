@@ -30,7 +30,6 @@ impl Parameters {
         converted(parameters, f64::from)
     }
 
-    /// Rounds to single precision.
     pub fn to_single(&self) -> crate::Parameters {
         converted(self, |number| number as f32)
     }

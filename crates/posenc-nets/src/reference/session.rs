@@ -34,10 +34,8 @@ pub struct ReferenceSession {
     progress: Progress,
 }
 
-/// Samples in double precision.
 #[derive(Debug, Clone)]
 struct Dense {
-    /// Ψ, d × N.
     input: Mat<f64>,
     /// Targets of all runs, N × (runs · outputs).
     targets: Mat<f64>,
@@ -54,7 +52,6 @@ impl Dense {
     }
 }
 
-/// Ψ, d × N.
 fn dense(input: &Input) -> Mat<f64> {
     widened(&input.to_dense())
 }

@@ -167,7 +167,6 @@ fn orthogonalize(image: &mut [f64], basis: &[Vec<f64>]) {
     );
 }
 
-/// Euclidean norm.
 pub(super) fn norm(vector: &[f64]) -> f64 {
     dot(vector, vector).sqrt()
 }

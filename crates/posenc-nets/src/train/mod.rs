@@ -22,7 +22,6 @@ use posenc_math::quality::psnr_of;
 
 use crate::{NetError, SampleSet, Session};
 
-/// Measurement schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
     /// Number E of epochs, at least 1.
@@ -62,7 +61,6 @@ impl Schedule {
 /// Measurements before the step of one epoch; NaN for diverged runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CurvePoint {
-    /// Number of completed steps.
     pub epoch: u64,
     /// PSNR of each run on the training samples, in dB.
     pub train_psnr: Vec<f64>,
@@ -96,7 +94,6 @@ pub struct Summary {
 pub struct History {
     /// Curve points in the order of the epochs.
     pub curve: Vec<CurvePoint>,
-    /// One summary per run.
     pub summaries: Vec<Summary>,
 }
 
@@ -196,9 +193,7 @@ fn psnrs(errors: &[f64], diverged: &[Option<u64>], epoch: u64) -> Vec<f64> {
 /// Running statistics of the PSNRs in the window of the mean, one entry per run.
 #[derive(Debug, Clone, PartialEq)]
 struct Window {
-    /// Sum so far.
     sum: Vec<f64>,
-    /// Latest PSNR.
     last: Vec<f64>,
     /// First PSNR. Squares are summed relative to it, since PSNRs vary little around a large value.
     first: Vec<f64>,
@@ -239,7 +234,6 @@ impl Window {
     }
 }
 
-/// Everything measured so far.
 #[derive(Debug, Clone, PartialEq)]
 struct Measured {
     train: Window,

@@ -148,7 +148,6 @@ fn sigmoid_outputs() {
     }
 }
 
-/// Named factored inputs.
 fn factored() -> Vec<(String, Input)> {
     let (rows, columns) = (bumps(30, 37, 0.05, triangle), waves(20, 29));
     let grid = Input::grid(vec![rows.clone(), columns.clone()]).unwrap();

@@ -57,9 +57,7 @@ fn data(matrix: &Mat<f64>) -> TensorData {
 /// One run on burn's tensors.
 struct Run {
     activation: OutputActivation,
-    /// d × N.
     input: Tensor<2>,
-    /// O × N.
     targets: Tensor<2>,
     layers: Vec<(Leaf<2>, Leaf<1>)>,
     steps: i32,

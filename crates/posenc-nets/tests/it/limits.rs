@@ -14,7 +14,6 @@ fn engines() -> [Box<dyn Engine>; 2] {
     [Box::new(CpuEngine::new(2)), Box::new(ReferenceEngine)]
 }
 
-/// A small valid task.
 fn sound() -> Task {
     task(network(6, 1, 5, 2, false), Input::dense(waves(6, 9)).unwrap(), Adam::new(1e-3), 2)
 }

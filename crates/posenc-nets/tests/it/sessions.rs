@@ -267,7 +267,6 @@ fn a_state_of_another_task_is_refused() {
 enum Corruption {
     /// All parameters are near the largest `f32`, so that products of two of them overflow.
     Huge,
-    /// All parameters are NaN.
     Nan,
     /// The parameters of the first layer are NaN. A ReLU written as max(z, 0) would turn its outputs into zeros.
     NanAtFirst,

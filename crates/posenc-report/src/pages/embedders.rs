@@ -19,13 +19,10 @@ use crate::markdown::slug;
 use crate::numbers::significant;
 use crate::template::safe;
 
-/// An embedder to plot.
 struct Entry<'a> {
-    /// Anchor on the page.
     key: String,
     name: String,
     kind: &'static Kind,
-    /// Parameters of the plot.
     spec: EmbedderSpec,
     /// Experiments that use it, in catalog order.
     users: Vec<&'a Experiment>,

@@ -16,7 +16,6 @@ use crate::view::{SideView, View, Views};
 
 /// Item key of the recorded checks of each paper.
 const ITEM: &str = "errata";
-/// Group of that item.
 const GROUP: &str = "checks";
 
 pub const SEVERITIES: [Severity; 5] = [

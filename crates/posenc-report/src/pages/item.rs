@@ -40,7 +40,7 @@ pub fn page(
     for grid in &experiment.pictures {
         drawn.push_str(&pictures::render(inputs, view, grid, files)?);
     }
-    let repeat = format!("cargo xtask reproduce --from report/record {}", experiment.id());
+    let repeat = format!("cargo xtask verify {} --all", experiment.id());
     let differences = view.runs().flat_map(|run| {
         let labels = view.conditions(run).labels().into_iter().chain(run.changes());
         labels.map(|own| safe(format!("{}{own}", prefix(view, run.side)))).collect::<Vec<_>>()

@@ -32,7 +32,6 @@ enum Status {
 }
 
 impl Status {
-    /// The name in tables.
     fn name(self) -> &'static str {
         match self {
             Status::Holds => "hold",

@@ -12,22 +12,17 @@ use crate::colors::Rgb;
 /// Mean width of a character in units of the font's size; wide, since fonts differ.
 const CHARACTER: f64 = 0.62;
 
-/// Color of titles.
 pub const INK: Rgb = Rgb(31, 35, 40);
-/// Color of labels.
 pub const SOFT: Rgb = Rgb(72, 79, 88);
 pub const FRAME: Rgb = Rgb(140, 149, 159);
 pub const GRID: Rgb = Rgb(208, 215, 222);
-/// Background of the card.
 pub const PAPER: Rgb = Rgb(255, 255, 255);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Stroke {
     /// Solid, with this width in pixels.
     Solid(f64),
-    /// Dashed: theory.
     Dashed,
-    /// Dotted: grids.
     Dotted,
 }
 
@@ -52,7 +47,6 @@ pub enum Marker {
     /// A triangle on its tip.
     Tip,
     Ring,
-    /// An unfilled square.
     Frame,
     Plus,
     Star,

@@ -19,9 +19,7 @@ const COLUMNS: usize = 2;
 pub enum Kind {
     /// The published protocol on the paper's data.
     Full,
-    /// A reduced run.
     Reduced,
-    /// Other data.
     Other,
 }
 

@@ -26,7 +26,6 @@ const HOLE: Rgb = Rgb(160, 160, 160);
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heatmap {
     pub label: String,
-    /// (x, y, value).
     pub cells: Vec<(f64, f64, f64)>,
 }
 

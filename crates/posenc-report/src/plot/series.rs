@@ -22,7 +22,6 @@ const FEW: usize = 5;
 #[derive(PartialEq)]
 pub(super) struct CurveKey {
     pub method: String,
-    /// Empty for all signals.
     signal: String,
     metric: String,
     /// The metric's name in panels by metric; empty in others.

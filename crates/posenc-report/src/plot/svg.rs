@@ -19,7 +19,6 @@ use plotters_backend::{
 use crate::colors::{Rgb, dark};
 use crate::markdown::is_hidden;
 
-/// Units per pixel.
 pub const UNITS: f64 = 10.0;
 /// plotters divides the size of a font by this before it writes it.
 pub const FONT_FACTOR: f64 = 1.24;

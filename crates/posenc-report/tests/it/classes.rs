@@ -18,7 +18,6 @@ fn report(reference: &Records, coverage: &str) -> Report {
     rendered(&catalog(root.path()), reference, None)
 }
 
-/// All Markdown pages.
 fn pages(report: &Report) -> String {
     let is_page = |path: &Path| path.extension().is_some_and(|e| e == "md");
     let pages = report.files.iter().filter(|(path, _)| is_page(path));

@@ -141,7 +141,6 @@ fn tags(html: &str) -> String {
     html.split(" alt=").next().unwrap_or_default().trim().to_owned()
 }
 
-/// A scalar of YAML.
 fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("JSON")
 }

@@ -105,7 +105,6 @@ fn normal(path: &Path) -> Option<PathBuf> {
     Some(out)
 }
 
-/// Decodes percent-encoding.
 fn decoded(link: &str) -> String {
     let mut out = Vec::new();
     let mut rest = link.as_bytes();

@@ -26,14 +26,14 @@ pub struct Source {
 
 struct Revision {
     root: PathBuf,
-    /// Object and size in bytes of the files below [`REFERENCE`].
-    files: BTreeMap<String, (String, u64)>,
+    /// Object of the files below [`REFERENCE`], and its size in bytes; `None` if the object is missing.
+    files: BTreeMap<String, (String, Option<u64>)>,
     /// Temporary copies of the files that were read.
     _copies: tempfile::TempDir,
 }
 
 impl Source {
-    /// Opens a directory that contains `<paper>/<item>.csv` or `record/<paper>/<item>.csv`, else a git revision. Fails if the
+    /// Opens a directory that contains `<paper>/<item>/units.csv` or `record/<paper>/<item>/units.csv`, else a git revision. Fails if the
     /// source has no records.
     pub fn open(repository: &Repository, name: &str) -> Result<Self> {
         let given = Path::new(name);
@@ -80,7 +80,7 @@ impl Source {
             let mut entry = entry.split_whitespace().skip(2);
             let object = entry.next()?.to_owned();
             let path = path.strip_prefix(REFERENCE)?.strip_prefix('/')?;
-            Some((path.to_owned(), (object, entry.next()?.parse().ok()?)))
+            Some((path.to_owned(), (object, entry.next()?.parse().ok())))
         };
         let definitions = ["experiments", "data/papers"];
         let quiet = [
@@ -142,9 +142,12 @@ impl Revision {
         let Some((object, bytes)) = self.files.get(name).filter(|_| !is_there(&file)) else {
             return Ok(());
         };
+        let bytes = bytes.with_context(|| {
+            format!("git cannot read {REFERENCE}/{name}: its object is missing")
+        })?;
         // A compressed object of a few kilobytes may expand to any size.
         ensure!(
-            *bytes <= MAX_RECORD_BYTES,
+            bytes <= MAX_RECORD_BYTES,
             "{REFERENCE}/{name} has {bytes} bytes; a record has at most {MAX_RECORD_BYTES}"
         );
         write_new(&file, &git(&self.root, &["cat-file", "blob", object])?)

@@ -324,7 +324,7 @@ fn links_below_the_partial_files_are_not_followed() {
     std::os::unix::fs::symlink(repository.path().join("precious"), link).unwrap();
     let content = bytes.clone();
     let server = Server::start(move |_, stream| full(stream, &content));
-    fails(&repository, &server, &["symbolic link"]);
+    fails(&repository, &server, &["through a link"]);
     assert_eq!(repository.read("precious/a.part"), "precious");
 }
 

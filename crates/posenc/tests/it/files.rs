@@ -190,7 +190,7 @@ fn a_detector_trains_on_photographs_and_weights_and_records_them() {
     assert!(drawn.contains("1 crowds are excluded from training"), "{drawn}");
     let loss = |out: &str| {
         let rows = repository.rows(out);
-        let row = rows.iter().find(|r| r.contains(",training_curve,1.0,")).unwrap().clone();
+        let row = rows.iter().find(|r| r.contains(",training_curve,1,")).unwrap().clone();
         row.split(',').nth(9).unwrap().parse::<f64>().unwrap()
     };
     let before = loss("out");

@@ -124,7 +124,6 @@ fn draw(state: &mut u64, n: u64) -> u64 {
     (z ^ (z >> 31)) % n
 }
 
-/// Number of kills.
 fn wanted() -> usize {
     let wanted = std::env::var("POSENC_KILLS").ok();
     wanted.map_or(KILLS, |n| n.parse().expect("POSENC_KILLS: a number"))
@@ -161,7 +160,6 @@ fn partly_recorded(raw: &Path) -> Vec<String> {
     all.filter(|(_, records)| *records < UNITS_OF_TRAINING).map(|(path, _)| path).collect()
 }
 
-/// Statistics of the kills.
 #[derive(Debug, Default)]
 struct Counts {
     kills: usize,
@@ -174,7 +172,6 @@ struct Counts {
     without_training: usize,
     /// Processes that resumed a training.
     resumed: usize,
-    /// Files that were compared.
     compared: usize,
 }
 

@@ -18,7 +18,6 @@ fn guides() -> String {
     files.map(|file| std::fs::read_to_string(root.join(file)).unwrap()).concat()
 }
 
-/// Texts between single backquotes.
 fn inline_code(text: &str) -> Vec<String> {
     let lines = text.lines().filter(|line| line.contains('`') && !line.starts_with("```"));
     lines.flat_map(|line| line.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
@@ -29,7 +28,6 @@ fn before_options(command: &str) -> Vec<&str> {
     command.split_whitespace().take_while(|word| !word.starts_with('-')).collect()
 }
 
-/// Names of long options.
 fn options(command: &str) -> Vec<&str> {
     let words = command.split(|c: char| c.is_whitespace() || c == '=');
     words.filter(|word| word.starts_with("--") && word.len() > 2).collect()

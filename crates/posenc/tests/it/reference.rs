@@ -278,8 +278,8 @@ fn checksums_cover_every_byte() {
     type Parse = fn(&Path, &str) -> bool;
     let files: [(&str, Parse); 3] = [
         ("benchmarks.json", |file, text| Benchmarks::parse(file, text).is_ok()),
-        ("trading/fig10/provenance.json", |file, text| Provenance::parse(file, text).is_ok()),
-        ("trading/fig10/pictures.json", |file, text| Gallery::parse(file, text).is_ok()),
+        ("trading/fig8/provenance.json", |file, text| Provenance::parse(file, text).is_ok()),
+        ("trading/fig8/pictures.json", |file, text| Gallery::parse(file, text).is_ok()),
     ];
     for (file, parse) in files {
         let text = std::fs::read_to_string(root.join(file)).unwrap();

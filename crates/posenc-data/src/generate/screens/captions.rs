@@ -39,7 +39,6 @@ enum Class {
     Object,
     /// Attribute of the next object. Verbs count as attributes of their object.
     Attribute,
-    /// Between two objects.
     Relation,
     Nothing,
 }

@@ -200,7 +200,6 @@ impl Diagonals {
         Diagonals { rows, columns, first, count, entries }
     }
 
-    /// Number of diagonals.
     pub fn count(&self) -> usize {
         self.count
     }

@@ -106,7 +106,6 @@ impl Deep {
         outputs
     }
 
-    /// Sum of squared errors.
     pub fn squares(&self, side: &Side, run: usize, theta: &[f32], group: &mut Group) -> f64 {
         let mut outputs = self.raw_outputs(side, theta, &mut group.workers);
         compare(self.activation, &mut outputs, &side.targets[run])

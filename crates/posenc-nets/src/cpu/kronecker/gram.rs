@@ -29,7 +29,6 @@ pub struct Gram {
 struct Item<'a> {
     /// Weights of the whole output.
     theta: &'a [f32],
-    /// C in the block.
     product: &'a [f32],
     rows: std::ops::Range<usize>,
     next: &'a mut [f32],

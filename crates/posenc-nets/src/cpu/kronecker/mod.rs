@@ -47,7 +47,6 @@ struct RunState {
     second_moment: Vec<f32>,
 }
 
-/// Buffers of one thread.
 #[derive(Debug, Default)]
 struct Worker {
     scratch: Scratch,
@@ -71,10 +70,8 @@ enum Form {
     Deep(Deep, Backward),
 }
 
-/// A task in training.
 pub struct KroneckerSession {
     network: Network,
-    /// Layout of one run.
     layout: Layout,
     optimizer: Adam,
     train: Side,

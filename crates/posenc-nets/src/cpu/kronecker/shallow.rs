@@ -11,7 +11,6 @@ use crate::cpu::kernels::{self, interleave};
 use crate::cpu::parallel::for_each;
 use crate::optimizer::StepConstants;
 
-/// Points per work item.
 pub const POINTS: usize = 4096;
 
 /// A network without hidden layers.

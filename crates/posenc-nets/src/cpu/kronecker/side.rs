@@ -9,7 +9,6 @@ use super::sparse::Sparse;
 use crate::cpu::kernels::interleave;
 use crate::{Kronecker, Samples};
 
-/// Training or test samples.
 #[derive(Debug)]
 pub struct Side {
     pub input: Arc<Kronecker>,
@@ -64,7 +63,6 @@ impl Side {
         }
     }
 
-    /// Number of points.
     pub fn count(&self) -> usize {
         self.input.points()
     }

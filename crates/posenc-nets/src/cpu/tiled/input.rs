@@ -63,7 +63,6 @@ impl Tiles {
         }
     }
 
-    /// Number of tiles.
     pub fn count(&self) -> usize {
         self.points.div_ceil(self.tile)
     }

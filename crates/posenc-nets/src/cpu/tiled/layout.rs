@@ -77,7 +77,6 @@ impl Layout {
         Layout { slots }
     }
 
-    /// Length of θ.
     pub fn len(&self) -> usize {
         self.slots.last().map_or(0, Slot::end)
     }

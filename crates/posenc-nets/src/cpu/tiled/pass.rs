@@ -7,7 +7,6 @@ use super::layout::Layout;
 use crate::OutputActivation;
 use crate::cpu::kernels;
 
-/// Buffers of one thread.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// Activations of every hidden layer, width × points.
@@ -54,7 +53,6 @@ pub struct Pass<'a> {
     layout: &'a Layout,
     activation: OutputActivation,
     tiles: &'a Tiles,
-    /// θ of the run.
     theta: &'a [f32],
     /// Products of [`Tiles::prepare`] for θ.
     products: &'a [f32],

@@ -217,10 +217,8 @@ impl Display for Deviation {
 /// near a kink is therefore recorded separately.
 pub struct Comparison {
     network: Network,
-    /// d × N.
     input: Mat<f64>,
     initial: Vec<reference::Parameters>,
-    /// Deviation over all steps.
     pub deviation: Deviation,
     /// Deviation over the steps before the first one near a kink.
     pub smooth: Deviation,
@@ -371,7 +369,6 @@ pub fn bits(numbers: impl IntoIterator<Item = f32>) -> Vec<u32> {
     numbers.into_iter().map(f32::to_bits).collect()
 }
 
-/// Bits of errors.
 pub fn error_bits(errors: &[f64]) -> Vec<u64> {
     errors.iter().map(|e| e.to_bits()).collect()
 }

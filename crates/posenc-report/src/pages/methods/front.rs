@@ -83,7 +83,6 @@ fn line<'p>(pairs: impl Iterator<Item = &'p (f64, f64)>) -> Option<LinearFit> {
     linear_fit(&x, &y).ok()
 }
 
-/// All methods, fastest first.
 fn candidates<'a>(of: &'a Comparison, front: &Front, source: Source<'a>) -> Vec<Candidate<'a>> {
     let predictor = source.per_signal(front.predictor.as_ref());
     let mut all: Vec<Candidate<'a>> = Vec::new();

@@ -18,7 +18,6 @@ use crate::view::{View, Views};
 
 pub use front::advice;
 
-/// Values by signal.
 type Values<'a> = BTreeMap<&'a str, f64>;
 
 /// Renders the comparisons of an item; adds figures to `files`.

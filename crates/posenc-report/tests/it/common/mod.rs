@@ -262,11 +262,9 @@ pub fn changed_catalog(root: &Path, change: impl Fn(&str) -> String) -> Result<C
 /// Parameters of a synthetic run.
 #[derive(Clone, Copy)]
 pub struct Made {
-    /// Profile of all rows.
     pub profile: Profile,
     /// Data label of the rows that use data.
     pub data: &'static str,
-    /// Factor of all values.
     pub factor: f64,
 }
 
@@ -275,7 +273,6 @@ pub const REFERENCE: Made = Made { profile: Profile::Paper, data: "pictures", fa
 /// A small run on other data.
 pub const LOCAL: Made = Made { profile: Profile::Smoke, data: "embedded images", factor: 1.02 };
 
-/// Records of all items.
 pub fn records(made: Made) -> Records {
     let mut records = Records::default();
     let items = [

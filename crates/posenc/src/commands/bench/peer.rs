@@ -50,7 +50,6 @@ pub struct Peer {
 /// Output of the programs in `benches/peers`.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct PeerTimes {
-    /// Framework and version.
     pub implementation: String,
     /// Seconds, in the unit of the workload.
     pub seconds: f64,

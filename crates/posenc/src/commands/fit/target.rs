@@ -42,7 +42,6 @@ impl<'a> OutputPath<'a> {
         })
     }
 
-    /// The file or folder.
     pub fn path(&self) -> &Path {
         match self {
             OutputPath::Png(path) | OutputPath::Npz(path) | OutputPath::Folder(path) => path,

@@ -81,7 +81,7 @@ fn check_catalog(root: &Path, name: &Name) -> Result<()> {
     let is_planned = |profile: &Profile| {
         let everything = Selectors::default();
         !jobs(std::iter::once(experiment), &everything, *profile).is_empty()
-            || experiment.groups.iter().all(|group| group.refused(*profile).is_some())
+            || experiment.groups.iter().all(|group| !group.runs_at(*profile))
     };
     match Profile::ALL.into_iter().find(|profile| !is_planned(profile)) {
         Some(profile) => bail!("{PAPER}/{item} has nothing to run at `{profile}`"),

@@ -38,7 +38,6 @@ impl Server {
         Server { url, requests }
     }
 
-    /// All requests so far.
     pub fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
     }
