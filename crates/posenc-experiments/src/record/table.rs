@@ -75,7 +75,7 @@ impl Row {
 
 /// Whether a metric measures the machine (time or memory), so that it varies from run to run.
 pub fn is_of_machine(metric: &str) -> bool {
-    metric.starts_with("time") || ["rate", "peak_memory"].contains(&metric)
+    metric.starts_with("time") || ["rate", "peak_memory", "selection_time"].contains(&metric)
 }
 
 /// Whether a metric is counted from the settings, so that it depends on neither the data nor the length of a run.
