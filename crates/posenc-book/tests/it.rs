@@ -236,7 +236,7 @@ const SCRIPTS: [&str; 27] = [
     "a\r\r[x](javascript:window.hacked=27)\r\r`<img src=x onerror=window.hacked=28>`",
 ];
 
-/// A repository with a report of one page, besides files of which some are not public.
+/// A repository with a report of one page, and files, some public and some not.
 fn repository(text: &str) -> (TempDir, Report) {
     let directory = tempfile::tempdir().expect("a folder");
     for (name, content) in [

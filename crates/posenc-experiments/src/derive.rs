@@ -1,8 +1,8 @@
 //! Derives a new experiment from an existing one.
 //!
 //! Leaves out the parts about the paper (claims about printed numbers, the answer, errata, times, the analysis) and the groups that were
-//! not selected. Items of lists that stay as they are keep the author's text and comments; the others are written anew, and so are those
-//! whose alias lost its anchor.
+//! not selected. Unchanged items of lists keep the author's text and comments; the others are written anew, and so are those whose alias
+//! lost its anchor.
 
 use std::collections::BTreeSet;
 

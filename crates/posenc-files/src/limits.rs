@@ -15,7 +15,7 @@ pub const MAX_ARRAY_BYTES: u64 = 1 << 30;
 pub const MAX_WEIGHT_BYTES: u64 = 1 << 31;
 /// Arrays of downsampled ImageNet, whose archives have 1.6 · 10⁹ bytes.
 pub const MAX_ARCHIVE_BYTES: u64 = 1 << 32;
-/// Vectors of words, of which only a vocabulary is kept, and checkpoints.
+/// Checkpoints and vectors of words. Only the vectors of a vocabulary are kept.
 pub const MAX_VECTOR_BYTES: u64 = 1 << 33;
 /// A line of text that is read line by line.
 pub const MAX_LINE_BYTES: usize = 1 << 16;

@@ -84,12 +84,6 @@ pub struct RunSummary {
     pub timings: Timings,
 }
 
-/// Runs jobs with default options and returns the failures.
-pub fn run_plainly(jobs: Vec<PlannedJob<'static>>, site: RunEnv, workers: usize) -> Vec<Failure> {
-    let options = Options { workers, ..Options::default() };
-    run(jobs, site, options, Timings::default(), Detail::Usual).failures
-}
-
 /// Runs all jobs. The records do not depend on the number of workers.
 ///
 /// Jobs that measure time run last and alone, so that nothing else uses the machine.

@@ -47,7 +47,7 @@ struct Waiting<'a> {
 
 /// What a worker does next.
 pub enum Next<'a> {
-    /// Run this job, for which so many bytes are reserved.
+    /// Run this job. The number is the bytes reserved for it.
     Run(PlannedJob<'a>, u64),
     /// Wait until other jobs return memory.
     Wait,

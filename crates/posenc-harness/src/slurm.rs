@@ -128,7 +128,7 @@ pub fn submit(
     Ok(true)
 }
 
-/// What is the same for all tasks.
+/// What all tasks share.
 struct Scene<'a> {
     binary: &'a str,
     folder: &'a str,

@@ -156,8 +156,8 @@ fn with_block(page: &str, name: &str, text: &str) -> Option<String> {
     Some(format!("{}\n{text}\n{}", &page[..start], &page[end..]))
 }
 
-/// Puts the answer and the first decided findings of a report into the block `findings` of the repository's README; `None` if the
-/// page has no such block or the report no findings.
+/// Puts the numbers of statements and the first decided findings of a report into the block `findings` of the repository's README;
+/// `None` if the page has no such block or the report no findings.
 pub fn with_findings(page: &str, report: &Report) -> Option<String> {
     with_block(page, "findings", &report.digest.as_ref()?.replace("](", "](report/"))
 }

@@ -24,7 +24,7 @@ pub struct Report {
     pub files: BTreeMap<PathBuf, Vec<u8>>,
     /// The Markdown pages in reading order, without those that a caller adds to `files`.
     pub pages: Vec<Page>,
-    /// The answer and the first decided findings, as Markdown with links relative to the report; `None` without findings.
+    /// The numbers of statements and the first decided findings, as Markdown with links relative to the report; `None` without findings.
     pub digest: Option<String>,
 }
 

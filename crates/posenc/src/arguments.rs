@@ -113,7 +113,7 @@ pub struct Verify {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub sample: u16,
     /// Repeat all units of the selection; exit with 1 if a method is no longer what was recorded.
-    #[arg(long, conflicts_with = "sample")]
+    #[arg(long, conflicts_with_all = ["sample", "seed"])]
     pub all: bool,
     /// Seed of the sample.
     #[arg(long, value_name = "S", default_value_t = 0)]

@@ -175,6 +175,13 @@ pub(crate) fn in_array(path: &Path, key: &str) -> Result<(String, Vec<Footage>),
         );
         return Err(DataError::shape(path, key, &array.shape, required));
     }
+    let pixels = shape[1] as u128 * shape[2] as u128;
+    if pixels > u128::from(MAX_FRAME_PIXELS) {
+        let what = format!("each frame of the array `{key}`");
+        let size = (shape[3] * array.element.size()) as u128;
+        let max = MAX_FRAME_PIXELS * (shape[3] * array.element.size()) as u64;
+        return Err(DataError::too_large(path, what, pixels * size, max));
+    }
     let (one_of_several, sha256) = (array.shape.len() == 5, digest::of_bytes(&array.bytes));
     let array = Arc::new(array);
     let clip = |index| {

@@ -249,8 +249,12 @@ impl Gallery {
         let listed: BTreeSet<String> = pictures.iter().map(GalleryPicture::file).collect();
         if !pictures.is_empty() {
             changed |= write_json(&folder.join(INDEX), &Index { pictures })?;
-        } else if read_record(&folder.join(INDEX))?.is_some() {
-            changed |= remove(&folder.join(INDEX), "the record has no pictures")?;
+        } else {
+            let index = folder.join(INDEX);
+            let text = read_record(&index)?;
+            if text.is_some_and(|text| Gallery::parse(&index, &text).is_ok()) {
+                changed |= remove(&index, "the record has no pictures")?;
+            }
         }
         for file in own_files(folder).into_iter().filter(|name| !listed.contains(name)) {
             changed |= remove(&folder.join(file), "the record no longer has this picture")?;
@@ -259,11 +263,14 @@ impl Gallery {
     }
 }
 
-/// Names in a folder that are those of pictures.
-pub fn own_files(folder: &Path) -> Vec<String> {
+/// Names of the pictures in a folder that posenc wrote: they begin the checksum of their content.
+fn own_files(folder: &Path) -> Vec<String> {
     let is_own = |name: &String| {
-        let digits = name.strip_suffix(".png").unwrap_or_default();
-        digits.len() == DIGITS && digits.bytes().all(|b| b.is_ascii_hexdigit())
+        let digits = name.strip_suffix(".png").filter(|digits| digits.len() == DIGITS);
+        digits.is_some_and(|digits| {
+            let bytes = read_bytes(&folder.join(name), MAX_RECORD_BYTES);
+            bytes.is_ok_and(|bytes| blake3::hash(&bytes).to_hex().starts_with(digits))
+        })
     };
     let names = posenc_files::entries(folder).unwrap_or_default().into_iter();
     names.filter_map(|entry| entry.name.into_string().ok()).filter(is_own).collect()
@@ -313,12 +320,15 @@ mod tests {
             assert_eq!(Content::Bytes(read.bytes(read_back).unwrap()), content);
         }
         assert_eq!(own_files(&folder).len(), 2);
-        std::fs::write(folder.join("mine.png"), "x").unwrap();
+        let foreign = ["mine.png", "0123456789abcdef.png"].map(|name| folder.join(name));
+        foreign.iter().for_each(|file| std::fs::write(file, "x").unwrap());
         assert!(Gallery::write(&folder, vec![picture("a", 3)]).unwrap());
         assert_eq!(own_files(&folder), [picture("a", 3).0.file()], "the old ones are gone");
         assert!(Gallery::write(&folder, Vec::new()).unwrap());
         assert_eq!(Gallery::read(&folder).unwrap(), Gallery::default());
-        assert!(folder.join("mine.png").exists());
+        std::fs::write(folder.join(INDEX), "{}").unwrap();
+        assert!(!Gallery::write(&folder, Vec::new()).unwrap());
+        assert!(folder.join(INDEX).exists() && foreign.iter().all(|file| file.exists()));
     }
 
     /// Catches pictures that are shown although they are damaged, missing or outside the folder.

@@ -32,7 +32,7 @@ pub fn folder(directory: &Path, paper: &str, item: &str) -> PathBuf {
 }
 
 impl ItemRecord {
-    /// Reads the record in `folder`; `None` if there is none.
+    /// Reads the record in `folder`; `None` without a record.
     ///
     /// # Errors
     ///
@@ -48,7 +48,7 @@ impl ItemRecord {
         Ok(Some(ItemRecord { table, provenance, pictures, failures }))
     }
 
-    /// Reads the tables in `folder` and their provenance; `None` if there are none.
+    /// Reads the tables in `folder` and their provenance; `None` without tables.
     ///
     /// # Errors
     ///
@@ -104,7 +104,8 @@ impl ItemRecord {
         Ok(())
     }
 
-    /// Removes the tables and pictures in `folder` if they are a record that posenc wrote: all can be read, and the checksum matches.
+    /// Removes the tables in `folder` if they are a record that posenc wrote (all can be read, and the checksum matches), and the
+    /// pictures that posenc wrote.
     pub fn remove(folder: &Path, why: &str) -> Result<(), FileError> {
         let record = ItemRecord::read_tables(folder);
         if record.is_ok_and(|own| own.is_some_and(|(_, own)| own.tables.is_some())) {

@@ -75,7 +75,7 @@ pub(super) fn values_at(points: &[Point], others: &[Point]) -> Result<Vec<Option
 
 /// The values of two selections on common seeds, if one of them has a single seed and the other several, as a method with random
 /// frequencies has next to one without. With signals as repetitions, values are averaged over seeds. A single computed value is compared
-/// with each seed of the other. Other values stay as they are.
+/// with each seed of the other. Other values do not change.
 pub(super) fn on_common_seeds<'a>(
     [left, right]: [&'a [Point]; 2],
     clusters: Clusters,

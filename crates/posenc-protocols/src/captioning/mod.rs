@@ -23,7 +23,6 @@
 //!   as in `image-model`. With `similarity`, the first seed also records the maps `initial_similarity` and `learned_similarity`.
 
 #[cfg(feature = "attention")]
-#[cfg(feature = "attention")]
 pub(crate) mod measure;
 #[cfg(feature = "attention")]
 mod run;

@@ -13,7 +13,7 @@ use super::points::positions_per_axis;
 use super::signal::Signal;
 
 pub use random::{COUNTS, RandomChoice, Search};
-pub use trained::{TRAININGS, choose_by_training};
+pub use trained::choose_by_training;
 
 /// Widths range from this number of octaves below the rule to the same number above.
 pub const OCTAVES: f64 = 2.5;

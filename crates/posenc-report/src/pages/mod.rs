@@ -165,7 +165,7 @@ fn judged(judgement: &Judgement, holm: Option<f64>, shared: &BTreeMap<Evidence, 
         verdict => named(judgement.verdict),
         evidence => judgement.evidence.map_or(MISSING, Evidence::name),
         condition => &judgement.condition,
-        // The condition, unless it stands below the table.
+        // The condition, unless the text below the table states it.
         own_condition => if is_shared { "" } else { &judgement.condition },
         measured => &judgement.measured,
         statistics => &judgement.statistics,

@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use jsonschema::{Draft, JSONSchema};
+use posenc_experiments::verdict::{Evidence, Verdict};
 use posenc_report::{Records, Report};
+use serde_json::Value;
 
 use crate::common::{REFERENCE, catalog, changed_catalog, page, records, rendered};
 
@@ -48,6 +51,27 @@ fn statements_add_up() {
         assert_eq!((numbers.len(), numbers[0]), (8, 5), "{sentence}");
         assert_eq!(numbers[1..].iter().sum::<usize>(), 5, "{sentence}");
     }
+}
+
+/// Catches a field, a verdict or a class of evidence of `claims.json` that its schema does not have.
+#[test]
+fn claims_follow_their_schema() {
+    let report = report(&records(REFERENCE), "");
+    let json = |name| serde_json::from_str::<Value>(&page(&report, name)).expect("JSON");
+    let schema = json("claims.schema.json");
+    let validator = JSONSchema::options().with_draft(Draft::Draft7).compile(&schema);
+    let validator = validator.unwrap_or_else(|e| panic!("not a schema: {e}"));
+    let claims = json("claims.json");
+    assert!(claims["claims"].as_array().is_some_and(|all| !all.is_empty()));
+    let problems: Vec<String> = match validator.validate(&claims) {
+        Ok(()) => Vec::new(),
+        Err(errors) => errors.map(|e| format!("{}: {e}", e.instance_path)).collect(),
+    };
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    let allowed = |key| &schema["$defs"]["claim"]["properties"][key]["enum"];
+    assert_eq!(*allowed("verdict"), Value::from_iter(Verdict::ALL.map(Verdict::name)));
+    let evidence = Evidence::ALL.map(|class| Value::from(class.name()));
+    assert_eq!(*allowed("evidence"), Value::from_iter(evidence.into_iter().chain([Value::Null])));
 }
 
 /// Catches numbers on a data set that the paper did not use, if they count as the paper's or are compared with its

@@ -290,7 +290,7 @@ fn not_negative(value: f64) -> Option<String> {
     is_wrong.then(|| format!("{value} is not allowed; allowed: 0 or more"))
 }
 
-/// What is wrong with two limits, of which at least one must be set.
+/// What is wrong with two limits. At least one must be set.
 fn limit_problem(at_least: Option<f64>, at_most: Option<f64>) -> Option<Fault> {
     match (at_least, at_most) {
         (Some(least), Some(most)) if least > most => {

@@ -16,8 +16,6 @@ use crate::reconstruction::signal::Signal;
 const OCTAVES: [f64; 5] = [-1.0, -0.5, 0.0, 0.5, 1.0];
 /// Octaves between the best width and its refinements.
 const FINER: f64 = 0.25;
-/// Number of trainings of a choice.
-pub const TRAININGS: usize = OCTAVES.len() + 2;
 
 /// Chooses the parameter of `problem.spec` that is `auto`, using the mean of the channels. Values at other than the training positions
 /// are not used. `after_epoch` is called after each epoch.

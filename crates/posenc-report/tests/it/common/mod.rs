@@ -229,7 +229,7 @@ pub fn page(report: &Report, name: &str) -> String {
     String::from_utf8(bytes.clone()).expect("text")
 }
 
-/// Writes files below `root`, of which those of a repository are read as a catalog. Fails if the schema rejects them.
+/// Writes files below `root` and reads the definitions among them as a catalog. Fails if the schema rejects them.
 pub fn repository(root: &Path, files: &[(&str, &str)]) -> Result<Catalog, String> {
     fs::create_dir_all(root.join("data/papers")).expect("a folder");
     for (name, text) in files {

@@ -15,7 +15,7 @@ pub struct Changes<'a> {
 
 struct Change {
     file: PathBuf,
-    /// The file as it is; `None` if it does not exist.
+    /// The present text; `None` if the file does not exist.
     before: Option<String>,
     after: String,
     /// The line that is new in an existing file.
