@@ -90,6 +90,8 @@ pub mod random;
 pub mod spectrum;
 pub mod statistics;
 pub mod tangent_kernel;
+#[cfg(test)]
+mod testing;
 pub mod theory;
 pub mod tolerance;
 mod torch_random;

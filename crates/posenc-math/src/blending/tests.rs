@@ -4,26 +4,18 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::embedder::{self, Embedder, EmbedderSpec, build, line};
-use crate::kronecker::tests::times;
+use crate::embedder::{self, EmbedderSpec, line};
+use crate::testing::{built, spec, times};
 use crate::tolerance::{Tolerance, assert_all_close};
-
-fn spec(kind: &str, dimension: f64, name: &str, value: f64) -> EmbedderSpec {
-    EmbedderSpec::new(kind).number("dimension", dimension).number(name, value)
-}
-
-fn built(spec: &EmbedderSpec) -> Box<dyn Embedder> {
-    build(spec, &mut ChaCha8Rng::seed_from_u64(7)).unwrap()
-}
 
 /// The complex encoders of Table 2, K = 256.
 fn published() -> [EmbedderSpec; 5] {
     [
-        spec("linf", 256.0, "sigma", 4.5),
-        spec("logf", 256.0, "sigma", 6.0),
-        spec("rff", 256.0, "sigma", 30.0),
-        spec("triangle", 256.0, "half_width", 2.5 / 256.0),
-        spec("gaussian", 256.0, "sigma", 0.005),
+        spec("linf", 256, "sigma", 4.5),
+        spec("logf", 256, "sigma", 6.0),
+        spec("rff", 256, "sigma", 30.0),
+        spec("triangle", 256, "half_width", 2.5 / 256.0),
+        spec("gaussian", 256, "sigma", 0.005),
     ]
 }
 
@@ -43,12 +35,12 @@ fn weights_equal_those_of_the_protocol_sheet() {
     // Fig. 6 of the sheet, spacing 1/256. Catches an inverse of the wrong sign, a distance with another
     // exponent, and the half width of a triangle mistaken for its full width.
     use DistanceSource::{Code, Law};
-    let triangle = |h: f64| spec("triangle", 256.0, "half_width", h / 256.0);
-    let gaussian = |sigma| spec("gaussian", 256.0, "sigma", sigma);
+    let triangle = |h: f64| spec("triangle", 256, "half_width", h / 256.0);
+    let gaussian = |sigma| spec("gaussian", 256, "sigma", sigma);
     for (source, spec, beta, expected) in [
         (Code, gaussian(0.005), 0.5, [0.518, 0.518]),
         (Code, gaussian(0.001), 0.5, [0.377, 0.377]),
-        (Code, spec("rff", 256.0, "sigma", 30.0), 0.5, [0.530, 0.530]),
+        (Code, spec("rff", 256, "sigma", 30.0), 0.5, [0.530, 0.530]),
         (Code, triangle(2.5), 0.5, [0.494, 0.494]),
         (Law, triangle(2.5), 0.5, [0.523, 0.523]),
         (Code, triangle(1.0), 0.5, [0.450, 0.450]),
@@ -92,7 +84,7 @@ fn the_weights_are_the_least_squares_solution() {
 fn sampled_inner_products_of_many_centers_follow_the_law() {
     // Catches a law of the triangle other than the B-spline, such as the printed square.
     for (kind, name, value) in [("gaussian", "sigma", 0.05), ("triangle", "half_width", 0.1)] {
-        let spec = spec(kind, 2000.0, name, value);
+        let spec = spec(kind, 2000, name, value);
         let embedder = built(&spec);
         let [law, sampled] = [DistanceSource::Law, DistanceSource::Sampled].map(|source| {
             let distance = distance_function(source, &spec, &*embedder).unwrap();
@@ -177,7 +169,7 @@ fn random_blending<const D: usize>(
     seed: u64,
 ) -> ([AxisBlending; D], Vec<[u32; D]>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let spec = spec("gaussian", 16.0, "sigma", 0.2);
+    let spec = spec("gaussian", 16, "sigma", 0.2);
     let embedder = built(&spec);
     let distance = distance_function(DistanceSource::Code, &spec, &*embedder).unwrap();
     let axes = std::array::from_fn(|axis| {

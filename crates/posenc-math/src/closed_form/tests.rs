@@ -1,5 +1,6 @@
 use super::*;
-use crate::kronecker::{self, Cube, tests::row_major};
+use crate::kronecker::{self, Cube};
+use crate::testing::{entries, gaussian, narrow, of_rank, random, shifted, widen};
 use crate::tolerance::{Tolerance, assert_all_close, assert_close};
 use faer::Mat;
 use faer::linalg::solvers::DenseSolveCore as _;
@@ -7,24 +8,6 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::f64::consts::TAU;
-
-/// Entries sampled uniformly from [-1, 1).
-pub(super) fn random(rows: usize, columns: usize, seed: u64) -> Mat<f64> {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    Mat::from_fn(rows, columns, |_, _| rng.random_range(-1.0..1.0))
-}
-
-pub(super) fn of_rank(rows: usize, columns: usize, rank: usize, seed: u64) -> Mat<f64> {
-    random(rows, rank, seed) * random(rank, columns, seed + 1)
-}
-
-fn shifted(n: usize, k: usize, kernel: impl Fn(f64) -> f64) -> Mat<f64> {
-    Mat::from_fn(n, k, |i, j| kernel(i as f64 / n as f64 - j as f64 / k as f64))
-}
-
-pub(super) fn gaussian(n: usize, k: usize, sigma: f64) -> Mat<f64> {
-    shifted(n, k, |delta| (-delta * delta / (2.0 * sigma * sigma)).exp())
-}
 
 /// Triangle of half width `d`, as in the authors' scripts.
 fn triangle(n: usize, k: usize, d: f64) -> Mat<f64> {
@@ -38,18 +21,6 @@ pub(super) fn fourier(n: usize, k: usize, frequency: impl Fn(f64) -> f64) -> Mat
         let angle = TAU * frequency((j % half) as f64 / (half - 1) as f64) * i as f64 / n as f64;
         if j < half { angle.sin() } else { angle.cos() }
     })
-}
-
-pub(super) fn narrow(m: &Mat<f64>) -> Mat<f32> {
-    Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)] as f32)
-}
-
-pub(super) fn widen(m: &Mat<f32>) -> Mat<f64> {
-    Mat::from_fn(m.nrows(), m.ncols(), |i, j| f64::from(m[(i, j)]))
-}
-
-pub(super) fn entries(m: &Mat<f64>) -> Vec<f64> {
-    row_major(m.as_ref())
 }
 
 #[track_caller]

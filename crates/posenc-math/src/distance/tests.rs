@@ -1,14 +1,10 @@
 use super::*;
 use crate::{
-    embedder::{EmbedderSpec, build},
-    random::stream,
+    embedder::EmbedderSpec,
+    testing::built,
     theory,
     tolerance::{Tolerance, assert_close},
 };
-
-fn built(spec: EmbedderSpec) -> Box<dyn Embedder> {
-    build(&spec, &mut stream(2, "distance tests")).unwrap()
-}
 
 /// l = 2σ√(k ln 10): where D of a Gaussian embedder falls to 10^-k (Prop. 2).
 fn interval_for_sigma(sigma: f64, k: f64) -> f64 {
@@ -23,7 +19,7 @@ fn the_square_wave_of_fig_3_falls_linearly() {
         [("zero-one", [0.8, 0.5, 0.2, 0.0]), ("plus-minus", [0.6, 0.0, -0.6, -1.0])]
     {
         let spec = EmbedderSpec::new("square").number("dimension", 10_000.0).text("levels", levels);
-        let measured = measured_distance(&*built(spec), &deltas).unwrap();
+        let measured = measured_distance(&*built(&spec), &deltas).unwrap();
         for (actual, expected) in measured.into_iter().zip(expected) {
             assert_close(actual, expected, Tolerance::absolute(1e-12));
         }
@@ -33,7 +29,7 @@ fn the_square_wave_of_fig_3_falls_linearly() {
 #[test]
 fn the_offset_sine_of_fig_3_dips_below_zero() {
     let spec = EmbedderSpec::new("sine").number("dimension", 10_000.0).number("offset", 0.7);
-    let measured = measured_distance(&*built(spec), &[-0.5, 0.0]).unwrap();
+    let measured = measured_distance(&*built(&spec), &[-0.5, 0.0]).unwrap();
     assert_close(measured[0], -0.01 / 0.99, Tolerance::absolute(1e-12));
     assert_close(measured[1], 1.0, Tolerance::EXACT);
 }
@@ -42,7 +38,7 @@ fn the_offset_sine_of_fig_3_dips_below_zero() {
 fn streaming_agrees_with_whole_rows() {
     // 9,000 columns need three blocks.
     let spec = EmbedderSpec::new("gaussian").number("dimension", 9000.0).number("sigma", 0.03);
-    let embedder = built(spec);
+    let embedder = built(&spec);
     let row = |x: f64| {
         let mut row = vec![0.0; 9000];
         embedder.embed(x, &mut row);
@@ -60,7 +56,7 @@ fn streaming_agrees_with_whole_rows() {
 #[test]
 fn the_gram_kernel_agrees_with_the_rows() {
     let spec = EmbedderSpec::new("rff").number("dimension", 300.0).number("sigma", 7.0);
-    let embedder = built(spec);
+    let embedder = built(&spec);
     let (mut a, mut b) = (vec![0.0; 300], vec![0.0; 300]);
     for delta in [-0.5, -0.013, 0.2] {
         embedder.embed(0.5, &mut a);
@@ -103,7 +99,7 @@ fn sampled_lengths_count_both_sides() {
 #[test]
 fn a_zero_row_is_an_error() {
     let spec = EmbedderSpec::new("rectangle").number("dimension", 3.0).number("width", 0.01);
-    assert_eq!(measured_distance(&*built(spec), &[0.0]), Err(all_zero()));
+    assert_eq!(measured_distance(&*built(&spec), &[0.0]), Err(all_zero()));
 }
 
 /// Catches a wrong scale or direction of the transform.
@@ -111,7 +107,7 @@ fn a_zero_row_is_an_error() {
 fn the_cyclic_distance_agrees_with_the_measured_one() {
     let d = 360;
     let spec = EmbedderSpec::new("gaussian").number("sigma", 0.02).text("boundary", "periodic");
-    let embedder = built(spec.number("dimension", f64::from(d)));
+    let embedder = built(&spec.number("dimension", f64::from(d)));
     let mut row = vec![0.0; d as usize];
     embedder.embed(0.25, &mut row);
     let cyclic = cyclic_distance(&row).unwrap();

@@ -5,12 +5,9 @@ use crate::{
     distance::{centered_displacements, measured_distance},
     random::stream,
     spectrum::circulant_stable_rank,
+    testing::built,
     tolerance::{Tolerance, assert_all_close, assert_close},
 };
-
-fn built(spec: &EmbedderSpec) -> Box<dyn Embedder> {
-    build(spec, &mut stream(1, "embedder tests")).unwrap()
-}
 
 fn spec(kind: &str, dimension: usize) -> EmbedderSpec {
     EmbedderSpec::new(kind).number("dimension", dimension as f64)

@@ -1,9 +1,10 @@
 //! Errors and ambiguities of the three papers, each with a computation that establishes it.
 //!
-//! An [`Erratum`] has the printed statement, the corrected statement and the consequence for the
-//! reproduction. Its check recomputes the disputed numbers and decides from them alone whether the
-//! erratum is confirmed ([`Finding::holds`]). Checks use Monte Carlo sampling with seeded ChaCha8
-//! streams, linear algebra, quadrature, and arithmetic on the published values in [`Inputs`].
+//! The texts are in `rethinking.md`, `trading.md` and `lff.md` of this folder: for each [`Erratum`] its severity and place, the
+//! printed statement, the correct one, and the consequence for the reproduction. Its check is the function of the same name in the
+//! module of the paper. It recomputes the disputed numbers and decides from them alone whether the erratum is confirmed
+//! ([`Finding::holds`]). Checks use Monte Carlo sampling with seeded ChaCha8 streams, linear algebra, quadrature, and arithmetic on the
+//! published values in [`Inputs`].
 
 mod lff;
 mod numeric;
@@ -11,6 +12,8 @@ mod rethinking;
 #[cfg(test)]
 mod tests;
 mod trading;
+
+use std::sync::LazyLock;
 
 use rand_chacha::ChaCha8Rng;
 
@@ -29,56 +32,79 @@ pub struct Quantity {
     pub corrected: Option<f64>,
     /// Unit; empty for pure numbers.
     pub unit: &'static str,
+    /// What the erratum claims about these numbers, to a relative tolerance.
+    claim: Option<Claim>,
+    relative: f64,
+}
+
+/// A claim about the measured value of a quantity.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Claim {
+    /// It agrees with the corrected value.
+    Confirmed,
+    /// It differs from the printed value.
+    Refuted,
+    /// Both.
+    Decided,
+}
+
+/// A quantity without numbers.
+fn quantity(name: impl Into<String>) -> Quantity {
+    Quantity {
+        name: name.into(),
+        printed: None,
+        measured: None,
+        corrected: None,
+        unit: "",
+        claim: None,
+        relative: 0.0,
+    }
 }
 
 impl Quantity {
-    fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), printed: None, measured: None, corrected: None, unit: "" }
+    fn printed(self, value: f64) -> Self {
+        Self { printed: Some(value), ..self }
     }
 
-    fn printed(mut self, value: f64) -> Self {
-        self.printed = Some(value);
-        self
+    fn measured(self, value: f64) -> Self {
+        Self { measured: Some(value), ..self }
     }
 
-    fn measured(mut self, value: f64) -> Self {
-        self.measured = Some(value);
-        self
+    fn corrected(self, value: f64) -> Self {
+        Self { corrected: Some(value), ..self }
     }
 
-    fn corrected(mut self, value: f64) -> Self {
-        self.corrected = Some(value);
-        self
+    fn unit(self, unit: &'static str) -> Self {
+        Self { unit, ..self }
     }
 
-    fn unit(mut self, unit: &'static str) -> Self {
-        self.unit = unit;
-        self
+    fn confirmed(self, measured: f64, corrected: f64) -> Self {
+        Self { claim: Some(Claim::Confirmed), ..self.measured(measured).corrected(corrected) }
     }
 
-    /// Whether the measured value agrees with the corrected one, to a relative tolerance.
-    fn is_corrected(&self, relative: f64) -> bool {
-        agree(self.measured, self.corrected, relative)
+    fn refuted(self, printed: f64, measured: f64) -> Self {
+        Self { claim: Some(Claim::Refuted), ..self.printed(printed).measured(measured) }
     }
 
-    /// Whether the measured value disagrees with the printed one by more than a relative tolerance.
-    fn refutes_printed(&self, relative: f64) -> bool {
-        self.measured.is_some()
-            && self.printed.is_some()
-            && !agree(self.measured, self.printed, relative)
+    fn decided(self, printed: f64, measured: f64, corrected: f64) -> Self {
+        Self { claim: Some(Claim::Decided), ..self.printed(printed).confirmed(measured, corrected) }
     }
 
-    /// Whether the measured value agrees with the corrected value but not with the printed one, to a
-    /// relative tolerance.
-    fn decides(&self, relative: f64) -> bool {
-        self.is_corrected(relative) && self.refutes_printed(relative)
+    fn tolerance(self, relative: f64) -> Self {
+        Self { relative, ..self }
     }
-}
 
-fn agree(a: Option<f64>, b: Option<f64>, relative: f64) -> bool {
-    match (a, b) {
-        (Some(a), Some(b)) => numeric::close(a, b, relative),
-        _ => false,
+    fn holds(&self) -> bool {
+        let is = |other: Option<f64>| {
+            let pair = self.measured.zip(other);
+            pair.is_some_and(|(own, other)| numeric::close(own, other, self.relative))
+        };
+        match self.claim {
+            None => true,
+            Some(Claim::Confirmed) => is(self.corrected),
+            Some(Claim::Refuted) => !is(self.printed),
+            Some(Claim::Decided) => is(self.corrected) && !is(self.printed),
+        }
     }
 }
 
@@ -98,6 +124,15 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// All kinds, in the order of their declaration.
+    pub const ALL: [Self; 5] = [
+        Self::Mathematical,
+        Self::Contradicted,
+        Self::Ambiguous,
+        Self::Typographic,
+        Self::CodeDiffers,
+    ];
+
     /// Short name for tables.
     pub fn name(self) -> &'static str {
         match self {
@@ -120,12 +155,21 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Holds if every measured value agrees with the corrected one but not with the printed one, to a relative tolerance.
-    fn decided(quantities: Vec<Quantity>, relative: f64) -> Result<Self, Error> {
-        let holds = quantities.iter().all(|q| q.decides(relative));
+    /// Holds if every quantity is as claimed, and `also`.
+    fn new(quantities: impl Into<Vec<Quantity>>, also: bool) -> Result<Self, Error> {
+        let quantities = quantities.into();
+        let holds = also && quantities.iter().all(Quantity::holds);
         Ok(Self { quantities, holds })
     }
+
+    /// Holds if every quantity is as claimed.
+    fn of(quantities: impl Into<Vec<Quantity>>) -> Result<Self, Error> {
+        Self::new(quantities, true)
+    }
 }
+
+/// Computes the numbers; returns an error if a published value is missing.
+pub type Check = fn(&Inputs<'_>) -> Result<Finding, Error>;
 
 /// An error or ambiguity in a paper.
 #[derive(Debug)]
@@ -142,8 +186,8 @@ pub struct Erratum {
     pub correct: &'static str,
     /// The consequence for readers and for this reproduction.
     pub consequence: &'static str,
-    /// Computes the numbers; returns an error if a published value is missing.
-    pub check: fn(&Inputs<'_>) -> Result<Finding, Error>,
+    /// Computes the numbers.
+    pub check: Check,
 }
 
 impl Erratum {
@@ -151,6 +195,53 @@ impl Erratum {
     pub fn paper(&self) -> &'static str {
         self.id.split('-').next().unwrap_or(self.id)
     }
+
+    /// Parses the section of a text file, from its id to the next heading. `None` if a paragraph or the check is missing, which a test
+    /// excludes.
+    fn parse(section: &'static str, checks: &[(&str, Check)]) -> Option<Self> {
+        // Lines of a paragraph are joined. Texts are parsed once and live as long as the process.
+        let mut paragraphs = section.trim().split("\n\n").map(|p| &*p.replace('\n', " ").leak());
+        let id = paragraphs.next()?;
+        let mut labeled = || paragraphs.next()?.strip_prefix("**")?.split_once(".** ");
+        let (severity, place) = labeled()?;
+        let mut text = |label| labeled().filter(|(own, _)| *own == label).map(|(_, text)| text);
+        let name = id.split_once('-')?.1.replace('-', "_");
+        Some(Self {
+            id,
+            place,
+            severity: Severity::ALL.into_iter().find(|s| severity.to_lowercase() == s.name())?,
+            printed: text("Printed")?,
+            correct: text("Correct")?,
+            consequence: text("Consequence")?,
+            check: checks.iter().find(|(own, _)| *own == name)?.1,
+        })
+    }
+}
+
+/// The text file of each paper, and its checks by name.
+const PAPERS: [(&str, &[(&str, Check)]); 3] = [
+    (include_str!("rethinking.md"), rethinking::CHECKS),
+    (include_str!("trading.md"), trading::CHECKS),
+    (include_str!("lff.md"), lff::CHECKS),
+];
+
+/// Lists checks with their names.
+macro_rules! checks {
+    ($($check:ident)*) => {
+        pub(super) const CHECKS: &[(&str, super::Check)] = &[$((stringify!($check), $check)),*];
+    };
+}
+use checks;
+
+/// All errata: `rethinking`, `trading`, `lff`, each in the order of the paper.
+pub fn all() -> Vec<&'static Erratum> {
+    static ALL: LazyLock<Vec<Erratum>> = LazyLock::new(|| {
+        let of = |(text, checks): (&'static str, &'static [(&str, Check)])| {
+            text.split("\n## ").skip(1).filter_map(|section| Erratum::parse(section, checks))
+        };
+        PAPERS.into_iter().flat_map(of).collect()
+    });
+    ALL.iter().collect()
 }
 
 /// Looks up a published value by paper, item, group, method, metric and abscissa.
@@ -174,13 +265,8 @@ const QUOTED: &[[&str; 5]] = &[
     ["lff", "table2", "counts", "all", "seen_widgets|unseen_widgets"],
     ["lff", "fig3", "sec4-1", "Learnable-Fourier + MLP", "feature_width"],
     ["lff", "fig3", "setup", "Learnable-Fourier + MLP", "encoding_width|gamma"],
-    [
-        "lff",
-        "fig3",
-        "setup",
-        "all",
-        "cores|images_per_core|sequence_length|training_steps|training_time",
-    ],
+    ["lff", "fig3", "setup", "all", "cores|images_per_core|sequence_length"],
+    ["lff", "fig3", "setup", "all", "training_steps|training_time"],
     ["lff", "fig4", "caption|appendix-b", "DETR", "training_steps"],
     ["lff", "fig4", "setup", "DETR", "batch"],
     ["lff", "fig8", "setup", "Learnable-Fourier+MLP-2/2", "gamma"],
@@ -228,9 +314,4 @@ impl Inputs<'_> {
     fn rng(&self, id: &str) -> ChaCha8Rng {
         crate::random::stream(self.seed, id)
     }
-}
-
-/// All errata: `rethinking`, `trading`, `lff`, each in the order of the paper.
-pub fn all() -> Vec<&'static Erratum> {
-    rethinking::errata().chain(trading::errata()).chain(lff::errata()).collect()
 }

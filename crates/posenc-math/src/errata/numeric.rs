@@ -52,8 +52,8 @@ pub fn normal_matrix(rows: usize, columns: usize, rng: &mut ChaCha8Rng) -> Mat<f
 }
 
 /// Number of singular values above `relative` times the largest.
-pub fn rank(matrix: MatRef<'_, f64>, relative: f64) -> Result<usize, Error> {
-    Ok(numerical_rank(&singular_values(matrix)?, relative))
+pub fn rank(matrix: MatRef<'_, f64>, relative: f64) -> Result<f64, Error> {
+    Ok(numerical_rank(&singular_values(matrix)?, relative) as f64)
 }
 
 /// Stable rank of $n$ equispaced points on $[0, 1)$ under a stationary kernel.
@@ -101,69 +101,4 @@ pub fn stratified_normal(count: usize, sigma: f64) -> Vec<f64> {
 pub fn mean_cosine(frequencies: &[f64], delta: f64) -> f64 {
     let turn = std::f64::consts::TAU * delta;
     frequencies.iter().map(|b| (turn * b).cos()).sum::<f64>() / frequencies.len() as f64
-}
-
-/// Mean and standard deviation (divided by n - 1).
-pub fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-    (mean, (squares / (count - 1.0)).sqrt())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tolerance::{Tolerance, assert_close};
-    use rand_chacha::rand_core::SeedableRng;
-
-    /// Catches a wrong weight in either rule.
-    #[test]
-    fn quadrature_of_a_polynomial() {
-        let f = |x: f64| x * x * x - 2.0 * x;
-        assert_close(simpson(0.0, 2.0, 4, f), 0.0, Tolerance::absolute(1e-14));
-        assert_close(midpoint(0.0, 2.0, 2000, f), 0.0, Tolerance::absolute(1e-5));
-        assert_close(simpson(0.0, 3.0, 1, |x| x * x), 9.0, Tolerance::relative(1e-14));
-    }
-
-    /// Catches a kernel sampled at wrong lags.
-    #[test]
-    fn stable_ranks_agree() {
-        let frequencies = [0.4, 1.7, 3.1];
-        let embedding = Mat::from_fn(12, 6, |i, j| {
-            let turn = std::f64::consts::TAU * frequencies[j / 2] * i as f64 / 12.0;
-            if j % 2 == 0 { turn.cos() } else { turn.sin() }
-        });
-        let of_kernel = kernel_stable_rank(12, |delta| mean_cosine(&frequencies, delta)).unwrap();
-        assert_close(
-            stable_rank(embedding.as_ref()).unwrap(),
-            of_kernel,
-            Tolerance::relative(1e-8),
-        );
-    }
-
-    /// Catches a projection onto the wrong space, or one that ignores rank deficiency.
-    #[test]
-    fn residual_of_a_rank_deficient_design() {
-        let design = Mat::from_fn(4, 3, |i, j| [1.0, 1.0, i as f64][j]);
-        let inside = Mat::from_fn(4, 1, |i, _| 3.0 - i as f64);
-        assert!(relative_residual(&design, &inside).unwrap() < 1e-14);
-        let outside = Mat::from_fn(4, 1, |i, _| [1.0, -1.0, -1.0, 1.0][i]);
-        assert_close(
-            relative_residual(&design, &outside).unwrap(),
-            1.0,
-            Tolerance::relative(1e-12),
-        );
-    }
-
-    /// Catches a wrong scale or a missing tail of the strata.
-    #[test]
-    fn stratified_frequencies_have_the_kernel() {
-        let frequencies = stratified_normal(4000, 3.0);
-        let exact = (-2.0 * (std::f64::consts::PI * 3.0 * 0.07).powi(2)).exp();
-        assert_close(mean_cosine(&frequencies, 0.07), exact, Tolerance::absolute(1e-4));
-        let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let draws = normal_matrix(400, 50, &mut rng);
-        assert_close(draws.norm_l2().powi(2) / 20_000.0, 1.0, Tolerance::absolute(0.05));
-    }
 }

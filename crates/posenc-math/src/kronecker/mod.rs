@@ -218,4 +218,4 @@ pub(crate) fn multiply<T: RealField + Copy>(
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -1,19 +1,8 @@
 use super::*;
 use crate::spectrum::stable_rank;
+use crate::testing::{entries, gaussian, narrow, of_rank, random, times};
 use crate::tolerance::{Tolerance, assert_all_close, assert_close};
 use proptest::prelude::*;
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
-
-/// Row by row, as `vec` of the module documentation.
-pub(crate) fn row_major(m: MatRef<'_, f64>) -> Vec<f64> {
-    (0..m.nrows()).flat_map(|i| (0..m.ncols()).map(move |j| m[(i, j)])).collect()
-}
-
-/// Product of a matrix with a vector, by the definition.
-pub(crate) fn times(m: &Mat<f64>, v: &[f64]) -> Vec<f64> {
-    (0..m.nrows()).map(|i| (0..m.ncols()).map(|j| m[(i, j)] * v[j]).sum()).collect()
-}
 
 /// Singular values above 1e-9 of the largest; every matrix here has a clear gap there.
 fn rank(m: &Mat<f64>) -> usize {
@@ -21,30 +10,12 @@ fn rank(m: &Mat<f64>) -> usize {
     values.iter().filter(|&&s| s > 1e-9 * values[0]).count()
 }
 
-/// Entries sampled uniformly from [-1, 1): of full rank, and well conditioned at these sizes.
-fn matrix(rows: usize, columns: usize, seed: usize) -> Mat<f64> {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed as u64);
-    Mat::from_fn(rows, columns, |_, _| rng.random_range(-1.0..1.0))
-}
-
-/// Matrix of exactly the given rank (almost surely), as a product of two thin ones.
-fn matrix_of_rank(rows: usize, columns: usize, rank: usize, seed: usize) -> Mat<f64> {
-    matrix(rows, rank, seed) * matrix(rank, columns, seed + 1)
-}
-
-fn gaussian(n: usize, k: usize, sigma: f64) -> Mat<f64> {
-    Mat::from_fn(n, k, |i, j| {
-        let delta = i as f64 / n as f64 - j as f64 / k as f64;
-        (-delta * delta / (2.0 * sigma * sigma)).exp()
-    })
-}
-
 #[test]
 fn dense_of_a_small_example() {
     // Catches swapped factors: [1 2] ⊗ [1; 10] is [1 2; 10 20], not its transpose.
     let a = Mat::from_fn(1, 2, |_, j| (j + 1) as f64);
     let b = Mat::from_fn(2, 1, |i, _| [1.0, 10.0][i]);
-    assert_eq!(row_major(dense(a.as_ref(), b.as_ref()).as_ref()), [1.0, 2.0, 10.0, 20.0]);
+    assert_eq!(entries(&dense(a.as_ref(), b.as_ref())), [1.0, 2.0, 10.0, 20.0]);
 }
 
 proptest! {
@@ -52,20 +23,20 @@ proptest! {
 
     // Catches a transposed factor and a wrong order of vec.
     #[test]
-    fn separable_2d_equals_dense(n in 1..7usize, m in 1..7usize, k in 1..7usize, l in 1..7usize, seed in 0..1000usize) {
-        let (a, w, b) = (matrix(n, k, seed), matrix(k, l, seed + 1), matrix(m, l, seed + 2));
+    fn separable_2d_equals_dense(n in 1..7usize, m in 1..7usize, k in 1..7usize, l in 1..7usize, seed in 0..1000u64) {
+        let (a, w, b) = (random(n, k, seed), random(k, l, seed + 1), random(m, l, seed + 2));
         let fast = separable_2d(a.as_ref(), w.as_ref(), b.as_ref()).unwrap();
-        let reference = times(&dense(a.as_ref(), b.as_ref()), &row_major(w.as_ref()));
-        assert_all_close(&row_major(fast.as_ref()), &reference, Tolerance::absolute(1e-12));
+        let reference = times(&dense(a.as_ref(), b.as_ref()), &entries(&w));
+        assert_all_close(&entries(&fast), &reference, Tolerance::absolute(1e-12));
     }
 
     // Catches a mode product along the wrong axis, since the sizes differ in most cases.
     #[test]
     fn separable_3d_equals_dense(
-        n in prop::array::uniform3(1..5usize), k in prop::array::uniform3(1..5usize), seed in 0..1000usize,
+        n in prop::array::uniform3(1..5usize), k in prop::array::uniform3(1..5usize), seed in 0..1000u64,
     ) {
-        let factors: Vec<_> = (0..3).map(|axis| matrix(n[axis], k[axis], seed + axis)).collect();
-        let w = Cube::from_fn(k, |[p, q, r]| ((seed + 31 * p + 17 * q + 5 * r) as f64).cos());
+        let factors: Vec<_> = (0..3).map(|axis| random(n[axis], k[axis], seed + axis as u64)).collect();
+        let w = Cube::from_fn(k, |[p, q, r]| ((seed as usize + 31 * p + 17 * q + 5 * r) as f64).cos());
         let fast = separable_3d([factors[0].as_ref(), factors[1].as_ref(), factors[2].as_ref()], &w).unwrap();
         let abc = dense(dense(factors[0].as_ref(), factors[1].as_ref()).as_ref(), factors[2].as_ref());
         prop_assert_eq!(fast.shape(), n);
@@ -74,8 +45,8 @@ proptest! {
 
     // trading, Eq. 9.
     #[test]
-    fn rank_of_the_product_is_the_product_of_the_ranks(r in 1..5usize, s in 1..5usize, seed in 0..1000usize) {
-        let (a, b) = (matrix_of_rank(6, 5, r, seed), matrix_of_rank(5, 7, s, seed + 3));
+    fn rank_of_the_product_is_the_product_of_the_ranks(r in 1..5usize, s in 1..5usize, seed in 0..1000u64) {
+        let (a, b) = (of_rank(6, 5, r, seed), of_rank(5, 7, s, seed + 3));
         prop_assert_eq!((rank(&a), rank(&b)), (r, s));
         prop_assert_eq!(rank(&dense(a.as_ref(), b.as_ref())), r * s);
     }
@@ -84,9 +55,9 @@ proptest! {
     // like ranks. Catches a stable rank without the square, or with the largest row norm.
     #[test]
     fn stable_rank_of_the_product_is_the_product_of_the_stable_ranks(
-        n in prop::array::uniform3(1..5usize), k in prop::array::uniform3(1..5usize), seed in 0..1000usize,
+        n in prop::array::uniform3(1..5usize), k in prop::array::uniform3(1..5usize), seed in 0..1000u64,
     ) {
-        let factors: Vec<_> = (0..3).map(|axis| matrix(n[axis], k[axis], seed + axis)).collect();
+        let factors: Vec<_> = (0..3).map(|axis| random(n[axis], k[axis], seed + axis as u64)).collect();
         let stable = |m: &Mat<f64>| stable_rank(m.as_ref()).unwrap();
         let pair = dense(factors[0].as_ref(), factors[1].as_ref());
         let product = dense(pair.as_ref(), factors[2].as_ref());
@@ -100,9 +71,9 @@ proptest! {
 
     // trading, Eqs. 7 and 8: whatever the weights, the image of the simple linear encoding has rank 2.
     #[test]
-    fn the_image_of_the_simple_encoding_has_rank_two_at_most(n in 3..9usize, m in 3..9usize, k in 1..6usize, seed in 0..1000usize) {
-        let (psi_x, psi_y) = (matrix(n, k, seed), matrix(m, k, seed + 1));
-        let w: Vec<f64> = (0..2 * k).map(|i| ((seed + i) as f64 * 1.7).cos()).collect();
+    fn the_image_of_the_simple_encoding_has_rank_two_at_most(n in 3..9usize, m in 3..9usize, k in 1..6usize, seed in 0..1000u64) {
+        let (psi_x, psi_y) = (random(n, k, seed), random(m, k, seed + 1));
+        let w: Vec<f64> = (0..2 * k).map(|i| ((seed as usize + i) as f64 * 1.7).cos()).collect();
         let pixels = times(&simple_features(psi_y.as_ref(), psi_x.as_ref()), &w);
         let image = Mat::from_fn(m, n, |row, column| pixels[row * n + column]);
         prop_assert!(rank(&image) <= 2);
@@ -123,29 +94,24 @@ fn complex_features_order_points_like_the_separable_product() {
     let psi_x = Mat::from_fn(3, 1, |i, _| i as f64);
     let psi_y = Mat::from_fn(2, 1, |_, _| 1.0);
     let features = complex_features(psi_y.as_ref(), psi_x.as_ref());
-    assert_eq!(row_major(features.as_ref()), [0.0, 1.0, 2.0, 0.0, 1.0, 2.0]);
+    assert_eq!(entries(&features), [0.0, 1.0, 2.0, 0.0, 1.0, 2.0]);
     let simple = simple_features(psi_y.as_ref(), psi_x.as_ref());
     assert_eq!((simple[(4, 0)], simple[(4, 1)]), (1.0, 1.0));
 }
 
 #[test]
 fn single_precision_agrees_with_double() {
-    let (a, w) = (matrix(5, 4, 1), matrix(4, 4, 2));
-    let narrow = |m: &Mat<f64>| Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)] as f32);
+    let (a, w) = (random(5, 4, 1), random(4, 4, 2));
     let wide = separable_2d(a.as_ref(), w.as_ref(), a.as_ref()).unwrap();
     let single =
         separable_2d(narrow(&a).as_ref(), narrow(&w).as_ref(), narrow(&a).as_ref()).unwrap();
     let single = Mat::from_fn(5, 5, |i, j| f64::from(single[(i, j)]));
-    assert_all_close(
-        &row_major(single.as_ref()),
-        &row_major(wide.as_ref()),
-        Tolerance::absolute(1e-5),
-    );
+    assert_all_close(&entries(&single), &entries(&wide), Tolerance::absolute(1e-5));
 }
 
 #[test]
 fn errors_name_mismatched_shapes() {
-    let (a, w) = (matrix(5, 4, 1), matrix(3, 2, 2));
+    let (a, w) = (random(5, 4, 1), random(3, 2, 2));
     let message = separable_2d(a.as_ref(), w.as_ref(), a.as_ref()).unwrap_err().to_string();
     assert!(message.contains("5×4") && message.contains("3×2"), "{message}");
     let cube = Cube::from_fn([2, 3, 4], |_| 0.0);

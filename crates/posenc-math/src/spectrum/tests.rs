@@ -5,12 +5,12 @@ use super::*;
 use crate::{
     embedder::{Embedder, EmbedderSpec, build, line, matrix},
     random::{gaussian_vector, stream},
+    testing::{built, spec},
     tolerance::{Tolerance, assert_all_close, assert_close},
 };
 
 fn embedder(kind: &str, dimension: usize, sigma: f64) -> Box<dyn Embedder> {
-    let spec = EmbedderSpec::new(kind).number("dimension", dimension as f64).number("sigma", sigma);
-    build(&spec, &mut stream(5, "spectrum tests")).unwrap()
+    built(&spec(kind, dimension, "sigma", sigma))
 }
 
 /// An N × d matrix with decaying random columns.

@@ -7,7 +7,7 @@ use posenc_math::embedder::registry;
 /// Literals that happen to equal the name of a kind: (end of the path, literal).
 const WORDS: [(&str, &str); 6] = [
     // Method in a published table.
-    ("posenc-math/src/errata/rethinking/protocol.rs", "basic"),
+    ("posenc-math/src/errata/rethinking.rs", "basic"),
     // Word in a generated screen, and shapes in a generated picture.
     ("posenc-data/src/generate/screens/captions.rs", "random"),
     ("posenc-protocols/src/detr/run.rs", "rectangle"),

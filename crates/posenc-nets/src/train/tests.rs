@@ -283,49 +283,28 @@ fn reason(schedule: &Schedule, bytes: &[u8], runs: usize) -> String {
 }
 
 #[test]
-fn damaged_bytes_are_refused_wherever_the_damage_is() {
+fn forged_bytes_never_panic() {
+    // Catches an allocation of an unchecked length, and a read past the end.
     let (schedule, bytes) = saved();
     saved::decode(&bytes, &schedule, 2).unwrap();
     for position in 0..bytes.len() {
-        let mut damaged = bytes.clone();
-        damaged[position] ^= 0x10;
-        reason(&schedule, &damaged, 2);
-        reason(&schedule, &bytes[..position], 2);
-    }
-    let mut longer = bytes.clone();
-    longer.push(0);
-    assert!(reason(&schedule, &longer, 2).contains("checksum"));
-    assert!(reason(&schedule, b"{\"json\": 1}", 2).contains("does not begin with the magic bytes"));
-}
-
-#[test]
-fn forged_bytes_with_a_valid_checksum_never_panic() {
-    // Catches an allocation of an unchecked length, and a read past the end.
-    let (schedule, bytes) = saved();
-    let content = &bytes[..bytes.len() - blake3::OUT_LEN];
-    let seal = |content: &[u8]| [content, blake3::hash(content).as_bytes()].concat();
-    assert_eq!(seal(content), bytes);
-    // Overwrite every byte after the magic, the version and the schedule.
-    for position in 37..content.len() {
         for value in [0, 0x7f, 0xff] {
-            let mut forged = content.to_vec();
+            let mut forged = bytes.clone();
             forged[position] = value;
             // A changed number may be accepted, and a changed length is refused. Neither may panic.
-            let _ = saved::decode(&seal(&forged), &schedule, 2);
+            let _ = saved::decode(&forged, &schedule, 2);
         }
-        reason(&schedule, &seal(&content[..position]), 2);
+        reason(&schedule, &bytes[..position], 2);
     }
-    let extended = [content, &[0; 3]].concat();
-    assert!(reason(&schedule, &seal(&extended), 2).contains("3 unexpected bytes"));
-    let mut newer = content.to_vec();
-    newer[8] = 200;
-    assert!(reason(&schedule, &seal(&newer), 2).contains("version 200"));
-    let mut further = content.to_vec();
-    further[45] = 10;
-    assert!(
-        reason(&schedule, &seal(&further), 2)
-            .contains("10 completed epochs, but the schedule has 9")
-    );
+    let longer = [&bytes[..], &[0; 3]].concat();
+    assert!(reason(&schedule, &longer, 2).contains("3 unexpected bytes"));
+    let mut newer = bytes.clone();
+    newer[0] = 200;
+    assert!(reason(&schedule, &newer, 2).contains("version 200"));
+    let mut further = bytes.clone();
+    further[37] = 10;
+    let reason = reason(&schedule, &further, 2);
+    assert!(reason.contains("10 completed epochs, but the schedule has 9"), "{reason}");
 }
 
 #[test]

@@ -42,9 +42,10 @@ fn devices() -> Vec<Box<dyn Engine>> {
     Vec::new()
 }
 
-fn engines() -> Vec<Box<dyn Engine>> {
-    let mut engines: Vec<Box<dyn Engine>> =
-        vec![Box::new(CpuEngine::new(1)), Box::new(CpuEngine::new(2))];
+/// All engines, the CPU engine with every method for the products of `task`.
+fn engines(task: &Task) -> Vec<Box<dyn Engine>> {
+    let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(CpuEngine::new(1))];
+    engines.extend(common::cpu_engines(task).into_iter().map(|e| Box::new(e) as Box<dyn Engine>));
     engines.extend(devices());
     engines
 }
@@ -115,7 +116,7 @@ fn first_losses_and_gradients_match_double_precision() {
     for (name, network, input) in kinds() {
         let task = task(network.clone(), input.clone(), SHOWING, 2);
         let features = wide_matrix(&input.to_dense());
-        for engine in engines() {
+        for engine in engines(&task) {
             let mut session = engine.start(task.clone()).unwrap();
             let errors = session.errors(SampleSet::Train).unwrap();
             let tests = session.errors(SampleSet::Test).unwrap();
@@ -177,7 +178,7 @@ fn fifty_steps_match_double_precision() {
         (0..50).for_each(|_| drop(exact.step().unwrap()));
         let (expected, start) = (widened(&exact.parameters().unwrap()), widened(&task.initial));
         let losses = exact.errors(SampleSet::Train).unwrap();
-        for engine in engines() {
+        for engine in engines(&task) {
             let mut session = engine.start(task.clone()).unwrap();
             session.advance(&[false; 50]).unwrap();
             assert_eq!(session.epoch(), 50);
@@ -292,7 +293,7 @@ fn bits(session: &mut dyn Session) -> Vec<u64> {
 fn the_same_adapter_gives_the_same_bits_and_resumes_from_a_state() {
     for (name, network, input) in kinds().into_iter().step_by(5) {
         let task = task(network, input, Adam::new(1e-2), 3);
-        for engine in engines() {
+        for engine in engines(&task) {
             let at = format!("{name}, {}", engine.device());
             let mut through = engine.start(task.clone()).unwrap();
             through.advance(&[false; 70]).unwrap();
@@ -325,7 +326,7 @@ fn predictions_and_stable_ranks_match_double_precision() {
         let mut exact = reference::ReferenceEngine.start(task.clone()).unwrap();
         let (outputs, ranks) =
             (exact.predict(&input).unwrap(), exact.hidden_stable_ranks().unwrap());
-        for engine in engines() {
+        for engine in engines(&task) {
             let mut session = engine.start(task.clone()).unwrap();
             let found = session.predict(&input).unwrap();
             assert_eq!(found.shape(), outputs.shape(), "{name}");
@@ -354,7 +355,7 @@ fn a_diverged_run_is_recorded_and_leaves_the_others_alone() {
         expected.advance(&[true; 5]).unwrap();
         assert_eq!(expected.diverged(), [None, Some(1), None]);
         let sound = expected.errors(SampleSet::Train).unwrap();
-        for engine in engines() {
+        for engine in engines(&task) {
             let mut session = engine.start(task.clone()).unwrap();
             session.advance(&[true; 5]).unwrap();
             assert_eq!(session.diverged(), expected.diverged(), "{}", engine.device());
@@ -376,7 +377,7 @@ fn other_targets_give_other_errors() {
     second.train.targets = targets(40, 2).subcols(1, 1).to_owned();
     let draws = uniform_vector(&mut stream(9, "other"), 1, 0.0, 1.0)[0] as f32;
     second.initial[0].layers[0].bias[0] += draws;
-    for engine in engines() {
+    for engine in engines(&first) {
         let error = |task: &Task| engine.start(task.clone()).unwrap().step().unwrap()[0];
         assert_ne!(error(&first), error(&second), "{}", engine.device());
     }

@@ -1,142 +1,42 @@
-use super::super::tests::{
-    check_close, entries, fourier, narrow, of_rank, random, reference_inverse, widen,
-};
+use super::super::tests::{check_close, fourier, reference_inverse};
 use super::super::{Factorization, Solver};
+use crate::testing::{entries, narrow, of_rank, random, widen};
 use crate::tolerance::{Tolerance, assert_all_close};
 use faer::Mat;
 use proptest::prelude::*;
+use serde::Deserialize;
 
-/// Reference results of LAPACK's xGELSY (SciPy 1.17.1), with pivoting and with a fixed column order: rank and solution for the
-/// right-hand side `b_i = i² mod 7 − 3`.
-struct Gelsy {
-    psi: Mat<f64>,
-    rcond: f64,
-    pivoted: (usize, &'static [f64]),
-    fixed: (usize, &'static [f64]),
+/// Rank and solution by LAPACK's xGELSY for the right-hand side `b_i = i² mod 7 − 3`.
+#[derive(Deserialize)]
+struct Solved {
+    rank: usize,
+    solution: Vec<f64>,
 }
 
-fn gelsy_examples() -> Vec<Gelsy> {
-    let hilbert = |n, k| Mat::from_fn(n, k, |i, j| 1.0 / (i + j + 1) as f64);
-    let rank_two = [
-        [1.0, 2.0, 3.0, 4.0],
-        [2.0, 4.0, 6.0, 8.0],
-        [1.0, 0.0, 1.0, 0.0],
-        [0.0, 2.0, 2.0, 4.0],
-        [3.0, 2.0, 5.0, 4.0],
-    ];
-    let of_rank_two =
-        &[0.18957871396895787, -0.15964523281596452, 0.029933481152993435, -0.31929046563192903];
-    vec![
-        Gelsy {
-            psi: Mat::from_fn(5, 4, |i, j| rank_two[i][j]),
-            rcond: 1e-6,
-            pivoted: (2, of_rank_two),
-            fixed: (2, of_rank_two),
-        },
-        Gelsy {
-            psi: hilbert(8, 6),
-            rcond: 1e-4,
-            pivoted: (
-                4,
-                &[
-                    153.0992108152601,
-                    -1244.7606107479394,
-                    1340.2357165780375,
-                    1102.1844334091763,
-                    -91.6115644931213,
-                    -1426.147952580214,
-                ],
-            ),
-            fixed: (
-                4,
-                &[
-                    152.53535549999458,
-                    -1240.8054359957523,
-                    1337.3937913494265,
-                    1097.070214516914,
-                    -92.71600973079177,
-                    -1419.9528718384352,
-                ],
-            ),
-        },
-        Gelsy {
-            psi: hilbert(5, 8),
-            rcond: 1e-3,
-            pivoted: (
-                3,
-                &[
-                    -8.879277840323756,
-                    13.179685132356113,
-                    6.579989060565726,
-                    0.9027989015344065,
-                    -2.7778397972693685,
-                    -5.071740421552253,
-                    -6.486078230091849,
-                    -7.34436479282537,
-                ],
-            ),
-            fixed: (
-                3,
-                &[
-                    -5.759315051022688,
-                    5.032479292033702,
-                    2.8661080190832404,
-                    0.7708852139431361,
-                    -0.6285594995117578,
-                    -1.5180127551790183,
-                    -2.0774065986669763,
-                    -2.425582904997123,
-                ],
-            ),
-        },
-        Gelsy {
-            psi: fourier(12, 12, |t| 1.0 + 2.0 * t),
-            rcond: 1e-3,
-            pivoted: (
-                11,
-                &[
-                    10.176516081767637,
-                    69.40579562611268,
-                    -150.6289447976732,
-                    -16.229745924228894,
-                    76.39452552459966,
-                    -7.516212766812425,
-                    -19.92636034717528,
-                    66.73019197090873,
-                    73.1962751241266,
-                    -155.58038053228935,
-                    18.470518687332312,
-                    14.11498021189093,
-                ],
-            ),
-            fixed: (
-                10,
-                &[
-                    2.9515905932552644,
-                    -4.806407522000069,
-                    -3.3497648609467285,
-                    -7.482821007326263,
-                    -0.6255683763892619,
-                    6.061471276670831,
-                    3.7801195917852337,
-                    4.464261961294026,
-                    -0.7650792094659682,
-                    -0.4404325400765057,
-                    -9.891753012263285,
-                    -0.16446623143364114,
-                ],
-            ),
-        },
-    ]
+#[derive(Deserialize)]
+struct Example {
+    psi: Vec<Vec<f64>>,
+    rcond: f64,
+    pivoted: Solved,
+    fixed: Solved,
+}
+
+/// Made by `benches/peers/gelsy_examples.py`.
+#[derive(Deserialize)]
+struct Examples {
+    examples: Vec<Example>,
 }
 
 /// Catches a rank rule other than LAPACK's, a lost permutation, and a basic solution instead of the one of least norm.
 #[test]
 fn solvers_by_qr_agree_with_gelsy() {
-    for example in gelsy_examples() {
-        let Gelsy { psi, rcond, pivoted, fixed } = example;
+    let text = include_str!("../../../tests/data/gelsy_examples.json");
+    let Examples { examples } = serde_json::from_str(text).unwrap();
+    assert_eq!(examples.len(), 4);
+    for Example { psi, rcond, pivoted, fixed } in examples {
+        let psi = Mat::from_fn(psi.len(), psi[0].len(), |i, j| psi[i][j]);
         let right = Mat::from_fn(psi.nrows(), 1, |i, _| ((i * i) % 7) as f64 - 3.0);
-        for (solver, (rank, expected)) in
+        for (solver, Solved { rank, solution: expected }) in
             [(Solver::PivotedQr, pivoted), (Solver::FixedOrderQr, fixed)]
         {
             let size = expected.iter().fold(0.0_f64, |most, v| most.max(v.abs()));
@@ -144,9 +44,9 @@ fn solvers_by_qr_agree_with_gelsy() {
             let single = Factorization::with_solver(narrow(&psi).as_ref(), rcond, solver).unwrap();
             assert_eq!((double.report().rank, single.report().rank), (rank, rank), "{solver:?}");
             let solution = entries(&(double.pseudo_inverse() * &right));
-            assert_all_close(&solution, expected, Tolerance::absolute(1e-9 * size));
+            assert_all_close(&solution, &expected, Tolerance::absolute(1e-9 * size));
             let solution = entries(&(widen(&single.pseudo_inverse()) * &right));
-            assert_all_close(&solution, expected, Tolerance::absolute(1e-3 * size));
+            assert_all_close(&solution, &expected, Tolerance::absolute(1e-3 * size));
         }
     }
 }

@@ -5,9 +5,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::blending::{AxisBlending, GridConvention, VirtualGrid, WeightVariant};
-use crate::closed_form::tests::{entries, gaussian, narrow, random};
 use crate::closed_form::{Factorization, solve_2d};
-use crate::kronecker::{dense, tests::times};
+use crate::kronecker::dense;
+use crate::testing::{entries, gaussian, narrow, random, times};
 use crate::tolerance::{Tolerance, assert_all_close, assert_close};
 
 fn vector(length: usize, seed: u64) -> Vec<f64> {

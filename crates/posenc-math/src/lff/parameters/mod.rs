@@ -10,7 +10,7 @@ mod reformer;
 mod widget;
 
 pub use detr::{DetrConvention, detr_conventions, detr_with_modulator, table4};
-pub use reformer::{reformer_base, table3, table3_alternatives};
+pub use reformer::{narrow_features, reformer_base, table_per_pixel, table3};
 pub use widget::{
     HiddenWidthSearch, hidden_width_search, table5, table5_on_public_code, table5_public_code,
 };
@@ -99,30 +99,17 @@ pub struct ParameterCount {
     pub rounded: f64,
     /// Whether `rounded` equals `printed`.
     pub matches: bool,
-    /// What the count implies, or why it cannot match; may be empty.
-    pub remark: &'static str,
 }
 
 impl ParameterCount {
-    fn new(
-        method: &'static str,
-        modules: Vec<Module>,
-        printed: f64,
-        decimals: i32,
-        remark: &'static str,
-    ) -> Self {
+    fn new(method: &'static str, modules: Vec<Module>, printed: f64, decimals: i32) -> Self {
         let total = modules.iter().map(Module::count).sum();
-        let rounded = round_millions(total, decimals);
+        let unit = 10f64.powi(decimals);
+        let rounded = (total as f64 / 1e6 * unit).round() / unit;
         // Both numbers have few decimals; the tolerance of a thousandth of the last decimal absorbs rounding errors.
         let matches = (rounded - printed).abs() < 10f64.powi(-decimals - 3);
-        Self { method, modules, total, printed, rounded, matches, remark }
+        Self { method, modules, total, printed, rounded, matches }
     }
-}
-
-/// `count` in millions, rounded to `decimals`.
-pub fn round_millions(count: u64, decimals: i32) -> f64 {
-    let unit = 10f64.powi(decimals);
-    (count as f64 / 1e6 * unit).round() / unit
 }
 
 #[cfg(test)]
@@ -156,14 +143,6 @@ mod tests {
         {
             assert_eq!(learned_frequencies(width, coordinates).count(), expected);
         }
-    }
-
-    /// Would catch rounding that truncates.
-    #[test]
-    fn rounding_is_to_nearest() {
-        assert_eq!(round_millions(60_650_001, 1), 60.7);
-        assert_eq!(round_millions(60_649_999, 1), 60.6);
-        assert_eq!(round_millions(5_104_824, 2), 5.10);
     }
 
     /// Would catch a printed size that drifts from the published table.

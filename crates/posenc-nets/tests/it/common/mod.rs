@@ -6,7 +6,8 @@ use faer::Mat;
 use nalgebra_sparse::{CooMatrix, CsrMatrix};
 use posenc_math::random::{stream, uniform_vector};
 use posenc_nets::{
-    Adam, Engine, Input, Network, OutputActivation, Parameters, Samples, Task, WaveTable, reference,
+    Adam, CpuEngine, Engine, FirstLayer, Input, Network, OutputActivation, Parameters, Products,
+    Samples, Task, WaveTable, reference,
 };
 
 /// Uniform random numbers in ±1.
@@ -165,6 +166,16 @@ pub fn joint_waves(waves: usize, points: usize, axes: &[usize]) -> (Input, Mat<f
     (input, phases)
 }
 
+/// The CPU engine with every method for the gradient that `task` supports.
+pub fn cpu_engines(task: &Task) -> Vec<CpuEngine> {
+    let methods = match task.network.first {
+        FirstLayer::Affine => &[Products::Automatic][..],
+        FirstLayer::Kronecker => &[Products::Automatic, Products::Residual, Products::Gram],
+    };
+    let engines = methods.iter().map(|&products| CpuEngine::new(2).with_products(products));
+    engines.filter(|engine| engine.start(task.clone()).is_ok()).collect()
+}
+
 /// Initial parameters of several runs.
 pub fn initial(network: &Network, runs: usize) -> Vec<Parameters> {
     (0..runs).map(|r| network.initialize(&mut stream(r as u64, "initial"))).collect()
@@ -313,6 +324,17 @@ impl Comparison {
             }
         }
         nearest
+    }
+
+    /// Checks the deviation of an engine in single precision from the reference.
+    #[track_caller]
+    pub fn check(&self, name: &str) {
+        for (deviation, error, parameters) in
+            [(&self.smooth, 1e-5, 5e-4), (&self.deviation, 2e-3, 5e-2)]
+        {
+            assert!(deviation.error.0 < error, "{name}: {deviation}");
+            assert!(deviation.parameters() < parameters, "{name}: {deviation}");
+        }
     }
 
     /// Prints the deviation in one or two lines.
