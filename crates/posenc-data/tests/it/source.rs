@@ -223,14 +223,16 @@ fn small_images_in_a_folder_are_skipped_by_name() {
     let folder = data.path("photos");
     std::fs::create_dir(&folder).unwrap();
     let save = |name: &str, width, height| save_rgb(&folder.join(name), width, height);
-    (save("a.png", 15, 40), save("c.png", 12, 12));
+    save("a.png", 15, 40);
+    save("c.png", 12, 12);
     let mut source = data.source();
     let error = source.use_images("trio", &folder).unwrap_err();
     assert_says(
         &error,
         &["photos: no image of the folder has at least 16×16", "use larger images"],
     );
-    (save("b.png", 40, 16), save("d.jpg", 20, 20));
+    save("b.png", 40, 16);
+    save("d.jpg", 20, 20);
     source.use_images("trio", &folder).unwrap();
     let identity = source.identity("trio", 0).unwrap();
     assert_eq!(identity.signals, ["b.png", "d.jpg"]);
