@@ -1,12 +1,12 @@
 //! Checksums: 64 lower-case hexadecimal digits of SHA-256.
 
-use std::fmt::Write as _;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use crate::error::DataError;
+use crate::files::{self, file_name};
 
 /// SHA-256 of some bytes, in hexadecimal.
 pub(crate) fn of_bytes(bytes: &[u8]) -> String {
@@ -16,7 +16,7 @@ pub(crate) fn of_bytes(bytes: &[u8]) -> String {
 /// SHA-256 of a file, read in pieces.
 pub(crate) fn of_file(path: &Path) -> Result<String, DataError> {
     let unreadable = |source| DataError::io(path, "file", source);
-    let file = posenc_files::open(path).map_err(unreadable)?;
+    let file = files::open(path)?;
     let length = file.metadata().map_err(unreadable)?.len();
     // A file that grows while it is read must not be read forever.
     let mut file = file.take(length.saturating_add(1));
@@ -35,15 +35,18 @@ pub(crate) fn of_file(path: &Path) -> Result<String, DataError> {
     }
 }
 
-/// The lines `<SHA-256>  <name>` of some files, as `sha256sum` prints them in their folder.
+/// The lines `<SHA-256>  <name>`, as `sha256sum` prints them for files.
+pub(crate) fn lines<T>(
+    all: &[T],
+    sha256: impl Fn(&T) -> Result<String, DataError>,
+    name: impl Fn(&T) -> String,
+) -> Result<String, DataError> {
+    all.iter().map(|one| Ok(format!("{}  {}\n", sha256(one)?, name(one)))).collect()
+}
+
+/// The lines of [`lines`] of some files.
 pub(crate) fn list(files: &[PathBuf]) -> Result<String, DataError> {
-    let mut text = String::new();
-    for file in files {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}  {name}", of_file(file)?);
-    }
-    Ok(text)
+    lines(files, |file| of_file(file), |file| file_name(file))
 }
 
 fn hex(state: Sha256) -> String {

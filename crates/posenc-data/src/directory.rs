@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::error::DataError;
 
 /// The environment variable that names the data directory.
-pub const ENVIRONMENT_VARIABLE: &str = "POSENC_DATA";
+const ENVIRONMENT_VARIABLE: &str = "POSENC_DATA";
 
 /// The directory that the manifest's paths are relative to.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Sets of files that a protocol reads directly: text, annotations, archives too large to be loaded whole.
 
 use std::fmt::Write as _;
+use std::fs::{DirEntry, File};
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
@@ -37,8 +38,6 @@ pub enum Format {
     Weights,
     /// Screens with labelled boxes: [`crate::interfaces::LabelledScreens`].
     LabelledScreens,
-    /// Screens with all their elements, as nested lists in CSV. No protocol reads them yet.
-    AnnotatedScreens,
     /// Screens with captions of widgets: [`crate::interfaces::WidgetScreens`].
     WidgetCaptions,
     /// Vectors of words: [`crate::interfaces::WordVectors`].
@@ -54,7 +53,6 @@ impl Format {
             Format::AnnotatedImages => "annotated images",
             Format::Weights => "weights",
             Format::LabelledScreens => "labelled screens",
-            Format::AnnotatedScreens => "annotated screens",
             Format::WidgetCaptions => "widget captions",
             Format::WordVectors => "word vectors",
         }
@@ -162,9 +160,8 @@ impl FileSet {
         Ok((digest::of_bytes(listing.as_bytes()), fewest))
     }
 
-    /// How its files can be obtained.
     pub fn download(&self) -> Download {
-        Download { files: self.files.clone(), steps: self.steps.clone() }
+        Download::new(&self.files, self.steps.as_deref())
     }
 
     /// The first path that is a folder.
@@ -185,6 +182,10 @@ impl FileSet {
             self.origin
         )
     }
+}
+
+pub(crate) fn open(path: &Path) -> Result<File, DataError> {
+    posenc_files::open(path).map_err(|error| DataError::io(path, "file", error))
 }
 
 /// Reads a regular file of at most `max` bytes.
@@ -243,19 +244,25 @@ pub(crate) fn inside(path: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Files and folders directly inside a folder, sorted by name. Hidden ones are skipped, such as the "._photo.jpg" that some systems leave
-/// next to photo.jpg.
+/// All entries of a folder, sorted by name.
+fn listed(folder: &Path) -> Result<Vec<(PathBuf, DirEntry)>, DataError> {
+    let entries = std::fs::read_dir(folder).and_then(|entries| {
+        entries.map(|entry| entry.map(|entry| (entry.path(), entry))).collect::<Result<Vec<_>, _>>()
+    });
+    let mut entries = entries.map_err(|source| DataError::io(folder, "folder", source))?;
+    entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(entries)
+}
+
+/// Whether a name begins with a period, such as that of "._photo.jpg", which some systems leave next to photo.jpg.
+pub(crate) fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+/// Files and folders directly inside a folder, sorted by name, without hidden ones.
 pub(crate) fn paths_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
-    let unreadable = |source| DataError::io(folder, "folder", source);
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-        let entry = entry.map_err(unreadable)?;
-        if !entry.file_name().as_encoded_bytes().starts_with(b".") {
-            paths.push(entry.path());
-        }
-    }
-    paths.sort();
-    Ok(paths)
+    let paths = listed(folder)?.into_iter().map(|(path, _)| path);
+    Ok(paths.filter(|path| !is_hidden(path)).collect())
 }
 
 /// The files among [`paths_in`]. Follows links, because data are often stored elsewhere.
@@ -297,25 +304,21 @@ fn of_names(folder: &Path) -> Result<String, DataError> {
     let mut folders = vec![folder.to_owned()];
     let mut count = 0;
     while let Some(next) = folders.pop() {
-        for file in files_in(&next)? {
-            let Ok(bytes) = std::fs::metadata(&file).map(|metadata| metadata.len()) else {
-                continue;
-            };
-            let name = file.strip_prefix(folder).unwrap_or(&file);
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{bytes} {}", name.display());
-            count += 1;
-        }
-        let unreadable = |source| DataError::io(&next, "folder", source);
         let mut inner = Vec::new();
-        for entry in std::fs::read_dir(&next).map_err(unreadable)? {
-            let entry = entry.map_err(unreadable)?;
+        for (path, entry) in listed(&next)? {
             // Links to folders are not followed, because they may form cycles.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                inner.push(entry.path());
+                inner.push(path);
+            } else if !is_hidden(&path)
+                && let Ok(metadata) = std::fs::metadata(&path)
+                && metadata.is_file()
+            {
+                let name = path.strip_prefix(folder).unwrap_or(&path);
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{} {}", metadata.len(), name.display());
+                count += 1;
             }
         }
-        inner.sort();
         folders.extend(inner.into_iter().rev());
         if count > MAX_FILES {
             let limit = MAX_FILES as u64;

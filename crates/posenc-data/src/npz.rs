@@ -12,6 +12,7 @@ use posenc_files::limits::MAX_ARRAY_BYTES;
 use zip::ZipArchive;
 
 use crate::error::{DataError, list};
+use crate::files;
 
 /// Maximum size of a header in bytes. numpy writes 128 bytes; structured types may need more.
 const MAX_HEADER_BYTES: usize = 1 << 16;
@@ -101,7 +102,7 @@ pub(crate) fn read_npy(
     allowed: &[Element],
     limit: u64,
 ) -> Result<RawArray, DataError> {
-    let file = posenc_files::open(path).map_err(|source| DataError::io(path, "file", source))?;
+    let file = files::open(path)?;
     read_from(&mut BufReader::new(file), path, "the array", allowed, limit)
 }
 
@@ -180,7 +181,7 @@ fn read_from(
 }
 
 fn open(path: &Path) -> Result<ZipArchive<BufReader<File>>, DataError> {
-    let file = posenc_files::open(path).map_err(|source| DataError::io(path, "file", source))?;
+    let file = files::open(path)?;
     ZipArchive::new(BufReader::new(file)).map_err(|error| {
         let message = format!(
             "not a complete npz archive ({error}); an npz is a zip file of .npy arrays, so the download may be \

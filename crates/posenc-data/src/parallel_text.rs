@@ -10,6 +10,7 @@ use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 
 use crate::error::DataError;
+use crate::files;
 use crate::generate::Pair;
 use crate::lines::each_line;
 
@@ -71,7 +72,7 @@ fn find(folder: &Path, split: &str, language: &str) -> Result<PathBuf, DataError
 }
 
 fn read_lines(path: &Path) -> Result<Vec<Vec<String>>, DataError> {
-    let file = posenc_files::open(path).map_err(|source| DataError::io(path, "file", source))?;
+    let file = files::open(path)?;
     let length = file.metadata().map_err(|source| DataError::io(path, "file", source))?.len();
     let expanded = length.saturating_mul(MAX_EXPANSION).max(SHORT_TEXT);
     let reader: Box<dyn Read> = match path.extension().is_some_and(|e| e == "gz") {

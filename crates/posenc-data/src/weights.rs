@@ -1,5 +1,6 @@
 //! Files of trained weights: safetensors, or what PyTorch's `torch.save` writes.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use pytorch_reader::{DType, PytorchReader};
@@ -7,7 +8,7 @@ use safetensors::tensor::Metadata;
 use safetensors::{Dtype, SafeTensors};
 
 use crate::error::DataError;
-use crate::files::{has_ending, only_file, read_whole};
+use crate::files::{self, has_ending, only_file, read_whole};
 use posenc_files::limits::MAX_WEIGHT_BYTES;
 
 const ENDINGS: [&str; 3] = ["safetensors", "pth", "pt"];
@@ -47,16 +48,27 @@ impl WeightFile {
                 format!("not a readable file of weights ({reason}); fetch the file again");
             DataError::at(&path, message)
         };
-        let text = read_whole(&path, "the file of weights", MAX_WEIGHT_BYTES)?;
         // A safetensors file begins with the length of its header, which is JSON.
-        if text.get(8) == Some(&b'{') {
+        let unreadable = |error| DataError::io(&path, "file", error);
+        let (mut start, file) = (Vec::new(), files::open(&path)?);
+        let bytes = file.metadata().map_err(unreadable)?.len();
+        if bytes > MAX_WEIGHT_BYTES {
+            return Err(DataError::too_large(
+                &path,
+                "the file of weights",
+                bytes,
+                MAX_WEIGHT_BYTES,
+            ));
+        }
+        file.take(9).read_to_end(&mut start).map_err(unreadable)?;
+        if start.get(8) == Some(&b'{') {
+            let text = read_whole(&path, "the file of weights", MAX_WEIGHT_BYTES)?;
             let (header, metadata) =
                 SafeTensors::read_metadata(&text).map_err(|e| damaged(e.to_string()))?;
             // The length of the header takes eight bytes itself.
             let content = Content::SafeTensors(text, metadata, header + 8);
             return Ok(WeightFile { path, content });
         }
-        drop(text);
         let reader = PytorchReader::new(&path).map_err(|e| damaged(e.to_string()))?;
         // Checkpoints keep weights next to other things.
         let holds = |prefix: &&str| reader.keys().iter().any(|key| key.starts_with(*prefix));

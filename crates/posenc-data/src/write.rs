@@ -6,8 +6,9 @@ use std::fs::File;
 use std::io::{BufWriter, Cursor, Write};
 use std::path::Path;
 
+use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::PngEncoder;
-use image::{ExtendedColorType, ImageEncoder};
+use image::{ExtendedColorType, ImageEncoder, RgbImage};
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
@@ -21,7 +22,7 @@ impl Image {
     ///
     /// # Errors
     /// When the image is empty or has neither one nor three channels.
-    pub fn to_png_bytes(&self) -> Result<Vec<u8>, DataError> {
+    pub(crate) fn to_png_bytes(&self) -> Result<Vec<u8>, DataError> {
         let unwritable = |reason: String| unwritable_signal(&self.name, reason);
         let color = match self.channels {
             1 => ExtendedColorType::L8,
@@ -143,6 +144,15 @@ pub fn write_archive(path: &Path, side: usize, images: &[Vec<u8>]) -> Result<(),
 /// The nearest 8-bit value; NaN, which no `clamp` catches, is cast to 0.
 fn to_byte(value: f64) -> u8 {
     (value.clamp(0.0, 1.0) * 255.0).round() as u8
+}
+
+/// Writes a picture as a JPEG file of this quality, from 1 to 100.
+pub(crate) fn write_jpeg(path: &Path, picture: &RgbImage, quality: u8) -> Result<(), DataError> {
+    let mut bytes = Vec::new();
+    let encoder = JpegEncoder::new_with_quality(&mut bytes, quality);
+    let written = picture.write_with_encoder(encoder).map_err(std::io::Error::other);
+    let written = written.and_then(|()| posenc_files::write_atomically(path, &bytes));
+    written.map_err(|error| DataError::unwritable(path, error))
 }
 
 /// Error for a signal that a file format cannot store.

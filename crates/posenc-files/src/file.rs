@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::{Dir, FileType, OpenOptions};
 
 use crate::folder::{Kind, is_protected, open_folder};
 
@@ -21,21 +21,35 @@ fn locate(path: &Path, create: bool) -> Result<(Dir, OsString)> {
 }
 
 /// Opens a regular file. Nothing else is opened, since opening a pipe waits and opening a device can have effects.
-fn open_regular(folder: &Dir, name: OsString, options: &OpenOptions) -> Result<File> {
-    let require = |kind: Kind| match kind {
+fn open_regular(folder: &Dir, name: OsString, options: &mut OpenOptions) -> Result<File> {
+    if let Ok(found) = folder.symlink_metadata(&name) {
+        require_regular(found.file_type())?;
+    }
+    open_replaced(folder, name, options)
+}
+
+/// The second half of [`open_regular`]: something else may have taken the place of the file since the first check. A pipe is then opened
+/// without waiting for its other end, and a terminal without becoming the one that controls this process.
+fn open_replaced(folder: &Dir, name: OsString, options: &mut OpenOptions) -> Result<File> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+        cap_std::fs::OpenOptionsExt::custom_flags(options, flags.bits() as i32);
+    }
+    let file = folder.open_with(name, options)?;
+    require_regular(file.metadata()?.file_type())?;
+    Ok(file.into_std())
+}
+
+fn require_regular(found: FileType) -> Result<()> {
+    match Kind::of(found) {
         Kind::File => Ok(()),
         kind => Err(Error::new(
             ErrorKind::InvalidInput,
             format!("it is {}; a regular file is required", kind.name()),
         )),
-    };
-    if let Ok(found) = folder.symlink_metadata(&name) {
-        require(Kind::of(found.file_type()))?;
     }
-    let file = folder.open_with(name, options)?;
-    // It may have been replaced since the first check.
-    require(Kind::of(file.metadata()?.file_type()))?;
-    Ok(file.into_std())
 }
 
 /// Opens a regular file for reading. Links are followed, except below a [protected](crate::protect) folder.
@@ -206,13 +220,7 @@ fn exclusive() -> OpenOptions {
     OpenOptions::new().read(true).write(true).create_new(true).clone()
 }
 
-/// Creates a file that must not exist yet, and missing folders.
-pub fn create_new(path: &Path) -> Result<File> {
-    let (folder, name) = locate(path, true)?;
-    Ok(folder.open_with(name, &exclusive())?.into_std())
-}
-
-/// Like [`create_new`], with execute permission.
+/// Creates a program, which must not exist yet, and missing folders.
 pub fn create_program(path: &Path) -> Result<File> {
     let (folder, name) = locate(path, true)?;
     let mut options = exclusive();
@@ -221,9 +229,10 @@ pub fn create_program(path: &Path) -> Result<File> {
     Ok(folder.open_with(name, &options)?.into_std())
 }
 
-/// Like [`create_new`], with content, without waiting for the disk; for folders that only this process uses.
+/// Writes a file that must not exist yet, and missing folders, without waiting for the disk; for folders that only this process uses.
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
-    create_new(path)?.write_all(bytes)
+    let (folder, name) = locate(path, true)?;
+    folder.open_with(name, &exclusive())?.write_all(bytes)
 }
 
 /// Opens a regular file for reading and writing. A missing file and missing folders are created.

@@ -23,11 +23,11 @@ pub mod testing;
 mod text;
 
 pub use file::{
-    Prepared, create_new, create_program, is_full, is_same, is_there, open, open_or_create,
-    prepare, prepare_with, read, remove, remove_empty_folder, write_atomically, write_if_changed,
-    write_new, write_parts_atomically, write_with,
+    Prepared, create_program, is_full, is_same, is_there, open, open_or_create, prepare,
+    prepare_with, read, remove, remove_empty_folder, write_atomically, write_if_changed, write_new,
+    write_parts_atomically, write_with,
 };
 pub use folder::{Entry, Kind, entries, is_half_written, make_folder, protect, sweep};
 pub use git::git;
 pub use lock::{Lock, LockError, host};
-pub use text::{Escaping, escaped, is_hidden, line_at, one_line, shown_lines, unreadable};
+pub use text::{Escaping, escaped, is_hidden, line_at, one_line, unreadable};

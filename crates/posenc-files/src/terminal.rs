@@ -3,7 +3,8 @@
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write, stderr, stdout};
 
-use crate::{escaped, shown_lines};
+use crate::escaped;
+use crate::text::shown_lines;
 
 /// Exit status after a broken pipe, as for a program that SIGPIPE ended.
 const READER_GONE: i32 = 141;

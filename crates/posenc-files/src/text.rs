@@ -26,8 +26,7 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
 }
 
 /// Like [`escaped`], but keeps tabs and the line break `\n`: for text whose line breaks come from the program.
-#[must_use]
-pub fn shown_lines(text: &str) -> Cow<'_, str> {
+pub(crate) fn shown_lines(text: &str) -> Cow<'_, str> {
     replaced(text, |c| is_hidden(c) && c != '\n' && c != '\t')
 }
 

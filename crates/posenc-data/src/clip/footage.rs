@@ -1,10 +1,9 @@
 //! Where the frames of clips come from: video files, folders of frames, npz arrays.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::clip::frame::{Frame, Frames, MAX_FRAME_PIXELS};
+use crate::clip::frame::{Frame, Frames, Values, check_size};
 use crate::clip::natural;
 use crate::clip::video::{self, video_support};
 use crate::digest;
@@ -36,17 +35,16 @@ pub(crate) struct Slice {
     path: PathBuf,
     key: String,
     array: Arc<RawArray>,
-    shape: [usize; 4],
     index: usize,
-    /// Whether the array has the first axis.
-    one_of_several: bool,
 }
 
 impl Footage {
     /// Name of the clip: that of the file or folder, or `clip-00` and so on.
     pub(crate) fn name(&self) -> String {
         match self {
-            Footage::Slice(slice) if slice.one_of_several => format!("clip-{:02}", slice.index),
+            Footage::Slice(slice) if slice.array.shape.len() == 5 => {
+                format!("clip-{:02}", slice.index)
+            }
             _ => file_name(self.path()),
         }
     }
@@ -66,7 +64,7 @@ impl Footage {
             Footage::Video(path) => digest::of_file(path),
             Footage::Frames { files, .. } => Ok(digest::of_bytes(digest::list(files)?.as_bytes())),
             Footage::Slice(slice) => {
-                let header = format!("{:?} {:?}\n", slice.array.element, slice.shape);
+                let header = format!("{:?} {:?}\n", slice.array.element, slice.shape());
                 Ok(digest::of_bytes(&[header.as_bytes(), slice.bytes()].concat()))
             }
         }
@@ -77,7 +75,7 @@ impl Footage {
         match self {
             Footage::Video(path) => video::frames(path),
             Footage::Frames { files, .. } => {
-                Ok(Box::new(files.iter().map(|file| in_picture(&Picture::read(file)?))))
+                Ok(Box::new(files.iter().map(|file| in_picture(Picture::read(file)?))))
             }
             Footage::Slice(slice) => Ok(Box::new(slice.frames())),
         }
@@ -85,21 +83,26 @@ impl Footage {
 }
 
 impl Slice {
+    /// Frames, height, width and channels.
+    fn shape(&self) -> [usize; 4] {
+        self.array.shape.last_chunk().copied().unwrap_or_default()
+    }
+
     fn bytes(&self) -> &[u8] {
-        let length = self.shape.iter().product::<usize>() * self.array.element.size();
+        let length = self.shape().iter().product::<usize>() * self.array.element.size();
         &self.array.bytes[self.index * length..(self.index + 1) * length]
     }
 
     fn frames(&self) -> impl Iterator<Item = Result<Frame, DataError>> {
-        let [_, height, width, channels] = self.shape;
+        let [_, height, width, channels] = self.shape();
         let frame = height * width * channels * self.array.element.size();
         self.bytes().chunks_exact(frame.max(1)).map(move |bytes| {
-            let (values, white) = match self.array.element {
-                Element::Byte => (bytes.iter().map(|&byte| f32::from(byte)).collect(), 255.0),
+            let values = match self.array.element {
+                Element::Byte => Values::Bytes(bytes.to_vec()),
                 // Clips are read as bytes or in single precision.
-                _ => (self.floats(bytes)?, 1.0),
+                _ => Values::Floats(self.floats(bytes)?),
             };
-            Ok(Frame { width, height, channels, values, white })
+            Ok(Frame { width, height, channels, values })
         })
     }
 
@@ -121,17 +124,11 @@ impl Slice {
     }
 }
 
-fn in_picture(picture: &Picture) -> Result<Frame, DataError> {
-    let (width, height) = (picture.width(), picture.height());
-    let pixels = u64::from(width) * u64::from(height);
-    if pixels > MAX_FRAME_PIXELS {
-        let what = format!("the frame ({width}×{height} pixels, as RGB)");
-        let (bytes, max) = (3 * u128::from(pixels), 3 * MAX_FRAME_PIXELS);
-        return Err(DataError::too_large(&picture.path, what, bytes, max));
-    }
-    let (width, height) = (width as usize, height as usize);
-    let (values, white) = picture.values(f32::from, f32::from);
-    Ok(Frame { width, height, channels: picture.channels(), values, white })
+fn in_picture(picture: Picture) -> Result<Frame, DataError> {
+    let [width, height] = [picture.width(), picture.height()].map(|side| side as usize);
+    let channels = picture.channels();
+    check_size(&picture.path, "the frame", [width, height], 3)?;
+    Ok(Frame { width, height, channels, values: picture.into_values() })
 }
 
 /// The clips at `path`: a video file, an npz file with a single array, a folder of frames, or a
@@ -175,18 +172,12 @@ pub(crate) fn in_array(path: &Path, key: &str) -> Result<(String, Vec<Footage>),
         );
         return Err(DataError::shape(path, key, &array.shape, required));
     }
-    let pixels = shape[1] as u128 * shape[2] as u128;
-    if pixels > u128::from(MAX_FRAME_PIXELS) {
-        let what = format!("each frame of the array `{key}`");
-        let size = (shape[3] * array.element.size()) as u128;
-        let max = MAX_FRAME_PIXELS * (shape[3] * array.element.size()) as u64;
-        return Err(DataError::too_large(path, what, pixels * size, max));
-    }
-    let (one_of_several, sha256) = (array.shape.len() == 5, digest::of_bytes(&array.bytes));
-    let array = Arc::new(array);
+    let what = format!("each frame of the array `{key}`");
+    check_size(path, &what, [shape[2], shape[1]], shape[3] * array.element.size())?;
+    let (sha256, array) = (digest::of_bytes(&array.bytes), Arc::new(array));
     let clip = |index| {
         let (path, key, array) = (path.to_owned(), key.to_owned(), array.clone());
-        Footage::Slice(Slice { path, key, array, shape, index, one_of_several })
+        Footage::Slice(Slice { path, key, array, index })
     };
     Ok((sha256, (0..n_clips).map(clip).collect()))
 }
@@ -232,12 +223,7 @@ fn frames_in(folder: &Path) -> Result<Option<Footage>, DataError> {
     }
 }
 
-/// The lines `<SHA-256>  <name>` of some clips, as `sha256sum` prints them for files.
+/// The lines of [`digest::lines`] of some clips.
 pub(crate) fn list(clips: &[Footage]) -> Result<String, DataError> {
-    let mut text = String::new();
-    for clip in clips {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}  {}", clip.sha256()?, clip.name());
-    }
-    Ok(text)
+    digest::lines(clips, Footage::sha256, Footage::name)
 }

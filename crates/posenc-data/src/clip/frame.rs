@@ -12,9 +12,24 @@ use crate::reduce::{self, Axis};
 /// Maximum number of frames of a clip, as in the papers.
 pub const MAX_FRAMES: usize = 256;
 
-/// Maximum number of pixels of a frame, slightly more than 8K. Frames are averaged in double precision, and FFmpeg holds up to twenty at a
-/// time.
-pub(crate) const MAX_FRAME_PIXELS: u64 = 36 << 20;
+/// Maximum number of pixels of a frame, slightly more than 8K. A frame is in memory as it is stored, with 3 to 12 bytes for each pixel, next to
+/// its averages in double precision; FFmpeg holds up to twenty at a time.
+const MAX_FRAME_PIXELS: u64 = 36 << 20;
+
+/// Checks the number of a frame's pixels, of `bytes` bytes each.
+pub(crate) fn check_size(
+    path: &Path,
+    what: &str,
+    [width, height]: [usize; 2],
+    bytes: usize,
+) -> Result<(), DataError> {
+    let pixels = width as u128 * height as u128;
+    if pixels <= u128::from(MAX_FRAME_PIXELS) {
+        return Ok(());
+    }
+    let (found, max) = (pixels.saturating_mul(bytes as u128), MAX_FRAME_PIXELS * bytes as u64);
+    Err(DataError::too_large(path, format!("{what} ({width}×{height} pixels)"), found, max))
+}
 
 /// One frame: `height` rows of `width` pixels of `channels` values.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,10 +37,16 @@ pub(crate) struct Frame {
     pub width: usize,
     pub height: usize,
     pub channels: usize,
-    /// As stored in the file.
-    pub values: Vec<f32>,
-    /// The value that maps to 1: 255, 65535 or 1.
-    pub white: f32,
+    pub values: Values,
+}
+
+/// The values of a frame as stored in the file; a large frame in another type would take four times as much memory.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Values {
+    Bytes(Vec<u8>),
+    Words(Vec<u16>),
+    /// Between 0 and 1.
+    Floats(Vec<f32>),
 }
 
 /// Frames in order, each read on demand.
@@ -41,9 +62,14 @@ impl Frame {
     /// Averages the frame along both axes; values are in [0, 1].
     fn averaged(&self, rows: &Axis, columns: &Axis) -> Vec<f32> {
         // Rows first, because they are long and often only half of them are kept.
-        let fewer: Vec<f64> = reduce::along(&self.values, rows, self.width * self.channels);
+        let row = self.width * self.channels;
+        let (fewer, white) = match &self.values {
+            Values::Bytes(bytes) => (reduce::along::<_, f64>(bytes, rows, row), 255.0),
+            Values::Words(words) => (reduce::along(words, rows, row), 65535.0),
+            Values::Floats(floats) => (reduce::along(floats, rows, row), 1.0),
+        };
         let means: Vec<f64> = reduce::along(&fewer, columns, self.channels);
-        means.iter().map(|mean| (mean / f64::from(self.white)) as f32).collect()
+        means.iter().map(|mean| (mean / white) as f32).collect()
     }
 }
 
@@ -268,8 +294,8 @@ mod tests {
     /// Gray frames; frame t has the value t/255.
     fn counting(n: usize, width: usize, height: usize) -> Frames<'static> {
         Box::new((0..n).map(move |t| {
-            let values = vec![t as u8 as f32; width * height];
-            Ok(Frame { width, height, channels: 1, values, white: 255.0 })
+            let values = Values::Bytes(vec![t as u8; width * height]);
+            Ok(Frame { width, height, channels: 1, values })
         }))
     }
 
@@ -293,8 +319,8 @@ mod tests {
     #[test]
     fn frames_are_squeezed_to_twice_the_side_and_cut() {
         // Columns 0, …, 31 become 8 means of four; the middle four begin with that of 8 to 11.
-        let values = (0..16 * 32).map(|i| (i % 32) as f32 * 1000.0).collect();
-        let frame = Frame { width: 32, height: 16, channels: 1, values, white: 65535.0 };
+        let values = Values::Words((0..16 * 32).map(|i| (i % 32) * 1000).collect());
+        let frame = Frame { width: 32, height: 16, channels: 1, values };
         let frames: Frames = Box::new(std::iter::repeat_n(frame, 4).map(Ok));
         let (clip, _) = target().middle_cube(frames, 2, 4).unwrap();
         assert_eq!((clip.frames, clip.height, clip.width), (2, 4, 4));

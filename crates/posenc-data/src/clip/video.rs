@@ -45,8 +45,9 @@ mod backend {
     use video_rs::ffmpeg::format::Pixel;
     use video_rs::{Decoder, DecoderBuilder, Error, Options, ReaderBuilder, ffmpeg};
 
-    use crate::clip::frame::{Frame, Frames, MAX_FRAME_PIXELS};
+    use crate::clip::frame::{Frame, Frames, Values, check_size};
     use crate::error::DataError;
+    use crate::files;
 
     /// Formats that contain their frames themselves, by their FFmpeg names: no playlists, no patterns of file names. Audio formats are
     /// included for the error that they have no video stream.
@@ -54,8 +55,7 @@ mod backend {
                            yuv4mpegpipe,gif,wav,mp3,aac,flac";
 
     pub(crate) fn frames(path: &Path) -> Result<Frames<'static>, DataError> {
-        let file = posenc_files::open(path).map_err(|e| DataError::io(path, "file", e))?;
-        drop(file);
+        drop(files::open(path)?);
         initialize();
         // A playlist is a text file that names others, on this machine or across the network.
         let allowed = [("protocol_whitelist", "file"), ("format_whitelist", FORMATS)];
@@ -84,12 +84,7 @@ mod backend {
         let decoder =
             DecoderBuilder::new(path).with_options(&options).build().map_err(unreadable)?;
         let (width, height) = decoder.size();
-        let pixels = u64::from(width) * u64::from(height);
-        if pixels > MAX_FRAME_PIXELS {
-            let what = format!("each frame ({width}×{height} pixels, as RGB)");
-            let bytes = 3 * u128::from(pixels);
-            return Err(DataError::too_large(path, what, bytes, 3 * MAX_FRAME_PIXELS));
-        }
+        check_size(path, "each frame", [width, height].map(|side| side as usize), 3)?;
         let announced = decoder.frames().ok().filter(|&n| n > 0);
         let path = path.to_owned();
         let mut reader =
@@ -156,8 +151,12 @@ mod backend {
             image.apply_orientation(self.orientation);
             self.n_decoded += 1;
             let (width, height) = (image.width() as usize, image.height() as usize);
-            let values = image.as_bytes().iter().map(|&byte| f32::from(byte)).collect();
-            Ok(Some(Frame { width, height, channels: 3, values, white: 255.0 }))
+            Ok(Some(Frame {
+                width,
+                height,
+                channels: 3,
+                values: Values::Bytes(image.into_bytes()),
+            }))
         }
 
         /// Handles the end of the file. FFmpeg does not report a file that was cut between two packets, so the number of frames is compared

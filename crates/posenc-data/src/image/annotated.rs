@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use image::RgbImage;
-use image::codecs::jpeg::JpegEncoder;
 use posenc_files::limits::MAX_ARRAY_BYTES;
 use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
@@ -24,7 +23,7 @@ use crate::files::{file_name, from_json, inside, only_file, read_whole};
 use crate::image::MAX_SIDE;
 use crate::image::downsampled::Split;
 use crate::image::picture::Picture;
-use crate::write::unwritable_signal;
+use crate::write::{unwritable_signal, write_jpeg};
 
 /// The photographs of a split and their annotations; pixels are read on demand.
 #[derive(Debug, Clone)]
@@ -256,10 +255,7 @@ pub fn write_annotated(
                 format!("{bytes} bytes do not make {height} × {width} pixels"),
             )
         })?;
-        let mut bytes = Vec::new();
-        let written = picture.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, 95));
-        written.map_err(|e| unwritable(&path, std::io::Error::other(e)))?;
-        posenc_files::write_atomically(&path, &bytes).map_err(|e| unwritable(&path, e))?;
+        write_jpeg(&path, &picture, 95)?;
         let id = i as u64 + 1;
         wire.images.push(WireImage { id, file_name, height: *height, width: *width });
         for own in boxes {

@@ -7,6 +7,7 @@ use image::imageops::FilterType;
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, RgbImage};
 
+use crate::clip::frame::Values;
 use crate::digest;
 use crate::error::{DataError, FORMATS};
 use crate::files::{files_in, has_ending, read_whole};
@@ -37,35 +38,16 @@ impl Picture {
 
     /// As [`Picture::read`], from the bytes of `path`, which is used in messages only.
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, DataError> {
-        let not_an_image = |reason: String| DataError::NotAnImage {
-            path: path.to_owned(),
-            reason: reason.lines().next().unwrap_or_default().to_owned(),
-        };
-        let format =
-            image::guess_format(bytes).map_err(|_| not_an_image("unknown format".to_owned()))?;
-        let page = match format {
-            ImageFormat::Png => Page::of_png(bytes),
-            ImageFormat::Tiff => Page::of_tiff(bytes),
-            _ => Page::only(bytes),
-        };
-        let mut reader = ImageReader::with_format(Cursor::new(&page.bytes), format);
-        let mut limits = Limits::default();
-        limits.max_image_width = Some(MAX_SIDE);
-        limits.max_image_height = Some(MAX_SIDE);
-        limits.max_alloc = Some(MAX_IMAGE_BYTES);
-        reader.limits(limits);
-
-        let mut decoder = reader.into_decoder().map_err(|error| not_an_image(error.to_string()))?;
-        if decoder.total_bytes() > MAX_IMAGE_BYTES {
-            let bytes = decoder.total_bytes();
-            return Err(DataError::too_large(path, "the image", bytes, MAX_IMAGE_BYTES));
-        }
+        let (format, page) = page(path, bytes)?;
+        let mut decoder = decoder(path, format, &page)?;
         // A file whose orientation cannot be read is treated as upright.
         let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
         let mut image = match format {
-            ImageFormat::Jpeg => jpeg::decode(bytes).map_err(not_an_image)?,
+            ImageFormat::Jpeg => {
+                jpeg::decode(bytes).map_err(|reason| not_an_image(path, &reason))?
+            }
             _ => DynamicImage::from_decoder(decoder)
-                .map_err(|error| not_an_image(error.to_string()))?,
+                .map_err(|error| not_an_image(path, &error.to_string()))?,
         };
         image.apply_orientation(orientation);
 
@@ -94,7 +76,7 @@ impl Picture {
             }
         };
         let dropped = has_alpha.then(|| "the alpha channel is ignored".to_owned());
-        let notes = page.note.into_iter().chain(dropped);
+        let notes = page.note.iter().cloned().chain(dropped);
         let warnings = notes.map(|note| format!("{}: {note}", path.display())).collect();
         Ok(Picture { path: path.to_owned(), image, warnings })
     }
@@ -202,28 +184,70 @@ impl Picture {
         Ok(self)
     }
 
-    /// All values, channels fastest, and the one that maps to 1.
-    pub(crate) fn values<T>(&self, of_byte: fn(u8) -> T, of_word: fn(u16) -> T) -> (Vec<T>, T) {
-        match self.words() {
-            Some(words) => (words.iter().map(|&word| of_word(word)).collect(), of_word(u16::MAX)),
-            None => {
-                let bytes = self.image.as_bytes();
-                (bytes.iter().map(|&byte| of_byte(byte)).collect(), of_byte(u8::MAX))
-            }
+    /// All values, channels fastest.
+    pub(crate) fn into_values(self) -> Values {
+        match self.image {
+            DynamicImage::ImageLuma16(image) => Values::Words(image.into_raw()),
+            DynamicImage::ImageRgb16(image) => Values::Words(image.into_raw()),
+            image => Values::Bytes(image.into_bytes()),
         }
     }
 
     /// As real numbers in [0, 1].
     pub fn to_image(&self, name: String) -> Image {
         let (width, height) = (self.width() as usize, self.height() as usize);
-        let (mut pixels, white) = self.values(f64::from, f64::from);
-        pixels.iter_mut().for_each(|value| *value /= white);
+        let pixels = match self.words() {
+            Some(words) => words.iter().map(|&word| f64::from(word) / 65535.0).collect(),
+            None => self.image.as_bytes().iter().map(|&byte| f64::from(byte) / 255.0).collect(),
+        };
         Image { name, width, height, channels: self.channels(), pixels }
     }
 }
 
+/// Width and height of an image file as stored, from its header.
+pub(crate) fn sides(path: &Path) -> Result<(u32, u32), DataError> {
+    let bytes = read_whole(path, "the image file", MAX_IMAGE_BYTES)?;
+    let (format, page) = page(path, &bytes)?;
+    Ok(decoder(path, format, &page)?.dimensions())
+}
+
+fn not_an_image(path: &Path, reason: &str) -> DataError {
+    let reason = reason.lines().next().unwrap_or_default().to_owned();
+    DataError::NotAnImage { path: path.to_owned(), reason }
+}
+
+fn page<'a>(path: &Path, bytes: &'a [u8]) -> Result<(ImageFormat, Page<'a>), DataError> {
+    let format = image::guess_format(bytes).map_err(|_| not_an_image(path, "unknown format"))?;
+    let page = match format {
+        ImageFormat::Png => Page::of_png(bytes),
+        ImageFormat::Tiff => Page::of_tiff(bytes),
+        _ => Page::only(bytes),
+    };
+    Ok((format, page))
+}
+
+fn decoder<'a>(
+    path: &Path,
+    format: ImageFormat,
+    page: &'a Page<'_>,
+) -> Result<impl ImageDecoder + 'a, DataError> {
+    let mut reader = ImageReader::with_format(Cursor::new(&page.bytes), format);
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(MAX_SIDE);
+    limits.max_image_height = Some(MAX_SIDE);
+    limits.max_alloc = Some(MAX_IMAGE_BYTES);
+    reader.limits(limits);
+    let decoder = reader.into_decoder().map_err(|error| not_an_image(path, &error.to_string()))?;
+    match decoder.total_bytes() {
+        bytes if bytes > MAX_IMAGE_BYTES => {
+            Err(DataError::too_large(path, "the image", bytes, MAX_IMAGE_BYTES))
+        }
+        _ => Ok(decoder),
+    }
+}
+
 /// The image files directly inside `folder`, sorted by name; other files and sub-folders are skipped.
-pub fn images_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
+pub(crate) fn images_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     let mut files = files_in(folder)?;
     files.retain(|path| has_ending(path, &IMAGE_ENDINGS));
     if files.is_empty() {

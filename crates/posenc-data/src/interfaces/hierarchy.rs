@@ -17,26 +17,8 @@ pub(super) const MAX_LEVELS: usize = 127;
 /// Fraction of the canvas that a side of a node must exceed for its pixels to be used.
 const SMALLEST_SHARE: f64 = 0.005;
 
-/// Type of a node: the 11 classes of the public code, whose numbers are 1 to 11 in this order; 0 is padding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WidgetType {
-    ImageView,
-    Button,
-    ImageButton,
-    /// A rectangle; the class from which all others descend.
-    View,
-    CompoundButton,
-    CheckBox,
-    RadioButton,
-    /// A round button above all else.
-    FloatingActionButton,
-    ToggleButton,
-    Switch,
-    Other,
-}
-
-/// Class names of the types, in their order.
-const CLASSES: [&str; 11] = [
+/// Classes of the public code, with numbers from 1. All descend from a view, a rectangle; 0 is padding, and the last number is for others.
+const CLASSES: [&str; 10] = [
     "ImageView",
     "Button",
     "ImageButton",
@@ -47,49 +29,24 @@ const CLASSES: [&str; 11] = [
     "FloatingActionButton",
     "ToggleButton",
     "Switch",
-    "Unknown",
 ];
 
-impl WidgetType {
-    /// All in the order of their numbers.
-    pub const ALL: [Self; 11] = [
-        Self::ImageView,
-        Self::Button,
-        Self::ImageButton,
-        Self::View,
-        Self::CompoundButton,
-        Self::CheckBox,
-        Self::RadioButton,
-        Self::FloatingActionButton,
-        Self::ToggleButton,
-        Self::Switch,
-        Self::Other,
-    ];
-
-    /// 1 to 11.
-    pub fn number(self) -> usize {
-        self as usize + 1
-    }
-
-    /// The type that the part of a class after its last period names, ignoring case.
-    fn of_class(class: &str) -> Option<Self> {
+/// The number of the class, else of the nearest ancestor that has one. Only the part of a name after its last period counts, without case.
+fn number_of<'a>(class: &'a str, ancestors: &'a [String]) -> usize {
+    let mut names = std::iter::once(class).chain(ancestors.iter().map(String::as_str));
+    let found = names.find_map(|class| {
         let name = class.rsplit('.').next().unwrap_or(class);
-        let at = CLASSES.iter().position(|known| known.eq_ignore_ascii_case(name))?;
-        Self::ALL.get(at).copied()
-    }
-
-    /// The type of the class, else of the nearest ancestor that has one.
-    fn of(class: &str, ancestors: &[String]) -> Self {
-        let names = std::iter::once(class).chain(ancestors.iter().map(String::as_str));
-        names.into_iter().find_map(Self::of_class).unwrap_or(Self::Other)
-    }
+        CLASSES.iter().position(|known| known.eq_ignore_ascii_case(name))
+    });
+    found.unwrap_or(CLASSES.len()) + 1
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ViewNode {
     /// Its box on 0 … 99, clipped to the canvas. Otherwise as in the file: a side may have length 0, or right may be less than left.
     pub corners: Corners,
-    pub widget: WidgetType,
+    /// Number of its class, from 1 to 11.
+    pub kind: usize,
     pub is_clickable: bool,
     /// Whether it is visible itself and to the user.
     pub is_visible: bool,
@@ -99,11 +56,8 @@ pub struct ViewNode {
     pub resource: Vec<String>,
     /// Number of nodes on the path from the root to this one, including both.
     pub depth: usize,
-    /// Position in pre-order, from 1; absent children do not count.
-    pub pre_order: usize,
-    /// Position in post-order, from 1. The public code intends this, but its loop yields `nodes + 1 − pre_order`.
+    /// Position in post-order, from 1. The public code intends this, but its loop yields `nodes − index`.
     pub post_order: usize,
-    pub parent: Option<usize>,
     /// The children; `None` where the file has `null`.
     pub children: Vec<Option<usize>>,
 }
@@ -119,8 +73,8 @@ impl ViewNode {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ViewHierarchy {
-    /// All nodes, including invisible ones, because the public code uses all as context. Node `n` has pre-order `n + 1`. Empty if the file
-    /// has `null` instead of a tree.
+    /// All nodes, including invisible ones, because the public code uses all as context. They are in pre-order. Empty if the
+    /// file has `null` instead of a tree.
     pub nodes: Vec<ViewNode>,
 }
 
@@ -169,7 +123,7 @@ impl ViewHierarchy {
         let root = wire.and_then(|screen| screen.activity).and_then(|activity| activity.root);
         let mut nodes = Nodes::default();
         if let Some(root) = root {
-            nodes.add(root, None, 1);
+            nodes.add(root, 1);
         }
         Ok(ViewHierarchy { nodes: nodes.nodes })
     }
@@ -202,7 +156,7 @@ struct Nodes {
 
 impl Nodes {
     /// Adds a node and its descendants. The JSON parser limits the depth of the recursion.
-    fn add(&mut self, node: WireNode, parent: Option<usize>, depth: usize) -> usize {
+    fn add(&mut self, node: WireNode, depth: usize) -> usize {
         let at = self.nodes.len();
         let sides = [CANVAS[0], CANVAS[1], CANVAS[0], CANVAS[1]];
         let corner = |i: usize| node.bounds[i].clamp(0.0, sides[i]) * BORDER / sides[i];
@@ -210,20 +164,18 @@ impl Nodes {
         let resource = node.resource.as_deref().map(resource_words).unwrap_or_default();
         self.nodes.push(ViewNode {
             corners: [corner(0), corner(1), corner(2), corner(3)],
-            widget: WidgetType::of(&node.class, node.ancestors.as_deref().unwrap_or_default()),
+            kind: number_of(&node.class, node.ancestors.as_deref().unwrap_or_default()),
             is_clickable: node.clickable,
             is_visible: node.visibility.as_deref() == Some("visible")
                 && node.visible_to_user == Some(true),
             text: label(node.text, node.description),
             resource: resource.into_iter().take(LABEL_WORDS).collect(),
             depth,
-            pre_order: at + 1,
             post_order: 0,
-            parent,
             children: Vec::new(),
         });
         let below = children.into_iter();
-        let below = below.map(|child| child.map(|child| self.add(*child, Some(at), depth + 1)));
+        let below = below.map(|child| child.map(|child| self.add(*child, depth + 1)));
         let below = below.collect();
         self.closed += 1;
         self.nodes[at].children = below;

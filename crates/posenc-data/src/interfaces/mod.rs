@@ -24,7 +24,7 @@ use serde::de::DeserializeOwned;
 pub use captions::{
     CaptionReport, CaptionSplit, CaptionedWidget, SplitReport, WIDGET_CAPTIONS, WidgetCaptions,
 };
-pub use hierarchy::{ViewHierarchy, ViewNode, WidgetType};
+pub use hierarchy::{ViewHierarchy, ViewNode};
 pub use posenc_math::detection::boxes::Corners;
 pub use screens::{WidgetScreen, WidgetScreens};
 pub use semantics::{LABELLED_SCREENS, LabelledBox, LabelledScreen, LabelledScreens};

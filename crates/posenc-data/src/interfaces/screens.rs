@@ -44,7 +44,7 @@ pub struct WidgetScreen {
 }
 
 impl WidgetScreens {
-    /// Reads the captions, and once the trees of all screens. The vocabulary has `size` numbers, for the most frequent words of captions,
+    /// Reads the captions with the trees of their screens, then the trees of the training screens again. The vocabulary has `size` numbers, for the most frequent words of captions,
     /// texts and resource names on the training screens. (The public code counts the words of all splits.)
     pub fn open(folder: &Path, size: usize) -> Result<Self, DataError> {
         let captions = WidgetCaptions::read(folder, folder)?;

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 
 use crate::error::DataError;
-use crate::files::{files_in, has_ending, only_file};
+use crate::files::{self, files_in, has_ending, only_file};
 use crate::lines::each_line;
 use posenc_files::limits::MAX_VECTOR_BYTES;
 
@@ -229,7 +229,7 @@ impl WordVectors {
         vocabulary: &CaptionVocabulary,
         dimension: usize,
     ) -> Result<Self, DataError> {
-        let file = posenc_files::open(path).map_err(|e| DataError::io(path, "file", e))?;
+        let file = files::open(path)?;
         let numbers: BTreeMap<&[u8], usize> =
             vocabulary.numbers.iter().map(|(word, n)| (word.as_bytes(), *n)).collect();
         let mut vectors = BTreeMap::new();

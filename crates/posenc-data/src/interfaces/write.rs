@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use image::codecs::jpeg::JpegEncoder;
 use image::{Rgb, RgbImage};
 use serde_json::{Value, json};
 
@@ -11,6 +10,7 @@ use super::hierarchy::CANVAS;
 use super::{BORDER, Corners};
 use crate::error::DataError;
 use crate::generate::{Screen, ScreenNode, caption_text, context_token};
+use crate::write::write_jpeg;
 
 /// Columns and rows of a screenshot, a tenth of the canvas.
 const SCREENSHOT: [u32; 2] = [144, 256];
@@ -62,12 +62,7 @@ pub fn write_widget_screens(folder: &Path, splits: [&[Screen]; 3]) -> Result<(),
             let path = combined.join(format!("{number}.json"));
             let text = json!({ "activity_name": "generated", "activity": { "root": root } });
             write(&path, text.to_string().as_bytes())?;
-            let path = combined.join(format!("{number}.jpg"));
-            let mut bytes = Vec::new();
-            let encoder = JpegEncoder::new_with_quality(&mut bytes, 90);
-            let drawn = drawn(&screen.nodes).write_with_encoder(encoder);
-            drawn.map_err(|e| unwritable(&path, std::io::Error::other(e)))?;
-            write(&path, &bytes)?;
+            write_jpeg(&combined.join(format!("{number}.jpg")), &drawn(&screen.nodes), 90)?;
             for widget in &screen.widgets {
                 let captions: Vec<String> =
                     widget.references.iter().map(|caption| caption_text(caption)).collect();

@@ -1,7 +1,7 @@
 //! Downloads of files that the manifest lists: the work of `data fetch`.
 //!
-//! curl transfers each file to `DIRECTORY/.fetch/PATH.part`, where an interrupted transfer resumes. The files of a set move to their final
-//! paths together, after all of them have been verified. Existing files are never replaced.
+//! curl transfers each file to `DIRECTORY/.fetch/PATH.part`, where an interrupted transfer resumes. The files of a set get their
+//! final names after all of them have been verified, one right after the other. Existing files are never replaced.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -54,6 +54,10 @@ pub struct RemoteFile {
 }
 
 impl Download {
+    pub(crate) fn new(files: &[RemoteFile], steps: Option<&str>) -> Self {
+        Download { files: files.to_vec(), steps: steps.map(str::to_owned) }
+    }
+
     pub fn has_urls(&self) -> bool {
         !self.files.is_empty() && self.files.iter().all(|file| file.url.is_some())
     }
@@ -108,8 +112,11 @@ impl Fetcher<'_> {
         }
     }
 
-    /// The files that do not exist yet.
-    pub fn missing<'f>(&self, files: &'f [RemoteFile]) -> Result<Vec<&'f RemoteFile>, DataError> {
+    /// The files that do not exist yet; the others are compared with the manifest.
+    pub fn missing<'f>(
+        &self,
+        files: impl IntoIterator<Item = &'f RemoteFile>,
+    ) -> Result<Vec<&'f RemoteFile>, DataError> {
         let mut missing = Vec::new();
         for file in files {
             let target = self.directory.path().join(&file.path);
@@ -132,16 +139,14 @@ impl Fetcher<'_> {
         Ok(missing)
     }
 
-    /// Downloads the missing files, verifies them and moves them to their final paths, all of them or none. Returns the new files.
-    /// `progress` receives each file with its bytes so far.
-    pub fn fetch<'f>(
+    /// Downloads the files that [`Fetcher::missing`] found, verifies them, and then gives them their final names. An error before that
+    /// leaves none of them in place; one while they are renamed, such as a full disk, may leave some. `progress` receives each file with
+    /// its bytes so far.
+    pub fn fetch(
         &self,
-        files: &'f [RemoteFile],
+        missing: &[&RemoteFile],
         progress: &mut dyn FnMut(&RemoteFile, u64),
-    ) -> Result<Vec<&'f RemoteFile>, DataError> {
-        if self.missing(files)?.is_empty() {
-            return Ok(Vec::new());
-        }
+    ) -> Result<(), DataError> {
         let staging = self.directory.path().join(STAGING);
         posenc_files::protect(&staging);
         let _lock = Lock::try_take(&staging.join("lock")).map_err(|error| {
@@ -150,8 +155,8 @@ impl Fetcher<'_> {
                 format_args!("cannot be locked ({error}); run one `data fetch` at a time in a writable directory"),
             )
         })?;
-        // Another process may have fetched them before the lock was taken.
-        let missing = self.missing(files)?;
+        // Another process may have fetched some of them before the lock was taken.
+        let missing = self.missing(missing.iter().copied())?;
         for file in &missing {
             let part = part_of(&staging, file);
             self.download_verified(file, &part, progress).inspect_err(|_| {
@@ -165,20 +170,21 @@ impl Fetcher<'_> {
         }
         let prepared: Result<Vec<Prepared>, DataError> =
             missing.iter().map(|file| self.prepare(&part_of(&staging, file), file)).collect();
-        let prepared = prepared.inspect_err(|_| {
-            for file in &missing {
+        let placed = prepared.and_then(|prepared| {
+            let failed = |error| DataError::unwritable(self.directory.path(), error);
+            Prepared::commit_all(prepared).map_err(failed)
+        });
+        for file in &missing {
+            if placed.is_ok() {
+                // A part that stays is removed or used by the next run.
+                let _ = posenc_files::remove(&part_of(&staging, file));
+                remove_empty_parents(&staging, &file.path);
+            } else {
                 // A folder without files would look like a set.
                 remove_empty_parents(self.directory.path(), &file.path);
             }
-        })?;
-        for (file, prepared) in missing.iter().zip(prepared) {
-            let target = self.directory.path().join(&file.path);
-            prepared.commit().map_err(|error| DataError::unwritable(&target, error))?;
-            // A part that stays is removed or used by the next run.
-            let _ = posenc_files::remove(&part_of(&staging, file));
-            remove_empty_parents(&staging, &file.path);
         }
-        Ok(missing)
+        placed
     }
 
     /// Copies a verified file next to its final path, which may be on another file system.

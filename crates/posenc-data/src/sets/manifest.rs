@@ -8,8 +8,7 @@ use posenc_files::limits::{MAX_ARRAY_BYTES, MAX_MANIFEST_BYTES};
 use serde::Deserialize;
 
 use crate::error::{DataError, list};
-use crate::files::{FileSet, read_whole};
-use crate::generate::Generator;
+use crate::files::{FileSet, is_hidden, read_whole};
 use crate::image::Channels;
 use crate::sets::fetch::{Download, RemoteFile};
 use crate::sets::fields;
@@ -62,7 +61,6 @@ pub struct DataSet {
     /// The items of the papers that use it, as `paper/item`.
     #[serde(deserialize_with = "fields::texts")]
     pub used_by: Vec<String>,
-    pub stand_in: StandIn,
 }
 
 /// What a signal of a data set is: a square image, or a video clip with square frames.
@@ -81,11 +79,16 @@ impl Kind {
         }
     }
 
-    fn generator(self) -> Generator {
+    /// Name of the generator whose signals replace those of a missing set.
+    pub(crate) fn generator(self) -> &'static str {
         match self {
-            Kind::Images => Generator::DeadLeaves,
-            Kind::Clips => Generator::MovingDeadLeaves,
+            Kind::Images => "dead-leaves",
+            Kind::Clips => "moving-dead-leaves",
         }
+    }
+
+    pub(crate) fn generated_name(self, index: usize) -> String {
+        format!("{}-{index:02}", self.generator())
     }
 }
 
@@ -93,20 +96,14 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Layout {
-    /// Name of an array (count, size, size, channels) in an npz archive; for clips (count, frames, size, size, channels). Without it, one
-    /// image file, or clips: a video file, a folder of video files or of folders of frames.
+    /// Name of an array (count, size, size, channels) in an npz archive, instead of which a folder may contain its images as files; for
+    /// clips (count, frames, size, size, channels). Without it, one image file, or clips: a video file, a folder of video files or of
+    /// folders of frames.
     #[serde(default, deserialize_with = "fields::some_text")]
     pub key: Option<String>,
     /// Paths below the data directory; the first that exists is used.
     #[serde(deserialize_with = "fields::paths")]
     pub any_of: Vec<PathBuf>,
-}
-
-/// What replaces a missing set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StandIn {
-    pub generator: Generator,
 }
 
 impl Manifest {
@@ -192,9 +189,13 @@ impl DataSet {
         self.layout.as_ref().map_or(&[], |layout| &layout.any_of)
     }
 
-    /// How its files can be obtained.
     pub fn download(&self) -> Download {
-        Download { files: self.files.clone(), steps: self.steps.clone() }
+        Download::new(&self.files, self.steps.as_deref())
+    }
+
+    /// Label of the signals that replace it if it is missing.
+    pub(crate) fn generated_label(&self) -> String {
+        format!("embedded:{}", self.kind.generator())
     }
 
     fn check(&self) -> Result<(), String> {
@@ -216,14 +217,6 @@ impl DataSet {
             (Kind::Clips, None) => {
                 return Err("frames is missing; give the number of frames of each clip".into());
             }
-        }
-        if self.stand_in.generator != kind.generator() {
-            return Err(format!(
-                "the set contains {}, but generator {} does not make them; {} does",
-                kind.name(),
-                self.stand_in.generator.name(),
-                kind.generator().name()
-            ));
         }
         match (&self.layout, &self.sha256) {
             (None, None) if self.files.is_empty() => Ok(()),
@@ -255,7 +248,7 @@ fn check_files(files: &[RemoteFile], any_of: &[PathBuf]) -> Result<(), String> {
         if !any_of.iter().any(|place| path.starts_with(place)) {
             return Err(format!("file '{shown}' lies at none of the paths of any_of"));
         }
-        if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) {
+        if is_hidden(path) {
             return Err(format!("file '{shown}' is hidden, so it would not be read; rename it"));
         }
         if !paths.insert(path) {

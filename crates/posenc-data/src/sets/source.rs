@@ -6,17 +6,19 @@ use std::path::{Path, PathBuf};
 
 use crate::clip::Clip;
 use crate::clip::footage::{self, Footage};
-use crate::clip::frame::ClipRequest;
+use crate::clip::frame::{ClipRequest, Values};
 use crate::clip::video::no_support;
 use crate::digest;
 use crate::directory::DataDirectory;
 use crate::error::{DataError, VIDEO_CURE};
 use crate::files::file_name;
+use crate::generate;
 use crate::image::Image;
 use crate::image::picture::{self, Picture};
-use crate::npz::{self, RawArray};
+use crate::npz::{self, Element, RawArray};
 use crate::sets::manifest::{DataSet, Kind, Manifest};
 use crate::sets::origin::{Origin, compared};
+use posenc_files::limits::MAX_ARRAY_BYTES;
 
 /// Identity of a set of signals, known without decoding a user's images or generating any.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,9 +90,7 @@ impl Found {
             Found::Picture(picture) => vec![file_name(&picture.path)],
             Found::Files(files) => files.iter().take(set.count).map(|f| file_name(f)).collect(),
             Found::Footage(clips) => clips.iter().take(set.count).map(Footage::name).collect(),
-            Found::Nothing => {
-                (0..set.count).map(|i| set.stand_in.generator.signal_name(i)).collect()
-            }
+            Found::Nothing => (0..set.count).map(|i| set.kind.generated_name(i)).collect(),
         }
     }
 
@@ -117,7 +117,8 @@ impl DataSource {
     /// set of clips a video file, an npz file, a folder of frames, or a folder of such folders and of video files.
     pub fn use_images(&mut self, id: &str, path: &Path) -> Result<(), DataError> {
         let set = self.manifest.get(id)?;
-        if let Some(video) = user_files(set, path)?.unreadable() {
+        let (found, _) = user_files(set, path)?;
+        if let Some(video) = found.unreadable() {
             return Err(no_support(video));
         }
         self.overrides.insert(id.to_owned(), path.to_owned());
@@ -167,7 +168,7 @@ impl DataSource {
                 files.iter().take(n_signals).map(read).collect::<Result<_, _>>()?
             }
             Found::Nothing | Found::Footage(_) => (0..n_signals)
-                .map(|i| set.stand_in.generator.image(seed, id, i, size, set.channels))
+                .map(|i| generate::dead_leaves(seed, id, i, size, set.channels))
                 .collect(),
         };
         Ok(SignalSet { identity, signals })
@@ -207,7 +208,7 @@ impl DataSource {
                 clips.iter().take(n_signals).map(read).collect::<Result<_, _>>()?
             }
             _ => (0..n_signals)
-                .map(|i| set.stand_in.generator.clip(seed, id, i, frames, size, set.channels))
+                .map(|i| generate::moving_dead_leaves(seed, id, i, frames, size, set.channels))
                 .collect(),
         };
         Ok(SignalSet { identity, signals })
@@ -236,7 +237,7 @@ impl DataSource {
             return Ok(generated(set, seed, warnings));
         }
         let (root, kind) = (self.directory.path(), set.kind.name());
-        let label = format!("embedded:{}", set.stand_in.generator.name());
+        let label = set.generated_label();
         let no_video = |path: &Path| {
             format!(
                 "{id}: {} contains video files, which this build cannot read; using generated clips instead, labeled \
@@ -278,15 +279,16 @@ impl DataSource {
             return Ok((Identity { label, origin, sha256, signals, warnings }, found));
         }
         match in_folder {
-            Some(found) if found.unreadable().is_none() => {
-                return user_identity(set, &folder, found);
+            Some((found, skipped)) if found.unreadable().is_none() => {
+                return user_identity(set, &folder, (found, skipped));
             }
             Some(_) => warnings.push(no_video(&folder)),
             None => {
                 let paths: Vec<String> =
                     set.any_of().iter().map(|path| path.display().to_string()).collect();
                 warnings.push(format!(
-                    "{id}: not found in {} (looked for {}); using generated {kind} instead, labeled {label}",
+                    "{id}: not found in {} (looked for {}); using generated {kind} instead, labeled {label}; to get it: \
+                     cargo xtask data fetch {id}",
                     root.display(),
                     paths.join(", ")
                 ));
@@ -302,15 +304,17 @@ impl DataSource {
     }
 }
 
-/// The generated signals that replace a missing set, identified by their generator's settings.
+/// The generated signals that replace a missing set, identified by all settings that determine them. The version counts changes of a
+/// generator's output, so that records of other signals are not mistaken for records of these.
 fn generated(set: &DataSet, seed: u64, warnings: Vec<String>) -> (Identity, Found) {
-    let generator = set.stand_in.generator;
-    let mut text = generator.specification(seed, &set.id, set.size as usize, set.channels);
+    let (name, channels) = (set.kind.generator(), set.channels.count());
+    let (id, size) = (&set.id, set.size);
+    let mut text = format!("{name} version 1 seed {seed} set {id} size {size} channels {channels}");
     if let Some(frames) = set.frames {
         text.push_str(&format!(" frames {frames}"));
     }
     let identity = Identity {
-        label: format!("embedded:{}", generator.name()),
+        label: set.generated_label(),
         origin: Origin::Embedded,
         sha256: digest::of_bytes(text.as_bytes()),
         signals: Found::Nothing.names(set),
@@ -339,6 +343,10 @@ fn read_layout(set: &DataSet, path: &Path) -> Result<(String, Found), DataError>
             let used = &clips[..clips.len().min(set.count)];
             Ok((digest::of_bytes(footage::list(used)?.as_bytes()), Found::Footage(clips)))
         }
+        (Kind::Images, Some(_)) if path.is_dir() => {
+            let array = in_files(set, path)?;
+            Ok((digest::of_bytes(&array.bytes), Found::Array(array)))
+        }
         (Kind::Images, Some(key)) => {
             let array = npz::read_array(path, key)?;
             let (size, channels) = (set.size as usize, set.channels.count());
@@ -354,6 +362,37 @@ fn read_layout(set: &DataSet, path: &Path) -> Result<(String, Found), DataError>
             Ok((picture.pixels_sha256(), Found::Picture(Box::new(picture))))
         }
     }
+}
+
+/// The images of a folder as the array of the layout that has the same pixels.
+fn in_files(set: &DataSet, folder: &Path) -> Result<RawArray, DataError> {
+    let files = picture::images_in(folder)?;
+    let (size, channels) = (set.size as usize, set.channels.count());
+    let total = (size * size * channels) as u128 * files.len() as u128;
+    if total > u128::from(MAX_ARRAY_BYTES) {
+        let what = format!("the folder with {} images", files.len());
+        return Err(DataError::too_large(folder, what, total, MAX_ARRAY_BYTES));
+    }
+    let mut bytes = Vec::new();
+    for file in &files {
+        let picture = Picture::read(file)?;
+        let found = (picture.width(), picture.height(), picture.channels());
+        match picture.into_values() {
+            Values::Bytes(values) if found == (set.size, set.size, channels) => {
+                bytes.extend(values)
+            }
+            _ => {
+                let message = format!(
+                    "not an image of {size}×{size} pixels with {channels} channels of 8 bits, as data set '{0}' has; fetch \
+                     the set again, or name a folder of your own images by --images {0}=DIR",
+                    set.id
+                );
+                return Err(DataError::at(file, message));
+            }
+        }
+    }
+    let shape = vec![files.len(), size, size, channels];
+    Ok(RawArray { shape, element: Element::Byte, bytes })
 }
 
 /// Converts a picture to the size and the channels of the data set.
@@ -375,21 +414,44 @@ fn adapt(picture: Picture, set: &DataSet, warnings: &mut Vec<String>) -> Result<
     Ok(image)
 }
 
-/// The user's own signals at a path: a folder's images or the one image file itself, or clips.
-fn user_files(set: &DataSet, path: &Path) -> Result<Found, DataError> {
+/// The user's own signals at a path: a folder's images or the one image file itself, or clips. Also a warning for each image of the folder
+/// that is too small and therefore skipped.
+fn user_files(set: &DataSet, path: &Path) -> Result<(Found, Vec<String>), DataError> {
     if set.kind != Kind::Images {
         let clips = footage::at(path)?;
         clips.iter().try_for_each(|clip| check_name(clip.path()))?;
-        return Ok(Found::Footage(clips));
+        return Ok((Found::Footage(clips), Vec::new()));
     }
     let metadata =
         std::fs::metadata(path).map_err(|source| DataError::io(path, "file or folder", source))?;
-    let files = match metadata.is_dir() {
-        true => picture::images_in(path)?,
-        false => vec![path.to_owned()],
-    };
-    files.iter().try_for_each(|file| check_name(file))?;
-    Ok(Found::Files(files))
+    if !metadata.is_dir() {
+        check_name(path)?;
+        return Ok((Found::Files(vec![path.to_owned()]), Vec::new()));
+    }
+    let (mut files, mut skipped) = (Vec::new(), Vec::new());
+    for file in picture::images_in(path)? {
+        check_name(&file)?;
+        // Images beyond those of the set are not used. One that cannot be read is an error when it is loaded.
+        let sides = if files.len() < set.count { picture::sides(&file).ok() } else { None };
+        match sides {
+            Some((width, height)) if width.min(height) < set.size => skipped.push(format!(
+                "skipped: {}: {width}×{height} pixels, but data set '{}' needs at least {2}×{2}",
+                file.display(),
+                set.id,
+                set.size
+            )),
+            _ => files.push(file),
+        }
+    }
+    if files.is_empty() {
+        let message = format!(
+            "no image of the folder has at least {0}×{0} pixels, which data set '{1}' needs; smaller ones are never enlarged: \
+             use larger images",
+            set.size, set.id
+        );
+        return Err(DataError::at(path, message));
+    }
+    Ok((Found::Files(files), skipped))
 }
 
 /// Checks that records can contain a name: names that differ only in invalid UTF-8 would collide, and a line break would split a line.
@@ -406,7 +468,11 @@ fn check_name(path: &Path) -> Result<(), DataError> {
     }
 }
 
-fn user_identity(set: &DataSet, path: &Path, found: Found) -> Result<(Identity, Found), DataError> {
+fn user_identity(
+    set: &DataSet,
+    path: &Path,
+    (found, skipped): (Found, Vec<String>),
+) -> Result<(Identity, Found), DataError> {
     // The versions count changes to how a user's signals are resized.
     let (size, channels) = (set.size, set.channels.count());
     let mut text = match set.frames {
@@ -434,7 +500,7 @@ fn user_identity(set: &DataSet, path: &Path, found: Found) -> Result<(Identity, 
         origin: Origin::User,
         sha256: digest::of_bytes(text.as_bytes()),
         signals: found.names(set),
-        warnings: Vec::new(),
+        warnings: skipped,
     };
     Ok((identity, found))
 }

@@ -9,6 +9,7 @@ use crate::clip::footage;
 use crate::clip::video::video_support;
 use crate::directory::DataDirectory;
 use crate::error::{DataError, VIDEO_CURE};
+use crate::files::FileSet;
 use crate::image::picture;
 use crate::sets::fetch::Download;
 use crate::sets::manifest::{DataSet, Kind, Manifest};
@@ -67,45 +68,43 @@ pub fn check(manifest: &Manifest, directory: &DataDirectory) -> Vec<Status> {
 
 fn statuses(manifest: &Manifest, directory: &DataDirectory, compare: bool) -> Vec<Status> {
     let source = DataSource::new(manifest.clone(), directory.clone());
-    let signals = manifest.sets().iter().map(|set| {
-        let (path, state) = state(&source, set, compare);
+    let sets = manifest.sets().iter().map(|set| of_signals(&source, set, compare));
+    let files = manifest.file_sets().iter().map(|set| of_files(directory, set, compare));
+    sets.chain(files).collect()
+}
+
+/// A status with what both kinds of sets have.
+macro_rules! status {
+    ($set:expr, { $($own:tt)* }) => {
         Status {
-            id: set.id.clone(),
-            title: set.title.clone(),
-            signals: describe(set),
-            state: state.unwrap_or_else(State::Unusable),
-            path,
-            license: set.license.clone(),
-            origin: set.origin.clone(),
-            download: set.download(),
-            used_by: set.used_by.clone(),
-            stand_in: Some(format!("embedded:{}", set.stand_in.generator.name())),
+            id: $set.id.clone(),
+            title: $set.title.clone(),
+            license: $set.license.clone(),
+            origin: $set.origin.clone(),
+            download: $set.download(),
+            used_by: $set.used_by.clone(),
+            $($own)*
         }
-    });
-    let files = manifest.file_sets().iter().map(|set| {
-        let (path, state) = match set.folder(directory) {
-            None => (first(directory, &set.any_of).unwrap_or_default(), State::Absent),
-            Some(folder) if !compare => (folder, State::Present),
-            Some(folder) => match set.find(directory) {
-                Ok(Some(found)) => (folder, State::compared(found.origin, found.sha256)),
-                Ok(None) => (folder, State::Absent),
-                Err(error) => (folder, State::Unusable(error)),
-            },
-        };
-        Status {
-            id: set.id.clone(),
-            title: set.title.clone(),
-            signals: set.format.name().to_owned(),
-            state,
-            path,
-            license: set.license.clone(),
-            origin: set.origin.clone(),
-            download: set.download(),
-            used_by: set.used_by.clone(),
-            stand_in: None,
-        }
-    });
-    signals.chain(files).collect()
+    };
+}
+
+fn of_signals(source: &DataSource, set: &DataSet, compare: bool) -> Status {
+    let (path, state) = state(source, set, compare);
+    let (state, signals) = (state.unwrap_or_else(State::Unusable), describe(set));
+    status!(set, { signals, state, path, stand_in: Some(set.generated_label()) })
+}
+
+fn of_files(directory: &DataDirectory, set: &FileSet, compare: bool) -> Status {
+    let (path, state) = match set.folder(directory) {
+        None => (first(directory, &set.any_of).unwrap_or_default(), State::Absent),
+        Some(folder) if !compare => (folder, State::Present),
+        Some(folder) => match set.find(directory) {
+            Ok(Some(found)) => (folder, State::compared(found.origin, found.sha256)),
+            Ok(None) => (folder, State::Absent),
+            Err(error) => (folder, State::Unusable(error)),
+        },
+    };
+    status!(set, { signals: set.format.name().to_owned(), state, path, stand_in: None })
 }
 
 fn first(directory: &DataDirectory, any_of: &[PathBuf]) -> Option<PathBuf> {
@@ -179,6 +178,41 @@ impl State {
 }
 
 impl Status {
+    /// Status of the data set `id` as by [`check`]; `None` if there is no such set.
+    pub fn checked(manifest: &Manifest, directory: &DataDirectory, id: &str) -> Option<Status> {
+        let Some(set) = manifest.sets().iter().find(|set| set.id == id) else {
+            return Some(of_files(directory, manifest.file_set(id)?, true));
+        };
+        let source = DataSource::new(manifest.clone(), directory.clone());
+        Some(of_signals(&source, set, true))
+    }
+
+    /// A line about what was found, and where.
+    pub fn found(&self) -> String {
+        let path = self.path.display();
+        let stand_in = self.stand_in.as_deref().unwrap_or_default();
+        match &self.state {
+            State::Present => format!("present    {path} (checksum not compared)"),
+            State::Published => format!("present    {path} (the published data)"),
+            State::Substitute => {
+                format!("present    {path} (the manifest's, used instead of the paper's)")
+            }
+            State::NeedsVideo => format!(
+                "unread     {path} contains video files, which this build cannot read; {stand_in} is used instead; {VIDEO_CURE}"
+            ),
+            State::Generated => format!("generated  always, as {stand_in}"),
+            State::Other { sha256 } => {
+                format!("other data {path} (they have SHA-256 {sha256}, not the published one)")
+            }
+            State::User { n_signals } => format!("your own   {path} ({n_signals} files)"),
+            State::Absent if self.stand_in.is_none() => {
+                format!("absent     looked for {path}; experiments that read it are skipped")
+            }
+            State::Absent => format!("absent     looked for {path}; {stand_in} is used instead"),
+            State::Unusable(error) => format!("unusable   {error}"),
+        }
+    }
+
     /// Whether the files cannot be used or are not the published data.
     pub fn needs_attention(&self) -> bool {
         matches!(self.state, State::Other { .. } | State::Unusable(_))
@@ -191,37 +225,7 @@ impl fmt::Display for Status {
         let (title, license, origin) =
             (escaped(&self.title), escaped(&self.license), escaped(&self.origin));
         writeln!(f, "{}: {title}", self.id)?;
-        let path = self.path.display();
-        let stand_in = self.stand_in.as_deref().unwrap_or_default();
-        match &self.state {
-            State::Present => writeln!(f, "  present    {path} (checksum not compared)")?,
-            State::Published => writeln!(f, "  present    {path} (the published data)")?,
-            State::Substitute => {
-                writeln!(f, "  present    {path} (the manifest's, used instead of the paper's)")?;
-            }
-            State::NeedsVideo => writeln!(
-                f,
-                "  unread     {path} contains video files, which this build cannot read; {stand_in} is used instead; {VIDEO_CURE}"
-            )?,
-            State::Generated => writeln!(f, "  generated  always, as {stand_in}")?,
-            State::Other { sha256 } => {
-                writeln!(
-                    f,
-                    "  other data {path} (they have SHA-256 {sha256}, not the published one)"
-                )?;
-            }
-            State::User { n_signals } => writeln!(f, "  your own   {path} ({n_signals} files)")?,
-            State::Absent if self.stand_in.is_none() => {
-                writeln!(
-                    f,
-                    "  absent     looked for {path}; experiments that read it are skipped"
-                )?;
-            }
-            State::Absent => {
-                writeln!(f, "  absent     looked for {path}; {stand_in} is used instead")?
-            }
-            State::Unusable(error) => writeln!(f, "  unusable   {error}")?,
-        }
+        writeln!(f, "  {}", self.found())?;
         writeln!(f, "  signals    {}", self.signals)?;
         writeln!(f, "  license    {license}")?;
         writeln!(f, "  origin     {origin}")?;

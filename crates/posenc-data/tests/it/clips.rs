@@ -1,89 +1,18 @@
-use std::path::{Path, PathBuf};
-
 use image::{DynamicImage, GrayImage, RgbImage};
-use posenc_data::generate::Generator;
+use posenc_data::generate::dead_leaves;
 use posenc_data::{
-    Channels, Clip, DataDirectory, DataSource, Manifest, Origin, Signal, State, check, list,
-    load_clip_file, load_picture_file, load_signal_file,
+    Channels, Clip, Origin, Signal, State, check, list, load_clip_file, load_picture_file,
+    load_signal_file,
 };
 
-use crate::support::{assert_says, header, npy, save_rgb, sha256, write_npz};
+use crate::support::{Data, assert_says, header, npy, pixels, save_rgb, sha256, write_npz};
 
-/// Two sets of clips of 4 frames of 8 × 8 pixels, one in an npz archive, one in a folder, a set of
-/// images and a set that is always generated.
-pub fn manifest(array_sha256: &str, folder_sha256: &str) -> Manifest {
-    let images_sha256 = "0".repeat(64);
-    let common = "license: none\n  origin: this test\n  size: 8\n  channels: rgb\n  used_by: []";
-    let clips = format!("kind: clips\n  frames: 4\n  {common}");
-    let stand_in = "stand_in: { generator: moving-dead-leaves }";
-    let text = format!(
-        "sets:
-- id: array
-  title: Clips in an array
-  {clips}
-  count: 2
-  layout: {{ key: test, any_of: [clips.npz] }}
-  sha256: '{array_sha256}'
-  {stand_in}
-- id: folder
-  title: Clips in a folder
-  {clips}
-  count: 2
-  layout: {{ any_of: [footage] }}
-  sha256: '{folder_sha256}'
-  substitutes_for: films nobody has
-  {stand_in}
-- id: images
-  title: Images
-  kind: images
-  {common}
-  count: 1
-  layout: {{ any_of: [image.png] }}
-  sha256: '{images_sha256}'
-  stand_in: {{ generator: dead-leaves }}
-- id: always
-  title: Generated
-  {clips}
-  count: 2
-  {stand_in}
-"
-    );
-    Manifest::parse(&text, Path::new("manifest.yaml")).unwrap()
-}
-
-struct Data(tempfile::TempDir);
-
-impl Data {
-    fn new() -> Self {
-        Data(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, relative: &str) -> PathBuf {
-        self.0.path().join(relative)
-    }
-
-    fn directory(&self) -> DataDirectory {
-        DataDirectory::resolve(Some(self.0.path()), Path::new("/")).unwrap()
-    }
-
-    fn source(&self, array_sha256: &str, folder_sha256: &str) -> DataSource {
-        DataSource::new(manifest(array_sha256, folder_sha256), self.directory())
-    }
-
-    /// A source whose checksums match nothing.
-    fn plain(&self) -> DataSource {
-        self.source(&"e".repeat(64), &"f".repeat(64))
-    }
-
-    /// `n` frames of `width` × `height` pixels whose gray value is ten times the frame's number, in
-    /// files whose names sort wrongly as text.
-    fn save_frames(&self, folder: &str, n: u8, width: u32, height: u32) {
-        std::fs::create_dir_all(self.path(folder)).unwrap();
-        for t in 0..n {
-            let frame = RgbImage::from_pixel(width, height, image::Rgb([10 * t; 3]));
-            let path = self.path(folder).join(format!("f{t}.png"));
-            DynamicImage::ImageRgb8(frame).save(path).unwrap();
-        }
+/// `n` frames of `width` × `height` pixels whose gray value is ten times the frame's number, in files whose names sort wrongly as text.
+fn save_frames(data: &Data, folder: &str, n: u8, width: u32, height: u32) {
+    std::fs::create_dir_all(data.path(folder)).unwrap();
+    for t in 0..n {
+        let frame = RgbImage::from_pixel(width, height, image::Rgb([10 * t; 3]));
+        frame.save(data.path(folder).join(format!("f{t}.png"))).unwrap();
     }
 }
 
@@ -98,10 +27,10 @@ fn names(clips: &[Clip]) -> Vec<&str> {
 
 #[test]
 fn an_array_of_the_right_size_is_used_unchanged() {
-    let data = Data::new();
-    let bytes: Vec<u8> = (0..2 * 4 * 8 * 8 * 3).map(|i| (i * 7 + i / 251) as u8).collect();
+    let bytes = pixels(2 * 4, 8);
+    let data = Data { sha256: sha256(&bytes), ..Data::empty() };
     write_npz(&data.path("clips.npz"), &[("test", npy(&header("|u1", "2, 4, 8, 8, 3"), &bytes))]);
-    let set = data.source(&sha256(&bytes), &"f".repeat(64)).load_clips("array", 0, None).unwrap();
+    let set = data.source().load_clips("array", 0, None).unwrap();
     assert_eq!((set.label.as_str(), set.origin), ("array", Origin::Published));
     assert_eq!(set.warnings, [""; 0]);
     assert_eq!(names(&set.signals), ["clip-00", "clip-01"]);
@@ -113,7 +42,7 @@ fn an_array_of_the_right_size_is_used_unchanged() {
 
 #[test]
 fn floats_are_read_and_refused_outside_of_their_range() {
-    let data = Data::new();
+    let data = Data::empty();
     let n = 4 * 8 * 8 * 3;
     let write = |values: &[f32]| {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -122,25 +51,25 @@ fn floats_are_read_and_refused_outside_of_their_range() {
     };
     let mut values: Vec<f32> = (0..n).map(|i| i as f32 / n as f32).collect();
     write(&values);
-    let set = data.plain().load_clips("array", 0, None).unwrap();
+    let set = data.source().load_clips("array", 0, None).unwrap();
     assert_eq!((set.label.as_str(), set.origin), ("other:array", Origin::Other));
     assert_eq!(set.signals[0].voxels, values);
     assert_eq!(names(&set.signals), ["clips.npz"]);
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_be_bytes()).collect();
     let array = npy(&header(">f4", "4, 8, 8, 3"), &bytes);
     write_npz(&data.path("clips.npz"), &[("test", array)]);
-    assert_eq!(data.plain().load_clips("array", 0, None).unwrap().signals, set.signals);
+    assert_eq!(data.source().load_clips("array", 0, None).unwrap().signals, set.signals);
     for value in [255.0, -0.1, f32::NAN] {
         values[100] = value;
         write(&values);
-        let error = data.plain().load_clips("array", 0, None).unwrap_err();
+        let error = data.source().load_clips("array", 0, None).unwrap_err();
         assert_says(&error, &["clips.npz", "'test'", &value.to_string(), "[0, 1]", "clip(x"]);
     }
 }
 
 #[test]
 fn an_array_without_clips_is_refused() {
-    let data = Data::new();
+    let data = Data::empty();
     for (descr, shape, n_bytes, parts) in [
         ("|u1", "4, 8, 8", 256, &["(4, 8, 8)", "(clips, frames, height, width, 3)"][..]),
         ("|u1", "4, 8, 8, 2", 512, &["(4, 8, 8, 2)", "gray"]),
@@ -151,18 +80,18 @@ fn an_array_without_clips_is_refused() {
     ] {
         let array = npy(&header(descr, shape), &vec![0; n_bytes]);
         write_npz(&data.path("clips.npz"), &[("test", array)]);
-        let error = data.plain().load_clips("array", 0, None).unwrap_err();
+        let error = data.source().load_clips("array", 0, None).unwrap_err();
         assert_says(&error, parts);
     }
 }
 
 #[test]
 fn larger_clips_are_cropped_with_a_warning() {
-    let data = Data::new();
-    data.save_frames("footage/b", 11, 20, 20);
-    data.save_frames("footage/a", 5, 8, 12);
-    data.save_frames("footage/c", 4, 8, 8);
-    let set = data.plain().load_clips("folder", 0, None).unwrap();
+    let data = Data::empty();
+    save_frames(&data, "footage/b", 11, 20, 20);
+    save_frames(&data, "footage/a", 5, 8, 12);
+    save_frames(&data, "footage/c", 4, 8, 8);
+    let set = data.source().load_clips("folder", 0, None).unwrap();
     assert_eq!((set.label.as_str(), set.origin), ("other:folder", Origin::Other));
     assert_eq!(names(&set.signals), ["a", "b"]);
     // The middle four of the first eight of eleven frames; f10 sorts after f9.
@@ -174,25 +103,24 @@ fn larger_clips_are_cropped_with_a_warning() {
 
 #[test]
 fn files_with_the_checksum_are_a_substitute_and_not_the_papers_own() {
-    let data = Data::new();
-    data.save_frames("footage/only", 8, 16, 16);
-    let unknown = data.plain().load_clips("folder", 0, None).unwrap();
-    let sha256 = unknown.identity.sha256;
-    let set = data.source(&"e".repeat(64), &sha256).load_clips("folder", 0, None).unwrap();
+    let data = Data::empty();
+    save_frames(&data, "footage/only", 8, 16, 16);
+    let unknown = data.source().load_clips("folder", 0, None).unwrap();
+    let data = Data { sha256: unknown.identity.sha256, ..data };
+    let set = data.source().load_clips("folder", 0, None).unwrap();
     assert_eq!((set.label.as_str(), set.origin), ("substitute:folder", Origin::Substitute));
     assert_says(&set.warnings.join("\n"), &["films nobody has", "not compared"]);
     assert_eq!(set.warnings.len(), 1);
-    let manifest = manifest(&"e".repeat(64), &sha256);
-    let checked = &check(&manifest, &data.directory())[1];
+    let checked = &check(&data.manifest(), &data.directory())[3];
     assert!(matches!(checked.state, State::Substitute) && !checked.needs_attention());
     assert_says(checked, &["used instead of the paper's", "2 clips of 4 frames of 8×8"]);
 }
 
 #[test]
 fn the_identity_matches_the_loaded_signals() {
-    let data = Data::new();
-    data.save_frames("footage/a", 4, 8, 8);
-    let source = data.plain();
+    let data = Data::empty();
+    save_frames(&data, "footage/a", 4, 8, 8);
+    let source = data.source();
     for id in ["folder", "array", "always"] {
         let identity = source.identity(id, 3).unwrap();
         let set = source.load_clips(id, 3, None).unwrap();
@@ -208,66 +136,66 @@ fn the_identity_matches_the_loaded_signals() {
 
 #[test]
 fn images_and_clips_are_not_mixed_up() {
-    let source = Data::new().plain();
+    let source = Data::empty().source();
     assert_says(&source.load("always", 0, None).unwrap_err(), &["'always'", "clips", "images"]);
-    let error = source.load_clips("images", 0, None).unwrap_err();
-    assert_says(&error, &["'images' contains images", "clips are expected", "data list"]);
+    let error = source.load_clips("single", 0, None).unwrap_err();
+    assert_says(&error, &["'single' contains images", "clips are expected", "data list"]);
 }
 
 #[test]
 fn absent_sets_are_generated_with_a_warning_unless_they_always_are() {
-    let data = Data::new();
-    let set = data.plain().load_clips("folder", 7, Some(1)).unwrap();
+    let data = Data::empty();
+    let set = data.source().load_clips("folder", 7, Some(1)).unwrap();
     assert_eq!((set.label.as_str(), set.origin), ("embedded:moving-dead-leaves", Origin::Embedded));
     assert_eq!(set.signals.len(), 1);
     assert_says(
         &set.warnings.join("\n"),
         &["not found", "footage", "using generated clips instead"],
     );
-    let always = data.plain().load_clips("always", 7, None).unwrap();
+    let always = data.source().load_clips("always", 7, None).unwrap();
     assert_eq!(always.warnings, [""; 0]);
     assert_eq!(always.origin, Origin::Embedded);
     assert_ne!(always.identity.sha256, set.identity.sha256);
-    let listed = &list(data.plain().manifest(), &data.directory())[3];
+    let listed = &list(&data.manifest(), &data.directory())[4];
     assert!(matches!(listed.state, State::Generated) && !listed.needs_attention());
     assert_says(listed, &["generated  always, as embedded:moving-dead-leaves"]);
 }
 
 #[test]
 fn clips_of_the_user_take_precedence_and_are_labeled() {
-    let data = Data::new();
-    data.save_frames("footage/a", 4, 8, 8);
-    data.save_frames("holiday", 9, 30, 17);
-    let mut source = data.plain();
+    let data = Data::empty();
+    save_frames(&data, "footage/a", 4, 8, 8);
+    save_frames(&data, "holiday", 9, 30, 17);
+    let mut source = data.source();
     source.use_images("folder", &data.path("holiday")).unwrap();
     let set = source.load_clips("folder", 0, None).unwrap();
     assert_eq!((set.label.as_str(), names(&set.signals)), ("user:holiday", vec!["holiday"]));
     // A folder named like the set, next to the manifest's files, is mentioned.
-    data.save_frames("folder", 4, 8, 8);
-    let set = data.plain().load_clips("folder", 0, None).unwrap();
+    save_frames(&data, "folder", 4, 8, 8);
+    let set = data.source().load_clips("folder", 0, None).unwrap();
     assert_eq!(set.label, "other:folder");
     assert_says(&set.warnings.join("\n"), &["not the clips in", "--images folder="]);
     std::fs::remove_dir_all(data.path("footage")).unwrap();
-    assert_eq!(data.plain().load_clips("folder", 0, None).unwrap().label, "user:folder");
+    assert_eq!(data.source().load_clips("folder", 0, None).unwrap().label, "user:folder");
     let error = source.use_images("folder", &data.path("nothing")).unwrap_err();
     assert_says(&error, &["nothing", "file or folder not found"]);
 }
 
 #[test]
 fn frames_of_another_size_and_folders_without_clips_are_named() {
-    let data = Data::new();
-    data.save_frames("footage/a", 8, 16, 16);
+    let data = Data::empty();
+    save_frames(&data, "footage/a", 8, 16, 16);
     save_rgb(&data.path("footage/a/f6.png"), 16, 18);
-    let error = data.plain().load_clips("folder", 0, None).unwrap_err();
+    let error = data.source().load_clips("folder", 0, None).unwrap_err();
     assert_says(&error, &["footage/a", "frame 6 is 16×18 RGB", "16×16 RGB", "alike"]);
     let gray = GrayImage::new(16, 16);
     DynamicImage::ImageLuma8(gray).save(data.path("footage/a/f6.png")).unwrap();
-    let error = data.plain().load_clips("folder", 0, None).unwrap_err();
+    let error = data.source().load_clips("folder", 0, None).unwrap_err();
     assert_says(&error, &["frame 6 is 16×16 gray"]);
     std::fs::write(data.path("footage/a/f2.png"), "no picture").unwrap();
-    assert_says(&data.plain().load_clips("folder", 0, None).unwrap_err(), &["f2.png", "readable"]);
+    assert_says(&data.source().load_clips("folder", 0, None).unwrap_err(), &["f2.png", "readable"]);
     std::fs::create_dir(data.path("empty")).unwrap();
-    let error = data.plain().use_images("folder", &data.path("empty")).unwrap_err();
+    let error = data.source().use_images("folder", &data.path("empty")).unwrap_err();
     assert_says(&error, &["empty", "contains no clips", "mp4", "folders of frames"]);
 }
 
@@ -275,10 +203,10 @@ fn frames_of_another_size_and_folders_without_clips_are_named() {
 #[cfg(not(feature = "video"))]
 #[test]
 fn videos_without_video_support_are_replaced_with_a_warning() {
-    let data = Data::new();
+    let data = Data::empty();
     std::fs::create_dir(data.path("footage")).unwrap();
     std::fs::write(data.path("footage/film.mp4"), "whatever").unwrap();
-    let mut source = data.plain();
+    let mut source = data.source();
     let set = source.load_clips("folder", 0, None).unwrap();
     assert_eq!(set.origin, Origin::Embedded);
     let parts =
@@ -288,7 +216,7 @@ fn videos_without_video_support_are_replaced_with_a_warning() {
     for statuses in
         [list(source.manifest(), &data.directory()), check(source.manifest(), &data.directory())]
     {
-        assert!(matches!(statuses[1].state, State::NeedsVideo));
+        assert!(matches!(statuses[3].state, State::NeedsVideo));
     }
     // Files that the user names are not replaced.
     let error = source.use_images("folder", &data.path("footage")).unwrap_err();
@@ -298,8 +226,8 @@ fn videos_without_video_support_are_replaced_with_a_warning() {
 
 #[test]
 fn one_clip_is_read_whole_or_as_a_cube_and_written_again() {
-    let data = Data::new();
-    data.save_frames("film", 9, 14, 11);
+    let data = Data::empty();
+    save_frames(&data, "film", 9, 14, 11);
     let whole = load_clip_file(&data.path("film"), None).unwrap();
     let clip = &whole.signal;
     assert_eq!((clip.frames, clip.height, clip.width, clip.channels), (8, 10, 14, 3));
@@ -325,9 +253,9 @@ fn one_clip_is_read_whole_or_as_a_cube_and_written_again() {
 
 #[test]
 fn several_clips_or_arrays_are_refused_as_one_clip() {
-    let data = Data::new();
-    data.save_frames("films/a", 4, 8, 8);
-    data.save_frames("films/b", 4, 8, 8);
+    let data = Data::empty();
+    save_frames(&data, "films/a", 4, 8, 8);
+    save_frames(&data, "films/b", 4, 8, 8);
     let error = load_clip_file(&data.path("films"), None).unwrap_err();
     assert_says(&error, &["2 clips (a, b)", "one is expected", "name the file"]);
     let array = npy(&header("|u1", "1, 1, 1, 1"), &[0]);
@@ -338,7 +266,7 @@ fn several_clips_or_arrays_are_refused_as_one_clip() {
 
 #[test]
 fn one_picture_is_read_whole_or_as_a_square() {
-    let data = Data::new();
+    let data = Data::empty();
     let path = data.path("a.png");
     save_rgb(&path, 21, 15);
     let whole = load_picture_file(&path, None).unwrap();
@@ -359,10 +287,10 @@ fn one_picture_is_read_whole_or_as_a_square() {
 
 #[test]
 fn a_written_picture_is_read_again() {
-    let data = Data::new();
+    let data = Data::empty();
     let path = data.path("a.png");
     for channels in [Channels::Rgb, Channels::Gray] {
-        let image = Generator::DeadLeaves.image(0, "set", 1, 24, channels);
+        let image = dead_leaves(0, "set", 1, 24, channels);
         image.write_png(&path).unwrap();
         let again = load_picture_file(&path, None).unwrap().signal;
         assert_eq!(again.channels, channels.count());
@@ -370,17 +298,14 @@ fn a_written_picture_is_read_again() {
         let largest = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(largest <= 0.5 / 255.0 + 1e-12, "{largest}");
     }
-    let broken = posenc_data::Image {
-        channels: 2,
-        ..Generator::DeadLeaves.image(0, "s", 0, 2, Channels::Rgb)
-    };
-    assert_says(&broken.to_png_bytes().unwrap_err(), &["2 channels", "1 or 3"]);
+    let broken = posenc_data::Image { channels: 2, ..dead_leaves(0, "s", 0, 2, Channels::Rgb) };
+    assert_says(&broken.write_png(&path).unwrap_err(), &["2 channels", "1 or 3"]);
 }
 
 #[test]
 fn pictures_and_clips_are_distinguished_by_content() {
-    let data = Data::new();
-    data.save_frames("film", 4, 8, 8);
+    let data = Data::empty();
+    save_frames(&data, "film", 4, 8, 8);
     let is_clip = |path: &str| {
         matches!(load_signal_file(&data.path(path), None).unwrap().signal, Signal::Clip(_))
     };
@@ -396,9 +321,10 @@ fn pictures_and_clips_are_distinguished_by_content() {
     assert_says(&error, &["nothing.mp4", "file not found"]);
 }
 
-/// Catches an array of single voxels that becomes a huge number of clips, each with a hundred bytes of memory.
+/// Catches an array of single voxels that becomes a huge number of clips, each with a hundred bytes of memory, and one with a frame that
+/// takes gigabytes as numbers.
 #[test]
-fn arrays_of_too_many_clips_are_refused() {
+fn arrays_of_too_many_clips_or_too_large_frames_are_refused() {
     let file = tempfile::NamedTempFile::with_suffix(".npz").unwrap();
     let array = |n: usize| npy(&header("|u1", &format!("{n}, 1, 1, 1, 1")), &vec![0; n]);
     write_npz(file.path(), &[("a", array(10_001))]);
@@ -406,6 +332,13 @@ fn arrays_of_too_many_clips_are_refused() {
     assert_says(&error, &["(10001, 1, 1, 1, 1)", "at most 10000 clips"]);
     write_npz(file.path(), &[("a", array(10_000))]);
     assert_says(&load_clip_file(file.path(), Some(1)).unwrap_err(), &["10000 clips"]);
+    // One row more than 36 · 2²⁰ pixels.
+    for (columns, parts) in [(6144, &["1 frames", "at least 2"][..]), (6145, &["each frame"])] {
+        let shape = format!("1, 6144, {columns}, 1");
+        let frame = npy(&header("|u1", &shape), &vec![0; 6144 * columns]);
+        write_npz(file.path(), &[("a", frame)]);
+        assert_says(&load_clip_file(file.path(), Some(2)).unwrap_err(), parts);
+    }
 }
 
 /// Catches pictures whose decoded bytes are within the limit but whose double-precision values take eight times as much.

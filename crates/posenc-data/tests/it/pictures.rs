@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use image::{DynamicImage, GrayImage, ImageBuffer, Rgb, Rgb32FImage, RgbaImage};
-use posenc_data::{Picture, images_in};
+use posenc_data::Picture;
 use proptest::prelude::*;
 
 use crate::support::{assert_says, save_rgb};
@@ -244,28 +244,6 @@ fn a_smaller_image_is_refused() {
     save_rgb(&path, 40, 15);
     let error = Picture::read(&path).unwrap().fit(16, "data set 'div2k-test'").unwrap_err();
     assert_says(&error, &["small.png", "40×15", "'div2k-test'", "16×16", "use a larger image"]);
-}
-
-#[test]
-fn images_of_a_folder_are_sorted_by_name() {
-    let folder = folder();
-    for name in ["b.png", "a.JPG", "c.tif", "notes.txt", ".hidden.png", "._a.jpg"] {
-        std::fs::write(folder.path().join(name), "").unwrap();
-    }
-    std::fs::create_dir(folder.path().join("d.png")).unwrap();
-    let files = images_in(folder.path()).unwrap();
-    let names: Vec<_> = files.iter().map(|file| file.file_name().unwrap()).collect();
-    assert_eq!(names, ["a.JPG", "b.png", "c.tif"]);
-}
-
-#[test]
-fn an_empty_and_a_missing_folder_are_errors() {
-    let folder = folder();
-    assert_says(
-        &images_in(folder.path()).unwrap_err(),
-        &["contains no images", "PNG, JPEG or TIFF"],
-    );
-    assert_says(&images_in(Path::new("/nowhere")).unwrap_err(), &["/nowhere", "folder not found"]);
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 use image::{DynamicImage, GrayImage, RgbaImage};
 use posenc_data::{Image, Origin};
 
-use crate::support::{Data, assert_says, header, npy, pixels, save_rgb, write_npz};
+use crate::support::{Data, assert_says, header, npy, pixels, save_rgb, sha256, write_npz};
 
 #[test]
 fn the_published_array_is_recognized_by_its_checksum() {
@@ -16,6 +16,33 @@ fn the_published_array_is_recognized_by_its_checksum() {
     let expected: Vec<f64> =
         pixels(3, 16)[768..771].iter().map(|&byte| f64::from(byte) / 255.0).collect();
     assert_eq!(set.signals[1].pixels[..3], expected[..]);
+}
+
+/// Catches a folder of image files that does not count as the array with the same pixels, or counts although a pixel differs.
+#[test]
+fn files_with_the_pixels_of_the_array_are_the_published_data() {
+    let bytes = pixels(3, 16);
+    let published = Data { sha256: sha256(&bytes), ..Data::empty() };
+    std::fs::create_dir_all(published.path("trio/files")).unwrap();
+    let file = |i: usize| published.path(&format!("trio/files/{i:02}.png"));
+    for (i, own) in bytes.chunks(768).enumerate() {
+        image::RgbImage::from_raw(16, 16, own.to_vec()).unwrap().save(file(i)).unwrap();
+    }
+    let array = Data::with_trio(3);
+    let [set, expected] = [&published, &array].map(|d| d.source().load("trio", 0, None).unwrap());
+    assert_eq!(set, expected);
+    assert_eq!(set.origin, Origin::Published);
+    std::fs::copy(file(1), file(2)).unwrap();
+    let other = published.source().load("trio", 0, None).unwrap();
+    assert_eq!((other.label.as_str(), other.origin), ("other:trio", Origin::Other));
+    for (width, height) in [(16, 17), (8, 8)] {
+        save_rgb(&file(1), width, height);
+        let error = published.source().load("trio", 0, None).unwrap_err();
+        assert_says(&error, &["01.png", "16×16", "3 channels", "'trio'", "--images trio=DIR"]);
+    }
+    let gray = GrayImage::new(16, 16);
+    DynamicImage::ImageLuma8(gray).save(file(1)).unwrap();
+    assert_says(&published.source().load("trio", 0, None).unwrap_err(), &["01.png", "3 channels"]);
 }
 
 #[test]
@@ -42,7 +69,12 @@ fn absent_sets_are_generated_with_a_warning() {
     );
     assert_says(
         &set.warnings.join("\n"),
-        &["trio", "trio/first.npz, trio/second.npz", "using generated"],
+        &[
+            "trio",
+            "trio/first.npz, trio/second.npz, trio/files",
+            "using generated",
+            "data fetch trio",
+        ],
     );
     let gray = source.load("single", 7, None).unwrap();
     assert_eq!((gray.signals.len(), gray.signals[0].channels), (1, 1));
@@ -96,14 +128,19 @@ fn the_first_existing_path_is_used() {
 fn a_folder_named_like_the_set_replaces_it() {
     let data = Data::empty();
     std::fs::create_dir(data.path("trio")).unwrap();
-    for name in ["d.png", "b.png", "c.png", "a.png"] {
+    for name in ["d.png", "b.png", "c.png", "a.PNG"] {
         save_rgb(&data.path("trio").join(name), 16, 16);
     }
+    // Neither other files nor hidden ones nor folders are images.
+    for name in ["a.txt", ".hidden.png", "._b.png"] {
+        std::fs::write(data.path("trio").join(name), "").unwrap();
+    }
+    std::fs::create_dir(data.path("trio/a.png")).unwrap();
     let source = data.source();
     let set = source.load("trio", 0, None).unwrap();
     assert_eq!((set.label.as_str(), set.origin), ("user:trio", Origin::User));
     let names: Vec<&str> = set.signals.iter().map(|image| image.name.as_str()).collect();
-    assert_eq!(names, ["a.png", "b.png", "c.png"]);
+    assert_eq!(names, ["a.PNG", "b.png", "c.png"]);
     assert_says(&set.warnings.join("\n"), &["4 images", "first 3"]);
     // A changed image changes the identity, unless the image is unused.
     let before = source.identity("trio", 0).unwrap();
@@ -177,6 +214,37 @@ fn images_that_cannot_be_used_are_refused_when_they_are_named() {
         &["gone", "file or folder not found"],
     );
     assert_says(&source.use_images("quartet", &empty).unwrap_err(), &["'quartet'", "trio, single"]);
+}
+
+/// Catches a small image that makes a folder unusable, is enlarged, or is skipped without a word.
+#[test]
+fn small_images_in_a_folder_are_skipped_by_name() {
+    let data = Data::empty();
+    let folder = data.path("photos");
+    std::fs::create_dir(&folder).unwrap();
+    let save = |name: &str, width, height| save_rgb(&folder.join(name), width, height);
+    save("a.png", 15, 40);
+    save("c.png", 12, 12);
+    let mut source = data.source();
+    let error = source.use_images("trio", &folder).unwrap_err();
+    assert_says(
+        &error,
+        &["photos: no image of the folder has at least 16×16", "use larger images"],
+    );
+    save("b.png", 40, 16);
+    save("d.jpg", 20, 20);
+    source.use_images("trio", &folder).unwrap();
+    let identity = source.identity("trio", 0).unwrap();
+    assert_eq!(identity.signals, ["b.png", "d.jpg"]);
+    let set = source.load("trio", 0, None).unwrap();
+    let names: Vec<&str> = set.signals.iter().map(|image| image.name.as_str()).collect();
+    assert_eq!(names, identity.signals);
+    let skipped: Vec<&String> = set.warnings.iter().filter(|w| w.contains("skipped")).collect();
+    assert_eq!(skipped.len(), 2);
+    assert_says(skipped[0], &["skipped: ", "photos/a.png: 15×40 pixels", "'trio'", "16×16"]);
+    // A damaged image is an error; it is not small.
+    std::fs::write(folder.join("d.jpg"), "no picture").unwrap();
+    assert_says(&source.load("trio", 0, None).unwrap_err(), &["d.jpg", "not a readable image"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::support::{Data, assert_says, manifest, save_rgb};
 #[test]
 fn listing_reads_nothing_and_checking_reads_everything() {
     let data = Data::with_trio(3);
-    let manifest = manifest(&data.sha256);
+    let manifest = data.manifest();
     let listed = list(&manifest, &data.directory());
     assert!(matches!(listed[0].state, State::Present));
     assert!(matches!(listed[1].state, State::Absent));
@@ -31,12 +31,12 @@ fn other_data_are_distinguished_from_the_published_ones() {
 #[test]
 fn a_status_shows_stand_in_license_and_users() {
     let data = Data::empty();
-    let absent = &list(&manifest(&data.sha256), &data.directory())[0];
+    let absent = &list(&data.manifest(), &data.directory())[0];
     let path = data.path("trio/first.npz").display().to_string();
     assert_says(
         absent,
         &[
-            "trio: Three images",
+            "trio: This is trio",
             "absent",
             &path,
             "embedded:dead-leaves",
@@ -46,6 +46,6 @@ fn a_status_shows_stand_in_license_and_users() {
     );
     std::fs::create_dir(data.path("trio")).unwrap();
     save_rgb(&data.path("trio/mine.png"), 16, 16);
-    let own = &check(&manifest(&data.sha256), &data.directory())[0];
+    let own = &check(&data.manifest(), &data.directory())[0];
     assert!(matches!(own.state, State::User { n_signals: 1 }) && !own.needs_attention());
 }

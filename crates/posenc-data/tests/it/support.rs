@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use image::{DynamicImage, RgbImage};
-use posenc_data::{DataDirectory, DataSource, ENVIRONMENT_VARIABLE, Manifest};
+use posenc_data::{DataDirectory, DataSource, Manifest};
 use posenc_files::testing::{Need, skip};
 use zip::write::{SimpleFileOptions, ZipWriter};
 
@@ -22,14 +22,18 @@ pub fn header(descr: &str, shape: &str) -> String {
     format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}\n")
 }
 
-/// Writes an archive with these `.npy` files.
-pub fn write_npz(path: &Path, arrays: &[(&str, Vec<u8>)]) {
-    let mut archive = ZipWriter::new(std::fs::File::create(path).unwrap());
+/// An archive with these `.npy` files.
+pub fn zipped(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut archive = ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for (name, bytes) in arrays {
         archive.start_file(format!("{name}.npy"), SimpleFileOptions::default()).unwrap();
         archive.write_all(bytes).unwrap();
     }
-    archive.finish().unwrap();
+    archive.finish().unwrap().into_inner()
+}
+
+pub fn write_npz(path: &Path, arrays: &[(&str, Vec<u8>)]) {
+    std::fs::write(path, zipped(arrays)).unwrap();
 }
 
 /// `n` images of `size` × `size` RGB pixels that differ everywhere.
@@ -45,43 +49,40 @@ pub fn save_rgb(path: &Path, width: u32, height: u32) {
     DynamicImage::ImageRgb8(image).save(path).unwrap();
 }
 
-/// A manifest of three images in an npz archive and one gray image, 16 × 16 pixels.
-pub fn manifest(array_sha256: &str) -> Manifest {
-    let gray_sha256 = "0".repeat(64);
-    let text = format!(
-        "sets:
-- id: trio
-  title: Three images
-  kind: images
-  license: none
-  origin: this test
-  size: 16
-  channels: rgb
-  count: 3
-  layout: {{ key: test_data, any_of: [trio/first.npz, trio/second.npz] }}
-  sha256: '{array_sha256}'
-  used_by: [paper/fig1]
-  stand_in: {{ generator: dead-leaves }}
-- id: single
-  title: One gray image
-  kind: images
-  license: none
-  origin: this test
-  size: 16
-  channels: gray
-  count: 1
-  layout: {{ any_of: [single/image.png] }}
-  sha256: '{gray_sha256}'
-  used_by: []
-  stand_in: {{ generator: dead-leaves }}
-"
-    );
-    Manifest::parse(&text, Path::new("manifest.yaml")).unwrap()
+/// A manifest of five sets with the same checksum: three images in an npz archive or as files, one gray image, two clips of 4 frames of 8 × 8
+/// pixels in an archive, two in a folder, and two that are always generated.
+pub fn manifest(sha256: &str) -> Manifest {
+    let set = |id: &str, kind: &str, count: usize, own: &str| {
+        format!(
+            "- id: {id}\n  title: This is {id}\n  license: none\n  origin: this test\n  kind: {kind}\n  count: {count}\n  {own}\n"
+        )
+    };
+    let layout = |layout: &str| format!("layout: {{ {layout} }}\n  sha256: '{sha256}'");
+    let images = "size: 16\n  used_by: [paper/fig1]\n  channels";
+    let clips = "frames: 4\n  size: 8\n  used_by: []\n  channels: rgb";
+    let trio = "key: test_data, any_of: [trio/first.npz, trio/second.npz, trio/files]";
+    let films = format!("{}\n  substitutes_for: films nobody has", layout("any_of: [footage]"));
+    let array = layout("key: test, any_of: [clips.npz]");
+    let text = [
+        "sets:\n".to_owned(),
+        set("trio", "images", 3, &format!("{images}: rgb\n  {}", layout(trio))),
+        set(
+            "single",
+            "images",
+            1,
+            &format!("{images}: gray\n  {}", layout("any_of: [single/image.png]")),
+        ),
+        set("array", "clips", 2, &format!("{clips}\n  {array}")),
+        set("folder", "clips", 2, &format!("{clips}\n  {films}")),
+        set("always", "clips", 2, clips),
+    ];
+    Manifest::parse(&text.concat(), Path::new("manifest.yaml")).unwrap()
 }
 
-/// A data directory with the archive of [`manifest`]'s first set, of `n` images.
+/// A data directory for [`manifest`].
 pub struct Data {
     pub folder: tempfile::TempDir,
+    /// The checksum of all sets in the manifest.
     pub sha256: String,
 }
 
@@ -90,6 +91,7 @@ impl Data {
         Data { folder: tempfile::tempdir().unwrap(), sha256: "0".repeat(64) }
     }
 
+    /// With the archive of the first set, of `n` images.
     pub fn with_trio(n: usize) -> Self {
         let data = Data::empty();
         let bytes = pixels(n, 16);
@@ -103,12 +105,16 @@ impl Data {
         self.folder.path().join(relative)
     }
 
+    pub fn manifest(&self) -> Manifest {
+        manifest(&self.sha256)
+    }
+
     pub fn directory(&self) -> DataDirectory {
         DataDirectory::resolve(Some(self.folder.path()), Path::new("/")).unwrap()
     }
 
     pub fn source(&self) -> DataSource {
-        DataSource::new(manifest(&self.sha256), self.directory())
+        DataSource::new(self.manifest(), self.directory())
     }
 }
 
@@ -129,9 +135,9 @@ pub fn assert_says(message: &impl ToString, parts: &[&str]) {
 /// The directory with the real data; skips the calling test if it is missing or lacks this file or folder.
 #[track_caller]
 pub fn real(relative: &str) -> Option<PathBuf> {
-    let directory = std::env::var_os(ENVIRONMENT_VARIABLE).filter(|value| !value.is_empty());
+    let directory = std::env::var_os("POSENC_DATA").filter(|value| !value.is_empty());
     let Some(directory) = directory.map(PathBuf::from) else {
-        skip(Need::Data, format!("{ENVIRONMENT_VARIABLE} is not set"));
+        skip(Need::Data, "POSENC_DATA is not set");
         return None;
     };
     if !directory.join(relative).exists() {

@@ -12,7 +12,7 @@ fn video_files_are_read() {
 
 #[cfg(feature = "video")]
 mod with_ffmpeg {
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
 
     use posenc_data::{
         Clip, DataDirectory, DataError, DataSource, Manifest, Origin, Signal, State, check,
@@ -23,8 +23,7 @@ mod with_ffmpeg {
     use video_rs::frame::{PixelFormat, RawFrame};
     use video_rs::{EncoderBuilder, Options};
 
-    use crate::clips::manifest;
-    use crate::support::assert_says;
+    use crate::support::{Data, assert_says};
 
     #[derive(Clone, Copy)]
     struct Film {
@@ -80,27 +79,15 @@ mod with_ffmpeg {
         }
     }
 
-    struct Data(tempfile::TempDir);
+    /// A data directory with the folder of a set of videos.
+    fn data() -> Data {
+        let data = Data::empty();
+        std::fs::create_dir(data.path("footage")).unwrap();
+        data
+    }
 
-    impl Data {
-        fn new() -> Self {
-            let data = Data(tempfile::tempdir().unwrap());
-            std::fs::create_dir(data.path("footage")).unwrap();
-            data
-        }
-
-        fn path(&self, relative: &str) -> PathBuf {
-            self.0.path().join(relative)
-        }
-
-        fn source(&self) -> DataSource {
-            let directory = DataDirectory::resolve(Some(self.0.path()), Path::new("/")).unwrap();
-            DataSource::new(manifest(&"e".repeat(64), &"f".repeat(64)), directory)
-        }
-
-        fn error(&self) -> DataError {
-            self.source().load_clips("folder", 0, None).unwrap_err()
-        }
+    fn refused(data: &Data) -> DataError {
+        data.source().load_clips("folder", 0, None).unwrap_err()
     }
 
     /// Red value at the right end of the middle row of each frame, from 0 to 255.
@@ -112,7 +99,7 @@ mod with_ffmpeg {
 
     #[test]
     fn a_video_is_decoded_resized_and_cut() {
-        let data = Data::new();
+        let data = data();
         let Some(()) = FILM.write(&data.path("footage/film.mp4")) else { return };
         let set = data.source().load_clips("folder", 0, None).unwrap();
         assert_eq!((set.label.as_str(), set.origin), ("other:folder", Origin::Other));
@@ -129,7 +116,7 @@ mod with_ffmpeg {
     /// Catches a text file that makes FFmpeg read others, here or elsewhere.
     #[test]
     fn playlists_are_refused() {
-        let data = Data::new();
+        let data = data();
         let Some(()) = FILM.write(&data.path("film.mp4")) else { return };
         let list = data.path("list.mp4");
         for text in [
@@ -146,7 +133,7 @@ mod with_ffmpeg {
 
     #[test]
     fn a_whole_video_is_read_frame_by_frame() {
-        let data = Data::new();
+        let data = data();
         let path = data.path("film.mp4");
         let Some(()) = FILM.write(&path) else { return };
         let loaded = load_signal_file(&path, None).unwrap();
@@ -165,7 +152,7 @@ mod with_ffmpeg {
 
     #[test]
     fn odd_sizes_are_read_and_the_last_row_and_column_left_out() {
-        let data = Data::new();
+        let data = data();
         let film = Film { width: 21, height: 17, pixels: PixelFormat::YUV444P, ..FILM };
         let Some(()) = film.write(&data.path("footage/odd.mp4")) else { return };
         assert_eq!(data.source().load_clips("folder", 0, None).unwrap().signals.len(), 1);
@@ -176,18 +163,18 @@ mod with_ffmpeg {
 
     #[test]
     fn short_and_small_videos_are_refused_with_the_allowed_sizes() {
-        let data = Data::new();
+        let data = data();
         let path = data.path("footage/short.mp4");
         let Some(()) = (Film { frames: 3, ..FILM }).write(&path) else { return };
-        assert_says(&data.error(), &["short.mp4", "3 frames", "'folder'", "at least 4"]);
+        assert_says(&refused(&data), &["short.mp4", "3 frames", "'folder'", "at least 4"]);
         // The smallest size that the encoder accepts.
         let Some(()) = (Film { width: 16, height: 6, ..FILM }).write(&path) else { return };
-        assert_says(&data.error(), &["short.mp4", "16×6", "at least 8×8", "never enlarged"]);
+        assert_says(&refused(&data), &["short.mp4", "16×6", "at least 8×8", "never enlarged"]);
     }
 
     #[test]
     fn a_truncated_video_is_recognized_wherever_it_was_cut() {
-        let data = Data::new();
+        let data = data();
         let path = data.path("footage/film.mp4");
         let film = Film { noise: 100, width: 64, ..FILM };
         let Some(()) = film.write(&path) else { return };
@@ -230,7 +217,7 @@ mod with_ffmpeg {
     /// Catches frames that stay as the camera stored them, although the file demands to turn or flip them.
     #[test]
     fn frames_are_turned_as_the_file_demands() {
-        let data = Data::new();
+        let data = data();
         let path = data.path("film.mp4");
         let Some(()) = FILM.write(&path) else { return };
         let bytes = std::fs::read(&path).unwrap();
@@ -275,14 +262,14 @@ mod with_ffmpeg {
 
     #[test]
     fn files_that_are_no_videos_are_refused() {
-        let data = Data::new();
+        let data = data();
         let path = data.path("footage/film.mp4");
         for content in ["only words", "", "#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:9/a.ts\n"] {
             std::fs::write(&path, content).unwrap();
-            assert_says(&data.error(), &["film.mp4", "not a readable video", "mp4 with H.264"]);
+            assert_says(&refused(&data), &["film.mp4", "not a readable video", "mp4 with H.264"]);
         }
         std::fs::write(&path, wav()).unwrap();
-        assert_says(&data.error(), &["film.mp4", "no video stream"]);
+        assert_says(&refused(&data), &["film.mp4", "no video stream"]);
     }
 
     fn wav() -> Vec<u8> {
@@ -300,7 +287,7 @@ mod with_ffmpeg {
 
     #[test]
     fn an_unknown_codec_is_named_as_the_reason() {
-        let data = Data::new();
+        let data = data();
         let path = data.path("footage/film.mp4");
         let Some(()) = FILM.write(&path) else { return };
         let mut bytes = std::fs::read(&path).unwrap();
@@ -309,12 +296,12 @@ mod with_ffmpeg {
         let last = bytes.windows(4).rposition(|window| window == b"avc1").or(at).unwrap();
         bytes[last..last + 4].copy_from_slice(b"zz99");
         std::fs::write(&path, bytes).unwrap();
-        assert_says(&data.error(), &["film.mp4", "codec", "ffmpeg -i"]);
+        assert_says(&refused(&data), &["film.mp4", "codec", "ffmpeg -i"]);
     }
 
     #[test]
     fn frames_that_change_their_size_are_refused() {
-        let data = Data::new();
+        let data = data();
         let (first, second) = (data.path("a.ts"), data.path("b.ts"));
         let Some(()) = FILM.write(&first) else { return };
         let Some(()) = (Film { width: 64, height: 64, ..FILM }).write(&second) else { return };
@@ -330,7 +317,7 @@ mod with_ffmpeg {
 
     #[test]
     fn a_video_is_identified_by_its_bytes() {
-        let data = Data::new();
+        let data = data();
         let path = data.path("footage/film.mp4");
         let Some(()) = FILM.write(&path) else { return };
         let before = data.source().identity("folder", 0).unwrap();

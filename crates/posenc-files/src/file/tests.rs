@@ -73,6 +73,15 @@ fn only_regular_files_are_read() {
         assert!(is_there(&at(name)), "{name}");
     }
     assert!(open_or_create(&at("pipe")).unwrap_err().to_string().contains("a pipe"));
+    // A pipe that takes the place of a file between the first check and the opening.
+    let (done, result) = std::sync::mpsc::channel();
+    let dir = open_folder(folder.path(), false).unwrap();
+    std::thread::spawn(move || {
+        let opened = open_replaced(&dir, "pipe".into(), OpenOptions::new().read(true));
+        done.send(opened.unwrap_err().to_string())
+    });
+    let error = result.recv_timeout(std::time::Duration::from_secs(60)).expect("it blocks");
+    assert!(error.contains("a pipe"), "{error}");
     // Links to regular files are followed, since data are often stored elsewhere.
     std::fs::write(at("file"), "x").unwrap();
     symlink(at("file"), at("to-file")).unwrap();

@@ -8,7 +8,7 @@ use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
 use posenc_attention::reformer as model;
 use posenc_attention::trainer::Trainer;
-use posenc_data::generate::Generator;
+use posenc_data::generate::dead_leaves;
 use posenc_data::{Channels, DownsampledImages, Format, Place, Split, Variant, write_archive};
 use posenc_experiments::record::Value;
 use posenc_math::lff::schedule::LearningRate;
@@ -146,8 +146,7 @@ impl Images {
         let (path, folder) = attention::files(context, "images", |folder| {
             for (name, set) in [("train_data_batch_1", "train"), ("val_data", "validation")] {
                 let one = |i| {
-                    let images = Generator::DeadLeaves;
-                    let image = images.image(context.seed, set, i, side, Channels::Rgb);
+                    let image = dead_leaves(context.seed, set, i, side, Channels::Rgb);
                     image.pixels.iter().map(|v| (v * 255.0).round() as u8).collect()
                 };
                 let generated: Vec<Vec<u8>> = (0..GENERATED).map(one).collect();

@@ -85,7 +85,8 @@ impl Screens {
 }
 
 fn keep(vocabulary: &CaptionVocabulary, screen: WidgetScreen) -> Kept {
-    let nodes = screen.nodes.iter().map(|node| input(vocabulary, node)).collect();
+    let nodes = screen.nodes.iter().enumerate();
+    let nodes = nodes.map(|(i, node)| input(vocabulary, i, node)).collect();
     let captions = screen.widgets.iter().map(|(widget, _)| {
         let known = widget.captions.iter().map(|caption| {
             let mut words = vocabulary.caption(caption);
@@ -105,13 +106,14 @@ fn keep(vocabulary: &CaptionVocabulary, screen: WidgetScreen) -> Kept {
     Kept { input: ScreenInput { nodes, widgets }, captions }
 }
 
-fn input(vocabulary: &CaptionVocabulary, node: &ViewNode) -> Node {
+/// Node `index` of a screen; nodes are in pre-order.
+fn input(vocabulary: &CaptionVocabulary, index: usize, node: &ViewNode) -> Node {
     Node {
         text: vocabulary.text(&node.text),
         resource: vocabulary.text(&node.resource),
-        kind: node.widget.number(),
+        kind: node.kind,
         is_clickable: node.is_clickable,
-        tree: [node.depth, node.pre_order, node.post_order],
+        tree: [node.depth, index + 1, node.post_order],
         bounds: node.corners,
     }
 }

@@ -53,7 +53,7 @@ fn fetch(repository: &Repository, options: &Fetch) -> Result<ExitCode> {
     let mirror = options.mirror.as_deref();
     let fetcher = Fetcher { directory: &directory, mirror, patience: options.stall.0 };
     let outcomes: Vec<FetchResult> =
-        selected.into_iter().map(|status| fetch_set(&fetcher, status)).collect();
+        selected.into_iter().map(|status| fetch_set(&manifest, &fetcher, status)).collect();
     let count = |outcome| outcomes.iter().filter(|o| **o == outcome).count();
     let (by_hand, failed) = (count(FetchResult::ByHand), count(FetchResult::Failed));
     println!(
@@ -87,7 +87,7 @@ fn selected<'s>(statuses: &'s [Status], names: &[String]) -> Result<Vec<&'s Stat
     Ok(with_files.into_iter().filter(is_selected).collect())
 }
 
-fn fetch_set(fetcher: &Fetcher, status: &Status) -> FetchResult {
+fn fetch_set(manifest: &Manifest, fetcher: &Fetcher, status: &Status) -> FetchResult {
     println!("{}: {}", status.id, status.title);
     println!("  license    {}", status.license);
     println!("  origin     {}", status.origin);
@@ -124,7 +124,7 @@ fn fetch_set(fetcher: &Fetcher, status: &Status) -> FetchResult {
         bar.set_style(style);
     }
     let (mut before, mut current) = (0, None);
-    let result = fetcher.fetch(files, &mut |file, bytes| {
+    let result = fetcher.fetch(&missing, &mut |file, bytes| {
         if current.as_ref() != Some(file) {
             before += current.as_ref().map_or(0, |file| file.bytes);
             bar.set_message(file.path.display().to_string());
@@ -134,16 +134,30 @@ fn fetch_set(fetcher: &Fetcher, status: &Status) -> FetchResult {
     });
     bar.finish_and_clear();
     match result {
-        Ok(fetched) => {
+        Ok(()) => {
             println!(
                 "  fetched    {} of {} files to {}, SHA-256 verified",
-                fetched.len(),
+                missing.len(),
                 files.len(),
                 root.display()
             );
-            FetchResult::Present
+            compare(manifest, fetcher.directory, &status.id)
         }
         Err(error) => failed(&status.id, error),
+    }
+}
+
+/// Compares a set that is complete now with its own checksum, which is that of the pixels for images.
+fn compare(manifest: &Manifest, directory: &DataDirectory, id: &str) -> FetchResult {
+    match Status::checked(manifest, directory, id) {
+        Some(status) if status.needs_attention() => {
+            eprintln!("error: {id}: {}", status.found());
+            FetchResult::Failed
+        }
+        status => {
+            status.iter().for_each(|status| println!("  {}", status.found()));
+            FetchResult::Present
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use crate::common::{Repository, Run, files_in};
+use posenc_data::{DataDirectory, DataSource, Manifest};
 use posenc_files::testing::{Need, skip};
 use server::{Server, cut, full, ranged, status};
 use sha2::{Digest, Sha256};
@@ -32,10 +33,7 @@ fn body(length: usize) -> Vec<u8> {
 
 /// A repository whose manifest has one set with these files, their sizes and checksums.
 fn repository(files: &[(&str, &[u8])]) -> Repository {
-    let entries = files.iter().map(|(path, bytes)| {
-        let (length, sha256) = (bytes.len(), sha256(bytes));
-        format!("  - {{ path: 'text/{path}', bytes: {length}, sha256: '{sha256}' }}\n")
-    });
+    let entries = files.iter().map(|(path, bytes)| entry(&format!("text/{path}"), bytes));
     with_files(&entries.collect::<String>())
 }
 
@@ -452,6 +450,58 @@ fn sets_without_addresses_show_their_steps() {
     assert!(!repository.path().join("data/.fetch").exists());
 }
 
+/// The manifest's entry of a file.
+fn entry(path: &str, bytes: &[u8]) -> String {
+    format!("  - {{ path: '{path}', bytes: {}, sha256: '{}' }}\n", bytes.len(), sha256(bytes))
+}
+
+/// Catches images that are fetched as files and do not count as the published array of their pixels, files with wrong pixels that end with
+/// success, and a set whose license is not shown.
+#[test]
+fn images_are_fetched_as_files_and_compared_by_their_pixels() {
+    if lacks_curl() {
+        return;
+    }
+    let pixels: Vec<u8> = body(3 * 8 * 8 * 3);
+    let folder = tempfile::tempdir().unwrap();
+    let mut entries = String::new();
+    for (i, image) in pixels.chunks(8 * 8 * 3).enumerate() {
+        let path = format!("crops/{i:02}.png");
+        let file = folder.path().join(&path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        image::RgbImage::from_raw(8, 8, image.to_vec()).unwrap().save(&file).unwrap();
+        entries += &entry(&path, &std::fs::read(&file).unwrap());
+    }
+    let root = folder.path().to_owned();
+    let server = Server::start(move |request, stream| {
+        full(stream, &std::fs::read(root.join(&request.path[1..])).unwrap())
+    });
+    for (sha256, code) in [(sha256(&pixels), 0), ("0".repeat(64), 1)] {
+        let repository = Repository::new();
+        let manifest = format!(
+            "sets:\n- id: crops\n  title: Crops\n  kind: images\n  license: for this test only\n  origin: this test\n  \
+             size: 8\n  channels: rgb\n  count: 3\n  layout: {{ key: test, any_of: [crops.npz, crops] }}\n  \
+             sha256: '{sha256}'\n  used_by: [trading/table1]\n  files:\n{entries}"
+        );
+        repository.write("data/manifest.yaml", &manifest);
+        let arguments = ["data", "fetch", "trading/table1", "--mirror", &server.url];
+        let run = repository.run(&arguments);
+        assert_eq!(run.code, code, "{}{}", run.stdout, run.stderr);
+        for line in ["license    for this test only", "fetched    3 of 3 files"] {
+            assert!(run.stdout.contains(line), "no `{line}` in: {}", run.stdout);
+        }
+        match code {
+            0 => assert!(run.stdout.contains("data/crops (the published data)"), "{}", run.stdout),
+            _ => assert!(run.stderr.contains("error: crops: other data"), "{}", run.stderr),
+        }
+        assert_eq!(repository.run(&["data", "check"]).code, code);
+        // The set is complete, so nothing is transferred again.
+        let before = server.requests().len();
+        repository.run(&arguments);
+        assert_eq!(server.requests().len(), before);
+    }
+}
+
 /// Catches fetched data that a run does not use or does not treat as the paper's.
 #[test]
 fn fetched_data_change_verdicts() {
@@ -470,15 +520,32 @@ fn fetched_data_change_verdicts() {
         assert!(run.stderr.contains(&line), "no `{line}` in: {}", run.stderr);
     };
     verdict("– → ◌ (not comparable)");
-    let server = Server::start(move |request, stream| {
-        match std::fs::read(data.join(request.path.trim_start_matches('/'))) {
-            Ok(bytes) => ranged(stream, &bytes, request.from),
-            Err(_) => status(stream, "404 Not Found", &[]),
+    // Images of other programs have the same pixels, but other files than those at the public address.
+    let mut manifest = repository.read("data/manifest.yaml");
+    let own = Manifest::read(&repository.path().join("data/manifest.yaml")).unwrap();
+    let directory = DataDirectory::resolve(Some(&data), repository.path()).unwrap();
+    let (source, folder) = (DataSource::new(own, directory), tempfile::tempdir().unwrap());
+    for id in ["div2k-test", "div2k-train"] {
+        let files = source.manifest().get(id).unwrap().download().files;
+        for (file, image) in files.iter().zip(source.load(id, 0, None).unwrap().signals) {
+            let copy = folder.path().join(&file.path);
+            std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
+            image.write_png(&copy).unwrap();
+            let bytes = std::fs::read(&copy).unwrap();
+            let old = format!("bytes: {}, sha256: {}", file.bytes, file.sha256);
+            let new = format!("bytes: {}, sha256: {}", bytes.len(), sha256(&bytes));
+            assert!(manifest.contains(&old), "{old}");
+            manifest = manifest.replace(&old, &new);
         }
+    }
+    repository.write("data/manifest.yaml", &manifest);
+    let root = folder.path().to_owned();
+    let server = Server::start(move |request, stream| {
+        ranged(stream, &std::fs::read(root.join(&request.path[1..])).unwrap(), request.from)
     });
     let run = repository.ok(&["data", "fetch", "trading/table1", "--mirror", &server.url]);
     assert!(run.stdout.contains("present: 2, to get manually: 0, failed: 0"), "{}", run.stdout);
-    // One archive contains both sets.
-    assert_eq!(server.requests().len(), 1);
+    assert_eq!(run.stdout.matches("(the published data)").count(), 2, "{}", run.stdout);
+    assert_eq!(server.requests().len(), 32);
     verdict("◌ → ✅ (reproduced)");
 }

@@ -146,9 +146,9 @@ fn groups_without_data_do_not_run_and_name_its_origin() {
 #[test]
 fn sets_of_another_format_are_refused() {
     let sine = "encoding: { features: sine }";
-    let wrong = experiment("screen-annotation", &format!("{LABELS}, {sine}"), "{ id: one }");
+    let wrong = experiment("multi30k", &format!("{LABELS}, {sine}"), "{ id: one }");
     Repository::with_experiment(&wrong)
-        .fails(&["reproduce"], &["annotated screens", "`icon-labels` reads labelled screens"]);
+        .fails(&["reproduce"], &["parallel text", "`icon-labels` reads labelled screens"]);
 }
 
 /// Catches boxes that are not counted, or counted under another coordinate.

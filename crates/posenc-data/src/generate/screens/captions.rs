@@ -124,95 +124,49 @@ pub struct CaptionKind {
     pub(super) phrases: &'static [&'static str],
 }
 
-/// Kinds of captions, in the order of [`KINDS`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Caption {
-    Back,
-    More,
-    Search,
-    Share,
-    Tab,
-    Previous,
-    Play,
-    Next,
-    Shuffle,
-    Repeat,
-    Sheet,
-    Delete,
-    Item,
-    Setting,
-    Field,
-    Submit,
-    Image,
-    Key,
-    Cancel,
-    Accept,
-    Later,
-    Close,
+/// Kinds of captions: the function of a widget, the name, whether it copies a word, the paraphrases.
+macro_rules! kinds {
+    ($($caption:ident $name:literal $copies:literal [$($phrase:literal),*];)*) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(super) enum Caption {
+            $($caption,)*
+        }
+
+        static KINDS: &[CaptionKind] = &[
+            $(CaptionKind { name: $name, copies: $copies, phrases: &[$($phrase),*] },)*
+        ];
+    };
 }
 
-const fn plain(name: &'static str, phrases: &'static [&'static str]) -> CaptionKind {
-    CaptionKind { name, copies: false, phrases }
+// No fixed phrase contains a slot's word, which the metric would count as a correct slot.
+kinds! {
+    Back "back" false ["go back", "go up", "return to the earlier screen", "back arrow"];
+    More "more" false ["more options", "show more options", "open the menu", "view the menu"];
+    Search "search" false ["search", "search the app", "find something", "open the search bar"];
+    Share "share" false ["share this page", "share with friends", "send to someone", "share content"];
+    Tab "tab" false ["open the * tab", "go to * tab", "switch to the * tab", "* tab"];
+    Previous "previous" false ["previous track", "play the previous track", "skip backward", "go to previous song"];
+    Play "play" false ["play", "play the song", "start or pause playback", "start or pause song"];
+    Next "next" false ["next track", "play the next track", "skip forward", "go to next song"];
+    Shuffle "shuffle" false ["shuffle the songs", "toggle shuffle", "play in random order"];
+    Repeat "repeat" false ["repeat the songs", "toggle repeat", "play in a loop"];
+    Sheet "sheet" false ["choose the * option", "pick * choice", "select the * choice", "* option"];
+    Delete "delete" true ["delete *", "remove * from the list", "erase the * entry", "delete the * item"];
+    Item "item" false ["open the * item", "view * item in list", "select the * row", "* item"];
+    Setting "setting" true ["turn on *", "enable or disable *", "toggle * setting", "switch * on or off"];
+    Field "field" true ["enter your *", "type * here", "* input field", "fill in your *"];
+    Submit "submit" false ["submit", "submit the form", "send the form", "finish and continue"];
+    Image "image" false ["open * image in * row", "view the * image in * row", "* picture of the * row", "show * picture in * row"];
+    Key "key" false ["press *", "press the * key", "dial *", "* key"];
+    Cancel "cancel" true ["cancel the *", "dismiss the * dialog", "reject the * request"];
+    Accept "accept" true ["accept the *", "agree to the *", "allow *", "confirm the * request"];
+    Later "later" true ["decide about * later", "postpone the *", "remind me about * later", "postpone the * request"];
+    Close "close" false ["close the dialog", "close this window", "close the dialog window"];
 }
-
-const fn copying(name: &'static str, phrases: &'static [&'static str]) -> CaptionKind {
-    CaptionKind { name, copies: true, phrases }
-}
-
-/// No fixed phrase contains a slot's word, which the metric would count as a correct slot.
-static KINDS: [CaptionKind; 22] = [
-    plain("back", &["go back", "go up", "return to the earlier screen", "back arrow"]),
-    plain("more", &["more options", "show more options", "open the menu", "view the menu"]),
-    plain("search", &["search", "search the app", "find something", "open the search bar"]),
-    plain("share", &["share this page", "share with friends", "send to someone", "share content"]),
-    plain("tab", &["open the * tab", "go to * tab", "switch to the * tab", "* tab"]),
-    plain(
-        "previous",
-        &["previous track", "play the previous track", "skip backward", "go to previous song"],
-    ),
-    plain("play", &["play", "play the song", "start or pause playback", "start or pause song"]),
-    plain("next", &["next track", "play the next track", "skip forward", "go to next song"]),
-    plain("shuffle", &["shuffle the songs", "toggle shuffle", "play in random order"]),
-    plain("repeat", &["repeat the songs", "toggle repeat", "play in a loop"]),
-    plain("sheet", &["choose the * option", "pick * choice", "select the * choice", "* option"]),
-    copying(
-        "delete",
-        &["delete *", "remove * from the list", "erase the * entry", "delete the * item"],
-    ),
-    plain("item", &["open the * item", "view * item in list", "select the * row", "* item"]),
-    copying(
-        "setting",
-        &["turn on *", "enable or disable *", "toggle * setting", "switch * on or off"],
-    ),
-    copying("field", &["enter your *", "type * here", "* input field", "fill in your *"]),
-    plain("submit", &["submit", "submit the form", "send the form", "finish and continue"]),
-    plain(
-        "image",
-        &[
-            "open * image in * row",
-            "view the * image in * row",
-            "* picture of the * row",
-            "show * picture in * row",
-        ],
-    ),
-    plain("key", &["press *", "press the * key", "dial *", "* key"]),
-    copying("cancel", &["cancel the *", "dismiss the * dialog", "reject the * request"]),
-    copying("accept", &["accept the *", "agree to the *", "allow *", "confirm the * request"]),
-    copying(
-        "later",
-        &[
-            "decide about * later",
-            "postpone the *",
-            "remind me about * later",
-            "postpone the * request",
-        ],
-    ),
-    plain("close", &["close the dialog", "close this window", "close the dialog window"]),
-];
 
 /// The kinds of captions, as [`Widget::kind`](super::Widget::kind) counts them.
 pub fn caption_kinds() -> &'static [CaptionKind] {
-    &KINDS
+    KINDS
 }
 
 /// All paraphrases of a kind with these tokens in the slots, in the slots' order.

@@ -287,30 +287,17 @@ fn all_captions() -> Vec<(usize, Vec<usize>, Vec<usize>)> {
         let cell = move |i: usize| vec![column(i % columns, columns), ordinal(i / columns)];
         (0..3 * columns).map(cell)
     });
-    let kinds = [
-        (Caption::Tab, one(ordinals().chain([ordinal_or_last(4, 5)]).collect())),
-        (Caption::Sheet, one(ordinals().take(3).chain([ordinal_or_last(3, 4)]).collect())),
-        (Caption::Item, one(ordinals().collect())),
-        (Caption::Key, one((0..12).map(key).collect())),
-        (Caption::Image, cells.collect::<BTreeSet<_>>().into_iter().collect()),
-        (Caption::Delete, words.clone()),
-        (Caption::Setting, words.clone()),
-        (Caption::Field, words.clone()),
-        (Caption::Cancel, words.clone()),
-        (Caption::Accept, words.clone()),
-        (Caption::Later, words),
-        (Caption::Back, vec![Vec::new()]),
-        (Caption::More, vec![Vec::new()]),
-        (Caption::Search, vec![Vec::new()]),
-        (Caption::Share, vec![Vec::new()]),
-        (Caption::Previous, vec![Vec::new()]),
-        (Caption::Play, vec![Vec::new()]),
-        (Caption::Next, vec![Vec::new()]),
-        (Caption::Shuffle, vec![Vec::new()]),
-        (Caption::Repeat, vec![Vec::new()]),
-        (Caption::Submit, vec![Vec::new()]),
-        (Caption::Close, vec![Vec::new()]),
+    use Caption::*;
+    let mut kinds = vec![
+        (Tab, one(ordinals().chain([ordinal_or_last(4, 5)]).collect())),
+        (Sheet, one(ordinals().take(3).chain([ordinal_or_last(3, 4)]).collect())),
+        (Item, one(ordinals().collect())),
+        (Key, one((0..12).map(key).collect())),
+        (Image, cells.collect::<BTreeSet<_>>().into_iter().collect()),
     ];
+    kinds.extend([Delete, Setting, Field, Cancel, Accept, Later].map(|kind| (kind, words.clone())));
+    let plain = [Back, More, Search, Share, Previous, Play, Next, Shuffle, Repeat, Submit, Close];
+    kinds.extend(plain.map(|kind| (kind, vec![Vec::new()])));
     let mut all = Vec::new();
     for (caption, fills) in kinds {
         for slots in fills {

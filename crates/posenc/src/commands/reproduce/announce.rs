@@ -98,6 +98,9 @@ impl Notices {
                     (identity.label.clone(), identity.origin, identity.warnings.clone())
                 }
             };
+            for image in warnings.iter().filter_map(|warning| warning.strip_prefix("skipped: ")) {
+                line("skipped", image.to_owned(), false);
+            }
             match origin {
                 Origin::Published => line("found", "the data of the manifest".to_owned(), false),
                 Origin::Substitute => line("substitute", format!("labeled {label}"), false),
