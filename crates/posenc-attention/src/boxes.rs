@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::draw::{Draw, constant};
 use crate::layers::{
-    Block, Dense, LayerDropout, LayerNorm, LayerStyle, MASK_BIAS, TransformerSizes,
+    Dense, Layer, LayerDropout, LayerNorm, LayerStyle, MASK_BIAS, TransformerSizes,
 };
 use crate::loss::{cross_entropy, integers};
 use crate::parameters::numbers;
@@ -49,36 +49,6 @@ pub struct Masks<'a> {
     pub layers: &'a mut ChaCha8Rng,
     /// Masks of the modulator of the position encoding.
     pub code: &'a mut ChaCha8Rng,
-}
-
-/// Transformer blocks and the final layer norm.
-#[derive(Module, Debug)]
-struct Stack {
-    blocks: Vec<Block>,
-    norm: LayerNorm,
-    #[module(skip)]
-    dropout: f64,
-}
-
-impl Stack {
-    fn new(draw: &mut Draw<'_>, Layers { sizes, dropout }: Layers) -> Self {
-        let blocks = Block::stack(draw, &sizes, sizes.layers, LayerStyle::GELU);
-        Stack { blocks, norm: draw.layer_norm(sizes.width), dropout }
-    }
-
-    /// Transforms tokens `[B, T, D]`; `bias` `[B, 1, 1, T]` is added to the attention scores.
-    fn forward(
-        &self,
-        mut x: Tensor<3>,
-        bias: &Tensor<4>,
-        masks: Option<&mut ChaCha8Rng>,
-    ) -> Tensor<3> {
-        let mut dropout = LayerDropout { rng: masks, inner: 0.0, residual: self.dropout };
-        for block in &self.blocks {
-            x = block.forward(x, bias, &mut dropout);
-        }
-        self.norm.forward(x)
-    }
 }
 
 /// Counts and coordinates of the boxes of a batch.
@@ -168,7 +138,8 @@ pub struct LabelledScreen {
 pub struct Labeller {
     position: PositionEncoding,
     token: Dense,
-    stack: Stack,
+    encoder_layers: Vec<Layer>,
+    norm: LayerNorm,
     output: Dense,
     #[module(skip)]
     layers: Layers,
@@ -196,7 +167,13 @@ impl Labeller {
         Ok(Labeller {
             position,
             token: draw.dense(width, width),
-            stack: Stack::new(&mut draw, layers),
+            encoder_layers: Layer::stack(
+                &mut draw,
+                &layers.sizes,
+                layers.sizes.layers,
+                LayerStyle::GELU,
+            ),
+            norm: draw.layer_norm(width),
             output: draw.dense(width, labels),
             layers,
         })
@@ -211,10 +188,15 @@ impl Labeller {
     ) -> Tensor<2> {
         let (of_layers, of_code) = masks.map(|m| (m.layers, m.code)).unzip();
         let tokens = self.token.forward(layout.codes(&self.position, of_code, device));
-        let x = layout.filled(tokens, device);
-        let [b, n, d] = x.dims();
-        let x = self.stack.forward(x, &layout.bias(device), of_layers).reshape([b * n, d]);
-        activation::log_softmax(self.output.forward(x.select(0, layout.rows(device))), 1)
+        let mut x = layout.filled(tokens, device);
+        let ([b, n, d], bias) = (x.dims(), layout.bias(device));
+        let mut dropout =
+            LayerDropout { rng: of_layers, inner: 0.0, residual: self.layers.dropout };
+        for layer in &self.encoder_layers {
+            x = layer.encode(x, None, &bias, &mut dropout);
+        }
+        let x = self.norm.forward(x).reshape([b * n, d]).select(0, layout.rows(device));
+        activation::log_softmax(self.output.forward(x), 1)
     }
 
     /// Log-probabilities of the labels of each box of a screen, box by box; `None` for a screen without boxes.

@@ -13,10 +13,10 @@ use posenc_math::lff::divergence::Divergence;
 use posenc_math::lff::encoding::Encoding;
 use rand_chacha::ChaCha8Rng;
 
-use crate::divergence::{TargetVariance, penalty};
+use crate::divergence::TargetVariance;
 use crate::draw::Draw;
 use crate::kernels;
-use crate::layers::{Block, Dense, LayerNorm, LayerStyle, TransformerSizes};
+use crate::layers::{Dense, Layer, LayerDropout, LayerNorm, LayerStyle, TransformerSizes};
 use crate::position_encoding::PositionEncoding;
 use crate::trainer::Loss;
 
@@ -42,6 +42,8 @@ pub struct Sizes {
     pub max_len: usize,
     pub transformer: TransformerSizes,
     pub decoder_layers: usize,
+    /// The term that Eq. 10 adds to the loss.
+    pub divergence: Option<Divergence>,
 }
 
 impl Sizes {
@@ -72,11 +74,11 @@ pub struct Captioner {
     position: PositionEncoding,
     /// Projects the concatenated parts of a node.
     node: Dense,
-    encoder_blocks: Vec<Block>,
+    encoder_layers: Vec<Layer>,
     memory_norm: LayerNorm,
     caption_words: Param<Tensor<2>>,
     caption_places: Param<Tensor<2>>,
-    decoder_blocks: Vec<Block>,
+    decoder_layers: Vec<Layer>,
     memory: Vec<Dense>,
     output_norm: LayerNorm,
     output: Dense,
@@ -101,8 +103,8 @@ impl Captioner {
         let TransformerSizes { width: d, layers, .. } = sizes.transformer;
         let position = PositionEncoding::new(encoding, &sides, d, &mut Draw { rng: code, device })?;
         let mut draw = Draw { rng: content, device };
-        let blocks =
-            |draw: &mut _, count| Block::stack(draw, &sizes.transformer, count, LayerStyle::GELU);
+        let stack =
+            |draw: &mut _, count| Layer::stack(draw, &sizes.transformer, count, LayerStyle::GELU);
         Ok(Captioner {
             words: draw.normal([sizes.node_words, d], WORD_DEVIATION),
             kinds: draw.normal([sizes.node_kinds, d], 1.0),
@@ -110,22 +112,16 @@ impl Captioner {
             depths: draw.normal([DEPTHS, d], 1.0),
             position,
             node: draw.dense(4 * d, d),
-            encoder_blocks: blocks(&mut draw, layers),
+            encoder_layers: stack(&mut draw, layers),
             memory_norm: draw.layer_norm(d),
             caption_words: draw.normal([sizes.vocabulary, d], 1.0),
             caption_places: draw.normal([sizes.max_len + 1, d], 1.0),
-            decoder_blocks: blocks(&mut draw, sizes.decoder_layers),
+            decoder_layers: stack(&mut draw, sizes.decoder_layers),
             memory: (0..sizes.decoder_layers).map(|_| draw.dense(d, d)).collect(),
             output_norm: draw.layer_norm(d),
             output: draw.dense(d, sizes.vocabulary),
-            target: None,
+            target: TargetVariance::of(sizes.divergence, encoding, device),
         })
-    }
-
-    /// Adds a trained target variance for the divergence of LFF Eq. 9; it starts at γ⁻².
-    #[must_use]
-    pub fn with_target(self, gamma: f64, device: &Device) -> Self {
-        Captioner { target: Some(TargetVariance::new(gamma, device)), ..self }
     }
 
     pub fn position_encoding(&self) -> &PositionEncoding {
@@ -138,7 +134,6 @@ impl Captioner {
         &self,
         screens: &[ScreenInput],
         sizes: &Sizes,
-        divergence: Option<Divergence>,
         dropout: &mut ChaCha8Rng,
         device: &Device,
     ) -> Option<Loss> {
@@ -146,7 +141,7 @@ impl Captioner {
         let memory = self.memory(&batch, Some(dropout));
         Some(Loss {
             value: kernels::cross_entropy(self.scores(&memory, &batch.read), &batch.targets),
-            penalty: penalty(divergence, &self.position, self.target.as_ref()),
+            penalty: self.target.as_ref().and_then(|target| target.penalty(&self.position)),
             operations: sizes.operations(&batch.nodes, &batch.read.lengths),
         })
     }
@@ -162,8 +157,9 @@ impl Captioner {
         let kinds = rows(&self.kinds, &batch.kinds);
         let parts = Tensor::cat(vec![words, kinds, flags, codes], 1);
         let mut x = activation::relu(self.node.forward(parts));
-        for block in &self.encoder_blocks {
-            x = block.transform(block.attend_segments(x, &batch.nodes, false));
+        let none = &mut LayerDropout::none();
+        for layer in &self.encoder_layers {
+            x = layer.transform(layer.attend_segments(x, &batch.nodes, false), none);
         }
         self.memory_norm.forward(x).select(0, batch.widgets.clone())
     }
@@ -174,10 +170,10 @@ impl Captioner {
             |table: &Param<Tensor<2>>, at: &Tensor<1, Int>| table.val().select(0, at.clone());
         let mut x =
             rows(&self.caption_words, &read.words) + rows(&self.caption_places, &read.places);
-        for (block, map) in self.decoder_blocks.iter().zip(&self.memory) {
-            x = block.attend_segments(x, &read.lengths, true);
+        for (layer, map) in self.decoder_layers.iter().zip(&self.memory) {
+            x = layer.attend_segments(x, &read.lengths, true);
             x = x + map.forward(memory.clone()).select(0, read.captions.clone());
-            x = block.transform(x);
+            x = layer.transform(x, &mut LayerDropout::none());
         }
         self.output.forward(self.output_norm.forward(x))
     }

@@ -1,59 +1,148 @@
-//! DETR (Carion et al. 2020) on a residual network, as LFF trains it (Section 4.2, Appendix C).
+//! DETR (Carion et al. 2020), as LFF trains it (Section 4.2, Appendix C), at any size.
 //!
-//! The transformer reads the projected last feature map of the network. Position encodings are added to the queries and keys of encoder
-//! self-attention and to the keys of decoder cross-attention. Layers are post-norm. Weights can be loaded from a file: those of the
-//! network alone, with torchvision's names, or those of the whole model, with the names of DETR's own code. Layer norms have an ε of 10⁻⁶
-//! instead of 10⁻⁵.
+//! The tokens of an image are the projected cells of the last feature map of a residual network, or, in small models, its patches. Position
+//! encodings are added to the queries and keys of encoder self-attention and to the keys of decoder cross-attention; optionally also to the
+//! tokens. Each decoder query predicts one object with its box, or no object. A minimum-cost matching assigns objects to queries.
+//!
+//! With a residual network, layers are post-norm, as in DETR, and weights can be loaded from a file: those of the network alone, with
+//! torchvision's names, or those of the whole model, with the names of DETR's own code. Models of patches are pre-norm, with a layer norm
+//! after the encoder. Layer norms have an ε of 10⁻⁶ instead of 10⁻⁵.
 
 mod backbone;
 mod batch;
-mod transformer;
+mod detections;
+mod loss;
 mod weights;
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor};
-use posenc_math::lff::detr::Sizes;
-use posenc_math::lff::encoding::Encoding;
+use burn::tensor::{Device, Tensor, activation};
+use posenc_math::lff::detr::{COLORS, Sizes};
+use posenc_math::lff::divergence::Divergence;
+use posenc_math::lff::encoding::{Encoding, Features};
 use rand_chacha::ChaCha8Rng;
 
-use crate::detector::{Coordinates, PredictionHead, Predictions, loss};
+use crate::divergence::TargetVariance;
 use crate::draw::{Draw, constant};
-use crate::layers::{Dense, Dropout};
+use crate::layers::{
+    Activation, Dense, Dropout, FeedForward, Layer, LayerDropout, LayerNorm, LayerStyle,
+    TransformerSizes,
+};
 use crate::optimizer::Adam;
-use crate::parameters::number;
 use crate::position_encoding::PositionEncoding;
+use crate::trainer::Loss;
 use backbone::Backbone;
-use transformer::{DecoderLayer, EncoderLayer};
 
-pub use batch::Batch;
-pub use weights::Read;
+pub use batch::{Batch, Grids, GroundTruth, ImageInput};
+pub use loss::loss;
+pub use weights::{Holds, Read};
+
+/// The coordinates of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coordinates {
+    /// Row and column, from 1 (embedding tables: from 0).
+    Cells,
+    /// Row and column, from 1, over the number of rows and columns of the image without padding, times 2π.
+    Normalized,
+}
+
+/// What the model is built of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Architecture {
+    /// Without a residual network, `cells` is the largest number of rows, and of columns, of patches in training.
+    pub sizes: Sizes,
+    /// Side of a patch in pixels; `None` for a residual network.
+    pub patch: Option<usize>,
+    /// The coordinates of a cell.
+    pub coordinates: Coordinates,
+    /// Whether position encodings are also added to the tokens.
+    pub code_at_input: bool,
+    /// The term that Eq. 10 adds to the loss.
+    pub divergence: Option<Divergence>,
+}
+
+impl Architecture {
+    /// Rows of each embedding table. Images that are larger than those of training need further rows.
+    fn table_rows(&self) -> usize {
+        if self.patch.is_some() { 2 * self.sizes.cells } else { self.sizes.cells }
+    }
+
+    /// Floating-point operations of a training step on images of `[rows, columns]` pixels.
+    pub fn operations(&self, images: &[[usize; 2]]) -> f64 {
+        let Some(patch) = self.patch else {
+            return self.sizes.operations(images);
+        };
+        let Sizes { width, feed_forward, queries, classes, .. } = self.sizes;
+        let [d, f, q] = [width, feed_forward, queries].map(|n| n as f64);
+        // Images are padded to the largest size.
+        let n = (self.sizes.cells * self.sizes.cells) as f64;
+        let stem = n * ((COLORS * patch * patch) as f64 * d + d * d);
+        let encoder = n * (4.0 * d * d + 2.0 * d * f + 2.0 * n * d);
+        let own = q * (4.0 * d * d + 2.0 * q * d);
+        let cross = 2.0 * q * d * d + 2.0 * n * d * d + 2.0 * q * n * d;
+        let heads = q * (d * (classes + 1) as f64 + 2.0 * d * d + 4.0 * d);
+        let decoder = own + cross + q * 2.0 * d * f + heads;
+        let layers = [self.sizes.encoder_layers, self.sizes.decoder_layers].map(|n| n as f64);
+        6.0 * images.len() as f64 * (stem + layers[0] * encoder + layers[1] * decoder)
+    }
+}
+
+/// Turns images into tokens.
+#[derive(Module, Debug)]
+enum Stem {
+    Patches(FeedForward),
+    Network(Network),
+}
+
+/// A residual network and the projection of its last feature map.
+#[derive(Module, Debug)]
+struct Network {
+    backbone: Backbone,
+    projection: Dense,
+}
 
 /// The model with its position encoding.
 #[derive(Module, Debug)]
 pub struct Detr {
-    backbone: Backbone,
-    head: Head,
-}
-
-/// Everything after the convolutional network.
-#[derive(Module, Debug)]
-struct Head {
-    projection: Dense,
+    stem: Stem,
     position: PositionEncoding,
-    encoder_layers: Vec<EncoderLayer>,
+    encoder_layers: Vec<Layer>,
+    memory_norm: Option<LayerNorm>,
     /// Learned query embeddings `[Q, D]`.
     queries: Param<Tensor<2>>,
-    decoder_layers: Vec<DecoderLayer>,
-    output: PredictionHead,
+    decoder_layers: Vec<Layer>,
+    head: Head,
+    /// Target variance of the divergence of LFF Eq. 9.
+    target: Option<TargetVariance>,
+    #[module(skip)]
+    architecture: Architecture,
 }
 
-/// Contents of a weights file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holds {
-    /// The convolutional network, with torchvision's names.
-    Backbone,
-    /// The whole model without its position encoding, with the names of DETR's code.
-    Model,
+/// The predictions of a decoder layer.
+#[derive(Debug, Clone)]
+pub struct Predictions {
+    /// Logits of the classes and, last, of “no object”, `[B, Q, C + 1]`.
+    pub classes: Tensor<3>,
+    /// Centers, widths and heights as fractions of the image, `[B, Q, 4]`.
+    pub boxes: Tensor<3>,
+}
+
+/// Maps decoder tokens to predictions: a layer norm, then class logits and a box network.
+#[derive(Module, Debug)]
+struct Head {
+    norm: LayerNorm,
+    classes: Dense,
+    boxes: [Dense; 3],
+}
+
+impl Head {
+    fn forward(&self, x: Tensor<3>) -> Predictions {
+        let y = self.norm.forward(x);
+        let [first, second, last] = &self.boxes;
+        let inner = activation::relu(first.forward(y.clone()));
+        let inner = activation::relu(second.forward(inner));
+        let boxes = activation::sigmoid(last.forward(inner));
+        Predictions { classes: self.classes.forward(y), boxes }
+    }
 }
 
 impl Detr {
@@ -64,153 +153,109 @@ impl Detr {
     ///
     /// Returns the invalid key of `encoding` and a message with the allowed values.
     pub fn new(
-        sizes: &Sizes,
+        architecture: &Architecture,
         encoding: &Encoding,
         content: &mut ChaCha8Rng,
         code: &mut ChaCha8Rng,
         device: &Device,
     ) -> Result<Self, (&'static str, String)> {
-        let sides = [sizes.cells; 2];
-        let draw = &mut Draw { rng: code, device };
-        let position = PositionEncoding::new(encoding, &sides, sizes.width, draw)?;
-        let mut draw = Draw { rng: content, device };
-        let backbone = Backbone::new(&mut draw, sizes);
-        let (d, f, h) = (sizes.width, sizes.feed_forward, sizes.heads);
-        let projection = draw.dense(sizes.outputs(), d);
-        let encoder_layers =
-            (0..sizes.encoder_layers).map(|_| EncoderLayer::new(&mut draw, d, f, h)).collect();
+        let Architecture { sizes, patch, coordinates, divergence, .. } = architecture;
+        if encoding.features == Features::Embed && *coordinates == Coordinates::Normalized {
+            let message =
+                "embedding tables need integer cell coordinates; set `coordinates: cells`"
+                    .to_owned();
+            return Err(("features", message));
+        }
+        let sides = [architecture.table_rows(); 2];
+        let (d, layers) = (sizes.width, sizes.encoder_layers);
+        let position = PositionEncoding::new(encoding, &sides, d, &mut Draw { rng: code, device })?;
+        let (heads, feed_forward) = (sizes.heads, sizes.feed_forward);
+        let transformer = TransformerSizes { width: d, heads, feed_forward, layers };
+        let style = LayerStyle { is_pre_norm: patch.is_some(), ..LayerStyle::RELU };
+        let draw = &mut Draw { rng: content, device };
+        let stem = match patch {
+            Some(side) => {
+                let widths = [COLORS * side * side, d, d];
+                Stem::Patches(FeedForward::new(draw, widths, Activation::Relu))
+            }
+            None => Stem::Network(Network {
+                backbone: Backbone::new(draw, sizes),
+                projection: draw.dense(sizes.outputs(), d),
+            }),
+        };
+        let encoder_layers = Layer::stack(draw, &transformer, layers, style);
         let decoder_layers =
-            (0..sizes.decoder_layers).map(|_| DecoderLayer::new(&mut draw, d, f, h)).collect();
-        let head = Head {
-            projection,
+            Layer::stack(draw, &transformer, sizes.decoder_layers, style.with_memory());
+        Ok(Detr {
+            stem,
             position,
             encoder_layers,
+            memory_norm: patch.is_some().then(|| draw.layer_norm(d)),
             queries: draw.normal([sizes.queries, d], 1.0),
             decoder_layers,
-            output: PredictionHead::new(&mut draw, d, sizes.classes),
-        };
-        Ok(Detr { backbone, head })
+            head: Head {
+                norm: draw.layer_norm(d),
+                classes: draw.dense(d, sizes.classes + 1),
+                boxes: [draw.dense(d, d), draw.dense(d, d), draw.dense(d, 4)],
+            },
+            target: TargetVariance::of(*divergence, encoding, device),
+            architecture: architecture.clone(),
+        })
     }
 
-    /// Replaces the weights by those of a file.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of `read`, which receives the name and shape of each array.
-    pub fn with_weights<E>(self, holds: Holds, read: &mut Read<'_, E>) -> Result<Self, E> {
-        let Detr { backbone, head } = self;
-        if holds == Holds::Backbone {
-            return Ok(Detr { backbone: backbone.read("", read)?, head });
+    /// Gives the residual network a learning rate of its own.
+    pub fn slow_down(&self, adam: &mut Adam, rate: f64) {
+        if let Stem::Network(Network { backbone, .. }) = &self.stem {
+            adam.set_rate(backbone, rate);
         }
-        let backbone = backbone.read("backbone.0.body.", read)?;
-        Ok(Detr { backbone, head: head.read(read)? })
     }
 
-    /// The same model without gradient tracking.
-    #[must_use]
-    pub fn without_gradients(&self) -> Self {
-        self.clone().no_grad()
+    /// The loss of a training step, with `dropout` as in [`Detr::forward`]; `None` for a decoder without layers.
+    pub fn loss(&self, batch: &Batch, dropout: Option<&mut ChaCha8Rng>) -> Option<Loss> {
+        Some(Loss {
+            value: loss(&self.forward(batch, dropout), &batch.targets)?,
+            penalty: self.target.as_ref().and_then(|target| target.penalty(&self.position)),
+            operations: self.architecture.operations(&vec![batch.filled; batch.targets.len()]),
+        })
     }
 
     /// The predictions of every decoder layer for a batch; with `dropout`, dropout is applied as in training.
-    pub fn forward(
-        &self,
-        sizes: &Sizes,
-        batch: &Batch,
-        coordinates: Coordinates,
-        dropout: Option<&mut ChaCha8Rng>,
-    ) -> Vec<Predictions> {
-        let map = self.backbone.forward(batch.images.clone());
-        let [height, width] = map.size;
-        let (b, n, d) = (map.images, height * width, sizes.width);
-        let head = &self.head;
-        let device = map.rows.device();
-        let (positions, bias) =
-            batch.places(map.size, coordinates, head.position.is_table(), sizes);
-        let codes = head.position.encode(&head.position.prepare(&positions, &device), None);
+    pub fn forward(&self, batch: &Batch, dropout: Option<&mut ChaCha8Rng>) -> Vec<Predictions> {
+        let sizes = &self.architecture.sizes;
+        let device = batch.bias.device();
+        let x = match &self.stem {
+            Stem::Patches(stem) => stem.forward(batch.pixels.rows.clone(), &mut Dropout::none()),
+            Stem::Network(Network { backbone, projection }) => {
+                projection.forward(backbone.forward(batch.pixels.clone()).rows)
+            }
+        };
+        let ([b, _, _, n], d, q) = (batch.bias.dims(), sizes.width, sizes.queries);
+        let mut x = x.reshape([b, n, d]);
+        let mut codes = self.position.encode(&batch.positions, None);
+        if let Some(places) = &batch.places {
+            codes = codes.select(0, places.clone());
+        }
         let codes = codes.reshape([b, n, d]);
-        let bias = constant(bias, [b, 1, 1, n], &device);
-        let mut dropout = Dropout::new(sizes.dropout, dropout);
-        let mut x = head.projection.forward(map.rows).reshape([b, n, d]);
-        for layer in &head.encoder_layers {
-            x = layer.forward(x, &codes, &bias, &mut dropout);
+        if self.architecture.code_at_input {
+            x = x + codes.clone();
+        }
+        let dropout = &mut LayerDropout::uniform(sizes.dropout, dropout);
+        for layer in &self.encoder_layers {
+            x = layer.encode(x, Some(&codes), &batch.bias, dropout);
+        }
+        if let Some(norm) = &self.memory_norm {
+            x = norm.forward(x);
         }
         let memory = [x.clone() + codes, x];
-        let q = sizes.queries;
-        let queries = head.queries.val().unsqueeze::<3>().expand([b, q, d]);
+        let queries = self.queries.val().unsqueeze::<3>().expand([b, q, d]);
         let all = constant(vec![0.0; q], [1, 1, 1, q], &device);
         let mut x = constant(vec![0.0; b * q * d], [b, q, d], &device);
         let mut predictions = Vec::new();
-        for layer in &head.decoder_layers {
-            x = layer.forward(x, &queries, &memory, [&all, &bias], &mut dropout);
-            predictions.push(head.output.forward(x.clone()));
+        for layer in &self.decoder_layers {
+            let biases = [&all, &batch.bias];
+            x = layer.decode(x, Some(&queries), &memory, biases, false, dropout);
+            predictions.push(self.head.forward(x.clone()));
         }
         predictions
-    }
-
-    /// One training step: returns the model after it and the loss before it. Gradients are clipped by their global norm; the
-    /// convolutional network has a learning rate of its own. If the loss is not finite, the model is unchanged.
-    pub fn step(
-        self,
-        sizes: &Sizes,
-        batch: &Batch,
-        coordinates: Coordinates,
-        adam: &mut Adam,
-        rates: Rates,
-        dropout: &mut ChaCha8Rng,
-    ) -> (Self, f64) {
-        let predictions = self.forward(sizes, batch, coordinates, Some(dropout));
-        let Some(loss) = loss(&predictions, &batch.targets) else {
-            return (self, f64::NAN);
-        };
-        let value = number(loss.clone());
-        if !value.is_finite() {
-            return (self, value);
-        }
-        drop(predictions);
-        let gradients = loss.backward();
-        let factor = adam.begin_with(&self, &gradients);
-        let backbone = adam.update(self.backbone, &gradients, rates.backbone, factor);
-        let head = adam.update(self.head, &gradients, rates.head, factor);
-        (Detr { backbone, head }, value)
-    }
-}
-
-/// Learning rates of a step.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rates {
-    /// Learning rate of the convolutional network.
-    pub backbone: f64,
-    /// Learning rate of everything else.
-    pub head: f64,
-}
-
-impl Head {
-    fn read<E>(self, read: &mut Read<'_, E>) -> Result<Self, E> {
-        let projection = weights::dense(&self.projection, "input_proj", &[1, 1], read)?;
-        let mut encoder_layers = Vec::with_capacity(self.encoder_layers.len());
-        for (i, layer) in self.encoder_layers.iter().enumerate() {
-            encoder_layers.push(layer.read(&format!("transformer.encoder.layers.{i}"), read)?);
-        }
-        let mut decoder_layers = Vec::with_capacity(self.decoder_layers.len());
-        for (i, layer) in self.decoder_layers.iter().enumerate() {
-            decoder_layers.push(layer.read(&format!("transformer.decoder.layers.{i}"), read)?);
-        }
-        let norm = weights::norm(&self.output.norm, "transformer.decoder.norm", read)?;
-        let queries = weights::table(&self.queries, "query_embed.weight", read)?;
-        let classes = weights::dense(&self.output.classes, "class_embed", &[], read)?;
-        let mut own = |i: usize| {
-            let name = format!("bbox_embed.layers.{i}");
-            weights::dense(&self.output.boxes[i], &name, &[], read)
-        };
-        let boxes = [own(0)?, own(1)?, own(2)?];
-        Ok(Head {
-            projection,
-            position: self.position,
-            encoder_layers,
-            queries,
-            decoder_layers,
-            output: PredictionHead { norm, classes, boxes },
-        })
     }
 }

@@ -5,6 +5,7 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use posenc_math::lff::divergence::{Divergence, Form};
+use posenc_math::lff::encoding::Encoding;
 
 use crate::draw::parameter;
 use crate::position_encoding::PositionEncoding;
@@ -13,22 +14,32 @@ use crate::position_encoding::PositionEncoding;
 #[derive(Module, Debug)]
 pub struct TargetVariance {
     /// $\ln\bar\sigma^2$.
-    pub log_variance: Param<Tensor<1>>,
+    log_variance: Param<Tensor<1>>,
+    #[module(skip)]
+    term: Divergence,
 }
 
 impl TargetVariance {
-    /// Starts at $\bar\sigma^2 = \gamma^{-2}$.
-    pub fn new(gamma: f64, device: &Device) -> Self {
-        TargetVariance { log_variance: parameter(vec![(-2.0 * gamma.ln()) as f32], [1], device) }
+    /// Starts at $\bar\sigma^2 = \gamma^{-2}$; `None` without a term.
+    pub fn of(term: Option<Divergence>, encoding: &Encoding, device: &Device) -> Option<Self> {
+        let gamma = encoding.gamma.unwrap_or(1.0);
+        let log_variance = parameter(vec![(-2.0 * gamma.ln()) as f32], [1], device);
+        term.map(|term| TargetVariance { log_variance, term })
+    }
+
+    /// The penalty of a training step: the divergence times its weight; `None` unless frequencies are trained.
+    pub(crate) fn penalty(&self, position: &PositionEncoding) -> Option<Tensor<1>> {
+        let frequencies = position.trained_frequencies()?;
+        Some(self.divergence(frequencies).mul_scalar(self.term.weight))
     }
 
     /// The divergence of frequencies `[M, |F|/2]`, in nats.
-    pub fn divergence(&self, frequencies: Tensor<2>, form: Form) -> Tensor<1> {
+    fn divergence(&self, frequencies: Tensor<2>) -> Tensor<1> {
         let log_target = self.log_variance.val();
         let m = frequencies.dims()[0];
         let rows =
             |axis: usize| frequencies.clone().slice([axis..axis + 1, 0..frequencies.dims()[1]]);
-        match form {
+        match self.term.form {
             Form::Pooled => {
                 let mean = frequencies.clone().mean();
                 let variance = square(frequencies.clone() - mean.clone().unsqueeze::<2>()).mean();
@@ -59,17 +70,6 @@ impl TargetVariance {
             }
         }
     }
-}
-
-/// The penalty of a training step: the divergence times its weight. `None` without a divergence, trained frequencies or a target.
-pub(crate) fn penalty(
-    divergence: Option<Divergence>,
-    position: &PositionEncoding,
-    target: Option<&TargetVariance>,
-) -> Option<Tensor<1>> {
-    let Divergence { form, weight } = divergence?;
-    let frequencies = position.trained_frequencies()?;
-    Some(target?.divergence(frequencies, form).mul_scalar(weight))
 }
 
 fn square<const D: usize>(x: Tensor<D>) -> Tensor<D> {
@@ -136,8 +136,10 @@ mod tests {
         let transposed: Vec<f32> =
             [0, 1].iter().flat_map(|&axis| rows.iter().map(move |r| r[axis] as f32)).collect();
         let tensor = constant(transposed, [2, rows.len()], &device);
-        let target = TargetVariance::new(target.powf(-0.5), &device);
-        f64::from(numbers(target.divergence(tensor, form))[0])
+        let encoding = Encoding { gamma: Some(target.powf(-0.5)), ..Encoding::none() };
+        let term = Divergence { form, weight: 1.0 };
+        let target = TargetVariance::of(Some(term), &encoding, &device).unwrap();
+        f64::from(numbers(target.divergence(tensor))[0])
     }
 
     /// Catches a wrong sign or factor, and a form that reacts to a statistic that it should ignore. Correlation and unequal variances

@@ -5,22 +5,27 @@
 //! position encoding of pixel i, which it predicts. So a slot always contains the level of its pixel's left neighbor. The level of the
 //! upper neighbor is in slot i − side + 1, which attention can find only by position encodings.
 
-mod measure;
+use std::f64::consts::LN_2;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, activation};
 use posenc_math::lff::divergence::Divergence;
 use posenc_math::lff::encoding::Encoding;
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
-use crate::divergence::{TargetVariance, penalty};
+use crate::divergence::TargetVariance;
 use crate::draw::Draw;
-use crate::layers::{Block, Dense, LayerNorm, LayerStyle, TransformerSizes, causal_bias};
+use crate::layers::{
+    Dense, Layer, LayerDropout, LayerNorm, LayerStyle, TransformerSizes, causal_bias,
+};
 use crate::loss::{self, integers};
+use crate::parameters::{number, numbers};
 use crate::position_encoding::{PositionEncoding, Positions, Prepared};
 use crate::trainer::Loss;
 
-pub use measure::{Evaluation, Measured, Measurement, evaluate};
+/// Images that are evaluated together.
+const CHUNK: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizes {
@@ -31,6 +36,8 @@ pub struct Sizes {
     /// added.
     pub concatenated: Option<usize>,
     pub transformer: TransformerSizes,
+    /// The term that Eq. 10 adds to the loss.
+    pub divergence: Option<Divergence>,
 }
 
 impl Sizes {
@@ -60,11 +67,13 @@ impl Sizes {
 pub struct ImageModel {
     levels: Param<Tensor<2>>,
     position: PositionEncoding,
-    blocks: Vec<Block>,
+    layers: Vec<Layer>,
     output_norm: LayerNorm,
     output: Dense,
     /// Target variance of the divergence of LFF Eq. 9.
     target: Option<TargetVariance>,
+    #[module(skip)]
+    sizes: Sizes,
 }
 
 /// Tensors that do not change between steps.
@@ -73,7 +82,6 @@ pub struct Fixed {
     positions: Prepared,
     /// The mask of [`causal_bias`].
     bias: Tensor<4>,
-    width: usize,
 }
 
 /// The results of a forward pass.
@@ -107,51 +115,38 @@ impl ImageModel {
         Ok(ImageModel {
             levels: draw.normal([sizes.levels, level_width], 1.0),
             position,
-            blocks: Block::stack(&mut draw, &sizes.transformer, layers, LayerStyle::GELU),
+            layers: Layer::stack(&mut draw, &sizes.transformer, layers, LayerStyle::GELU),
             output_norm: draw.layer_norm(width),
             output: draw.dense(width, sizes.levels),
-            target: None,
+            target: TargetVariance::of(sizes.divergence, encoding, device),
+            sizes: *sizes,
         })
     }
 
-    /// Adds a trained target variance for the divergence of LFF Eq. 9; it starts at γ⁻².
-    #[must_use]
-    pub fn with_target(self, gamma: f64, device: &Device) -> Self {
-        ImageModel { target: Some(TargetVariance::new(gamma, device)), ..self }
-    }
-
     /// The loss of a training step on a batch of images, in nats per level; `dropout` samples the dropout masks.
-    pub fn loss(
-        &self,
-        batch: &[Vec<u8>],
-        sizes: &Sizes,
-        fixed: &Fixed,
-        divergence: Option<Divergence>,
-        dropout: &mut ChaCha8Rng,
-    ) -> Loss {
+    pub fn loss(&self, batch: &[Vec<u8>], fixed: &Fixed, dropout: &mut ChaCha8Rng) -> Loss {
         let images = tokens(batch, &fixed.bias.device());
         let pass = self.forward(&images, fixed, Some(dropout));
         Loss {
             value: cross_entropy(pass.log_probabilities, &images),
-            penalty: penalty(divergence, &self.position, self.target.as_ref()),
-            operations: sizes.operations(batch.len()),
+            penalty: self.target.as_ref().and_then(|target| target.penalty(&self.position)),
+            operations: self.sizes.operations(batch.len()),
         }
     }
 
     /// Prepares the positions of all pixels and the causal mask, on `device`.
-    pub fn fix(&self, sizes: &Sizes, device: &Device) -> Fixed {
-        let positions = self.position.prepare(&Positions::grid(&[sizes.side; 2]), device);
-        let bias = causal_bias(sizes.length(), device);
-        Fixed { positions, bias, width: sizes.transformer.width }
+    pub fn fix(&self, device: &Device) -> Fixed {
+        let positions = self.position.prepare(&Positions::grid(&[self.sizes.side; 2]), device);
+        Fixed { positions, bias: causal_bias(self.sizes.length(), device) }
     }
 
     pub fn position_encoding(&self) -> &PositionEncoding {
         &self.position
     }
 
-    /// Position encodings of all pixels `[T, D]`, without dropout.
-    pub fn codes(&self, fixed: &Fixed) -> Tensor<2> {
-        self.position.encode(&fixed.positions, None)
+    /// Position encodings of all pixels, without dropout, pixel by pixel.
+    pub fn codes(&self, fixed: &Fixed) -> Vec<f32> {
+        numbers(self.position.encode(&fixed.positions, None))
     }
 
     /// A forward pass on `images` `[B, T]`; `dropout` as in [`PositionEncoding::encode`].
@@ -166,21 +161,65 @@ impl ImageModel {
         let [count, length, level_width] = levels.dims();
         let [_, code_width] = codes.dims();
         let codes = codes.unsqueeze::<3>();
-        let mut x = if level_width == fixed.width {
+        let mut x = if level_width == self.sizes.transformer.width {
             levels + codes
         } else {
             Tensor::cat(vec![levels, codes.expand([count, length, code_width])], 2)
         };
         let mut attention = Vec::new();
-        for block in &self.blocks {
+        for layer in &self.layers {
             let weights;
-            (x, weights) = block.attend(x, None, fixed.bias.clone(), true);
-            x = block.transform(x);
-            attention.push(weights);
+            (x, weights) = layer.attend(x, None, &fixed.bias, true, &mut LayerDropout::none());
+            x = layer.transform(x, &mut LayerDropout::none());
+            attention.extend(weights);
         }
         let scores = self.output.forward(self.output_norm.forward(x));
         Pass { log_probabilities: activation::log_softmax(scores, 2), attention }
     }
+
+    /// Bits per pixel and attention on images that were not trained on.
+    pub fn evaluate(&self, fixed: &Fixed, held_out: &[Vec<u8>]) -> Evaluation {
+        // Without trained tensors, no autodiff graph is built.
+        let model = self.clone().no_grad();
+        let device = fixed.bias.device();
+        let (mut nats, mut count) = (0.0, 0usize);
+        let mut sums = vec![[0.0f64; 2]; self.layers.len()];
+        let mut terms = 0usize;
+        let (side, t) = (self.sizes.side, self.sizes.length());
+        for images in held_out.chunks(CHUNK) {
+            let levels = tokens(images, &device);
+            let pass = model.forward(&levels, fixed, None);
+            nats += number(cross_entropy(pass.log_probabilities, &levels)) * images.len() as f64;
+            count += images.len();
+            terms += images.len() * self.sizes.transformer.heads;
+            for (sums, weights) in sums.iter_mut().zip(pass.attention) {
+                for row in numbers(weights).chunks_exact(t * t) {
+                    for pixel in (0..t).filter(|p| p / side >= 1 && p % side >= 1) {
+                        let own = &row[pixel * t..(pixel + 1) * t];
+                        // Slot i holds the level of pixel i − 1.
+                        sums[0] += f64::from(own[pixel]);
+                        sums[1] += f64::from(own[pixel - side + 1]);
+                    }
+                }
+            }
+        }
+        let pixels = ((side - 1) * (side - 1) * terms).max(1) as f64;
+        let mean = |which: usize| sums.iter().map(|sum| sum[which] / pixels).collect();
+        Evaluation { bits: nats / count.max(1) as f64 / LN_2, left: mean(0), upper: mean(1) }
+    }
+}
+
+/// Metrics of a model on held-out images.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evaluation {
+    /// Mean of −log₂ p per pixel.
+    pub bits: f64,
+    /// Per layer: mean attention weight of the slot with the level of a pixel's left neighbor, over heads, images and the pixels with
+    /// both neighbors.
+    pub left: Vec<f64>,
+    /// Per layer: mean attention weight of the slot with the level of a pixel's upper neighbor, averaged as `left`.
+    pub upper: Vec<f64>,
 }
 
 /// Embeds `images` `[B, T]`, shifted right by one slot: `[B, T, D]`. The first slot has level zero.

@@ -52,11 +52,26 @@ pub struct LayerStyle {
     pub activation: Activation,
     /// Whether the projections of attention have biases.
     pub has_bias: bool,
+    /// Whether layer norms precede attention and feed-forward networks (pre-norm), or follow the residual additions (post-norm).
+    pub is_pre_norm: bool,
+    /// Whether layers attend to a memory after self-attention, as in decoders.
+    pub has_memory: bool,
 }
 
 impl LayerStyle {
-    pub const GELU: LayerStyle = LayerStyle { activation: Activation::Gelu, has_bias: true };
-    pub const RELU: LayerStyle = LayerStyle { activation: Activation::Relu, has_bias: true };
+    pub const GELU: LayerStyle = LayerStyle {
+        activation: Activation::Gelu,
+        has_bias: true,
+        is_pre_norm: true,
+        has_memory: false,
+    };
+    pub const RELU: LayerStyle = LayerStyle { activation: Activation::Relu, ..LayerStyle::GELU };
+
+    /// The same style with attention to a memory.
+    #[must_use]
+    pub fn with_memory(self) -> Self {
+        LayerStyle { has_memory: true, ..self }
+    }
 }
 
 /// x W + b, or x W.
@@ -136,7 +151,16 @@ pub struct LayerDropout<'a> {
     pub residual: f64,
 }
 
-impl LayerDropout<'_> {
+impl<'a> LayerDropout<'a> {
+    pub fn none() -> Self {
+        LayerDropout { rng: None, inner: 0.0, residual: 0.0 }
+    }
+
+    /// One rate everywhere; `rng` samples the masks.
+    pub fn uniform(rate: f64, rng: Option<&'a mut ChaCha8Rng>) -> Self {
+        LayerDropout { rng, inner: rate, residual: rate }
+    }
+
     /// The dropout inside attention and feed-forward networks.
     pub fn inner(&mut self) -> Dropout<'_> {
         Dropout::new(self.inner, self.rng.as_deref_mut())
@@ -146,31 +170,6 @@ impl LayerDropout<'_> {
     pub fn residual(&mut self) -> Dropout<'_> {
         Dropout::new(self.residual, self.rng.as_deref_mut())
     }
-}
-
-/// softmax(Q Kᵀ/√d + bias) V for each of `heads` concatenated heads: Q `[B, T, D]`, K and V `[B, S, D]`, bias `[1 or B, 1, 1 or T, S]`.
-/// Dropout acts on the attention weights.
-fn attend(
-    query: Tensor<3>,
-    key: Tensor<3>,
-    value: Tensor<3>,
-    bias: Tensor<4>,
-    heads: usize,
-    dropout: &mut Dropout<'_>,
-) -> Tensor<3> {
-    if dropout.rng.is_none() {
-        return kernels::attend(query, key, value, bias, heads, false).0;
-    }
-    let [b, t, width] = query.dims();
-    let size = width / heads;
-    let split = |x: Tensor<3>| {
-        let length = x.dims()[1];
-        x.reshape([b, length, heads, size]).swap_dims(1, 2)
-    };
-    let (query, key, value) = (split(query), split(key), split(value));
-    let scores = query.matmul(key.swap_dims(2, 3)).div_scalar((size as f64).sqrt()) + bias;
-    let weights = dropout.apply(activation::softmax(scores, 3));
-    weights.matmul(value).swap_dims(1, 2).reshape([b, t, width])
 }
 
 /// Multi-head attention with its projections.
@@ -193,42 +192,52 @@ impl Attention {
         Attention { query: dense(), key: dense(), value: dense(), output: dense(), heads }
     }
 
-    /// Attends from queries `[B, T, D]` to keys and values `[B, S, D]`, with bias `[1 or B, 1, 1 or T, S]`. Also returns the weights
-    /// `[B, H, T, S]`.
-    pub fn forward(
+    /// Attends from queries `[B, T, D]` to keys and values `[B, S, D]`, with bias `[1 or B, 1, 1 or T, S]` and dropout of the weights. Also
+    /// returns the weights `[B, H, T, S]`.
+    fn forward(
         &self,
         queries: Tensor<3>,
-        keys: Tensor<3>,
-        values: Tensor<3>,
+        [keys, values]: [Tensor<3>; 2],
         bias: Tensor<4>,
         causal: bool,
+        dropout: &mut Dropout<'_>,
     ) -> (Tensor<3>, Tensor<4>) {
         let query = self.query.forward(queries);
         let (key, value) = (self.key.forward(keys), self.value.forward(values));
-        let (y, weights) = kernels::attend(query, key, value, bias, self.heads, causal);
+        let (y, weights) = match dropout.rng {
+            None => kernels::attend(query, key, value, bias, self.heads, causal),
+            Some(_) => self.dropped(query, key, value, bias, dropout),
+        };
         (self.output.forward(y), weights)
     }
 
+    /// softmax(Q Kᵀ/√d + bias) V with dropout of the softmax, which is not fused.
+    fn dropped(
+        &self,
+        query: Tensor<3>,
+        key: Tensor<3>,
+        value: Tensor<3>,
+        bias: Tensor<4>,
+        dropout: &mut Dropout<'_>,
+    ) -> (Tensor<3>, Tensor<4>) {
+        let [b, t, width] = query.dims();
+        let size = width / self.heads;
+        let split = |x: Tensor<3>| {
+            let length = x.dims()[1];
+            x.reshape([b, length, self.heads, size]).swap_dims(1, 2)
+        };
+        let (query, key, value) = (split(query), split(key), split(value));
+        let scores = query.matmul(key.swap_dims(2, 3)).div_scalar((size as f64).sqrt()) + bias;
+        let weights = dropout.apply(activation::softmax(scores, 3));
+        (weights.clone().matmul(value).swap_dims(1, 2).reshape([b, t, width]), weights)
+    }
+
     /// Self-attention within each segment of consecutive rows of `[N, D]`; with `causal`, no row attends to a later one.
-    pub fn of_segments(&self, x: Tensor<2>, lengths: &[usize], causal: bool) -> Tensor<2> {
+    fn of_segments(&self, x: Tensor<2>, lengths: &[usize], causal: bool) -> Tensor<2> {
         let [query, key, value] =
             [&self.query, &self.key, &self.value].map(|dense| dense.forward(x.clone()));
         let y = kernels::attend_segments(query, key, value, lengths, self.heads, causal);
         self.output.forward(y)
-    }
-
-    /// As [`Attention::forward`], with dropout of the attention weights.
-    pub fn with_dropout(
-        &self,
-        queries: Tensor<3>,
-        keys: Tensor<3>,
-        values: Tensor<3>,
-        bias: Tensor<4>,
-        dropout: &mut Dropout<'_>,
-    ) -> Tensor<3> {
-        let query = self.query.forward(queries);
-        let (key, value) = (self.key.forward(keys), self.value.forward(values));
-        self.output.forward(attend(query, key, value, bias, self.heads, dropout))
     }
 
     /// Attends from `length` tokens to one slot `[B, 1, D]`. The softmax over one score is 1, so queries and keys have no effect. Only
@@ -244,6 +253,13 @@ impl Attention {
     }
 }
 
+/// Attention and its layer norm.
+#[derive(Module, Debug)]
+pub(crate) struct Attended {
+    pub(crate) norm: LayerNorm,
+    pub(crate) attention: Attention,
+}
+
 /// Adds position encodings, if any.
 fn with_codes(x: Tensor<3>, codes: Option<&Tensor<3>>) -> Tensor<3> {
     match codes {
@@ -252,16 +268,18 @@ fn with_codes(x: Tensor<3>, codes: Option<&Tensor<3>>) -> Tensor<3> {
     }
 }
 
-/// A pre-norm encoder layer: self-attention and a feed-forward network, each with a residual connection.
+/// A layer of an encoder or a decoder: self-attention, attention to a memory (in decoders) and a feed-forward network, each with a residual
+/// connection and a layer norm.
 #[derive(Module, Debug)]
-pub struct Block {
-    attention_norm: LayerNorm,
-    attention: Attention,
-    dense_norm: LayerNorm,
-    dense: FeedForward,
+pub struct Layer {
+    pub(crate) own: Attended,
+    pub(crate) memory: Option<Attended>,
+    pub(crate) dense_norm: LayerNorm,
+    pub(crate) dense: FeedForward,
+    pub(crate) is_pre_norm: bool,
 }
 
-impl Block {
+impl Layer {
     /// `layers` layers of a transformer of the given sizes.
     pub fn stack(
         draw: &mut Draw<'_>,
@@ -270,121 +288,120 @@ impl Block {
         style: LayerStyle,
     ) -> Vec<Self> {
         let TransformerSizes { width, heads, feed_forward, .. } = *sizes;
-        let layers = (0..layers).map(|_| Block {
-            attention_norm: draw.layer_norm(width),
+        let attended = |draw: &mut Draw<'_>| Attended {
+            norm: draw.layer_norm(width),
             attention: Attention::new(draw, width, heads, style.has_bias),
+        };
+        let layers = (0..layers).map(|_| Layer {
+            own: attended(draw),
+            memory: style.has_memory.then(|| attended(draw)),
             dense_norm: draw.layer_norm(width),
             dense: FeedForward::new(draw, [width, feed_forward, width], style.activation),
+            is_pre_norm: style.is_pre_norm,
         });
         layers.collect()
     }
 
-    /// The first half: self-attention of tokens `[B, T, D]`, with `codes` added to queries and keys. Also returns the weights
-    /// `[B, H, T, T]`.
+    /// x + f(norm(x)) in pre-norm layers, else norm(x + f(x)), with dropout of f.
+    fn residual<const D: usize>(
+        &self,
+        norm: &LayerNorm,
+        x: Tensor<D>,
+        dropout: &mut LayerDropout<'_>,
+        f: impl FnOnce(Tensor<D>, &mut Dropout<'_>) -> Tensor<D>,
+    ) -> Tensor<D> {
+        if self.is_pre_norm {
+            let y = f(norm.forward(x.clone()), &mut dropout.inner());
+            return x + dropout.residual().apply(y);
+        }
+        let y = f(x.clone(), &mut dropout.inner());
+        norm.forward(x + dropout.residual().apply(y))
+    }
+
+    /// Self-attention of tokens `[B, T, D]`, with `codes` added to queries and keys. Also returns the weights `[B, H, T, T]`.
     pub fn attend(
         &self,
         x: Tensor<3>,
         codes: Option<&Tensor<3>>,
-        bias: Tensor<4>,
-        causal: bool,
-    ) -> (Tensor<3>, Tensor<4>) {
-        let y = self.attention_norm.forward(x.clone());
-        let at = with_codes(y.clone(), codes);
-        let (y, weights) = self.attention.forward(at.clone(), at, y, bias, causal);
-        (x + y, weights)
-    }
-
-    /// The first half for segments of consecutive rows of `[N, D]`.
-    pub fn attend_segments(&self, x: Tensor<2>, lengths: &[usize], causal: bool) -> Tensor<2> {
-        let y = self.attention_norm.forward(x.clone());
-        x + self.attention.of_segments(y, lengths, causal)
-    }
-
-    /// Both halves with dropout; `bias` is `[B, 1, 1, T]`.
-    pub fn forward(
-        &self,
-        x: Tensor<3>,
         bias: &Tensor<4>,
+        causal: bool,
         dropout: &mut LayerDropout<'_>,
-    ) -> Tensor<3> {
-        let y = self.attention_norm.forward(x.clone());
-        let inner = &mut dropout.inner();
-        let y = self.attention.with_dropout(y.clone(), y.clone(), y, bias.clone(), inner);
-        let x = x + dropout.residual().apply(y);
-        let y = self.dense.forward(self.dense_norm.forward(x.clone()), &mut dropout.inner());
-        x + dropout.residual().apply(y)
-    }
-
-    /// The second half: the feed-forward network.
-    pub fn transform<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
-        x.clone() + self.dense.forward(self.dense_norm.forward(x), &mut Dropout::none())
-    }
-}
-
-/// A pre-norm decoder layer: self-attention, cross-attention to a memory, and a feed-forward network, each with a residual connection.
-#[derive(Module, Debug)]
-pub struct DecoderBlock {
-    own_norm: LayerNorm,
-    own: Attention,
-    memory_norm: LayerNorm,
-    memory: Attention,
-    dense_norm: LayerNorm,
-    dense: FeedForward,
-}
-
-impl DecoderBlock {
-    /// `layers` layers of a transformer of the given sizes.
-    pub fn stack(
-        draw: &mut Draw<'_>,
-        sizes: &TransformerSizes,
-        layers: usize,
-        style: LayerStyle,
-    ) -> Vec<Self> {
-        let TransformerSizes { width, heads, feed_forward, .. } = *sizes;
-        let layers = (0..layers).map(|_| DecoderBlock {
-            own_norm: draw.layer_norm(width),
-            own: Attention::new(draw, width, heads, style.has_bias),
-            memory_norm: draw.layer_norm(width),
-            memory: Attention::new(draw, width, heads, style.has_bias),
-            dense_norm: draw.layer_norm(width),
-            dense: FeedForward::new(draw, [width, feed_forward, width], style.activation),
+    ) -> (Tensor<3>, Option<Tensor<4>>) {
+        let Attended { norm, attention } = &self.own;
+        let mut weights = None;
+        let x = self.residual(norm, x, dropout, |y, dropout| {
+            let at = with_codes(y.clone(), codes);
+            let (y, own) = attention.forward(at.clone(), [at, y], bias.clone(), causal, dropout);
+            weights = Some(own);
+            y
         });
-        layers.collect()
+        (x, weights)
     }
 
-    /// Transforms tokens `[B, T, D]` with the keys and values of the memory. `codes` are added to both queries and to the keys of
-    /// self-attention. Each attention has its bias, and `causal` applies to self-attention.
-    pub fn forward(
+    /// Self-attention within segments of consecutive rows of `[N, D]`.
+    pub fn attend_segments(&self, x: Tensor<2>, lengths: &[usize], causal: bool) -> Tensor<2> {
+        let Attended { norm, attention } = &self.own;
+        self.residual(norm, x, &mut LayerDropout::none(), |y, _| {
+            attention.of_segments(y, lengths, causal)
+        })
+    }
+
+    /// The feed-forward network.
+    pub fn transform<const D: usize>(
+        &self,
+        x: Tensor<D>,
+        dropout: &mut LayerDropout<'_>,
+    ) -> Tensor<D> {
+        self.residual(&self.dense_norm, x, dropout, |y, dropout| self.dense.forward(y, dropout))
+    }
+
+    /// An encoder layer on tokens `[B, T, D]`, with `codes` added to queries and keys.
+    pub fn encode(
         &self,
         x: Tensor<3>,
         codes: Option<&Tensor<3>>,
-        [keys, values]: [Tensor<3>; 2],
-        [own_bias, memory_bias]: [&Tensor<4>; 2],
-        causal: bool,
-    ) -> Tensor<3> {
-        let y = self.own_norm.forward(x.clone());
-        let at = with_codes(y.clone(), codes);
-        let x = x + self.own.forward(at.clone(), at, y, own_bias.clone(), causal).0;
-        let at = with_codes(self.memory_norm.forward(x.clone()), codes);
-        let x = x + self.memory.forward(at, keys, values, memory_bias.clone(), false).0;
-        x.clone() + self.dense.forward(self.dense_norm.forward(x), &mut Dropout::none())
-    }
-
-    /// Transforms tokens `[B, T, D]` with a memory of one slot `[B, 1, D]`, with dropout.
-    pub fn on_slot(
-        &self,
-        x: Tensor<3>,
-        memory: &Tensor<3>,
         bias: &Tensor<4>,
         dropout: &mut LayerDropout<'_>,
     ) -> Tensor<3> {
-        let y = self.own_norm.forward(x.clone());
-        let y = self.own.with_dropout(y.clone(), y.clone(), y, bias.clone(), &mut dropout.inner());
-        let x = x + dropout.residual().apply(y);
-        let y = self.memory.on_slot(memory.clone(), x.dims()[1], &mut dropout.inner());
-        let x = x + dropout.residual().apply(y);
-        let y = self.dense.forward(self.dense_norm.forward(x.clone()), &mut dropout.inner());
-        x + dropout.residual().apply(y)
+        let x = self.attend(x, codes, bias, false, dropout).0;
+        self.transform(x, dropout)
+    }
+
+    /// A decoder layer on tokens `[B, T, D]` with the keys and values of a memory. `codes` are added to both queries and to the keys of
+    /// self-attention. Each attention has its bias, and `causal` applies to self-attention.
+    pub fn decode(
+        &self,
+        x: Tensor<3>,
+        codes: Option<&Tensor<3>>,
+        memory: &[Tensor<3>; 2],
+        [own_bias, bias]: [&Tensor<4>; 2],
+        causal: bool,
+        dropout: &mut LayerDropout<'_>,
+    ) -> Tensor<3> {
+        let mut x = self.attend(x, codes, own_bias, causal, dropout).0;
+        if let Some(Attended { norm, attention }) = &self.memory {
+            x = self.residual(norm, x, dropout, |y, dropout| {
+                let at = with_codes(y, codes);
+                attention.forward(at, memory.clone(), bias.clone(), false, dropout).0
+            });
+        }
+        self.transform(x, dropout)
+    }
+
+    /// A decoder layer on tokens `[B, T, D]` with a memory of one slot `[B, 1, D]`.
+    pub fn decode_slot(
+        &self,
+        x: Tensor<3>,
+        slot: &Tensor<3>,
+        bias: &Tensor<4>,
+        dropout: &mut LayerDropout<'_>,
+    ) -> Tensor<3> {
+        let mut x = self.attend(x, None, bias, false, dropout).0;
+        if let Some(Attended { attention, .. }) = &self.memory {
+            let y = attention.on_slot(slot.clone(), x.dims()[1], &mut dropout.inner());
+            x = x + dropout.residual().apply(y);
+        }
+        self.transform(x, dropout)
     }
 }
 

@@ -10,7 +10,7 @@
 //! - [`image_model`]: an autoregressive transformer over the pixels of an image.
 //! - [`divergence`]: the penalty on learned frequencies (LFF Eq. 9, 10).
 //! - [`reformer`]: the paper's image model, with hashed attention and reversible layers.
-//! - [`detector`]: a small object detector after DETR; [`detr`]: the paper's model, on a residual network.
+//! - [`detr`]: the object detector, on a residual network or on patches.
 //! - [`boxes`]: labels the boxes of a screen, and finds the box that an expression refers to.
 //! - [`captioner`]: captions of widgets from the boxes of a screen; [`widget_captioner`]: the public model, with pixels and words;
 //!   [`caption`]: captions as tensors, and caption search.
@@ -21,7 +21,6 @@ pub mod boxes;
 pub mod caption;
 pub mod captioner;
 pub mod conv;
-pub mod detector;
 pub mod detr;
 pub mod divergence;
 pub mod draw;

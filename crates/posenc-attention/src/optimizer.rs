@@ -22,6 +22,8 @@ pub struct Adam {
     /// Gradients are clipped to this global norm.
     pub max_grad_norm: Option<f64>,
     pub steps: usize,
+    /// Learning rates of parameters that do not have that of the step.
+    rates: HashMap<ParamId, f64>,
     /// Per parameter: the means of gradients and of their squares.
     moments: HashMap<ParamId, [Tensor<1>; 2]>,
 }
@@ -29,14 +31,31 @@ pub struct Adam {
 impl Adam {
     /// An optimizer before its first step, without weight decay and gradient clipping.
     pub fn new(beta1: f64, beta2: f64, epsilon: f64) -> Self {
-        let (weight_decay, max_grad_norm, moments) = (0.0, None, HashMap::new());
-        Adam { beta1, beta2, epsilon, weight_decay, max_grad_norm, steps: 0, moments }
+        let (rates, moments) = (HashMap::new(), HashMap::new());
+        let (weight_decay, max_grad_norm, steps) = (0.0, None, 0);
+        Adam { beta1, beta2, epsilon, weight_decay, max_grad_norm, steps, rates, moments }
+    }
+
+    /// Gives a part of the model a learning rate of its own.
+    pub fn set_rate<M: Module>(&mut self, part: &M, rate: f64) {
+        struct Set<'a>(&'a mut Adam, f64);
+        impl ModuleVisitor for Set<'_> {
+            fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+                self.0.rates.insert(param.id, self.1);
+            }
+        }
+        part.visit(&mut Set(self, rate));
     }
 
     /// One step with learning rate `rate`. Parameters without a gradient do not change.
     pub fn step<M: Module>(&mut self, model: M, gradients: &Gradients, rate: f64) -> M {
-        let factor = self.begin_with(&model, gradients);
-        self.update(model, gradients, rate, factor)
+        self.begin();
+        let factor = self.max_grad_norm.map_or(1.0, |limit| {
+            let norm = norm(&model, gradients);
+            // A NaN norm leaves the gradient unchanged; the next loss is NaN and stops training.
+            if norm > limit { limit / norm } else { 1.0 }
+        });
+        model.map(&mut Step { adam: self, gradients, rate, factor })
     }
 
     /// Begins a step whose gradients arrive part by part; call [`Adam::update`] for each part.
@@ -44,25 +63,9 @@ impl Adam {
         self.steps += 1;
     }
 
-    /// Begins a step whose parts have different learning rates; returns the factor that clips its gradients.
-    pub fn begin_with<M: Module>(&mut self, model: &M, gradients: &Gradients) -> f64 {
-        self.begin();
-        self.max_grad_norm.map_or(1.0, |limit| {
-            let norm = norm(model, gradients);
-            // A NaN norm leaves the gradient unchanged; the next loss is NaN and stops training.
-            if norm > limit { limit / norm } else { 1.0 }
-        })
-    }
-
-    /// Updates one part of the model in the current step, with gradients multiplied by `factor`.
-    pub fn update<M: Module>(
-        &mut self,
-        part: M,
-        gradients: &Gradients,
-        rate: f64,
-        factor: f64,
-    ) -> M {
-        part.map(&mut Step { adam: self, gradients, rate, factor })
+    /// Updates one part of the model in the current step.
+    pub fn update<M: Module>(&mut self, part: M, gradients: &Gradients, rate: f64) -> M {
+        part.map(&mut Step { adam: self, gradients, rate, factor: 1.0 })
     }
 
     /// Means of gradients and of their squares in the order of the model's fields; zero for parameters without a step.
@@ -155,14 +158,15 @@ impl ModuleMapper for Step<'_> {
         let moments = adam.moments.remove(&id);
         let moments = moments.unwrap_or_else(|| [gradient.zeros_like(), gradient.zeros_like()]);
         let t = adam.steps as i32;
+        let rate = adam.rates.get(&id).copied().unwrap_or(self.rate);
         let step = AdamStep {
             factor: self.factor,
             keep: [adam.beta1, adam.beta2],
             take: [1.0 - adam.beta1, 1.0 - adam.beta2],
             root: 1.0 / (1.0 - adam.beta2.powi(t)).sqrt(),
             epsilon: adam.epsilon,
-            rate: self.rate / (1.0 - adam.beta1.powi(t)),
-            decay: 1.0 - self.rate * adam.weight_decay,
+            rate: rate / (1.0 - adam.beta1.powi(t)),
+            decay: 1.0 - rate * adam.weight_decay,
         };
         let old = theta.inner().reshape([n]);
         let (new, moments) = kernels::adam(old, moments, gradient, step);

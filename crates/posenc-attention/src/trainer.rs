@@ -47,22 +47,6 @@ pub struct TrainState {
     pub numbers: [Vec<f32>; 3],
 }
 
-impl TrainState {
-    /// The state of a model and its optimizer.
-    pub fn of<M: Module>(model: &M, adam: &Adam) -> Self {
-        let (first, second) = adam.state(model);
-        TrainState { steps: adam.steps, numbers: [parameters::values(model), first, second] }
-    }
-
-    /// Returns the model with these parameters and restores `adam`. If they do not fit the model, returns `None` and leaves `adam`
-    /// unchanged.
-    pub fn restore<M: Module>(&self, model: &M, adam: &mut Adam) -> Option<M> {
-        let [values, first, second] = &self.numbers;
-        let model = parameters::replaced(model.clone(), values)?;
-        adam.restore(&model, self.steps, first, second).then_some(model)
-    }
-}
-
 #[derive(Debug, Clone)]
 pub struct Trainer<M> {
     pub model: M,
@@ -80,6 +64,11 @@ impl<M: Module> Trainer<M> {
 
     pub fn steps(&self) -> usize {
         self.adam.steps
+    }
+
+    /// Number of steps of the learning rate schedule.
+    pub fn planned_steps(&self) -> usize {
+        self.learning_rate.steps
     }
 
     /// Whether steps remain and training has not diverged.
@@ -126,17 +115,11 @@ impl<M: Module> Trainer<M> {
     }
 
     /// One step of a model that updates its own parameters. `update` receives the model, the optimizer and the learning rate, and returns
-    /// the model after the step and the loss before it. If the loss is NaN or infinite, training stops.
-    #[must_use]
-    pub fn step_with(mut self, update: impl FnOnce(M, &mut Adam, f64) -> (M, f64)) -> (Self, f64) {
+    /// the loss before the step. If it is NaN or infinite, training stops.
+    pub fn step_with(&mut self, update: impl FnOnce(&mut M, &mut Adam, f64) -> f64) -> f64 {
         let rate = self.learning_rate.at(self.steps() + 1);
-        let loss;
-        // The model is not cloned: parameters can be updated in place.
-        (self.model, loss) = update(self.model, &mut self.adam, rate);
-        if !loss.is_finite() {
-            self.stop(loss);
-        }
-        (self, loss)
+        let loss = update(&mut self.model, &mut self.adam, rate);
+        if loss.is_finite() { loss } else { self.stop(loss) }
     }
 
     fn stop(&mut self, loss: f64) -> f64 {
@@ -146,15 +129,24 @@ impl<M: Module> Trainer<M> {
 
     /// The state from which training can continue.
     pub fn state(&self) -> TrainState {
-        TrainState::of(&self.model, &self.adam)
+        let (first, second) = self.adam.state(&self.model);
+        TrainState {
+            steps: self.steps(),
+            numbers: [parameters::values(&self.model), first, second],
+        }
     }
 
     /// Continues from a state. Returns `false` and changes nothing if the state does not fit this training run.
     pub fn restore(&mut self, state: &TrainState) -> bool {
-        if state.steps > self.learning_rate.steps {
+        let [values, first, second] = &state.numbers;
+        let Some(model) = parameters::replaced(self.model.clone(), values) else {
             return false;
+        };
+        let fits = state.steps <= self.learning_rate.steps
+            && self.adam.restore(&model, state.steps, first, second);
+        if fits {
+            self.model = model;
         }
-        let restored = state.restore(&self.model, &mut self.adam);
-        restored.map(|model| self.model = model).is_some()
+        fits
     }
 }

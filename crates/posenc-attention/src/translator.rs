@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::caption::Sentences;
 use crate::draw::{Draw, constant};
 use crate::layers::{
-    Block, DecoderBlock, Dense, LayerNorm, LayerStyle, MASK_BIAS, TransformerSizes, causal_bias,
+    Dense, Layer, LayerDropout, LayerNorm, LayerStyle, MASK_BIAS, TransformerSizes, causal_bias,
 };
 use crate::loss::integers;
 use crate::parameters::{number, numbers};
@@ -52,9 +52,9 @@ pub struct Translator {
     source_positions: Param<Tensor<2>>,
     target_words: Param<Tensor<2>>,
     target_positions: Param<Tensor<2>>,
-    encoder: Vec<Block>,
+    encoder: Vec<Layer>,
     encoder_norm: LayerNorm,
-    decoder: Vec<DecoderBlock>,
+    decoder: Vec<Layer>,
     decoder_norm: LayerNorm,
     output: Dense,
 }
@@ -114,16 +114,16 @@ impl Translator {
         let mut draw = Draw { rng, device };
         let TransformerSizes { width: d, layers, .. } = sizes.transformer;
         let word = (d as f64).sqrt().recip();
-        let tokens = sizes.words + SPECIAL;
+        let (tokens, style) = (sizes.words + SPECIAL, LayerStyle::GELU);
         Translator {
             source_words: draw.normal([tokens, d], word),
             source_positions: draw.normal([sizes.positions, d], deviation),
             target_words: draw.normal([tokens, d], word),
             // The start token needs a position, too.
             target_positions: draw.normal([sizes.positions + 1, d], deviation),
-            encoder: Block::stack(&mut draw, &sizes.transformer, layers, LayerStyle::GELU),
+            encoder: Layer::stack(&mut draw, &sizes.transformer, layers, style),
             encoder_norm: draw.layer_norm(d),
-            decoder: DecoderBlock::stack(&mut draw, &sizes.transformer, layers, LayerStyle::GELU),
+            decoder: Layer::stack(&mut draw, &sizes.transformer, layers, style.with_memory()),
             decoder_norm: draw.layer_norm(d),
             output: draw.dense(d, tokens),
         }
@@ -132,14 +132,15 @@ impl Translator {
     /// Log-probabilities of the next token after the start and after each word, `[B, T, tokens]`.
     pub fn log_probabilities(&self, batch: &Batch) -> Tensor<3> {
         let mut x = embed(&self.source_words, &self.source_positions, &batch.source);
-        for block in &self.encoder {
-            x = block.transform(block.attend(x, None, batch.source_bias.clone(), false).0);
+        let none = &mut LayerDropout::none();
+        for layer in &self.encoder {
+            x = layer.encode(x, None, &batch.source_bias, none);
         }
         let memory = self.encoder_norm.forward(x);
+        let (memory, biases) = ([memory.clone(), memory], [&batch.causal, &batch.source_bias]);
         let mut x = embed(&self.target_words, &self.target_positions, &batch.target.read);
-        for block in &self.decoder {
-            let (memory, biases) = (memory.clone(), [&batch.causal, &batch.source_bias]);
-            x = block.forward(x, None, [memory.clone(), memory], biases, true);
+        for layer in &self.decoder {
+            x = layer.decode(x, None, &memory, biases, true, none);
         }
         activation::log_softmax(self.output.forward(self.decoder_norm.forward(x)), 2)
     }

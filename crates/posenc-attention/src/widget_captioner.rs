@@ -22,14 +22,14 @@ use rand_chacha::ChaCha8Rng;
 use crate::caption::{START, Search, search};
 use crate::draw::{Draw, constant};
 use crate::layers::{
-    Activation, Block, DecoderBlock, Dense, LayerDropout, LayerNorm, LayerStyle, TransformerSizes,
-    causal_bias,
+    Dense, Layer, LayerDropout, LayerNorm, LayerStyle, TransformerSizes, causal_bias,
 };
-use crate::optimizer::Adam;
-use crate::parameters::{count_trained, number};
+use crate::parameters::count_trained;
 use crate::position_encoding::PositionEncoding;
+use crate::trainer::Loss;
 use batch::TEXT_WORDS;
-use pixels::{PixelEncoder, Statistics};
+use pixels::PixelEncoder;
+pub use pixels::Statistics;
 
 pub use batch::{Batch, Node, ScreenInput, WidgetInput};
 
@@ -73,11 +73,11 @@ pub struct WidgetCaptioner {
     /// Dense layer after position encodings that are not embedding tables.
     position_projection: Option<Dense>,
     node: Dense,
-    encoder_layers: Vec<Block>,
+    encoder_layers: Vec<Layer>,
     encoder_norm: LayerNorm,
     pixels: PixelEncoder,
     fusion: Dense,
-    decoder_layers: Vec<DecoderBlock>,
+    decoder_layers: Vec<Layer>,
     decoder_norm: LayerNorm,
     output: Dense,
 }
@@ -106,7 +106,7 @@ impl WidgetCaptioner {
         let (d, layers) = (sizes.width, sizes.encoder_layers);
         let (heads, feed_forward) = (sizes.heads, sizes.feed_forward);
         let transformer = TransformerSizes { width: d, heads, feed_forward, layers };
-        let style = LayerStyle { activation: Activation::Relu, has_bias: false };
+        let style = LayerStyle { has_bias: false, ..LayerStyle::RELU };
         let mut draw = Draw { rng: code, device };
         let position = PositionEncoding::new(encoding, &[BINS; COORDINATES], d, &mut draw)?;
         let is_projected = !matches!(encoding.features, Features::None | Features::Embed);
@@ -122,11 +122,16 @@ impl WidgetCaptioner {
             position,
             position_projection,
             node: draw.dense(PARTS * d, d),
-            encoder_layers: Block::stack(draw, &transformer, layers, style),
+            encoder_layers: Layer::stack(draw, &transformer, layers, style),
             encoder_norm: draw.layer_norm(d),
             pixels: PixelEncoder::new(draw, sizes),
             fusion: draw.dense(sizes.pixel_width() + d, d),
-            decoder_layers: DecoderBlock::stack(draw, &transformer, sizes.decoder_layers, style),
+            decoder_layers: Layer::stack(
+                draw,
+                &transformer,
+                sizes.decoder_layers,
+                style.with_memory(),
+            ),
             decoder_norm: draw.layer_norm(d),
             output: draw.dense(d, sizes.vocabulary),
         })
@@ -178,7 +183,7 @@ impl WidgetCaptioner {
         let x = activation::relu(self.node.forward(Tensor::cat(parts, 1))).reshape([b, n, d]);
         let mut x = dropout.inner().apply(x);
         for layer in &self.encoder_layers {
-            x = layer.forward(x, &batch.bias, dropout);
+            x = layer.encode(x, None, &batch.bias, dropout);
         }
         let nodes = self.encoder_norm.forward(x).reshape([b * n, d]);
         let own = nodes.select(0, batch.widgets.clone());
@@ -223,7 +228,7 @@ impl WidgetCaptioner {
         let memory = memory.reshape([w, 1, d]);
         let causal = causal_bias(t, &device);
         for layer in &self.decoder_layers {
-            x = layer.on_slot(x, &memory, &causal, dropout);
+            x = layer.decode_slot(x, &memory, &causal, dropout);
         }
         self.decoder_norm.forward(x)
     }
@@ -248,38 +253,23 @@ impl WidgetCaptioner {
         activation::log_softmax(self.output.forward(x), 2)
     }
 
-    /// The training loss of a batch in nats per word, and the model with updated running statistics.
-    pub fn training_loss(
-        self,
+    /// The loss of a training step in nats per word. Records the statistics of the batch for [`WidgetCaptioner::moved`].
+    pub fn loss(
+        &self,
         sizes: &Sizes,
         batch: &Batch,
+        statistics: &mut Statistics,
         dropout: &mut ChaCha8Rng,
-    ) -> (Self, Tensor<1>) {
-        let mut statistics = Statistics::new();
-        let said = self.predict(sizes, batch, Some(&mut statistics), Some(dropout));
-        let loss = batch.captions.cross_entropy(said);
-        (WidgetCaptioner { pixels: self.pixels.moved(&statistics), ..self }, loss)
+    ) -> Option<Loss> {
+        let said = self.predict(sizes, batch, Some(statistics), Some(dropout));
+        let value = batch.captions.cross_entropy(said);
+        Some(Loss { value, penalty: None, operations: sizes.operations(batch.size()) })
     }
 
-    /// One training step: returns the model after it and the loss before it in nats per word. Gradients are clipped by their global norm.
-    /// If the loss is not finite, the model is unchanged.
-    pub fn step(
-        self,
-        sizes: &Sizes,
-        batch: &Batch,
-        adam: &mut Adam,
-        rate: f64,
-        dropout: &mut ChaCha8Rng,
-    ) -> (Self, f64) {
-        let before = self.clone();
-        let (model, loss) = self.training_loss(sizes, batch, dropout);
-        let value = number(loss.clone());
-        if !value.is_finite() {
-            return (before, value);
-        }
-        drop(before);
-        let gradients = loss.backward();
-        (adam.step(model, &gradients, rate), value)
+    /// Moves the running statistics of batch norms towards those of a batch.
+    #[must_use]
+    pub fn moved(self, statistics: &Statistics) -> Self {
+        WidgetCaptioner { pixels: self.pixels.moved(statistics), ..self }
     }
 
     /// Captions of all widgets, screen by screen; `None` if the screens do not fit the model.

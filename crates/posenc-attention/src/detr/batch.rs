@@ -1,13 +1,14 @@
-//! Photographs of different sizes as one batch.
+//! Images of different sizes as one batch.
 
-use burn::tensor::Device;
-use posenc_math::lff::detr::{COLORS, Sizes};
+use burn::tensor::{Device, Int, Tensor};
+use posenc_math::lff::detr::{COLORS, STRIDE};
 
+use super::{Coordinates, Detr};
 use crate::conv::Map;
-use crate::detector::{Coordinates, GroundTruth, ImageInput};
 use crate::draw::constant;
 use crate::layers::MASK_BIAS;
-use crate::position_encoding::Positions;
+use crate::loss::integers;
+use crate::position_encoding::{Positions, Prepared};
 
 /// Means of red, green and blue over ImageNet.
 const MEANS: [f32; COLORS] = [0.485, 0.456, 0.406];
@@ -15,29 +16,171 @@ const MEANS: [f32; COLORS] = [0.485, 0.456, 0.406];
 /// Standard deviations of red, green and blue over ImageNet.
 const DEVIATIONS: [f32; COLORS] = [0.229, 0.224, 0.225];
 
-/// Photographs with standardized colors, padded with zeros to one size.
-#[derive(Debug, Clone)]
-pub struct Batch {
-    pub(super) images: Map,
-    /// The objects on each image.
-    pub(super) targets: Vec<Vec<GroundTruth>>,
-    /// Rows and columns of pixels of each image.
-    pub sizes: Vec<[usize; 2]>,
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImageInput {
+    /// Rows and columns of pixels; for models of patches, multiples of their side.
+    pub size: [usize; 2],
+    /// Red, green and blue of every pixel, row by row.
+    pub pixels: Vec<f32>,
+    pub targets: Vec<GroundTruth>,
 }
 
-impl Batch {
-    /// `None` if there is no image, or if an image has no pixels or a number of pixels that does not match its size.
-    pub fn new(images: &[ImageInput], device: &Device) -> Option<Self> {
+/// An object on an image.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GroundTruth {
+    pub class: usize,
+    /// Center, width and height as fractions of the image.
+    pub place: [f64; 4],
+}
+
+/// Images, padded to one size.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    /// Patches, with all their colors in a row, or pixels with standardized colors.
+    pub(super) pixels: Map,
+    /// Zero for cells of the image, [`MASK_BIAS`] for the padding, `[B, 1, 1, N]`.
+    pub(super) bias: Tensor<4>,
+    /// The positions that are encoded, and the index of each cell's, `[B · N]`; without indices, they are those of the cells.
+    pub(super) positions: Prepared,
+    pub(super) places: Option<Tensor<1, Int>>,
+    /// The objects on each image.
+    pub(super) targets: Vec<Vec<GroundTruth>>,
+    /// Rows and columns of pixels of the padded images.
+    pub filled: [usize; 2],
+}
+
+/// Patch positions of images of every size, prepared once; they are encoded once per step.
+#[derive(Debug, Clone)]
+pub struct Grids {
+    prepared: Prepared,
+    /// Rows and columns of each grid.
+    sizes: Vec<[usize; 2]>,
+    /// Rows, and columns, of patches to which images are padded.
+    cells: usize,
+}
+
+impl Grids {
+    /// Index of the first encoding of a grid; `None` if the grid is unknown.
+    fn start(&self, size: [usize; 2]) -> Option<usize> {
+        let place = self.sizes.iter().position(|s| *s == size)?;
+        Some(place * self.cells * self.cells)
+    }
+}
+
+/// The coordinate of a cell among `count` cells of an axis.
+fn coordinate(coordinates: Coordinates, cell: usize, count: usize, is_table: bool) -> f64 {
+    match coordinates {
+        Coordinates::Cells if is_table => cell as f64,
+        Coordinates::Cells => (cell + 1) as f64,
+        Coordinates::Normalized => std::f64::consts::TAU * (cell + 1) as f64 / count as f64,
+    }
+}
+
+impl Detr {
+    /// Prepares the patch positions of grids with the given rows and columns, for images padded to `cells` rows and columns of patches.
+    pub fn grids(&self, grids: &[[usize; 2]], cells: usize, device: &Device) -> Grids {
+        let mut all = Vec::with_capacity(2 * grids.len() * cells * cells);
+        let (kind, is_table) = (self.architecture.coordinates, self.position.is_table());
+        for grid in grids {
+            for place in 0..cells * cells {
+                for (axis, cell) in [place / cells, place % cells].into_iter().enumerate() {
+                    all.push(coordinate(kind, cell, grid[axis], is_table));
+                }
+            }
+        }
+        Grids { prepared: self.prepare(all, device), sizes: grids.to_vec(), cells }
+    }
+
+    fn prepare(&self, coordinates: Vec<f64>, device: &Device) -> Prepared {
+        let sides = vec![self.architecture.table_rows(); 2];
+        self.position.prepare(&Positions { sides, coordinates }, device)
+    }
+
+    /// A batch of images. In models of patches, their grids must be among `grids`, if given.
+    ///
+    /// `None` without images, or if a grid is unknown or the number of pixels of an image does not match its size.
+    pub fn batch(
+        &self,
+        images: &[ImageInput],
+        grids: Option<&Grids>,
+        device: &Device,
+    ) -> Option<Batch> {
+        let fits = |image: &ImageInput| {
+            let pixels = COLORS * image.size[0] * image.size[1];
+            pixels > 0 && image.pixels.len() == pixels
+        };
+        if !images.iter().all(fits) {
+            return None;
+        }
+        match self.architecture.patch {
+            Some(side) => self.patches(images, side, grids, device),
+            None => self.photographs(images, device),
+        }
+    }
+
+    fn patches(
+        &self,
+        images: &[ImageInput],
+        side: usize,
+        grids: Option<&Grids>,
+        device: &Device,
+    ) -> Option<Batch> {
+        let of_images: Vec<[usize; 2]> =
+            images.iter().map(|image| image.size.map(|pixels| pixels / side)).collect();
+        let largest = *of_images.iter().flatten().max()?;
+        let grids = match grids {
+            Some(grids) => grids.clone(),
+            None => {
+                let mut sizes = of_images.clone();
+                sizes.dedup();
+                self.grids(&sizes, largest, device)
+            }
+        };
+        let cells = grids.cells;
+        if largest > cells {
+            return None;
+        }
+        let (n, numbers) = (cells * cells, COLORS * side * side);
+        let mut patches = vec![0.0; images.len() * n * numbers];
+        let mut bias = vec![MASK_BIAS; images.len() * n];
+        let mut places = Vec::with_capacity(images.len() * n);
+        for (i, (image, [rows, columns])) in images.iter().zip(of_images).enumerate() {
+            let start = grids.start([rows, columns])?;
+            places.extend(start..start + n);
+            for row in 0..rows {
+                for column in 0..columns {
+                    let token = i * n + row * cells + column;
+                    bias[token] = 0.0;
+                    let out = &mut patches[token * numbers..];
+                    for y in 0..side {
+                        let from = COLORS * ((row * side + y) * image.size[1] + column * side);
+                        let line = &image.pixels[from..from + COLORS * side];
+                        // From [0, 1] to [−1, 1].
+                        let to = &mut out[COLORS * side * y..][..COLORS * side];
+                        to.iter_mut().zip(line).for_each(|(to, v)| *to = 2.0 * v - 1.0);
+                    }
+                }
+            }
+        }
+        let b = images.len();
+        let rows = constant(patches, [b * n, numbers], device);
+        Some(Batch {
+            pixels: Map { rows, images: b, size: [cells; 2] },
+            bias: constant(bias, [b, 1, 1, n], device),
+            positions: grids.prepared,
+            places: Some(integers(places, device)),
+            targets: images.iter().map(|image| image.targets.clone()).collect(),
+            filled: [cells * side; 2],
+        })
+    }
+
+    fn photographs(&self, images: &[ImageInput], device: &Device) -> Option<Batch> {
         let largest = |axis: usize| images.iter().map(|image| image.size[axis]).max();
-        let [height, width] = [largest(0)?, largest(1)?];
+        let filled @ [height, width] = [largest(0)?, largest(1)?];
         let mut rows = vec![0.0; images.len() * height * width * COLORS];
         for (image, all) in images.iter().zip(rows.chunks_exact_mut(height * width * COLORS)) {
-            let own = COLORS * image.size[1];
-            if own == 0 || image.pixels.is_empty() || image.pixels.len() != own * image.size[0] {
-                return None;
-            }
-            let lines = all.chunks_exact_mut(COLORS * width).zip(image.pixels.chunks_exact(own));
-            for (line, pixels) in lines {
+            let own = image.pixels.chunks_exact(COLORS * image.size[1]);
+            for (line, pixels) in all.chunks_exact_mut(COLORS * width).zip(own) {
                 let colors = line.as_chunks_mut::<COLORS>().0.iter_mut();
                 for (out, pixel) in colors.zip(pixels.as_chunks::<COLORS>().0) {
                     for color in 0..COLORS {
@@ -46,30 +189,33 @@ impl Batch {
                 }
             }
         }
-        let count = images.len() * height * width;
-        let rows = constant(rows, [count, COLORS], device);
+        let cells = filled.map(|pixels| pixels.div_ceil(STRIDE));
+        let (positions, bias) = self.cells(images, filled, cells);
+        let (b, n) = (images.len(), cells[0] * cells[1]);
+        let rows = constant(rows, [b * height * width, COLORS], device);
         Some(Batch {
-            images: Map { rows, images: images.len(), size: [height, width] },
+            pixels: Map { rows, images: b, size: filled },
+            bias: constant(bias, [b, 1, 1, n], device),
+            positions: self.prepare(positions, device),
+            places: None,
             targets: images.iter().map(|image| image.targets.clone()).collect(),
-            sizes: images.iter().map(|image| image.size).collect(),
+            filled,
         })
     }
 
-    /// Positions of the cells of a feature map with `cells` rows and columns, and the attention bias that masks padding. A cell
-    /// belongs to an image if the image contains the cell's first pixel.
-    pub(super) fn places(
+    /// Coordinates of the cells of a feature map with `cells` rows and columns, and the attention bias that masks padding. A cell belongs
+    /// to an image if the image contains the cell's first pixel.
+    fn cells(
         &self,
+        images: &[ImageInput],
+        filled: [usize; 2],
         cells: [usize; 2],
-        coordinates: Coordinates,
-        is_table: bool,
-        sizes: &Sizes,
-    ) -> (Positions, Vec<f32>) {
-        let mut all = Vec::with_capacity(2 * self.sizes.len() * cells[0] * cells[1]);
-        let mut bias = Vec::with_capacity(self.sizes.len() * cells[0] * cells[1]);
-        for size in &self.sizes {
+    ) -> (Vec<f64>, Vec<f32>) {
+        let (kind, is_table) = (self.architecture.coordinates, self.position.is_table());
+        let (mut all, mut bias) = (Vec::new(), Vec::new());
+        for image in images {
             let own = [0, 1].map(|axis| {
-                let is_inside =
-                    |cell: &usize| cell * self.images.size[axis] / cells[axis] < size[axis];
+                let is_inside = |cell: &usize| cell * filled[axis] / cells[axis] < image.size[axis];
                 (0..cells[axis]).take_while(is_inside).count()
             });
             for cell in 0..cells[0] * cells[1] {
@@ -77,17 +223,15 @@ impl Batch {
                 let is_hidden = place[0] >= own[0] || place[1] >= own[1];
                 bias.push(if is_hidden { MASK_BIAS } else { 0.0 });
                 for axis in [0, 1] {
-                    let at = place[axis].min(own[axis] - 1);
-                    // Cells beyond the end of the embedding table use its last row.
-                    let at = if is_table && coordinates == Coordinates::Cells {
-                        at.min(sizes.cells - 1)
-                    } else {
-                        at
-                    };
-                    all.push(coordinates.of(at, own[axis], is_table));
+                    let mut at = place[axis].min(own[axis] - 1);
+                    if is_table {
+                        // Cells beyond the end of the embedding table use its last row.
+                        at = at.min(self.architecture.table_rows() - 1);
+                    }
+                    all.push(coordinate(kind, at, own[axis], is_table));
                 }
             }
         }
-        (Positions { sides: vec![sizes.cells; 2], coordinates: all }, bias)
+        (all, bias)
     }
 }

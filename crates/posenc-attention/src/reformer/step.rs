@@ -15,19 +15,18 @@ fn leaf(values: Tensor<3>, device: &Device) -> Tensor<3> {
 }
 
 impl Reformer {
-    /// One training step on `images` `[B, T]`; returns the model after it and the loss before it in nats per level. If the loss is not
-    /// finite, the model is unchanged.
+    /// One training step on `images` `[B, T]`; returns the loss before it in nats per level. If it is not finite, the model is unchanged.
     ///
     /// The backward pass visits the layers from last to first. For each layer, it recomputes the inputs from the outputs, builds the
     /// graph of the layer, and updates its parameters. So only the gradients of one layer are in memory at a time.
     pub fn step(
-        mut self,
+        &mut self,
         images: &Tensor<2, Int>,
         fixed: &Fixed,
         adam: &mut Adam,
         rate: f64,
         rng: &mut ChaCha8Rng,
-    ) -> (Self, f64) {
+    ) -> f64 {
         let device = images.device();
         let x = self.input.forward(images, fixed, Some(rng));
         let values = x.clone().inner();
@@ -46,15 +45,14 @@ impl Reformer {
         let loss = self.head.cross_entropy(streams.clone(), images);
         let nats = number(loss.clone());
         if !nats.is_finite() {
-            return (self, nats);
+            return nats;
         }
         adam.begin();
         let gradients = loss.backward();
         let (mut dfirst, mut dsecond) = (streams[0].grad(&gradients), streams[1].grad(&gradients));
         let [mut first, mut second] = streams.map(Tensor::inner);
-        self.head = adam.update(self.head, &gradients, rate, 1.0);
-        let mut layers = Vec::new();
-        for (layer, (draws, orders)) in self.layers.into_iter().zip(kept).rev() {
+        self.head = adam.update(self.head.clone(), &gradients, rate);
+        for (layer, (draws, orders)) in self.layers.iter_mut().zip(kept).rev() {
             // x₂ = y₂ − F(y₁), x₁ = y₁ − A(x₂).
             let y = leaf(first.clone(), &device);
             let change = layer.transform(y.clone());
@@ -66,14 +64,12 @@ impl Reformer {
             first = first - change.clone().inner();
             let attention = pull(change, dfirst.clone(), &device);
             dsecond = added(dsecond, x.grad(&attention));
-            let layer = adam.update(layer, &gradients, rate, 1.0);
-            layers.push(adam.update(layer, &attention, rate, 1.0));
+            *layer = adam.update(layer.clone(), &gradients, rate);
+            *layer = adam.update(layer.clone(), &attention, rate);
         }
-        layers.reverse();
-        self.layers = layers;
         let gradients = pull(x, added(dfirst, dsecond), &device);
-        self.input = adam.update(self.input, &gradients, rate, 1.0);
-        (self, nats)
+        self.input = adam.update(self.input.clone(), &gradients, rate);
+        nats
     }
 }
 
@@ -146,14 +142,14 @@ mod tests {
             ..Encoding::none()
         };
         let (mut content, mut code) = (stream(1, "content"), stream(1, "code"));
-        let model = Reformer::new(&sizes, &encoding, &mut content, &mut code, &device).unwrap();
+        let mut model = Reformer::new(&sizes, &encoding, &mut content, &mut code, &device).unwrap();
         let fixed = model.fix(&sizes, &device);
         let levels = |i: usize| (0..sizes.length()).map(|t| ((t * t + i) % 8) as u8).collect();
         let images = crate::image_model::tokens(&[levels(0), levels(3)], &device);
         let (nats, expected) = plain(&model, &images, &fixed, &mut stream(5, "step"));
         let mut adam = Adam::new(0.9, 0.98, 1e-9);
         let before = values(&model);
-        let (model, own) = model.step(&images, &fixed, &mut adam, 1e-3, &mut stream(5, "step"));
+        let own = model.step(&images, &fixed, &mut adam, 1e-3, &mut stream(5, "step"));
         assert!((own - nats).abs() < 1e-6, "{own} {nats}");
         // After one step the first moment is a tenth of the gradient.
         let (moments, _) = adam.state(&model);

@@ -3,39 +3,26 @@
 use posenc_attention::boxes::{Bounds, LabelledScreen, Labeller, Layers, Masks};
 use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
-use posenc_attention::parameters;
-use posenc_attention::trainer::Trainer;
-use posenc_math::lff::encoding::{Encoding, Features, Modulator};
-use posenc_math::lff::schedule::{Decay, LearningRate};
+use posenc_attention::{Device, parameters};
+use posenc_math::lff::encoding::Encoding;
 use posenc_math::random::{stream, uniform_vector};
 use rand_chacha::ChaCha8Rng;
 
-fn layers(dropout: f64) -> Layers {
-    let sizes = TransformerSizes { width: 32, heads: 4, feed_forward: 32, layers: 1 };
-    Layers { sizes, dropout }
-}
+use crate::{assert_close, cpu, summed_tables, trained};
 
 fn fourier(groups: usize) -> Encoding {
-    Encoding {
-        features: Features::Fourier,
-        groups,
-        gamma: Some(10.0),
-        learned: true,
-        scale: Some(3.0),
-        modulator: Some(Modulator { hidden: 16, layer_norm: false, dropout: 0.2 }),
-        ..Encoding::none()
-    }
+    Encoding { scale: Some(3.0), ..crate::fourier(10.0, groups, 16, 0.2) }
 }
 
 fn encodings() -> [Encoding; 4] {
-    let embed = Encoding { features: Features::Embed, summed: true, ..Encoding::none() };
-    [fourier(1), fourier(2), fourier(4), embed]
+    [fourier(1), fourier(2), fourier(4), summed_tables()]
 }
 
-fn labeller(encoding: &Encoding, seed: u64) -> Labeller {
+fn labeller(encoding: &Encoding, seed: u64, device: &Device) -> Labeller {
+    let sizes = TransformerSizes { width: 32, heads: 4, feed_forward: 32, layers: 1 };
     let (mut content, mut code) = (stream(seed, "content"), stream(seed, "code"));
-    let device = posenc_attention::cpu();
-    Labeller::new(layers(0.1), 3, encoding, &mut content, &mut code, &device).unwrap()
+    let layers = Layers { sizes, dropout: 0.1 };
+    Labeller::new(layers, 3, encoding, &mut content, &mut code, device).unwrap()
 }
 
 fn random_box(rng: &mut ChaCha8Rng) -> Bounds {
@@ -57,58 +44,54 @@ fn labelled(rng: &mut ChaCha8Rng, count: usize) -> LabelledScreen {
     LabelledScreen { boxes, labels }
 }
 
-fn trained(model: Labeller, screens: &[LabelledScreen], steps: usize) -> (Vec<f64>, Labeller) {
-    let device = posenc_attention::cpu();
-    let learning_rate = LearningRate { peak: 0.01, warm_up: 10, decay: Decay::Cosine, steps };
-    let mut trainer = Trainer::new(model, Adam::new(0.9, 0.999, 1e-8), learning_rate);
-    let (mut layers, mut code) = (stream(1, "layers"), stream(1, "code masks"));
-    let mut losses = Vec::new();
-    for batch in screens.chunks(32).cycle().take(steps) {
-        let batch: Vec<&LabelledScreen> = batch.iter().collect();
-        let masks = Masks { layers: &mut layers, code: &mut code };
-        losses.push(trainer.step(|model| model.loss(&batch, Some(masks), &device)));
-    }
-    assert!(trainer.operations() > 0.0 && !trainer.is_running());
-    (losses, trainer.model)
-}
-
-fn close(a: &[f32], b: &[f32]) {
-    assert_eq!(a.len(), b.len());
-    for (a, b) in a.iter().zip(b) {
-        assert!((a - b).abs() < 1e-5, "{a} {b}");
-    }
-}
-
-/// Catches position encodings that do not reach the model, boxes that do not attend to each other, random numbers that do not come from
-/// the seed, and labels of another screen of the batch.
-#[test]
-fn labels_are_learned_only_with_positions() {
+/// The losses of a training on screens of one to five boxes, and the model.
+pub fn learned(
+    encoding: &Encoding,
+    seed: u64,
+    steps: usize,
+    device: &Device,
+) -> (Vec<f64>, Labeller) {
     let mut rng = stream(1, "screens");
     let screens: Vec<LabelledScreen> = (0..1024).map(|i| labelled(&mut rng, 1 + i % 5)).collect();
+    let (mut layers, mut code) = (stream(seed, "layers"), stream(seed, "code masks"));
+    let mut batches = screens.chunks(32).cycle();
+    let model = labeller(encoding, seed, device);
+    trained(model, Adam::new(0.9, 0.999, 1e-8), 0.005, steps, |model| {
+        let batch: Vec<&LabelledScreen> = batches.next()?.iter().collect();
+        let masks = Masks { layers: &mut layers, code: &mut code };
+        model.loss(&batch, Some(masks), device)
+    })
+}
+
+/// Catches position encodings that do not reach the model, boxes that do not attend to each other, and labels of another screen of the
+/// batch.
+#[test]
+fn labels_are_learned_only_with_positions() {
+    let mut rng = stream(2, "screens");
     let held_out: Vec<LabelledScreen> = (0..100).map(|i| labelled(&mut rng, 1 + i % 5)).collect();
     let truth: Vec<usize> = held_out.iter().flat_map(|s| s.labels.clone()).collect();
-    let right = |model: &Labeller| {
+    let right = |encoding: &Encoding| {
+        let (_, model) = learned(encoding, 1, 250, &cpu());
         let all: Vec<&LabelledScreen> = held_out.iter().collect();
-        let said = model.labels(&all, &posenc_attention::cpu()).unwrap();
+        let said = model.labels(&all, &cpu()).unwrap();
         assert_eq!(said.len(), truth.len());
         said.iter().zip(&truth).filter(|(a, b)| a == b).count() as f64 / truth.len() as f64
     };
     for encoding in encodings() {
-        let (losses, model) = trained(labeller(&encoding, 1), &screens, 250);
-        assert!(right(&model) > 0.8, "{encoding:?}: {}", right(&model));
-        assert_eq!(losses, trained(labeller(&encoding, 1), &screens, 250).0);
+        let right = right(&encoding);
+        assert!(right > 0.8, "{encoding:?}: {right}");
     }
-    let (_, model) = trained(labeller(&Encoding::none(), 1), &screens, 250);
-    assert!(right(&model) < 0.6, "{}", right(&model));
+    let right = right(&Encoding::none());
+    assert!(right < 0.6, "{right}");
 }
 
 /// Catches padding that is attended to or counted in the loss: a batch must have the same loss and gradients as its screens alone.
 #[test]
 fn padding_does_not_change_losses_or_gradients() {
-    let device = posenc_attention::cpu();
+    let device = cpu();
     let mut rng = stream(3, "screens");
     let screens: Vec<LabelledScreen> = [2, 5, 1].map(|n| labelled(&mut rng, n)).to_vec();
-    let model = labeller(&fourier(2), 1);
+    let model = labeller(&fourier(2), 1, &device);
     let loss = |screens: &[&LabelledScreen]| {
         let loss = model.loss(screens, None, &device).unwrap().value;
         (parameters::number(loss.clone()), parameters::gradients(&model, &loss.backward()))
@@ -126,42 +109,42 @@ fn padding_does_not_change_losses_or_gradients() {
         both.for_each(|(sum, own)| *sum += share as f32 * own);
     }
     assert!((together - sum.0).abs() < 1e-6, "{together} {}", sum.0);
-    close(&gradients, &sum.1);
+    assert_close(&gradients, &sum.1, 1e-5);
 }
 
 /// Catches a model that depends on the order of boxes, one that ignores the other boxes, and one that distinguishes boxes without
 /// positions.
 #[test]
 fn only_positions_distinguish_boxes() {
-    let device = posenc_attention::cpu();
+    let device = cpu();
     let mut rng = stream(4, "screens");
     let boxes = labelled(&mut rng, 4).boxes;
     let turned: Vec<Bounds> = [2, 0, 3, 1].map(|i| boxes[i]).to_vec();
     for encoding in encodings() {
-        let model = labeller(&encoding, 2);
+        let model = labeller(&encoding, 2, &device);
         let rows = model.of_screen(&boxes, &device).unwrap();
         let moved = model.of_screen(&turned, &device).unwrap();
         let wanted: Vec<f32> =
             [2, 0, 3, 1].iter().flat_map(|&i| rows[3 * i..][..3].to_vec()).collect();
-        close(&moved, &wanted);
+        assert_close(&moved, &wanted, 1e-5);
         let alone = model.of_screen(&boxes[..1], &device).unwrap();
         assert!(rows[..3].iter().zip(&alone).any(|(a, b)| (a - b).abs() > 1e-4));
         assert!(rows[..3].iter().zip(&rows[3..]).any(|(a, b)| (a - b).abs() > 1e-4));
     }
-    let model = labeller(&Encoding::none(), 2);
+    let model = labeller(&Encoding::none(), 2, &device);
     let rows = model.of_screen(&boxes, &device).unwrap();
-    rows.chunks_exact(3).for_each(|row| close(row, &rows[..3]));
+    rows.chunks_exact(3).for_each(|row| assert_close(row, &rows[..3], 1e-5));
 }
 
 /// Catches a modulator that changes the masks of the layers, and dropout that is not applied.
 #[test]
 fn position_encodings_have_a_mask_stream_of_their_own() {
-    let device = posenc_attention::cpu();
+    let device = cpu();
     let screen = labelled(&mut stream(5, "screens"), 3);
     let places = [fourier(2), Encoding::none()].map(|encoding| {
         let (mut layers, mut code) = (stream(1, "layers"), stream(1, "code masks"));
         let masks = Masks { layers: &mut layers, code: &mut code };
-        let model = labeller(&encoding, 1);
+        let model = labeller(&encoding, 1, &device);
         let loss = model.loss(&[&screen], Some(masks), &device).unwrap().value;
         let plain = model.loss(&[&screen], None, &device).unwrap().value;
         assert_ne!(parameters::number(loss), parameters::number(plain));
@@ -174,9 +157,9 @@ fn position_encodings_have_a_mask_stream_of_their_own() {
 /// Catches invalid screens that cause a panic instead of being rejected.
 #[test]
 fn invalid_screens_are_rejected() {
-    let device = posenc_attention::cpu();
+    let device = cpu();
     let mut rng = stream(6, "screens");
-    let model = labeller(&fourier(2), 1);
+    let model = labeller(&fourier(2), 1, &device);
     let good = labelled(&mut rng, 2);
     let refused = |change: &dyn Fn(&mut LabelledScreen)| {
         let mut screen = good.clone();

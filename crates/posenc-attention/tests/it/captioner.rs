@@ -7,12 +7,12 @@ use posenc_attention::captioner::{
 };
 use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
-use posenc_attention::parameters;
-use posenc_attention::trainer::Trainer;
-use posenc_math::lff::encoding::{Encoding, Features, Modulator};
-use posenc_math::lff::schedule::{Decay, LearningRate};
+use posenc_attention::{Device, parameters};
+use posenc_math::lff::encoding::Encoding;
 use posenc_math::random::{stream, uniform_vector};
 use rand_chacha::ChaCha8Rng;
+
+use crate::{assert_close, cpu, summed_tables, trained};
 
 fn sizes() -> Sizes {
     Sizes {
@@ -22,22 +22,16 @@ fn sizes() -> Sizes {
         max_len: 2,
         transformer: TransformerSizes { width: 32, heads: 4, feed_forward: 32, layers: 1 },
         decoder_layers: 1,
+        divergence: None,
     }
+}
+
+fn fourier(groups: usize) -> Encoding {
+    crate::fourier(10.0, groups, 16, 0.2)
 }
 
 fn search(beams: usize) -> Search {
     Search { beams, alpha: 0.6, max_len: sizes().max_len }
-}
-
-fn fourier(groups: usize) -> Encoding {
-    Encoding {
-        features: Features::Fourier,
-        groups,
-        gamma: Some(10.0),
-        learned: true,
-        modulator: Some(Modulator { hidden: 16, layer_norm: false, dropout: 0.2 }),
-        ..Encoding::none()
-    }
 }
 
 /// Two boxes next to each other, one labeled by a word. The other box's caption is "left" (4) or "right" (5) followed by its
@@ -61,55 +55,51 @@ fn screen(rng: &mut ChaCha8Rng) -> ScreenInput {
     ScreenInput { nodes, widgets: vec![WidgetInput { node: 1, caption }] }
 }
 
-fn model(encoding: &Encoding, seed: u64) -> Captioner {
+fn model(encoding: &Encoding, seed: u64, device: &Device) -> Captioner {
     let (mut content, mut code) = (stream(seed, "content"), stream(seed, "code"));
-    Captioner::new(&sizes(), encoding, &mut content, &mut code, &posenc_attention::cpu()).unwrap()
+    Captioner::new(&sizes(), encoding, &mut content, &mut code, device).unwrap()
 }
 
-/// Losses, and the share of captions with both words correct after training.
-fn trained(encoding: &Encoding, seed: u64, steps: usize) -> (Vec<f64>, f64) {
-    let (sizes, device) = (sizes(), posenc_attention::cpu());
+/// The losses of a training, and the model.
+pub fn learned(
+    encoding: &Encoding,
+    seed: u64,
+    steps: usize,
+    device: &Device,
+) -> (Vec<f64>, Captioner) {
     let mut adam = Adam::new(0.9, 0.99, 1e-9);
     adam.max_grad_norm = Some(5.0);
-    let learning_rate = LearningRate { peak: 0.01, warm_up: 10, decay: Decay::Cosine, steps };
-    let mut trainer = Trainer::new(model(encoding, seed), adam, learning_rate);
     let (mut batches, mut masks) = (stream(seed, "batches"), stream(seed, "masks"));
-    let mut losses = Vec::new();
-    while trainer.is_running() {
+    trained(model(encoding, seed, device), adam, 0.007, steps, |model| {
         let batch: Vec<ScreenInput> = (0..16).map(|_| screen(&mut batches)).collect();
-        losses.push(trainer.step(|model| model.loss(&batch, &sizes, None, &mut masks, &device)));
-    }
-    let mut rng = stream(9, "held out");
-    let held_out: Vec<ScreenInput> = (0..100).map(|_| screen(&mut rng)).collect();
-    let said = captions(&trainer.model, &sizes, &held_out, search(1), &device).unwrap();
-    let right = held_out.iter().zip(&said).filter(|(s, said)| s.widgets[0].caption == **said);
-    (losses, right.count() as f64 / 100.0)
+        model.loss(&batch, &sizes(), &mut masks, device)
+    })
 }
 
-/// Catches position encodings that do not reach the decoder or come from another widget, and random numbers that do not come from the
-/// seed.
+/// Catches position encodings that do not reach the decoder or come from another widget.
 #[test]
 fn boxes_are_learned_only_with_positions() {
-    for encoding in [
-        fourier(1),
-        fourier(2),
-        fourier(4),
-        Encoding { features: Features::Embed, summed: true, ..Encoding::none() },
-    ] {
-        let (losses, right) = trained(&encoding, 1, 120);
-        assert!(right > 0.9, "{encoding:?}: {right}");
-        assert_eq!(losses, trained(&encoding, 1, 120).0);
-        assert_ne!(losses, trained(&encoding, 2, 120).0);
+    let mut rng = stream(9, "held out");
+    let held_out: Vec<ScreenInput> = (0..100).map(|_| screen(&mut rng)).collect();
+    let right = |encoding: &Encoding| {
+        let (_, model) = learned(encoding, 1, 120, &cpu());
+        let said = captions(&model, &sizes(), &held_out, search(1), &cpu()).unwrap();
+        let right = held_out.iter().zip(&said).filter(|(s, said)| s.widgets[0].caption == **said);
+        right.count()
+    };
+    for encoding in [fourier(1), fourier(2), fourier(4), summed_tables()] {
+        let right = right(&encoding);
+        assert!(right > 90, "{encoding:?}: {right}");
     }
-    let (_, right) = trained(&Encoding::none(), 1, 120);
-    assert!(right < 0.75, "{right}");
+    let right = right(&Encoding::none());
+    assert!(right < 75, "{right}");
 }
 
 /// Catches attention to the nodes of another screen, and widgets that are taken from another screen of a batch.
 #[test]
 fn screens_have_the_same_results_alone_and_in_a_batch() {
-    let (sizes, device) = (sizes(), posenc_attention::cpu());
-    let model = model(&fourier(2), 3);
+    let (sizes, device) = (sizes(), cpu());
+    let model = model(&fourier(2), 3, &device);
     let mut rng = stream(3, "screens");
     let mut screens: Vec<ScreenInput> = (0..3).map(|_| screen(&mut rng)).collect();
     let more = screens[0].nodes[0].clone();
@@ -121,9 +111,7 @@ fn screens_have_the_same_results_alone_and_in_a_batch() {
     let all = memory(&screens);
     let alone: Vec<f32> = screens.iter().flat_map(|s| memory(std::slice::from_ref(s))).collect();
     assert_eq!(all.len(), 4 * sizes.transformer.width);
-    for (a, b) in all.iter().zip(&alone) {
-        assert!((a - b).abs() < 1e-5, "{a} {b}");
-    }
+    assert_close(&all, &alone, 1e-5);
     let wrong = |change: &dyn Fn(&mut ScreenInput)| {
         let mut screen = screens[0].clone();
         change(&mut screen);
@@ -141,7 +129,7 @@ fn screens_have_the_same_results_alone_and_in_a_batch() {
 /// captions.
 #[test]
 fn a_wide_beam_finds_the_best_of_all_captions() {
-    let (sizes, device) = (sizes(), posenc_attention::cpu());
+    let (sizes, device) = (sizes(), cpu());
     let mut rng = stream(5, "screens");
     let screens: Vec<ScreenInput> = (0..12).map(|_| screen(&mut rng)).collect();
     let words = [2, 4, 5, 6];
@@ -150,7 +138,7 @@ fn a_wide_beam_finds_the_best_of_all_captions() {
     all.extend(words.iter().flat_map(|&a| words.iter().map(move |&b| vec![a, b])));
     let mut differs = 0;
     for seed in 0..3 {
-        let model = model(&fourier(4), seed);
+        let model = model(&fourier(4), seed, &device);
         let found = captions(&model, &sizes, &screens, search(30), &device).unwrap();
         let greedy = captions(&model, &sizes, &screens, search(1), &device).unwrap();
         for (screen, (found, greedy)) in screens.iter().zip(found.iter().zip(&greedy)) {

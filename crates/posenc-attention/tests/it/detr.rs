@@ -1,22 +1,27 @@
-//! The detector at the paper's scale: its outputs, losses and training steps equal those of DETR, and it reads weight files.
+//! The detector: it equals DETR's public code, reads weight files, and ignores padding.
 
 use std::path::{Path, PathBuf};
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Gradients, Tensor};
-use posenc_attention::detector::{Coordinates, GroundTruth, ImageInput, loss};
-use posenc_attention::detr::{Batch, Detr, Holds, Rates};
+use posenc_attention::detr::{
+    Architecture, Coordinates, Detr, GroundTruth, Holds, ImageInput, loss,
+};
 use posenc_attention::optimizer::Adam;
-use posenc_attention::parameters;
-use posenc_attention::trainer::TrainState;
+use posenc_attention::{Device, parameters};
 use posenc_data::WeightFile;
+use posenc_data::generate::{ObjectImage, ObjectScene};
+use posenc_math::detection::boxes::{center, corners};
+use posenc_math::detection::precision::average_precision;
 use posenc_math::lff::detr::Sizes;
 use posenc_math::lff::encoding::{Encoding, Features};
 use posenc_math::random::stream;
 use serde_json::Value;
 
+use crate::{cpu, sines, trained};
+
 /// Sizes of the stored example.
-fn sizes() -> Sizes {
+pub fn sizes(dropout: f64) -> Sizes {
     Sizes {
         blocks: [1, 2, 1, 1],
         channels: 2,
@@ -28,12 +33,50 @@ fn sizes() -> Sizes {
         queries: 5,
         classes: 4,
         cells: 4,
-        dropout: 0.0,
+        dropout,
     }
 }
 
-fn sine() -> Encoding {
-    Encoding { features: Features::Sine, ..Encoding::none() }
+fn architecture(sizes: &Sizes, patch: Option<usize>, coordinates: Coordinates) -> Architecture {
+    let code_at_input = patch.is_some();
+    Architecture { sizes: sizes.clone(), patch, coordinates, code_at_input, divergence: None }
+}
+
+fn model(
+    architecture: &Architecture,
+    encoding: &Encoding,
+    seed: u64,
+    device: &Device,
+) -> Result<Detr, (&'static str, String)> {
+    let (mut content, mut code) = (stream(seed, "content"), stream(seed, "code"));
+    Detr::new(architecture, encoding, &mut content, &mut code, device)
+}
+
+/// A model on a residual network.
+pub fn residual(sizes: &Sizes, seed: u64, device: &Device) -> Detr {
+    let architecture = architecture(sizes, None, Coordinates::Normalized);
+    model(&architecture, &sines(), seed, device).unwrap()
+}
+
+/// A model on patches of 8 × 8 pixels.
+pub fn patches(encoding: &Encoding, seed: u64, device: &Device) -> Detr {
+    let coordinates = match encoding.features {
+        Features::Embed => Coordinates::Cells,
+        _ => Coordinates::Normalized,
+    };
+    model(&architecture(&sizes(0.0), Some(8), coordinates), encoding, seed, device).unwrap()
+}
+
+/// All grids of images with sides of 24 and 32 pixels.
+pub const GRIDS: [[usize; 2]; 4] = [[3, 3], [3, 4], [4, 3], [4, 4]];
+
+pub fn scene(image: ObjectImage) -> ImageInput {
+    let target = |o: &posenc_data::generate::Object| GroundTruth {
+        class: o.class,
+        place: center(o.corners),
+    };
+    let targets = image.objects.iter().map(target).collect();
+    ImageInput { size: [image.height, image.width], pixels: image.pixels, targets }
 }
 
 fn data(name: &str) -> PathBuf {
@@ -41,9 +84,7 @@ fn data(name: &str) -> PathBuf {
 }
 
 fn random_model(sizes: &Sizes, seed: u64) -> Detr {
-    let device = posenc_attention::cpu();
-    let (mut content, mut code) = (stream(seed, "content"), stream(seed, "code"));
-    Detr::new(sizes, &sine(), &mut content, &mut code, &device).unwrap()
+    residual(sizes, seed, &cpu())
 }
 
 fn read(model: Detr, name: &str, holds: Holds) -> Result<Detr, String> {
@@ -51,7 +92,7 @@ fn read(model: Detr, name: &str, holds: Holds) -> Result<Detr, String> {
     model.with_weights(holds, &mut |name, shape| file.array(name, shape)).map_err(|e| e.to_string())
 }
 
-fn example() -> (Value, Vec<ImageInput>) {
+pub fn example() -> (Value, Vec<ImageInput>) {
     let text = std::fs::read_to_string(data("detr.json")).unwrap();
     let example: Value = serde_json::from_str(&text).unwrap();
     let list = |value: &Value| -> Vec<f64> {
@@ -97,11 +138,11 @@ fn lengths(model: &Detr, gradients: &Gradients) -> Vec<(Vec<usize>, f64)> {
 /// checkpoint.
 #[test]
 fn predictions_and_losses_match_the_public_model() {
-    let (sizes, device) = (sizes(), posenc_attention::cpu());
+    let (sizes, device) = (sizes(0.0), cpu());
     let (example, images) = example();
     let model = read(random_model(&sizes, 1), "detr.pth", Holds::Model).unwrap();
-    let batch = Batch::new(&images, &device).unwrap();
-    let said = model.forward(&sizes, &batch, Coordinates::Normalized, None);
+    let batch = model.batch(&images, None, &device).unwrap();
+    let said = model.forward(&batch, None);
     assert_eq!(said.len(), 2);
     for (layer, said) in said.iter().enumerate() {
         for (name, found) in [("classes", said.classes.clone()), ("boxes", said.boxes.clone())] {
@@ -134,11 +175,11 @@ fn predictions_and_losses_match_the_public_model() {
 /// Catches safetensors files that are read differently from PyTorch checkpoints.
 #[test]
 fn the_network_alone_is_read_from_safetensors() {
-    let (sizes, device) = (sizes(), posenc_attention::cpu());
+    let (sizes, device) = (sizes(0.0), cpu());
     let (_, images) = example();
-    let batch = Batch::new(&images, &device).unwrap();
     let say = |model: &Detr| {
-        let said = model.forward(&sizes, &batch, Coordinates::Normalized, None).pop().unwrap();
+        let batch = model.batch(&images, None, &device).unwrap();
+        let said = model.forward(&batch, None).pop().unwrap();
         parameters::numbers(said.boxes)
     };
     let whole = read(random_model(&sizes, 1), "detr.pth", Holds::Model).unwrap();
@@ -152,11 +193,11 @@ fn the_network_alone_is_read_from_safetensors() {
 /// Catches a panic, and a message that does not name the missing or wrong array.
 #[test]
 fn weights_of_another_model_and_damaged_files_are_refused() {
-    let other = Sizes { width: 32, ..sizes() };
+    let other = Sizes { width: 32, ..sizes(0.0) };
     let error = read(random_model(&other, 1), "detr.pth", Holds::Model).unwrap_err();
     assert!(error.contains("detr.pth") && error.contains("`input_proj.weight`"), "{error}");
     assert!(error.contains("[16, 64, 1, 1]") && error.contains("[32, 64, 1, 1]"), "{error}");
-    let deeper = Sizes { blocks: [1, 2, 1, 2], ..sizes() };
+    let deeper = Sizes { blocks: [1, 2, 1, 2], ..sizes(0.0) };
     let error = read(random_model(&deeper, 1), "network.safetensors", Holds::Backbone).unwrap_err();
     assert!(error.contains("no array `layer4.1.conv1.weight`"), "{error}");
     let folder = tempfile::tempdir().unwrap();
@@ -169,7 +210,7 @@ fn weights_of_another_model_and_damaged_files_are_refused() {
             let read = opened.and_then(|file| {
                 let read = &mut |name: &str, shape: &[usize]| file.array(name, shape);
                 let holds = if name == "detr.pth" { Holds::Model } else { Holds::Backbone };
-                random_model(&sizes(), 1).with_weights(holds, read).map_err(|e| e.to_string())
+                random_model(&sizes(0.0), 1).with_weights(holds, read).map_err(|e| e.to_string())
             });
             let error = read.map(|_| ()).unwrap_err();
             assert!(error.contains(name), "{part}: {error}");
@@ -187,45 +228,90 @@ fn the_full_model_has_the_published_size() {
     assert_eq!(parameters::count_trained(&model), 41_302_368);
 }
 
-fn steps(seed: u64, steps: usize) -> (Vec<f64>, Detr, Adam) {
-    let sizes = Sizes { dropout: 0.1, ..sizes() };
-    let device = posenc_attention::cpu();
-    let (_, images) = example();
-    let batch = Batch::new(&images, &device).unwrap();
-    let mut model = random_model(&sizes, seed);
-    let mut adam = Adam::new(0.9, 0.999, 1e-8);
-    adam.max_grad_norm = Some(0.1);
-    let rates = Rates { backbone: 1e-3, head: 2e-3 };
-    let mut masks = stream(seed, "masks");
-    let losses = (0..steps).map(|_| {
-        let loss;
-        let coordinates = Coordinates::Normalized;
-        (model, loss) =
-            model.clone().step(&sizes, &batch, coordinates, &mut adam, rates, &mut masks);
-        loss
-    });
-    let losses = losses.collect();
-    (losses, model, adam)
+/// Catches frozen weights that change, and a residual network without a learning rate of its own.
+#[test]
+fn the_first_stage_is_frozen_and_the_network_has_its_own_rate() {
+    let device = cpu();
+    let before = residual(&sizes(0.1), 1, &device);
+    let batch = before.batch(&example().1, None, &device).unwrap();
+    let moved = |rate: f64| {
+        let (mut adam, mut masks) = (Adam::new(0.9, 0.999, 1e-8), stream(1, "masks"));
+        before.slow_down(&mut adam, rate);
+        let (_, model) =
+            trained(before.clone(), adam, 2e-3, 3, |model| model.loss(&batch, Some(&mut masks)));
+        let pairs = parameters::values(&before).into_iter().zip(parameters::values(&model));
+        pairs.map(|(a, b)| a != b).collect::<Vec<bool>>()
+    };
+    let (all, slow) = (moved(1e-3), moved(0.0));
+    // The first convolution: its weights and its norm.
+    assert!(!all[..49 * 3 * 2 + 4].contains(&true));
+    let count = |moved: &[bool]| moved.iter().filter(|&&moved| moved).count();
+    let trained = parameters::count_trained(&before);
+    assert!(count(&all) <= trained && count(&all) > trained * 3 / 4, "{} {trained}", count(&all));
+    let network = parameters::count(&before) - trained;
+    assert!(count(&slow) < count(&all) && count(&slow) + network < all.len(), "{}", count(&slow));
 }
 
-/// Catches a step that does not learn, random numbers that do not come from the seed, and frozen weights that change or are trained after
-/// a checkpoint is restored.
+/// Catches padding that is attended to, and misplaced pixels: up to rounding, an image must have the same detections alone and next to a
+/// larger image.
 #[test]
-fn steps_learn_reproducibly_and_keep_the_first_stage_frozen() {
-    let (losses, model, adam) = steps(1, 30);
-    assert_eq!(losses, steps(1, 30).0);
-    assert_ne!(losses, steps(2, 30).0);
-    assert!(losses[29] < 0.7 * losses[0], "{losses:?}");
-    let before = parameters::values(&random_model(&sizes(), 1));
-    let after = parameters::values(&model);
-    // The first convolution: its weights and its norm.
-    let first = 49 * 3 * 2 + 4;
-    assert_eq!(before[..first], after[..first]);
-    let moved = before.iter().zip(&after).filter(|(a, b)| a != b).count();
-    let trained = parameters::count_trained(&model);
-    assert!(moved <= trained && moved > trained * 3 / 4, "{moved} {trained}");
-    let mut other = adam.clone();
-    let restored =
-        TrainState::of(&model, &adam).restore(&random_model(&sizes(), 3), &mut other).unwrap();
-    assert_eq!(parameters::count_trained(&restored), trained);
+fn padding_does_not_change_detections() {
+    let device = cpu();
+    for coordinates in [Coordinates::Normalized, Coordinates::Cells] {
+        let own = architecture(&sizes(0.0), Some(8), coordinates);
+        let model = model(&own, &sines(), 1, &device).unwrap();
+        let mut rng = stream(1, "images");
+        let image = |side: usize, rng: &mut _| scene(ObjectScene::draw(rng).whole(side, rng));
+        let (small, large) = (image(24, &mut rng), image(32, &mut rng));
+        let alone = model.detections(std::slice::from_ref(&small), &[[1, 1]], &device).unwrap();
+        let grids = model.grids(&GRIDS, 4, &device);
+        let batch = model.batch(&[large, small], Some(&grids), &device).unwrap();
+        let boxes = parameters::numbers(model.forward(&batch, None).pop().unwrap().boxes);
+        for (query, detection) in alone[0].iter().enumerate() {
+            let own = &boxes[4 * (5 + query)..][..4];
+            let beside = corners([0, 1, 2, 3].map(|c| f64::from(own[c])));
+            for (a, b) in detection.corners.iter().zip(beside) {
+                assert!((a - b).abs() < 1e-5, "{detection:?} {beside:?}");
+            }
+        }
+    }
+}
+
+/// Catches detections of other images, and a loss that does not make detections precise.
+#[test]
+fn training_makes_detections_precise() {
+    let device = cpu();
+    let mut rng = stream(9, "held out");
+    let images: Vec<ImageInput> =
+        (0..40).map(|_| scene(ObjectScene::draw(&mut rng).whole(32, &mut rng))).collect();
+    let precision =
+        |model: &Detr| average_precision(&model.evaluated(&images, &device).unwrap(), 4, 100).at_50;
+    let model = patches(&sines(), 1, &device);
+    let (before, grids) = (precision(&model), model.grids(&GRIDS, 4, &device));
+    let (_, model) = trained(model, Adam::new(0.9, 0.999, 1e-8), 0.003, 150, |model| {
+        let image = |_| scene(ObjectScene::training_image(&[24, 32], &mut rng));
+        let batch: Vec<ImageInput> = (0..16).map(image).collect();
+        model.loss(&model.batch(&batch, Some(&grids), &device)?, None)
+    });
+    let after = precision(&model);
+    assert!(after > 0.02 && after > 2.0 * before, "{before} {after}");
+}
+
+/// Catches training that continues on images without position encodings, and tables that would be indexed by fractions.
+#[test]
+fn unknown_grids_wrong_pixels_and_fractional_rows_are_refused() {
+    let device = cpu();
+    let table = Encoding { features: Features::Embed, uniform: true, ..Encoding::none() };
+    let normalized = architecture(&sizes(0.0), Some(8), Coordinates::Normalized);
+    assert_eq!(model(&normalized, &table, 1, &device).unwrap_err().0, "features");
+    let image = ImageInput { size: [40, 40], pixels: vec![0.5; 4800], targets: vec![] };
+    let short = ImageInput { pixels: vec![0.5; 4797], ..image.clone() };
+    for model in [patches(&table, 1, &device), residual(&sizes(0.0), 1, &device)] {
+        assert!(model.batch(&[short.clone()], None, &device).is_none());
+        assert!(model.batch(&[], None, &device).is_none());
+        assert!(model.batch(std::slice::from_ref(&image), None, &device).is_some());
+    }
+    let model = patches(&table, 1, &device);
+    let grids = model.grids(&GRIDS, 4, &device);
+    assert!(model.batch(&[image], Some(&grids), &device).is_none());
 }

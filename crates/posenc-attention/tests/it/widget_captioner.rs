@@ -5,14 +5,19 @@ use std::path::Path;
 
 use posenc_attention::caption::Search;
 use posenc_attention::optimizer::Adam;
-use posenc_attention::parameters;
-use posenc_attention::trainer::TrainState;
-use posenc_attention::widget_captioner::{Batch, Node, ScreenInput, WidgetCaptioner, WidgetInput};
-use posenc_math::lff::encoding::{Encoding, Features, Modulator};
+use posenc_attention::trainer::Trainer;
+use posenc_attention::widget_captioner::{
+    Batch, Node, ScreenInput, Statistics, WidgetCaptioner, WidgetInput,
+};
+use posenc_attention::{Device, parameters};
+use posenc_math::lff::encoding::{Encoding, Features};
 use posenc_math::lff::parameters::table5_on_public_code;
+use posenc_math::lff::schedule::{Decay, LearningRate};
 use posenc_math::lff::widget::Sizes;
 use posenc_math::random::stream;
 use serde_json::Value;
+
+use crate::{cpu, sines};
 
 /// Sizes of the stored example.
 fn sizes() -> Sizes {
@@ -51,15 +56,14 @@ fn vectors(sizes: &Sizes) -> Vec<f32> {
     (0..count).map(|k| (0.7 * noise(1_000_000 + k)) as f32).collect()
 }
 
-fn random_model(sizes: &Sizes, encoding: &Encoding, seed: u64) -> WidgetCaptioner {
-    let device = posenc_attention::cpu();
+fn random_model(sizes: &Sizes, encoding: &Encoding, seed: u64, device: &Device) -> WidgetCaptioner {
     let (mut content, mut code) = (stream(seed, "content"), stream(seed, "code"));
-    WidgetCaptioner::new(sizes, encoding, vectors(sizes), &mut content, &mut code, &device).unwrap()
+    WidgetCaptioner::new(sizes, encoding, vectors(sizes), &mut content, &mut code, device).unwrap()
 }
 
 /// The model with the weights of the stored example.
 fn stored() -> WidgetCaptioner {
-    let model = random_model(&sizes(), &public(), 1);
+    let model = random_model(&sizes(), &public(), 1, &cpu());
     let old = parameters::values(&model);
     let value = |(k, &old): (usize, &f32)| {
         // Gains and variances start at one.
@@ -108,7 +112,7 @@ fn example() -> (Value, Vec<ScreenInput>) {
 
 /// −log p of each word of the captions and of their ends, padded with zeros.
 fn losses(model: &WidgetCaptioner, screens: &[ScreenInput]) -> Vec<f64> {
-    let batch = Batch::new(screens, &sizes(), &posenc_attention::cpu()).unwrap();
+    let batch = Batch::new(screens, &sizes(), &cpu()).unwrap();
     let t = batch.size().said;
     let said = parameters::numbers(model.log_probabilities(&sizes(), &batch));
     let mut all = Vec::new();
@@ -137,9 +141,11 @@ fn predictions_losses_and_gradients_match_the_public_model() {
     for (found, expected) in losses(&model, &screens).into_iter().zip(list(&example["evaluated"])) {
         assert!((found - expected).abs() < 1e-4, "{found} {expected}");
     }
-    let device = posenc_attention::cpu();
+    let device = cpu();
     let batch = Batch::new(&screens, &sizes(), &device).unwrap();
-    let (after, loss) = model.training_loss(&sizes(), &batch, &mut stream(1, "masks"));
+    let mut statistics = Statistics::new();
+    let loss = model.loss(&sizes(), &batch, &mut statistics, &mut stream(1, "masks")).unwrap();
+    let (after, loss) = (model.moved(&statistics), loss.value);
     let expected = example["loss"].as_f64().unwrap();
     let found = parameters::number(loss.clone());
     assert!((found - expected).abs() < 1e-5, "{found} {expected}");
@@ -188,16 +194,9 @@ fn shapes(model: &WidgetCaptioner) -> Vec<usize> {
 }
 
 fn fourier(groups: usize, width: usize, learned: bool, modulated: bool) -> Encoding {
-    let modulator = Modulator { hidden: width, layer_norm: false, dropout: 0.2 };
-    Encoding {
-        features: Features::Fourier,
-        groups,
-        width: Some(width),
-        gamma: Some(100.0),
-        learned,
-        modulator: modulated.then_some(modulator),
-        ..Encoding::none()
-    }
+    let encoding = crate::fourier(100.0, groups, width, 0.2);
+    let modulator = encoding.modulator.clone().filter(|_| modulated);
+    Encoding { width: Some(width), learned, modulator, ..encoding }
 }
 
 /// Catches a part that is missing, duplicated or has the wrong shape at full size, and an encoding whose module does not have the
@@ -208,7 +207,7 @@ fn every_part_and_every_row_has_its_size() {
     let encodings = [
         public(),
         public(),
-        Encoding { features: Features::Sine, ..Encoding::none() },
+        sines(),
         fourier(2, 64, true, false),
         fourier(1, 128, false, true),
         fourier(2, 64, false, true),
@@ -218,13 +217,13 @@ fn every_part_and_every_row_has_its_size() {
         fourier(4, 32, true, true),
     ];
     for (row, encoding) in table5_on_public_code().iter().zip(&encodings) {
-        let model = random_model(&full, encoding, 1);
+        let model = random_model(&full, encoding, 1, &cpu());
         assert_eq!(parameters::count_trained(&model) as u64, row.total, "{}", row.method);
         let parts: usize = model.parts().iter().map(|(_, count)| count).sum();
         assert_eq!(parts as u64, row.total, "{}", row.method);
     }
     let counts: Vec<usize> =
-        random_model(&full, &public(), 1).parts().iter().map(|(_, count)| *count).collect();
+        random_model(&full, &public(), 1, &cpu()).parts().iter().map(|(_, count)| *count).collect();
     let expected = [
         38_528, 29_312, 16_768, 117_248, 241_536, 98_432, 49_280, 1_186_816, 1_581_568, 1_290_000,
         785_604, 1_980,
@@ -253,7 +252,7 @@ fn screens_have_the_same_results_alone_and_in_a_batch() {
     for (together, alone) in together.iter().zip(&alone) {
         assert!((together - alone).abs() < 1e-5, "{together} {alone}");
     }
-    let device = posenc_attention::cpu();
+    let device = cpu();
     let how = Search { beams: 4, alpha: 0.6, max_len: 10 };
     let said = model.captions(&sizes(), &screens, how, &device).unwrap();
     let one: Vec<_> = screens
@@ -293,39 +292,35 @@ fn screens_have_the_same_results_alone_and_in_a_batch() {
     }
 }
 
-fn steps(seed: u64, steps: usize) -> (Vec<f64>, WidgetCaptioner, Adam) {
+/// The losses of a training on the stored example, and the trainer.
+pub fn learned(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Trainer<WidgetCaptioner>) {
     let sizes = Sizes { dropout: 0.1, residual_dropout: 0.1, ..sizes() };
-    let device = posenc_attention::cpu();
-    let (_, screens) = example();
-    let batch = Batch::new(&screens, &sizes, &device).unwrap();
-    let mut model = random_model(&sizes, &fourier(2, 4, true, true), seed);
+    let batch = Batch::new(&example().1, &sizes, device).unwrap();
+    let model = random_model(&sizes, &fourier(2, 4, true, true), seed, device);
     let mut adam = Adam::new(0.9, 0.997, 1e-9);
     adam.max_grad_norm = Some(5.0);
+    let rate = LearningRate { peak: 0.01, warm_up: 0, decay: Decay::Constant, steps };
+    let mut trainer = Trainer::new(model, adam, rate);
     let mut masks = stream(seed, "masks");
     let losses = (0..steps).map(|_| {
-        let loss;
-        (model, loss) = model.clone().step(&sizes, &batch, &mut adam, 0.01, &mut masks);
+        let mut statistics = Statistics::new();
+        let loss = trainer.step(|model| model.loss(&sizes, &batch, &mut statistics, &mut masks));
+        trainer.model = trainer.model.clone().moved(&statistics);
         loss
     });
-    let losses = losses.collect();
-    (losses, model, adam)
+    (losses.collect(), trainer)
 }
 
-/// Catches a step that does not learn, random numbers that do not come from the seed, dropout that is not applied, and running statistics
-/// that are missing from the checkpoint.
+/// Catches running statistics that are missing from the checkpoint, or trained after it is restored.
 #[test]
-fn steps_learn_reproducibly_and_running_statistics_are_saved() {
-    let (curve, model, adam) = steps(1, 40);
-    assert_eq!(curve, steps(1, 40).0);
-    assert_ne!(curve, steps(2, 40).0);
-    let late = curve[35..].iter().sum::<f64>() / 5.0;
-    assert!(late < 0.6 * curve[0], "{curve:?}");
-    let other = random_model(&sizes(), &fourier(2, 4, true, true), 3);
-    let mut own = adam.clone();
-    let restored = TrainState::of(&model, &adam).restore(&other, &mut own).unwrap();
+fn running_statistics_are_saved() {
+    let (_, trainer) = learned(1, 5, &cpu());
+    let (_, mut other) = learned(3, 5, &cpu());
     let (_, screens) = example();
-    assert_eq!(losses(&restored, &screens), losses(&model, &screens));
-    assert_ne!(losses(&restored, &screens), losses(&other, &screens));
-    assert_eq!(parameters::count_trained(&restored), parameters::count_trained(&model));
-    assert!(parameters::count(&restored) > parameters::count_trained(&restored));
+    assert_ne!(losses(&other.model, &screens), losses(&trainer.model, &screens));
+    assert!(other.restore(&trainer.state()));
+    assert_eq!(losses(&other.model, &screens), losses(&trainer.model, &screens));
+    let trained = parameters::count_trained(&trainer.model);
+    assert_eq!(parameters::count_trained(&other.model), trained);
+    assert!(parameters::count(&other.model) > trained);
 }

@@ -3,6 +3,30 @@
 pub mod record;
 pub mod train_state;
 
+/// Implements [`Protocol`](posenc_harness::protocol::Protocol) for settings whose only unit `run` computes, with the formats that it reads.
+macro_rules! trains {
+    ($settings:ident $(, reads $format:ident)? $(, weights $weights:ident)?) => {
+        impl posenc_harness::protocol::Protocol for $settings {
+            $(fn reads(&self) -> Option<posenc_data::Format> {
+                Some(posenc_data::Format::$format)
+            })?
+
+            $(fn weights(&self) -> posenc_data::Format {
+                posenc_data::Format::$weights
+            })?
+
+            fn placement(&self) -> posenc_harness::protocol::Placement {
+                crate::attention::PLACEMENT
+            }
+
+            fn run(&self, context: &Context<'_>, emit: &mut posenc_harness::protocol::Emit<'_>) -> Result<()> {
+                emit(0, run(context, self)?)
+            }
+        }
+    };
+}
+pub(crate) use trains;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -10,6 +34,8 @@ use posenc_attention::Device;
 use posenc_data::FileIdentity;
 use posenc_experiments::schema::protocol::Fault;
 use posenc_harness::protocol::{Context, Placement};
+use posenc_math::random::below;
+use rand_chacha::ChaCha8Rng;
 
 /// Adam's ε, as in the library that the paper used.
 pub const EPSILON: f64 = 1e-9;
@@ -34,6 +60,15 @@ pub fn device(context: &Context<'_>) -> Result<Device> {
 /// An encoding that is not allowed; the message names its key.
 pub fn accepted<M>(model: Result<M, Fault>) -> Result<M> {
     model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))
+}
+
+/// Samples the next of `count` items of a training set without replacement. `left` contains the items that are left in the current epoch;
+/// a new epoch begins when it is empty.
+pub fn next(left: &mut Vec<usize>, count: usize, rng: &mut ChaCha8Rng) -> Option<usize> {
+    if left.is_empty() {
+        left.extend(0..count);
+    }
+    (!left.is_empty()).then(|| left.swap_remove(below(rng, left.len())))
 }
 
 /// The folder of `data.set`. Without `data`, `generate` writes files into a temporary folder, which is deleted when the second value is
@@ -90,4 +125,24 @@ fn adapter(context: &Context<'_>) -> Result<Option<Device>> {
         anyhow::anyhow!("{adapter} does not open for attention models: {why}; use --device cpu")
     })?;
     Ok(Some(device))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use posenc_math::random::stream;
+
+    /// Catches an item that occurs twice in an epoch, or not at all, and epochs in the same order.
+    #[test]
+    fn an_epoch_has_every_item_once() {
+        let (mut left, mut rng) = (Vec::new(), stream(1, "batches"));
+        let drawn: Vec<usize> = (0..15).filter_map(|_| next(&mut left, 5, &mut rng)).collect();
+        for epoch in drawn.chunks(5) {
+            let mut epoch = epoch.to_vec();
+            epoch.sort_unstable();
+            assert_eq!(epoch, [0, 1, 2, 3, 4]);
+        }
+        assert_ne!(drawn[..5], drawn[5..10]);
+        assert_eq!(next(&mut Vec::new(), 0, &mut rng), None);
+    }
 }

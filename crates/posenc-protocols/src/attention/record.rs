@@ -1,7 +1,10 @@
 //! Metrics that all protocols with attention models record.
 
+use posenc_attention::{Module, parameters};
 use posenc_experiments::record::Value;
 use posenc_harness::machine;
+use posenc_math::lff::learned::FrequencyStatistics;
+use posenc_math::lff::similarity::FourierFeatures;
 
 /// Number of steps that a point of the loss curve averages.
 const POINT: usize = 25;
@@ -13,13 +16,73 @@ pub fn with_unit((metric, value, unit): (&str, f64, &str)) -> Value {
     Value::new(metric, value).unit(unit)
 }
 
+/// Records the number of parameters of a model and of its position encoding.
+pub fn record_params<M: Module>(model: &M, encoding_params: usize, values: &mut Vec<Value>) {
+    let numbers = [
+        ("params", parameters::count(model) as f64, "count"),
+        ("encoding_params", encoding_params as f64, "count"),
+    ];
+    values.extend(numbers.map(with_unit));
+}
+
+/// Records statistics of frequencies `rows` with the prefix `when`. `unit` is that of the length scale; the residual is that over
+/// `displacements`, if there are any.
+pub fn record_frequencies(
+    when: &str,
+    (rows, coordinates): (&[f64], usize),
+    unit: &str,
+    displacements: &[[f64; 2]],
+    values: &mut Vec<Value>,
+) {
+    let displacements = if coordinates == 2 { displacements.as_flattened() } else { &[] };
+    let Some(statistics) = FrequencyStatistics::new(rows, coordinates, displacements) else {
+        return;
+    };
+    let mut add = |metric: &str, value: f64, unit: &str| {
+        values.push(Value::new(format!("{when}_{metric}"), value).unit(unit));
+    };
+    add("length", statistics.length, unit);
+    add("anisotropy", statistics.anisotropy, "");
+    if coordinates == 2 {
+        add("correlation", statistics.correlation(0, 1), "");
+    }
+    if !displacements.is_empty() {
+        add("gaussian_residual", statistics.gaussian_residual, "");
+    }
+}
+
+/// Records the similarity over displacements, if these have two coordinates; `axes` are the coordinates of x and of y.
+pub fn record_similarities(
+    when: &str,
+    (rows, coordinates): (&[f64], usize),
+    displacements: &[[f64; 2]],
+    axes: [usize; 2],
+    values: &mut Vec<Value>,
+) {
+    let Ok(features) = FourierFeatures::from_weights(rows.to_vec(), coordinates) else {
+        return;
+    };
+    for delta in displacements.iter().filter(|_| coordinates == 2) {
+        let h = six_digits(2.0 * features.kernel(delta));
+        let [x, y] = axes.map(|axis| delta[axis]);
+        values.push(Value::new(format!("{when}_similarity"), h).at(x).and(y));
+    }
+}
+
+/// All pairs of multiples of `step` from −`largest` to `largest`; the last varies fastest.
+pub fn displacements(largest: usize, step: usize) -> Vec<[f64; 2]> {
+    let (largest, step) = (largest as i64, step as i64);
+    let side = || (-largest..=largest).filter(move |at| at % step == 0);
+    side().flat_map(|a| side().map(move |b| [a as f64, b as f64])).collect()
+}
+
 /// Rounds to six decimal places, which suffice for a map; full precision would triple the size of the record.
 pub fn six_digits(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
 /// Mean over the steps `from..to`.
-fn mean(losses: &[f64], from: usize, to: usize) -> f64 {
+pub fn mean(losses: &[f64], from: usize, to: usize) -> f64 {
     let own = losses.iter().take(to).skip(from);
     let (sum, count) = own.fold((0.0, 0usize), |(sum, count), loss| (sum + loss, count + 1));
     sum / count as f64

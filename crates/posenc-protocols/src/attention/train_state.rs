@@ -3,6 +3,8 @@
 //! The body of a checkpoint contains the step and the state of the protocol as JSON after its length, and then each list of numbers as
 //! bytes after its length.
 
+use std::time::Instant;
+
 use anyhow::Result;
 use posenc_attention::Module;
 use posenc_attention::trainer::{TrainState, Trainer};
@@ -13,61 +15,69 @@ use serde::de::DeserializeOwned;
 use super::Context;
 use crate::fit_state::{self, Resumption, split};
 use posenc_harness::checkpoint::Saved;
+use posenc_harness::protocol::UnitResult;
 
 /// Positions of random streams.
-pub fn places<const N: usize>(streams: [&ChaCha8Rng; N]) -> Vec<u64> {
+fn places(streams: &[ChaCha8Rng]) -> Vec<u64> {
     // No run samples 2⁶⁴ numbers.
-    streams.map(|stream| stream.get_word_pos() as u64).to_vec()
+    streams.iter().map(|stream| stream.get_word_pos() as u64).collect()
 }
 
 /// Moves streams to saved positions. Returns `false` if the number of positions is not that of the streams.
-pub fn move_to<const N: usize>(streams: [&mut ChaCha8Rng; N], places: &[u64]) -> bool {
-    if places.len() != N {
-        return false;
-    }
-    for (stream, place) in streams.into_iter().zip(places) {
+fn move_to(streams: &mut [ChaCha8Rng], places: &[u64]) -> bool {
+    let fits = places.len() == streams.len();
+    for (stream, place) in streams.iter_mut().zip(places).filter(|_| fits) {
         stream.set_word_pos(u128::from(*place));
     }
-    true
+    fits
 }
 
-/// Number of steps between notes.
-const NOTED: usize = 500;
+/// Number of steps, and seconds, between notes.
+const NOTED: (usize, u64) = (500, 10);
 
-/// Trains to the last of `steps`, from the checkpoint of an interrupted run if there is one. `own` is the state besides the model and the
-/// random streams; `fits` checks one that was read against its number of steps.
+/// Trains to the last step, from the checkpoint of an interrupted run if there is one. `own` is the state besides the model and the random
+/// streams; `fits` checks one that was read against its number of steps.
 ///
 /// # Errors
 ///
 /// Those of `step`, which takes one step.
 pub fn train<M: Module, T: Serialize + DeserializeOwned, const N: usize>(
     context: &Context<'_>,
-    (trainer, steps): (&mut Trainer<M>, usize),
+    trainer: &mut Trainer<M>,
     streams: &mut [ChaCha8Rng; N],
     own: &mut T,
-    remarks: &mut Vec<String>,
+    outcome: &mut UnitResult,
     fits: impl FnOnce(&T, usize) -> bool,
     mut step: impl FnMut(&mut Trainer<M>, &mut [ChaCha8Rng; N], &mut T) -> Result<()>,
 ) -> Result<()> {
-    resume(context, steps, remarks, |reached, (found, places): (T, Vec<u64>)| {
+    let steps = trainer.planned_steps();
+    resume(context, steps, &mut outcome.remarks, |reached, (found, places): (T, Vec<u64>)| {
         let fits = fits(&found, reached.steps) && places.len() == N && trainer.restore(reached);
         if fits {
             *own = found;
         }
-        fits && move_to(streams.each_mut(), &places)
+        fits && move_to(streams, &places)
     });
+    let mut noted = Instant::now();
     while trainer.is_running() {
         step(trainer, streams, own)?;
-        keep(context, || (trainer.state(), (&*own, places(streams.each_ref()))));
-        if trainer.steps().is_multiple_of(NOTED) {
-            (context.note)(&format!("step {} of {steps}", trainer.steps()));
+        if trainer.diverged().is_some() {
+            break;
+        }
+        keep(context, || (trainer.state(), (&*own, places(streams))));
+        let step = trainer.steps();
+        if step.is_multiple_of(NOTED.0) || noted.elapsed().as_secs() >= NOTED.1 {
+            (context.note)(&format!("step {step} of {steps}"));
+            noted = Instant::now();
         }
     }
+    outcome.earlier = context.checkpoint.earlier();
+    outcome.remarks.extend(trainer.diverged().map(|diverged| diverged.to_string()));
     Ok(())
 }
 
 /// Counts a finished step and writes a checkpoint if one is due.
-pub fn keep<T: Serialize>(context: &Context<'_>, reached: impl FnOnce() -> (TrainState, T)) {
+fn keep<T: Serialize>(context: &Context<'_>, reached: impl FnOnce() -> (TrainState, T)) {
     context.checkpoint.step();
     if !context.checkpoint.is_due() {
         return;
@@ -81,7 +91,7 @@ fn resumption<'a>(context: &Context<'a>) -> Resumption<'a> {
 }
 
 /// Resumes from the checkpoint of an interrupted run, if there is one. `take` restores the state and returns whether it fits the model.
-pub fn resume<T: DeserializeOwned>(
+fn resume<T: DeserializeOwned>(
     context: &Context<'_>,
     steps: usize,
     remarks: &mut Vec<String>,
@@ -160,10 +170,10 @@ mod tests {
         use posenc_math::random::{stream, uniform_vector};
         let mut one = stream(1, "one");
         uniform_vector(&mut one, 5, 0.0, 1.0);
-        let place = places([&one]);
-        let mut other = stream(1, "one");
-        assert!(move_to([&mut other], &place) && !move_to([&mut stream(1, "one")], &[]));
+        let place = places(std::slice::from_ref(&one));
+        let mut others = [stream(1, "one")];
+        assert!(!move_to(&mut others, &[]) && move_to(&mut others, &place));
         let next = |rng: &mut ChaCha8Rng| uniform_vector(rng, 9, 0.0, 1.0);
-        assert_eq!(next(&mut one), next(&mut other));
+        assert_eq!(next(&mut one), next(&mut others[0]));
     }
 }

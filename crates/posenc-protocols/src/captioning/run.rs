@@ -13,26 +13,26 @@ use posenc_attention::captioner::{
 };
 use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
-use posenc_attention::parameters;
 use posenc_attention::trainer::Trainer;
 use posenc_data::generate::{
     CONTEXT_WORDS, MAX_CAPTION_TOKENS, NODE_KINDS, Screen, ScreenGrammar, screen_vocabulary,
 };
 use posenc_data::interfaces::BORDER;
 use posenc_experiments::record::Value;
-use posenc_math::lff::learned::FrequencyStatistics;
 use posenc_math::lff::schedule::LearningRate;
-use posenc_math::lff::similarity::FourierFeatures;
 use posenc_math::random::{below, stream};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{Captioning, measure};
-use crate::attention::record::{record_curve, record_peak_memory, six_digits, with_unit};
-use crate::attention::{self, EPSILON, train_state};
+use crate::attention::record::{
+    displacements, record_curve, record_frequencies, record_params, record_peak_memory,
+    record_similarities,
+};
+use crate::attention::{self, EPSILON, train_state, trains};
 use crate::boxes::BoxScale;
 use crate::streams::shared_stream;
-use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{Context, UnitResult};
 
 /// Number of steps that a point of the loss curve averages.
 const MEAN_OVER: usize = 50;
@@ -47,7 +47,6 @@ struct Own {
 
 fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
     let started = Instant::now();
-    let seed = context.job.seed_index;
     let draw = |purpose: &str| shared_stream(context, purpose);
     let grammar = ScreenGrammar::new(s.jitter);
     let screens = |purpose: &str, count: usize| -> Vec<Screen> {
@@ -60,10 +59,7 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
     let device = attention::device(context)?;
     let (mut content, mut code) = (draw("content"), draw("encoding"));
     let model = Captioner::new(&sizes, &s.encoding, &mut content, &mut code, &device);
-    let mut model = attention::accepted(model)?;
-    if s.divergence.is_some() {
-        model = model.with_target(s.encoding.gamma.unwrap_or(1.0), &device);
-    }
+    let model = attention::accepted(model)?;
     let drawn = model.position_encoding().frequencies();
     let mut adam = Adam::new(0.9, s.beta2, EPSILON);
     adam.max_grad_norm = s.max_grad_norm;
@@ -75,40 +71,29 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
     let mut outcome = UnitResult::default();
     train_state::train(
         context,
-        (&mut trainer, s.steps),
+        &mut trainer,
         &mut streams,
         &mut own,
-        &mut outcome.remarks,
+        &mut outcome,
         |own, steps| {
             own.losses.len() == steps && own.left.iter().all(|&screen| screen < trained.len())
         },
         |trainer, [batches, masks], own| {
-            let batch: Vec<ScreenInput> = (0..s.batch)
-                .map(|_| {
-                    if own.left.is_empty() {
-                        own.left.extend(0..trained.len());
-                    }
-                    let screen = own.left.swap_remove(below(batches, own.left.len()));
-                    input(&trained[screen], s.scale, Some(batches))
-                })
-                .collect();
-            let loss = |model: &Captioner| model.loss(&batch, &sizes, s.divergence, masks, &device);
-            own.losses.push(trainer.step(loss));
+            let next = |_| {
+                let screen = attention::next(&mut own.left, trained.len(), batches)?;
+                Some(input(&trained[screen], s.scale, Some(batches)))
+            };
+            let batch: Vec<ScreenInput> = (0..s.batch).filter_map(next).collect();
+            own.losses.push(trainer.step(|model| model.loss(&batch, &sizes, masks, &device)));
             Ok(())
         },
     )?;
-    outcome.earlier = context.checkpoint.earlier();
     record_curve(&own.losses, MEAN_OVER, "nats/word", &mut outcome.values);
     let rate = trainer.operations() / started.elapsed().as_secs_f64() / 1e9;
     let encoding_params = s.encoding.parameter_count(&[BINS; COORDINATES], s.width);
-    let numbers = [
-        ("params", parameters::count(&trainer.model) as f64, "count"),
-        ("encoding_params", encoding_params as f64, "count"),
-        ("rate", rate, "GFLOP/s"),
-    ];
-    outcome.values.extend(numbers.map(with_unit));
-    if let Some(diverged) = trainer.diverged() {
-        outcome.remarks.push(diverged.to_string());
+    record_params(&trainer.model, encoding_params, &mut outcome.values);
+    outcome.values.push(Value::new("rate", rate).unit("GFLOP/s"));
+    if trainer.diverged().is_some() {
         outcome.values.push(Value::new("slot_accuracy", f64::NAN));
         return Ok(outcome);
     }
@@ -118,15 +103,17 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
     let said = captions(&trainer.model, &sizes, &inputs, how, &device)
         .context("a screen is not a valid input of the model")?;
     measure::record(&trained, &held_out, &said, &mut outcome.values);
-    if let Some((before, coordinates)) = drawn {
-        let after = trainer.model.position_encoding().frequencies();
-        let after = after.map_or_else(|| before.clone(), |(rows, _)| rows);
-        for (when, rows) in [("initial", &before), ("learned", &after)] {
-            shape(when, rows, coordinates, &mut outcome.values);
-            // Maps are the largest part of a record, so only the first seed stores them.
-            if seed == 0 {
-                map(s, when, rows, coordinates, &mut outcome.values);
-            }
+    // Maps are the largest part of a record, so only the first seed stores them.
+    let map = s.similarity.filter(|_| context.job.seed_index == 0);
+    let learned = trainer.model.position_encoding().frequencies();
+    for (when, own) in [("initial", drawn), ("learned", learned)] {
+        let Some((rows, coordinates)) = own else { continue };
+        record_frequencies(when, (&rows, coordinates), "", &[], &mut outcome.values);
+        if let Some([largest, step]) = map {
+            // Positions are x and y.
+            let all: Vec<[f64; 2]> =
+                displacements(largest, step).into_iter().map(|[y, x]| [x, y]).collect();
+            record_similarities(when, (&rows, coordinates), &all, [0, 1], &mut outcome.values);
         }
     }
     let seconds = started.elapsed().as_secs_f64() + outcome.earlier;
@@ -143,6 +130,7 @@ fn sizes(s: &Captioning) -> Sizes {
         max_len: MAX_CAPTION_TOKENS,
         transformer: TransformerSizes { layers: s.encoder_layers, ..s.transformer(0).sizes() },
         decoder_layers: s.decoder_layers,
+        divergence: s.divergence,
     }
 }
 
@@ -169,45 +157,4 @@ fn input(screen: &Screen, scale: BoxScale, mut rng: Option<&mut ChaCha8Rng>) -> 
     ScreenInput { nodes: nodes.collect(), widgets: widgets.collect() }
 }
 
-/// Records length scale, anisotropy and correlation of frequencies.
-fn shape(when: &str, rows: &[f64], coordinates: usize, values: &mut Vec<Value>) {
-    let Some(statistics) = FrequencyStatistics::new(rows, coordinates, &[]) else {
-        return;
-    };
-    let mut add = |metric: &str, value: f64| {
-        values.push(Value::new(format!("{when}_{metric}"), value));
-    };
-    add("length", statistics.length);
-    add("anisotropy", statistics.anisotropy);
-    if coordinates == 2 {
-        add("correlation", statistics.correlation(0, 1));
-    }
-}
-
-/// Records the similarity over displacements of a corner.
-fn map(s: &Captioning, when: &str, rows: &[f64], coordinates: usize, values: &mut Vec<Value>) {
-    let Some([largest, step]) = s.similarity.map(|pair| pair.map(|n| n as i64)) else {
-        return;
-    };
-    let Ok(features) = FourierFeatures::from_weights(rows.to_vec(), coordinates) else {
-        return;
-    };
-    let side: Vec<i64> = (-largest..=largest).filter(|at| at % step == 0).collect();
-    for &y in &side {
-        for &x in &side {
-            let h = six_digits(2.0 * features.kernel(&[x as f64, y as f64]));
-            let value = Value::new(format!("{when}_similarity"), h);
-            values.push(value.at(x as f64).and(y as f64));
-        }
-    }
-}
-
-impl Protocol for Captioning {
-    fn placement(&self) -> Placement {
-        attention::PLACEMENT
-    }
-
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?)
-    }
-}
+trains!(Captioning);

@@ -42,23 +42,21 @@ pub enum PatchCoordinates {
     Cells,
 }
 
-impl PatchCoordinates {
-    /// Checks the encoding of `places` with two coordinates. Embedding tables require `cells`.
-    pub(super) fn check(
-        self,
-        encoding: &Encoding,
-        places: &str,
-        width: usize,
-    ) -> Result<(), Fault> {
-        if encoding.flat {
-            return Err(("encoding", format!("flat: {places} have rows and columns here")));
-        }
-        if encoding.features == Features::Embed && self == PatchCoordinates::Normalized {
-            let message = "normalized is not allowed; tables have a row per cell: set `cells`";
-            return Err(("coordinates", message.into()));
-        }
-        within("encoding", encoding.check(2, width))
+/// Checks the encoding of `places` with two coordinates. Embedding tables require `cells`.
+pub(crate) fn check_encoding(
+    encoding: &Encoding,
+    coordinates: PatchCoordinates,
+    places: &str,
+    width: usize,
+) -> Result<(), Fault> {
+    if encoding.flat {
+        return Err(("encoding", format!("flat: {places} have rows and columns here")));
     }
+    if encoding.features == Features::Embed && coordinates == PatchCoordinates::Normalized {
+        let message = "normalized is not allowed; tables have a row per cell: set `cells`";
+        return Err(("coordinates", message.into()));
+    }
+    within("encoding", encoding.check(2, width))
 }
 
 /// Where the position encoding is added.
@@ -170,7 +168,7 @@ impl Settings for Detection {
         self.transformer((largest / self.patch).pow(2)).check()?;
         let pixels = self.held_out as f64 * (largest * largest) as f64;
         check_bytes("held_out", "the scenes need", 12.0 * pixels, "`held_out` or `sides`")?;
-        self.coordinates.check(&self.encoding, "patches", self.width)?;
+        check_encoding(&self.encoding, self.coordinates, "patches", self.width)?;
         check_divergence(self.divergence.as_ref(), &self.encoding)
     }
 }

@@ -1,6 +1,6 @@
 //! Pictures of scenes with true and detected boxes.
 
-use posenc_attention::detector::ImageInput;
+use posenc_attention::detr::ImageInput;
 use posenc_experiments::record::Picture;
 use posenc_math::detection::boxes::Corners;
 use posenc_math::detection::precision::Image;

@@ -6,26 +6,23 @@
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use posenc_attention::detector::{
-    Coordinates, Detector, GroundTruth, ImageInput, Sizes, detections,
-};
-use posenc_attention::layers::TransformerSizes;
+use posenc_attention::detr::{Architecture, Coordinates, Detr, GroundTruth, ImageInput};
 use posenc_attention::optimizer::Adam;
 use posenc_attention::trainer::Trainer;
-use posenc_attention::{Device, parameters};
 use posenc_data::generate::{CLASSES, ObjectImage, ObjectScene};
 use posenc_experiments::record::Value;
 use posenc_math::detection::boxes::center;
-use posenc_math::detection::precision::{AveragePrecision, average_precision};
+use posenc_math::detection::precision::{Image, average_precision};
+use posenc_math::lff::detr::Sizes;
 use posenc_math::lff::schedule::LearningRate;
 use posenc_math::random::stream;
 use serde::{Deserialize, Serialize};
 
 use super::{CodePlace, Detection, PatchCoordinates, pictures};
-use crate::attention::record::{record_peak_memory, with_unit};
-use crate::attention::{self, train_state};
+use crate::attention::record::{record_cost, record_params, with_unit};
+use crate::attention::{self, train_state, trains};
 use crate::streams::shared_stream;
-use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{Context, UnitResult};
 
 /// Maximum number of detections per image and class that are evaluated.
 pub const LIMIT: usize = 100;
@@ -44,7 +41,6 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     let started = Instant::now();
     let item = context.job.experiment.id();
     let draw = |purpose: &str| shared_stream(context, purpose);
-    let sizes = sizes(s);
     let device = attention::device(context)?;
     // All seeds share the held-out scenes, which are rendered at each side.
     let mut rng = stream(context.seed, &format!("{item} held out"));
@@ -55,12 +51,10 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     };
     let largest = s.sides.iter().copied().max().unwrap_or(s.patch);
     let held_out = painted(largest);
+    let architecture = architecture(s, largest / s.patch);
     let (mut content, mut code) = (draw("content"), draw("encoding"));
-    let model = Detector::new(&sizes, &s.encoding, &mut content, &mut code, &device);
-    let mut model = attention::accepted(model)?;
-    if s.divergence.is_some() {
-        model = model.with_target(s.encoding.gamma.unwrap_or(1.0), &device);
-    }
+    let model = Detr::new(&architecture, &s.encoding, &mut content, &mut code, &device);
+    let model = attention::accepted(model)?;
     let mut adam = Adam::new(0.9, 0.999, 1e-8);
     (adam.weight_decay, adam.max_grad_norm) = (s.weight_decay, s.max_grad_norm);
     let learning_rate =
@@ -68,71 +62,99 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     let cells = s.sides.iter().map(|side| side / s.patch);
     let grids: Vec<[usize; 2]> =
         cells.clone().flat_map(|rows| cells.clone().map(move |columns| [rows, columns])).collect();
-    let grids = model.grids(&sizes, &grids, sizes.cells, &device);
+    let grids = model.grids(&grids, largest / s.patch, &device);
+    let evaluated = |model: &Detr, images: &[ImageInput]| -> Result<Vec<Image>> {
+        model.evaluated(images, &device).context("a scene is not a valid input of the model")
+    };
+    let precision = |found: &[Image]| average_precision(found, CLASSES, LIMIT);
     let mut trainer = Trainer::new(model, adam, learning_rate);
-    let mut streams = [draw("batches")];
-    let mut curve: Vec<Point> = Vec::new();
-    let mut outcome = UnitResult::default();
+    let (mut curve, mut outcome) = (Vec::<Point>::new(), UnitResult::default());
     train_state::train(
         context,
-        (&mut trainer, s.steps),
-        &mut streams,
+        &mut trainer,
+        &mut [draw("batches")],
         &mut curve,
-        &mut outcome.remarks,
+        &mut outcome,
         |_, _| true,
         |trainer, [batches], curve| {
             let images: Vec<ImageInput> = (0..s.batch)
                 .map(|_| input(ObjectScene::training_image(&s.sides, batches)))
                 .collect();
-            trainer.step(|model| model.loss(&images, &sizes, &grids, s.divergence, &device));
+            trainer.step(|model| model.loss(&model.batch(&images, Some(&grids), &device)?, None));
             if trainer.is_measured(s.measure_every) {
-                let ap = measure(&trainer.model, &sizes, &held_out, &device)?;
+                let ap = precision(&evaluated(&trainer.model, &held_out)?);
                 let (step, mean) = (trainer.steps(), ap.mean);
                 curve.push(Point { step, mean, at_50: ap.at_50, at_75: ap.at_75 });
             }
             Ok(())
         },
     )?;
-    outcome.earlier = context.checkpoint.earlier();
-    let seconds = started.elapsed().as_secs_f64() + outcome.earlier;
-    record(s, &sizes, &trainer, &curve, seconds, &mut outcome);
+    let values = &mut outcome.values;
+    for point in &curve {
+        let step = point.step as f64;
+        values.push(Value::new("ap_curve", point.mean).at(step));
+        values.push(Value::new("ap75_curve", point.at_75).at(step));
+    }
+    let nothing = Point { step: 0, mean: f64::NAN, at_50: f64::NAN, at_75: f64::NAN };
+    let last = curve.last().filter(|_| trainer.diverged().is_none()).unwrap_or(&nothing);
+    let numbers = [
+        ("ap", last.mean, ""),
+        ("ap50", last.at_50, ""),
+        ("ap75", last.at_75, ""),
+        // Rises if AP at a tight overlap (IoU 0.75) gains more than mean AP.
+        ("ap75_less_ap", last.at_75 - last.mean, ""),
+        ("mean_ap", curve.iter().map(|p| p.mean).sum::<f64>() / curve.len() as f64, ""),
+        ("steps_to_level", steps_to(&curve, s.level), "steps"),
+    ];
+    values.extend(numbers.map(with_unit));
+    let sides = [2 * (largest / s.patch); 2];
+    record_params(&trainer.model, s.encoding.parameter_count(&sides, s.width), values);
+    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.operations(), values);
     if trainer.diverged().is_some() {
         return Ok(outcome);
     }
     let mut unseen = Vec::new();
     for &side in &s.test_sides {
-        let ap = measure(&trainer.model, &sizes, &painted(side), &device)?;
-        outcome.values.push(Value::new("ap_at_side", ap.mean).at(side as f64));
+        let ap = precision(&evaluated(&trainer.model, &painted(side))?);
+        values.push(Value::new("ap_at_side", ap.mean).at(side as f64));
         if !s.sides.contains(&side) {
             unseen.push(ap.mean);
         }
     }
     if !unseen.is_empty() {
         let mean = unseen.iter().sum::<f64>() / unseen.len() as f64;
-        outcome.values.push(Value::new("ap_unseen_side", mean));
+        values.push(Value::new("ap_unseen_side", mean));
     }
     if context.job.seed_index == 0 {
-        let found = detections(&trainer.model, &sizes, &held_out, &device);
-        let found = found.context("images must all have the same size")?;
+        let found = evaluated(&trainer.model, &held_out)?;
         outcome.pictures = pictures::pictures(&held_out, &found);
     }
     Ok(outcome)
 }
 
-fn sizes(s: &Detection) -> Sizes {
-    Sizes {
-        patch: s.patch,
-        cells: s.sides.iter().copied().max().unwrap_or(s.patch) / s.patch,
-        transformer: TransformerSizes { layers: s.encoder_layers, ..s.transformer(0).sizes() },
+fn architecture(s: &Detection, cells: usize) -> Architecture {
+    let sizes = Sizes {
+        width: s.width,
+        heads: s.heads,
+        feed_forward: s.feed_forward,
+        encoder_layers: s.encoder_layers,
         decoder_layers: s.decoder_layers,
         queries: s.queries,
         classes: CLASSES,
+        cells,
+        dropout: 0.0,
+        ..Sizes::default()
+    };
+    Architecture {
+        sizes,
+        patch: Some(s.patch),
         coordinates: coordinates(s.coordinates),
         code_at_input: s.code == CodePlace::AttentionAndInput,
+        divergence: s.divergence,
     }
 }
 
-/// Converts the setting to the type of the models.
+/// The setting as a type of the model.
 pub fn coordinates(coordinates: PatchCoordinates) -> Coordinates {
     match coordinates {
         PatchCoordinates::Normalized => Coordinates::Normalized,
@@ -145,54 +167,6 @@ fn input(image: ObjectImage) -> ImageInput {
     let targets =
         targets.map(|o| GroundTruth { class: o.class, place: center(o.corners) }).collect();
     ImageInput { size: [image.height, image.width], pixels: image.pixels, targets }
-}
-
-fn measure(
-    model: &Detector,
-    sizes: &Sizes,
-    images: &[ImageInput],
-    device: &Device,
-) -> Result<AveragePrecision> {
-    let found =
-        detections(model, sizes, images, device).context("images must all have the same size")?;
-    Ok(average_precision(&found, sizes.classes, LIMIT))
-}
-
-/// Records the curve, final scores, parameters and costs.
-fn record(
-    s: &Detection,
-    sizes: &Sizes,
-    trainer: &Trainer<Detector>,
-    curve: &[Point],
-    seconds: f64,
-    outcome: &mut UnitResult,
-) {
-    let values = &mut outcome.values;
-    for point in curve {
-        let step = point.step as f64;
-        values.push(Value::new("ap_curve", point.mean).at(step));
-        values.push(Value::new("ap75_curve", point.at_75).at(step));
-    }
-    outcome.remarks.extend(trainer.diverged().map(|diverged| diverged.to_string()));
-    let nothing = Point { step: 0, mean: f64::NAN, at_50: f64::NAN, at_75: f64::NAN };
-    let last = curve.last().filter(|_| trainer.diverged().is_none()).unwrap_or(&nothing);
-    let encoding_params = s.encoding.parameter_count(&[2 * sizes.cells; 2], s.width);
-    let steps = trainer.steps() as f64;
-    let numbers = [
-        ("ap", last.mean, ""),
-        ("ap50", last.at_50, ""),
-        ("ap75", last.at_75, ""),
-        // Rises if AP at a tight overlap (IoU 0.75) gains more than mean AP.
-        ("ap75_less_ap", last.at_75 - last.mean, ""),
-        ("mean_ap", curve.iter().map(|p| p.mean).sum::<f64>() / curve.len() as f64, ""),
-        ("steps_to_level", steps_to(curve, s.level), "steps"),
-        ("params", parameters::count(&trainer.model) as f64, "count"),
-        ("encoding_params", encoding_params as f64, "count"),
-        ("time", seconds, "s"),
-        ("rate", sizes.operations(s.batch) * steps / seconds / 1e9, "GFLOP/s"),
-    ];
-    values.extend(numbers.map(with_unit));
-    record_peak_memory(values);
 }
 
 /// The step at which a curve first reaches a level, interpolated linearly between measurements; infinite if it does not.
@@ -210,15 +184,7 @@ fn steps_to(curve: &[Point], level: f64) -> f64 {
     f64::INFINITY
 }
 
-impl Protocol for Detection {
-    fn placement(&self) -> Placement {
-        attention::PLACEMENT
-    }
-
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?)
-    }
-}
+trains!(Detection);
 
 #[cfg(test)]
 mod tests {

@@ -27,7 +27,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{hundredths, positive, preset, range, within};
-use crate::detection::PatchCoordinates;
+use crate::detection::{PatchCoordinates, check_encoding};
 use crate::limits::Transformer;
 
 pub const KIND: Kind = Kind { takes_weights: true, ..kind!(attention: Detr, "detr") };
@@ -95,7 +95,7 @@ impl Settings for Detr {
         range("backbone_rate", self.backbone_rate, 0.0, 10.0)?;
         range("weight_decay", self.weight_decay, 0.0, 1.0)?;
         positive("max_grad_norm", self.max_grad_norm, 1e9)?;
-        self.coordinates.check(&self.encoding, "cells", self.model.width)
+        check_encoding(&self.encoding, self.coordinates, "cells", self.model.width)
     }
 }
 

@@ -4,19 +4,17 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
-use posenc_attention::detector::{GroundTruth, ImageInput, into_detections};
-use posenc_attention::detr::{self as model, Batch, Holds, Rates};
+use posenc_attention::detr::{self as model, Architecture, GroundTruth, Holds, ImageInput};
 use posenc_attention::optimizer::Adam;
 use posenc_attention::trainer::Trainer;
 use posenc_attention::{Device, parameters};
 use posenc_data::generate::{CLASSES, ObjectScene};
 use posenc_data::{
-    AnnotatedBox, AnnotatedImage, AnnotatedImages, Format, Photograph, Split, WeightFile,
-    write_annotated,
+    AnnotatedBox, AnnotatedImage, AnnotatedImages, Photograph, Split, WeightFile, write_annotated,
 };
 use posenc_experiments::record::Value;
 use posenc_math::detection::boxes::center;
-use posenc_math::detection::precision::{Image, Truth, average_precision};
+use posenc_math::detection::precision::{AveragePrecision, Image, Truth, average_precision};
 use posenc_math::lff::schedule::{Decay, LearningRate};
 use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
@@ -24,10 +22,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Detr;
 use crate::attention::record::{record_peak_memory, with_unit};
-use crate::attention::{self, train_state};
+use crate::attention::{self, train_state, trains};
 use crate::detection::run::{LIMIT, coordinates};
 use crate::streams::shared_stream;
-use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{Context, UnitResult};
 
 /// Number of generated scenes without `data`.
 const GENERATED: usize = 12;
@@ -36,22 +34,28 @@ const GENERATED: usize = 12;
 const SIDE: usize = 96;
 
 /// State in a checkpoint besides the model.
-#[derive(Clone, Default, Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
     /// Images that are left in this epoch.
     left: Vec<usize>,
-    places: Vec<u64>,
     curve: Vec<f64>,
-    seconds: Vec<f64>,
-    work: Vec<f64>,
+    seconds: f64,
+    work: f64,
 }
 
 fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
     let draw = |purpose: &str| shared_stream(context, purpose);
     let device = attention::device(context)?;
     let (mut content, mut code) = (draw("content"), draw("encoding"));
-    let model = model::Detr::new(&s.model, &s.encoding, &mut content, &mut code, &device);
+    let architecture = Architecture {
+        sizes: s.model.clone(),
+        patch: None,
+        coordinates: coordinates(s.coordinates),
+        code_at_input: false,
+        divergence: None,
+    };
+    let model = model::Detr::new(&architecture, &s.encoding, &mut content, &mut code, &device);
     let mut model = attention::accepted(model)?;
     let mut outcome = UnitResult::default();
     let encoding_params = s.encoding.parameter_count(&[s.model.cells; 2], s.model.width);
@@ -68,61 +72,38 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
     let images = Images::open(context, s)?;
     let mut adam = Adam::new(0.9, 0.999, 1e-8);
     (adam.weight_decay, adam.max_grad_norm) = (s.weight_decay, Some(s.max_grad_norm));
+    model.slow_down(&mut adam, s.backbone_rate);
     let (peak, decay) = (s.learning_rate, Decay::Constant);
     let learning_rate = LearningRate { peak, warm_up: 0, decay, steps: s.steps };
     let mut trainer = Trainer::new(model, adam, learning_rate);
-    let coordinates = coordinates(s.coordinates);
-    let (mut batches, mut masks) = (draw("batches"), draw("masks"));
     let mut own = Own::default();
     let count = images.trained.images().len();
-    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, found: Own| {
-        let steps = reached.steps;
-        let lengths = [found.curve.len(), found.seconds.len(), found.work.len()];
-        let fits = lengths == [steps; 3]
-            && found.places.len() == 2
-            && found.left.iter().all(|&image| image < count)
-            && trainer.restore(reached);
-        if fits {
-            own = found;
-        }
-        fits && train_state::move_to([&mut batches, &mut masks], &own.places)
-    });
-    while trainer.is_running() {
-        let batch = images.batch(s, &mut own.left, &mut batches)?;
-        let batch = Batch::new(&batch, &device).context("a batch without images")?;
-        let largest = [0, 1].map(|axis| batch.sizes.iter().map(|size| size[axis]).max());
-        let filled = largest.map(|side| side.unwrap_or(0));
-        own.work.push(s.model.operations(&vec![filled; s.batch]));
-        let started = Instant::now();
-        let loss;
-        (trainer, loss) = trainer.step_with(|model, adam, head| {
-            let rates = Rates { backbone: s.backbone_rate, head };
-            model.step(&s.model, &batch, coordinates, adam, rates, &mut masks)
-        });
-        own.seconds.push(started.elapsed().as_secs_f64());
-        own.curve.push(loss);
-        let step = own.curve.len();
-        if let Some(diverged) = trainer.diverged() {
-            outcome.remarks.push(diverged.to_string());
-            break;
-        }
-        (context.note)(&format!("step {step} of {}", s.steps));
-        train_state::keep(context, || {
-            let places = train_state::places([&batches, &masks]);
-            (trainer.state(), Own { places, ..own.clone() })
-        });
-    }
-    outcome.earlier = context.checkpoint.earlier();
+    train_state::train(
+        context,
+        &mut trainer,
+        &mut [draw("batches"), draw("masks")],
+        &mut own,
+        &mut outcome,
+        |own, steps| own.curve.len() == steps && own.left.iter().all(|&image| image < count),
+        |trainer, [batches, masks], own| {
+            let batch = images.batch(s, &mut own.left, batches)?;
+            let batch = trainer.model.batch(&batch, None, &device);
+            let batch = batch.context("a batch without images")?;
+            let started = Instant::now();
+            own.curve.push(trainer.step(|model| model.loss(&batch, Some(masks))));
+            own.seconds += started.elapsed().as_secs_f64();
+            own.work += architecture.operations(&vec![batch.filled; s.batch]);
+            Ok(())
+        },
+    )?;
     for (step, loss) in own.curve.iter().enumerate() {
         outcome.values.push(Value::new("training_curve", *loss).at((step + 1) as f64));
     }
-    let seconds: f64 = own.seconds.iter().sum();
-    let work: f64 = own.work.iter().sum();
-    let taken = (own.seconds.len() * s.batch) as f64;
+    let taken = (own.curve.len() * s.batch) as f64;
     let costs = [
-        ("time_of_image", seconds / taken, "s"),
-        ("operations_of_image", work / taken / 1e9, "GFLOP"),
-        ("rate", work / seconds / 1e9, "GFLOP/s"),
+        ("time_of_image", own.seconds / taken, "s"),
+        ("operations_of_image", own.work / taken / 1e9, "GFLOP"),
+        ("rate", own.work / own.seconds / 1e9, "GFLOP/s"),
         ("images", count as f64, "count"),
     ];
     outcome.values.extend(costs.map(with_unit));
@@ -258,16 +239,13 @@ fn measure(
     s: &Detr,
     images: &Images,
     device: &Device,
-) -> Result<posenc_math::detection::precision::AveragePrecision> {
-    let model = model.without_gradients();
+) -> Result<AveragePrecision> {
     let mut found = Vec::new();
     for image in images.measured.images().iter().take(s.held_out) {
         let resized =
             photograph(&images.measured, image)?.resized(s.resizing.measured, s.resizing.longest);
-        let batch = Batch::new(&[input(&resized)], device).context("an image without pixels")?;
-        let predictions = model.forward(&s.model, &batch, coordinates(s.coordinates), None);
-        let last = predictions.into_iter().next_back().context("a decoder without layers")?;
-        let detections = into_detections(last, &[image.size]).pop().unwrap_or_default();
+        let detections = model.detections(&[input(&resized)], &[image.size], device);
+        let detections = detections.and_then(|mut all| all.pop()).context("an empty image")?;
         let truth = |own: &AnnotatedBox| Truth {
             category: own.category,
             corners: own.corners,
@@ -279,16 +257,4 @@ fn measure(
     Ok(average_precision(&found, s.model.classes, LIMIT))
 }
 
-impl Protocol for Detr {
-    fn reads(&self) -> Option<Format> {
-        Some(Format::AnnotatedImages)
-    }
-
-    fn placement(&self) -> Placement {
-        attention::PLACEMENT
-    }
-
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?)
-    }
-}
+trains!(Detr, reads AnnotatedImages);

@@ -9,9 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use posenc_attention::Device;
 use posenc_attention::boxes::{BINS, COORDINATES, LabelledScreen, Labeller, Layers, Masks};
 use posenc_attention::optimizer::Adam;
-use posenc_attention::parameters;
 use posenc_attention::trainer::Trainer;
-use posenc_data::Format;
 use posenc_data::interfaces::{LABELLED_SCREENS, LabelledScreens};
 use posenc_experiments::record::Value;
 use posenc_math::classification::{accuracy, macro_f1};
@@ -19,11 +17,11 @@ use posenc_math::lff::schedule::LearningRate;
 use serde::{Deserialize, Serialize};
 
 use super::IconLabels;
-use super::samples::{batch, bounds, split};
-use crate::attention::record::{record_cost, record_losses, with_unit};
-use crate::attention::{self, train_state};
+use super::samples::{bounds, split};
+use crate::attention::record::{record_cost, record_losses, record_params, with_unit};
+use crate::attention::{self, train_state, trains};
 use crate::streams::shared_stream;
-use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{Context, UnitResult};
 
 /// State in a checkpoint besides the model.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -51,7 +49,8 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     let all = LabelledScreens::read(&context.data.folder(&data.set)?.join(LABELLED_SCREENS))?;
     let (screens, classes) = inputs(&all, s, &mut outcome.remarks)?;
     let [trained, held_out] = split(screens.len(), s.held_out, &mut draw("split"));
-    let held_out: Vec<&LabelledScreen> = held_out.iter().map(|&i| &screens[i]).collect();
+    let [trained, held_out] =
+        [trained, held_out].map(|own| own.iter().map(|&i| &screens[i]).collect::<Vec<_>>());
     let (device, sizes) = (attention::device(context)?, layers(s));
     let (mut content, mut code) = (draw("content"), draw("encoding"));
     let model = Labeller::new(sizes, classes, &s.encoding, &mut content, &mut code, &device);
@@ -63,18 +62,18 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     let mut trainer = Trainer::new(model, adam, learning_rate);
     let mut streams = [draw("batches"), draw("dropout"), draw("dropout of the code")];
     let mut own = Own::default();
+    let count = trained.len();
     train_state::train(
         context,
-        (&mut trainer, s.steps),
+        &mut trainer,
         &mut streams,
         &mut own,
-        &mut outcome.remarks,
-        |own, steps| {
-            own.losses.len() == steps && own.left.iter().all(|&screen| screen < screens.len())
-        },
+        &mut outcome,
+        |own, steps| own.losses.len() == steps && own.left.iter().all(|&screen| screen < count),
         |trainer, [batches, layers, code], own| {
-            let drawn = batch(&trained, &mut own.left, s.batch, batches);
-            let drawn: Vec<&LabelledScreen> = drawn.into_iter().map(|i| &screens[i]).collect();
+            let next = |_| attention::next(&mut own.left, count, batches);
+            let drawn: Vec<&LabelledScreen> =
+                (0..s.batch).filter_map(next).map(|i| trained[i]).collect();
             let masks = Masks { layers, code };
             own.losses.push(trainer.step(|model| model.loss(&drawn, Some(masks), &device)));
             if trainer.is_measured(s.measure_every) {
@@ -83,7 +82,6 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
             Ok(())
         },
     )?;
-    outcome.earlier = context.checkpoint.earlier();
     let values = &mut outcome.values;
     record_losses(&own.losses, "nats/box", values);
     for point in &own.curve {
@@ -92,24 +90,16 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
         values.push(Value::new("macro_f1_curve", point.macro_f1).unit("%").at(step));
     }
     let nothing = Point { step: 0, accuracy: f64::NAN, macro_f1: f64::NAN };
-    let last = match trainer.diverged() {
-        None => *own.curve.last().unwrap_or(&nothing),
-        Some(diverged) => {
-            outcome.remarks.push(diverged.to_string());
-            nothing
-        }
-    };
-    let trained: Vec<&LabelledScreen> = trained.iter().map(|&i| &screens[i]).collect();
+    let last = own.curve.last().filter(|_| trainer.diverged().is_none()).unwrap_or(&nothing);
     let encoding_params = s.encoding.parameter_count(&[BINS; COORDINATES], s.width);
     let numbers = [
         ("accuracy", last.accuracy, "%"),
         ("macro_f1", last.macro_f1, "%"),
         ("majority", majority(&trained, &held_out, classes), "%"),
         ("held_out_boxes", truth(&held_out).len() as f64, "count"),
-        ("params", parameters::count(&trainer.model) as f64, "count"),
-        ("encoding_params", encoding_params as f64, "count"),
     ];
     values.extend(numbers.map(with_unit));
+    record_params(&trainer.model, encoding_params, values);
     record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.operations(), values);
     Ok(outcome)
 }
@@ -193,16 +183,4 @@ fn layers(s: &IconLabels) -> Layers {
     Layers { sizes: s.transformer().sizes(), dropout: s.dropout }
 }
 
-impl Protocol for IconLabels {
-    fn reads(&self) -> Option<Format> {
-        Some(Format::LabelledScreens)
-    }
-
-    fn placement(&self) -> Placement {
-        attention::PLACEMENT
-    }
-
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?)
-    }
-}
+trains!(IconLabels, reads LabelledScreens);

@@ -29,23 +29,6 @@ pub fn split(count: usize, share: f64, rng: &mut ChaCha8Rng) -> [Vec<usize>; 2] 
     [trained, order]
 }
 
-/// Samples the next `size` elements of `all` without replacement. `left` contains the elements that are left in the current epoch; a new
-/// epoch begins when it is empty.
-pub fn batch(
-    all: &[usize],
-    left: &mut Vec<usize>,
-    size: usize,
-    rng: &mut ChaCha8Rng,
-) -> Vec<usize> {
-    let one = |_| {
-        if left.is_empty() {
-            left.extend_from_slice(all);
-        }
-        left.swap_remove(below(rng, left.len()))
-    };
-    (0..size).map(one).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,18 +49,5 @@ mod tests {
         let of = |seed| split(100, 0.2, &mut stream(seed, "split"));
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
-    }
-
-    /// Catches a screen that occurs twice in an epoch, or not at all.
-    #[test]
-    fn an_epoch_has_every_screen_once() {
-        let (all, mut left, mut rng) = (vec![3, 5, 8, 9, 11], Vec::new(), stream(1, "batches"));
-        let drawn: Vec<usize> = (0..5).flat_map(|_| batch(&all, &mut left, 3, &mut rng)).collect();
-        for round in drawn.chunks(5) {
-            let mut round = round.to_vec();
-            round.sort_unstable();
-            assert_eq!(round, all);
-        }
-        assert_ne!(drawn[..5], drawn[5..10]);
     }
 }

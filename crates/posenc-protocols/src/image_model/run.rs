@@ -3,28 +3,29 @@
 //! Random streams are named by item, seed and purpose, but not by group and method. All methods of an item therefore share initial
 //! weights, the order of batches, held-out images and, if they use them, frequencies and dropout masks.
 
+use std::f64::consts::LN_2;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
-use posenc_attention::Device;
-use posenc_attention::image_model::{self as model, Measured, Sizes, evaluate};
+use posenc_attention::image_model::{self as model, Evaluation, Sizes};
 use posenc_attention::optimizer::Adam;
-use posenc_attention::parameters;
 use posenc_attention::trainer::Trainer;
 use posenc_data::GrayCrops;
 use posenc_data::generate::GrayLeaves;
 use posenc_experiments::record::Value;
-use posenc_math::lff::learned::FrequencyStatistics;
 use posenc_math::lff::schedule::LearningRate;
-use posenc_math::lff::similarity::FourierFeatures;
 use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 use super::ImageModel;
-use crate::attention::record::{record_peak_memory, six_digits, with_unit};
-use crate::attention::{self, EPSILON, train_state};
+use crate::attention::record::{
+    displacements, mean, record_cost, record_frequencies, record_params, record_similarities,
+    with_unit,
+};
+use crate::attention::{self, EPSILON, train_state, trains};
 use crate::streams::shared_stream;
-use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{Context, UnitResult};
 
 /// Source of images.
 pub enum Images {
@@ -59,6 +60,15 @@ impl Images {
     }
 }
 
+/// State in a checkpoint besides the model.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    /// Bits per pixel of each batch.
+    bits: Vec<f64>,
+    curve: Vec<(usize, Evaluation)>,
+}
+
 fn run(context: &Context<'_>, s: &ImageModel) -> Result<UnitResult> {
     let started = Instant::now();
     let draw = |purpose: &str| shared_stream(context, purpose);
@@ -70,154 +80,81 @@ fn run(context: &Context<'_>, s: &ImageModel) -> Result<UnitResult> {
     let device = attention::device(context)?;
     let (mut content, mut code) = (draw("content"), draw("encoding"));
     let model = model::ImageModel::new(&sizes, &s.encoding, &mut content, &mut code, &device);
-    let mut model = attention::accepted(model)?;
-    if s.divergence.is_some() {
-        model = model.with_target(s.encoding.gamma.unwrap_or(1.0), &device);
-    }
-    let mut values = Vec::new();
+    let model = attention::accepted(model)?;
     let drawn = model.position_encoding().frequencies();
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
-    let mut streams = [draw("batches"), draw("dropout")];
-    let mut remarks = Vec::new();
-    let fixed = model.fix(&sizes, &device);
+    let fixed = model.fix(&device);
     let mut trainer = Trainer::new(model, Adam::new(0.9, s.beta2, EPSILON), learning_rate);
-    let mut measured = Measured::default();
-    let task = (&mut trainer, s.steps);
-    let fits = |_: &Measured, _| true;
+    let mut streams = [draw("batches"), draw("dropout")];
+    let (mut own, mut outcome) = (Own::default(), UnitResult::default());
     train_state::train(
         context,
-        task,
+        &mut trainer,
         &mut streams,
-        &mut measured,
-        &mut remarks,
-        fits,
-        |trainer, [batches, masks], measured| {
+        &mut own,
+        &mut outcome,
+        |own, steps| own.bits.len() == steps,
+        |trainer, [batches, masks], own| {
             let batch: Vec<_> = (0..s.batch).map(|_| images.image(true, batches)).collect();
-            let loss = |model: &model::ImageModel| {
-                Some(model.loss(&batch, &sizes, &fixed, s.divergence, masks))
-            };
-            let nats = trainer.step(loss);
-            let evaluated =
-                |model: &model::ImageModel| evaluate(model, &sizes, &fixed, &held_out, &device);
-            measured.record(trainer, nats, s.measure_every, evaluated);
+            own.bits.push(trainer.step(|model| Some(model.loss(&batch, &fixed, masks))) / LN_2);
+            if trainer.is_measured(s.measure_every) {
+                own.curve.push((trainer.steps(), trainer.model.evaluate(&fixed, &held_out)));
+            }
             Ok(())
         },
     )?;
-    let seconds = started.elapsed().as_secs_f64() + context.checkpoint.earlier();
-    record(s, &sizes, &trainer, &measured, seconds, &device, &mut values)?;
-    if let Some((before, coordinates)) = drawn {
-        let after = trainer.model.position_encoding().frequencies();
-        let after = after.map_or(before.clone(), |(rows, _)| rows);
-        shape(s, "initial", &before, coordinates, &mut values);
-        shape(s, "learned", &after, coordinates, &mut values);
+    let values = &mut outcome.values;
+    let mut before = 0;
+    for (step, evaluation) in &own.curve {
+        let training = mean(&own.bits, before, *step);
+        for (metric, bits) in [("bits_curve", evaluation.bits), ("training_curve", training)] {
+            values.push(Value::new(metric, bits).unit("bits/dim").at(*step as f64));
+        }
+        before = *step;
     }
-    let earlier = context.checkpoint.earlier();
-    remarks.extend(trainer.diverged().map(|diverged| diverged.to_string()));
-    Ok(UnitResult { values, remarks, earlier, ..UnitResult::default() })
-}
-
-fn sizes(s: &ImageModel) -> Sizes {
-    Sizes {
-        side: s.side,
-        levels: s.levels,
-        concatenated: s.concatenated,
-        transformer: s.transformer().sizes(),
-    }
-}
-
-/// Records the curve, final scores, parameters and costs.
-fn record(
-    s: &ImageModel,
-    sizes: &Sizes,
-    trainer: &Trainer<model::ImageModel>,
-    Measured { measurements, .. }: &Measured,
-    seconds: f64,
-    device: &Device,
-    values: &mut Vec<Value>,
-) -> Result<()> {
-    for m in measurements {
-        let step = m.step as f64;
-        values.push(Value::new("bits_curve", m.evaluation.bits).unit("bits/dim").at(step));
-        values.push(Value::new("training_curve", m.training_bits).unit("bits/dim").at(step));
-    }
-    let last = measurements.last().filter(|_| trainer.diverged().is_none());
-    let bits = last.map_or(f64::NAN, |m| m.evaluation.bits);
-    let mean =
-        measurements.iter().map(|m| m.evaluation.bits).sum::<f64>() / measurements.len() as f64;
-    let mean = if trainer.diverged().is_some() { f64::NAN } else { mean };
+    let last = own.curve.last().filter(|_| trainer.diverged().is_none());
+    let bits = last.map_or(f64::NAN, |(_, evaluation)| evaluation.bits);
+    let sum: f64 = own.curve.iter().map(|(_, evaluation)| evaluation.bits).sum();
+    let mean_bits = last.map_or(f64::NAN, |_| sum / own.curve.len() as f64);
     let numbers = [
         ("bits", bits, "bits/dim"),
         ("share_of_uniform", bits / (s.levels as f64).log2(), ""),
-        ("mean_bits", mean, "bits/dim"),
+        ("mean_bits", mean_bits, "bits/dim"),
+        ("code_norm", code_norm(&trainer.model.codes(&fixed), s.side * s.side), ""),
     ];
     values.extend(numbers.map(with_unit));
     let most = |weights: &[f64]| weights.iter().copied().fold(f64::NAN, f64::max);
-    if let Some(m) = last {
-        values.push(Value::new("left_attention", most(&m.evaluation.left)));
-        values.push(Value::new("upper_attention", most(&m.evaluation.upper)));
+    if let Some((_, evaluation)) = last {
+        values.push(Value::new("left_attention", most(&evaluation.left)));
+        values.push(Value::new("upper_attention", most(&evaluation.upper)));
     }
-    let fixed = trainer.model.fix(sizes, device);
-    let codes = trainer.model.codes(&fixed);
-    let [count, width] = codes.dims();
-    let codes = parameters::numbers(codes);
-    if codes.len() != count * width {
-        bail!("could not read the encodings of {count} positions");
-    }
-    let norms = codes
-        .chunks_exact(width)
-        .map(|c| c.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt());
     let encoding_params = s.encoding.parameter_count(&[s.side; 2], sizes.token_widths().1);
-    let steps = trainer.diverged().map_or(s.steps, |diverged| diverged.step) as f64;
-    let numbers = [
-        ("code_norm", norms.sum::<f64>() / count as f64, ""),
-        ("params", parameters::count(&trainer.model) as f64, "count"),
-        ("encoding_params", encoding_params as f64, "count"),
-        ("time", seconds, "s"),
-        ("rate", sizes.operations(s.batch) * steps / seconds / 1e9, "GFLOP/s"),
-    ];
-    values.extend(numbers.map(with_unit));
-    record_peak_memory(values);
-    Ok(())
-}
-
-/// Records statistics of frequencies and a map of the similarity over displacements.
-fn shape(s: &ImageModel, when: &str, rows: &[f64], coordinates: usize, values: &mut Vec<Value>) {
-    let Some(largest) = s.similarity.map(|largest| largest as i64) else {
-        return;
-    };
-    let Ok(features) = FourierFeatures::from_weights(rows.to_vec(), coordinates) else {
-        return;
-    };
-    let side = -largest..=largest;
-    let displacements: Vec<f64> =
-        side.clone().flat_map(|y| side.clone().flat_map(move |x| [y as f64, x as f64])).collect();
-    if coordinates == 2 {
-        for delta in displacements.chunks_exact(2) {
-            let h = six_digits(2.0 * features.kernel(delta));
-            values.push(Value::new(format!("{when}_similarity"), h).at(delta[1]).and(delta[0]));
+    record_params(&trainer.model, encoding_params, values);
+    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.operations(), values);
+    if let Some(largest) = s.similarity {
+        let learned = trainer.model.position_encoding().frequencies();
+        // Positions are row and column.
+        let all = displacements(largest, 1);
+        for (when, own) in [("initial", drawn), ("learned", learned)] {
+            let Some((rows, coordinates)) = own else { continue };
+            record_similarities(when, (&rows, coordinates), &all, [1, 0], values);
+            record_frequencies(when, (&rows, coordinates), "pixels", &all, values);
         }
     }
-    let all: &[f64] = if coordinates == 2 { &displacements } else { &[] };
-    if let Some(statistics) = FrequencyStatistics::new(rows, coordinates, all) {
-        let mut add = |metric: &str, value: f64, unit: &str| {
-            values.push(Value::new(format!("{when}_{metric}"), value).unit(unit));
-        };
-        add("length", statistics.length, "pixels");
-        add("anisotropy", statistics.anisotropy, "");
-        if coordinates == 2 {
-            add("correlation", statistics.correlation(0, 1), "");
-            add("gaussian_residual", statistics.gaussian_residual, "");
-        }
-    }
+    Ok(outcome)
 }
 
-impl Protocol for ImageModel {
-    fn placement(&self) -> Placement {
-        attention::PLACEMENT
-    }
-
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?)
-    }
+fn sizes(s: &ImageModel) -> Sizes {
+    let (side, levels, concatenated) = (s.side, s.levels, s.concatenated);
+    let transformer = s.transformer().sizes();
+    Sizes { side, levels, concatenated, transformer, divergence: s.divergence }
 }
+
+/// Mean norm of the encodings of `count` positions.
+fn code_norm(codes: &[f32], count: usize) -> f64 {
+    let norm = |code: &[f32]| code.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt();
+    codes.chunks_exact((codes.len() / count).max(1)).map(norm).sum::<f64>() / count as f64
+}
+
+trains!(ImageModel);

@@ -2,14 +2,14 @@
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use posenc_attention::image_model::tokens;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
 use posenc_attention::reformer as model;
 use posenc_attention::trainer::Trainer;
 use posenc_data::generate::dead_leaves;
-use posenc_data::{Channels, DownsampledImages, Format, Place, Split, Variant, write_archive};
+use posenc_data::{Channels, DownsampledImages, Place, Split, Variant, write_archive};
 use posenc_experiments::record::Value;
 use posenc_math::lff::schedule::LearningRate;
 use posenc_math::statistics::median;
@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Reformer;
 use crate::attention::record::{record_peak_memory, with_unit};
-use crate::attention::{self, EPSILON, train_state};
+use crate::attention::{self, EPSILON, train_state, trains};
 use crate::streams::shared_stream;
-use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{Context, UnitResult};
 
 /// Number of generated images of each split without `data`.
 const GENERATED: usize = 16;
@@ -50,56 +50,42 @@ fn run(context: &Context<'_>, s: &Reformer) -> Result<UnitResult> {
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let mut trainer = Trainer::new(model, Adam::new(0.9, 0.98, EPSILON), learning_rate);
-    let (mut batches, mut masks) = (draw("batches"), draw("hashes and masks"));
-    let (mut curve, mut seconds) = (Vec::new(), Vec::new());
-    let mut failure = None;
-    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, own: Own| {
-        let mut restored = trainer.clone();
-        let fits = own.curve.len() == reached.steps && own.places.len() == 2;
-        if !fits || !restored.restore(reached) {
-            return false;
-        }
-        match images.trained.go_on(own.place) {
-            Ok(true) => {}
-            Ok(false) => return false,
-            Err(error) => {
-                failure = Some(error);
-                return false;
+    let place = images.trained.place().clone();
+    let mut own = Own { place, curve: Vec::new(), seconds: Vec::new() };
+    train_state::train(
+        context,
+        &mut trainer,
+        &mut [draw("batches"), draw("hashes and masks")],
+        &mut own,
+        &mut outcome,
+        |own, steps| own.curve.len() == steps,
+        |trainer, [batches, masks], own| {
+            let trained = &mut images.trained;
+            if *trained.place() != own.place {
+                // The first step after an interruption.
+                let fits = trained.go_on(own.place.clone())?;
+                ensure!(
+                    fits,
+                    "{} does not fit the images; delete it",
+                    context.checkpoint.file().display()
+                );
             }
-        }
-        (trainer, curve, seconds) = (restored, own.curve, own.seconds);
-        train_state::move_to([&mut batches, &mut masks], &own.places)
-    });
-    if let Some(error) = failure {
-        return Err(error.into());
-    }
-    while trainer.is_running() {
-        let batch = tokens(&images.trained.batch(s.batch, &mut batches)?, &device);
-        let started = Instant::now();
-        let nats;
-        (trainer, nats) = trainer
-            .step_with(|model, adam, rate| model.step(&batch, &fixed, adam, rate, &mut masks));
-        seconds.push(started.elapsed().as_secs_f64());
-        curve.push(nats / std::f64::consts::LN_2);
-        if let Some(diverged) = trainer.diverged() {
-            outcome.remarks.push(diverged.to_string());
-            break;
-        }
-        (context.note)(&format!("step {} of {}", trainer.steps(), s.steps));
-        train_state::keep(context, || {
-            let place = images.trained.place().clone();
-            let places = train_state::places([&batches, &masks]);
-            let own = Own { place, places, curve: curve.clone(), seconds: seconds.clone() };
-            (trainer.state(), own)
-        });
-    }
-    outcome.earlier = context.checkpoint.earlier();
-    for (step, bits) in curve.iter().enumerate() {
+            let batch = tokens(&trained.batch(s.batch, batches)?, &device);
+            own.place = trained.place().clone();
+            let started = Instant::now();
+            let nats = trainer
+                .step_with(|model, adam, rate| model.step(&batch, &fixed, adam, rate, masks));
+            own.seconds.push(started.elapsed().as_secs_f64());
+            own.curve.push(nats / std::f64::consts::LN_2);
+            Ok(())
+        },
+    )?;
+    for (step, bits) in own.curve.iter().enumerate() {
         let value = Value::new("training_curve", *bits).unit("bits/dim").at((step + 1) as f64);
         outcome.values.push(value);
     }
     let is_archives = images.trained.variant() == Variant::Archives;
-    let middle = median(&seconds);
+    let middle = median(&own.seconds);
     let costs = [
         ("archives", f64::from(u8::from(is_archives)), ""),
         ("time_of_step", middle, "s"),
@@ -124,8 +110,8 @@ fn run(context: &Context<'_>, s: &Reformer) -> Result<UnitResult> {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
+    /// The place in the files after the last batch.
     place: Place,
-    places: Vec<u64>,
     curve: Vec<f64>,
     seconds: Vec<f64>,
 }
@@ -173,16 +159,4 @@ impl Images {
     }
 }
 
-impl Protocol for Reformer {
-    fn reads(&self) -> Option<Format> {
-        Some(Format::DownsampledImages)
-    }
-
-    fn placement(&self) -> Placement {
-        attention::PLACEMENT
-    }
-
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?)
-    }
-}
+trains!(Reformer, reads DownsampledImages);

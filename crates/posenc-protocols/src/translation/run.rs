@@ -8,7 +8,7 @@ use posenc_attention::optimizer::Adam;
 use posenc_attention::trainer::Trainer;
 use posenc_attention::translator::{Sizes, Translator, evaluate};
 use posenc_data::generate::{self, Lengths, Pair};
-use posenc_data::{Corpus, Format, ParallelText, Vocabulary};
+use posenc_data::{Corpus, ParallelText, Vocabulary};
 use posenc_experiments::record::Value;
 use posenc_math::lff::schedule::LearningRate;
 use posenc_math::lff::table::{neighbor_peaks, similarities};
@@ -16,9 +16,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{SentenceLengths, Translation};
 use crate::attention::record::{record_cost, six_digits};
-use crate::attention::{self, EPSILON, train_state};
+use crate::attention::{self, EPSILON, train_state, trains};
 use crate::streams::shared_stream;
-use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{Context, UnitResult};
 
 /// Source and target language of parallel text.
 const LANGUAGES: [&str; 2] = ["en", "de"];
@@ -27,8 +27,8 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
     let started = Instant::now();
     // Groups that differ in sentence lengths share words and initial weights.
     let draw = |purpose: &str| shared_stream(context, purpose);
-    let mut remarks = Vec::new();
-    let pairs = Pairs::new(context, s, &mut draw("languages"), &mut remarks)?;
+    let mut outcome = UnitResult::default();
+    let pairs = Pairs::new(context, s, &mut draw("languages"), &mut outcome.remarks)?;
     let device = attention::device(context)?;
     let sizes = sizes(s, pairs.words);
     let model = Translator::new(&sizes, s.deviation, &mut draw("content"), &device);
@@ -37,15 +37,14 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let every = (s.steps / 4).max(1);
-    let mut streams = [draw("batches")];
     let mut trainer = Trainer::new(model, Adam::new(0.9, 0.98, EPSILON), learning_rate);
     let mut own = (Vec::<(usize, f64)>::new(), vec![0usize; s.max_len]);
     train_state::train(
         context,
-        (&mut trainer, s.steps),
-        &mut streams,
+        &mut trainer,
+        &mut [draw("batches")],
         &mut own,
-        &mut remarks,
+        &mut outcome,
         |(_, counts), _| counts.len() == s.max_len,
         |trainer, [rng], (losses, counts)| {
             let batch: Vec<_> = (0..s.batch).map(|_| pairs.pair(true, s, rng)).collect();
@@ -61,18 +60,15 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
     )?;
     // The loss after some steps, and the number of training sentences that contain each position.
     let (losses, counts) = own;
-    let earlier = context.checkpoint.earlier();
-    let mut outcome = UnitResult { remarks, earlier, ..UnitResult::default() };
     let values = &mut outcome.values;
     for (step, loss) in &losses {
         values.push(Value::new("loss_curve", *loss).unit("nats/token").at(*step as f64));
     }
-    if let Some(diverged) = trainer.diverged() {
-        values.push(Value::new("loss", f64::NAN).unit("nats/token"));
-        outcome.remarks.push(diverged.to_string());
+    let last = losses.last().filter(|_| trainer.diverged().is_none());
+    values.push(Value::new("loss", last.map_or(f64::NAN, |(_, loss)| *loss)).unit("nats/token"));
+    if trainer.diverged().is_some() {
         return Ok(outcome);
     }
-    values.push(Value::new("loss", losses.last().map_or(f64::NAN, |l| l.1)).unit("nats/token"));
     values.push(Value::new("loss_of_guessing", pairs.guessing).unit("nats/token"));
     for (position, &count) in counts.iter().enumerate() {
         values.push(Value::new("count", count as f64).at(position as f64));
@@ -86,7 +82,7 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
             map(&table, s, values);
         }
     }
-    record_cost(started.elapsed().as_secs_f64(), earlier, trainer.operations(), values);
+    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.operations(), values);
     Ok(outcome)
 }
 
@@ -193,16 +189,4 @@ fn sizes(s: &Translation, words: usize) -> Sizes {
     Sizes { words, positions: s.max_len, transformer }
 }
 
-impl Protocol for Translation {
-    fn reads(&self) -> Option<Format> {
-        Some(Format::ParallelText)
-    }
-
-    fn placement(&self) -> Placement {
-        attention::PLACEMENT
-    }
-
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?)
-    }
-}
+trains!(Translation, reads ParallelText);

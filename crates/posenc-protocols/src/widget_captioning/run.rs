@@ -8,7 +8,7 @@ use posenc_attention::caption::Search;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
 use posenc_attention::trainer::Trainer;
-use posenc_attention::widget_captioner::{Batch, WidgetCaptioner};
+use posenc_attention::widget_captioner::{Batch, Statistics, WidgetCaptioner};
 use posenc_data::generate::ScreenGrammar;
 use posenc_data::interfaces::{CaptionSplit, WidgetScreens, WordVectors, write_widget_screens};
 use posenc_experiments::record::Value;
@@ -21,10 +21,9 @@ use serde::{Deserialize, Serialize};
 use super::screens::Screens;
 use super::{WidgetCaptioning, measure};
 use crate::attention::record::{record_curve, record_peak_memory, with_unit};
-use crate::attention::{self, EPSILON, train_state};
+use crate::attention::{self, EPSILON, train_state, trains};
 use crate::streams::shared_stream;
-use posenc_data::Format;
-use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{Context, UnitResult};
 
 /// Numbers of generated validation and test screens.
 const GENERATED: [usize; 2] = [2, 8];
@@ -39,12 +38,11 @@ const VECTOR_DEVIATION: f64 = 0.4;
 const POINTS: usize = 1000;
 
 /// State in a checkpoint besides the model.
-#[derive(Clone, Default, Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
     /// Screens that are left in this epoch.
     left: Vec<usize>,
-    places: Vec<u64>,
     curve: Vec<f64>,
     seconds: f64,
     work: f64,
@@ -85,45 +83,32 @@ fn run(context: &Context<'_>, s: &WidgetCaptioning) -> Result<UnitResult> {
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let mut trainer = Trainer::new(model, adam, learning_rate);
-    let (mut batches, mut masks) = (draw("batches"), draw("dropout"));
     let mut own = Own::default();
     let count = screens.files().count(CaptionSplit::Training);
-    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, found: Own| {
-        let fits = found.curve.len() == reached.steps
-            && found.places.len() == 2
-            && found.left.iter().all(|&screen| screen < count)
-            && trainer.restore(reached);
-        if fits {
-            own = found;
-        }
-        fits && train_state::move_to([&mut batches, &mut masks], &own.places)
-    });
-    while trainer.is_running() {
-        let inputs = screens.batch(s.batch, &mut own.left, &mut batches)?;
-        let batch = Batch::new(&inputs, &s.model, &device).context(
-            "no caption in a batch has a known word; raise `model.vocabulary` or `batch`",
-        )?;
-        let started = Instant::now();
-        let loss;
-        (trainer, loss) = trainer
-            .step_with(|model, adam, rate| model.step(&s.model, &batch, adam, rate, &mut masks));
-        own.seconds += started.elapsed().as_secs_f64();
-        own.work += s.model.operations(batch.size());
-        own.curve.push(loss);
-        if let Some(diverged) = trainer.diverged() {
-            outcome.remarks.push(diverged.to_string());
-            break;
-        }
-        let step = trainer.steps();
-        if s.steps < POINTS || step.is_multiple_of(500) {
-            (context.note)(&format!("step {step} of {}", s.steps));
-        }
-        train_state::keep(context, || {
-            let places = train_state::places([&batches, &masks]);
-            (trainer.state(), Own { places, ..own.clone() })
-        });
-    }
-    outcome.earlier = context.checkpoint.earlier();
+    train_state::train(
+        context,
+        &mut trainer,
+        &mut [draw("batches"), draw("dropout")],
+        &mut own,
+        &mut outcome,
+        |own, steps| own.curve.len() == steps && own.left.iter().all(|&screen| screen < count),
+        |trainer, [batches, masks], own| {
+            let inputs = screens.batch(s.batch, &mut own.left, batches)?;
+            let batch = Batch::new(&inputs, &s.model, &device).context(
+                "no caption in a batch has a known word; raise `model.vocabulary` or `batch`",
+            )?;
+            let mut statistics = Statistics::new();
+            let started = Instant::now();
+            let loss = trainer.step(|model| model.loss(&s.model, &batch, &mut statistics, masks));
+            if trainer.diverged().is_none() {
+                trainer.model = trainer.model.clone().moved(&statistics);
+            }
+            own.seconds += started.elapsed().as_secs_f64();
+            own.work += s.model.operations(batch.size());
+            own.curve.push(loss);
+            Ok(())
+        },
+    )?;
     let taken = (own.curve.len() * s.batch) as f64;
     let every = s.steps.div_ceil(POINTS).max(1);
     record_curve(&own.curve, every, "nats/word", &mut outcome.values);
@@ -201,20 +186,4 @@ fn table(
     Ok(table)
 }
 
-impl Protocol for WidgetCaptioning {
-    fn reads(&self) -> Option<Format> {
-        Some(Format::WidgetCaptions)
-    }
-
-    fn weights(&self) -> Format {
-        Format::WordVectors
-    }
-
-    fn placement(&self) -> Placement {
-        attention::PLACEMENT
-    }
-
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?)
-    }
-}
+trains!(WidgetCaptioning, reads WidgetCaptions, weights WordVectors);

@@ -11,6 +11,8 @@ use posenc_data::interfaces::{
 use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 
+use crate::attention;
+
 /// A cached screen.
 struct Kept {
     /// The screen without captions.
@@ -47,10 +49,7 @@ impl Screens {
         let all = self.files.count(CaptionSplit::Training);
         let mut batch = Vec::with_capacity(count);
         for _ in 0..count {
-            if left.is_empty() {
-                left.extend(0..all);
-            }
-            let screen = (!left.is_empty()).then(|| left.swap_remove(below(rng, left.len())));
+            let screen = attention::next(left, all, rng);
             let screen = screen.context("split/train.txt names no screen with captions")?;
             let kept = self.kept(screen)?;
             let mut input = kept.input.clone();

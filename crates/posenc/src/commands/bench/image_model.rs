@@ -18,6 +18,7 @@ const SIZES: Sizes = Sizes {
     levels: 16,
     concatenated: None,
     transformer: TransformerSizes { width: 64, heads: 4, feed_forward: 128, layers: 2 },
+    divergence: None,
 };
 const BATCH: usize = 16;
 
@@ -43,14 +44,14 @@ fn trained() -> anyhow::Result<impl FnMut(usize) -> anyhow::Result<()>> {
     let model = model.map_err(|(key, message)| anyhow!("{key}: {message}"))?;
     let learning_rate =
         LearningRate { peak: 1e-3, warm_up: 0, decay: Decay::Constant, steps: usize::MAX };
-    let fixed = model.fix(&SIZES, &device);
+    let fixed = model.fix(&device);
     let mut trainer = Trainer::new(model, Adam::new(0.9, 0.98, 1e-9), learning_rate);
     let law = GrayLeaves::new(SIZES.side, SIZES.levels);
     let (mut rng, mut masks) = (draw("batches"), draw("masks"));
     Ok(move |steps| {
         for _ in 0..steps {
             let batch: Vec<_> = (0..BATCH).map(|_| law.image(&mut rng)).collect();
-            trainer.step(|model| Some(model.loss(&batch, &SIZES, &fixed, None, &mut masks)));
+            trainer.step(|model| Some(model.loss(&batch, &fixed, &mut masks)));
         }
         match trainer.diverged() {
             Some(diverged) => bail!(diverged),
