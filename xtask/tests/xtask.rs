@@ -116,7 +116,8 @@ fn the_first_run_is_built_without_attention_models() {
     assert_eq!(scene.calls(), [small, whole, whole].concat(), "all is built already");
 
     // Options that need all protocols in one run.
-    for (i, option) in ["--budget=1h", "--force", "--dry-run"].into_iter().enumerate() {
+    let options = ["--budget=1h", "--force", "--dry-run", "--share=1/2", "--slurm"];
+    for (i, option) in options.into_iter().enumerate() {
         let scene = Scene::new(&format!("option-{i}"));
         scene.run(&["reproduce", option], &environment);
         assert_eq!(scene.calls(), whole, "{option}");

@@ -1,7 +1,7 @@
 //! Data sets of a run: identified when planning, loaded once when a unit needs them.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use anyhow::{Context, Result, bail};
@@ -44,9 +44,15 @@ pub fn source(repository: &Repository, options: &DataOptions) -> Result<DataSour
         let Some((set, path)) = text.split_once('=') else {
             bail!("--images {text}: allowed is SET=DIR, such as div2k-test=photos");
         };
-        source.use_images(set, Path::new(path))?;
+        source.use_images(set, &below_home(path))?;
     }
     Ok(source)
+}
+
+/// A path with `~/` at its start replaced by the user's folder: a shell does this at the start of a word only, not after `=`.
+fn below_home(path: &str) -> PathBuf {
+    let below = path.strip_prefix("~/").zip(std::env::home_dir());
+    below.map_or_else(|| PathBuf::from(path), |(rest, home)| home.join(rest))
 }
 
 impl DataSets {

@@ -63,17 +63,10 @@ pub struct Feed {
     pub lines: Receiver<String>,
 }
 
-#[derive(Debug, Clone)]
-pub struct Failure {
-    /// `paper/item/group/method`, and the signal if there are several.
-    pub path: String,
-    pub key: String,
-    pub message: String,
-}
-
 #[derive(Default)]
 pub struct RunSummary {
-    pub failures: Vec<Failure>,
+    /// Number of failures, each of which was printed.
+    pub failures: usize,
     /// Number of units that did not run, and their estimated seconds on the workers.
     pub left: (usize, f64),
     /// The interrupt that ended the run.
@@ -256,7 +249,8 @@ impl State {
         }
         let tally = *tally;
         let finished = items.values().filter(|tally| tally.left() == 0).count();
-        self.progress.item_finished(&item, &tally, finished, items.len());
+        let is_told = self.progress.item_finished(&item, &tally, finished, items.len());
+        items.entry(item.clone()).and_modify(|tally| tally.is_told = is_told);
         let left = items.values().map(Tally::left).sum();
         if let Some(feed) = &self.finished {
             // The receiver may have ended.
@@ -302,8 +296,7 @@ impl State {
         if let Err(error) = kept {
             self.progress.warn(&format!("warning: the failure cannot be stored: {error:#}"));
         }
-        let (key, message) = (unit.parts.key(), reason.to_owned());
-        self.summary.failures.push(Failure { path, key, message });
+        self.summary.failures += 1;
         self.count(job, seconds, true);
     }
 }
@@ -319,11 +312,11 @@ fn start_worker(run: &Arc<Run>, lane: Lane) {
             state.progress.warn(&format!("warning: cannot start another thread: {error}"));
         }
         // No worker runs the waiting jobs. A run that does nothing must not succeed.
-        Err(error) => state.summary.failures.push(Failure {
-            path: "all waiting units".to_owned(),
-            key: String::new(),
-            message: format!("cannot start a thread ({error}); see `ulimit -u`"),
-        }),
+        Err(error) => {
+            state.summary.failures += 1;
+            let why = format!("cannot start a thread ({error}); see `ulimit -u`");
+            state.progress.warn(&format!("failed: all waiting units: {why}"));
+        }
     }
 }
 

@@ -24,13 +24,13 @@ pub const TITLE: &str = "# Output of `cargo xtask reproduce`\n";
 /// How long a process waits for another writer of the reference. Writing takes a small part of this time.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The output directory of a run: the given one, or `default` below the root, which may contain any files unless it is a link.
+/// The output directory of a run: the given one, or `out` below the root, which may contain any files unless it is a link.
 ///
 /// # Errors
 ///
 /// The directory is the repository or in its reference, or it contains files and no run made it.
-pub fn output(repository: &Repository, given: Option<&Path>, default: &str) -> Result<PathBuf> {
-    let out = given.map_or_else(|| repository.root().join(default), Path::to_owned);
+pub fn output(repository: &Repository, given: Option<&Path>) -> Result<PathBuf> {
+    let out = repository.out(given);
     check_folder(&out, repository.root(), |out| {
         let mut start = [0; TITLE.len()];
         let guide = posenc_files::open(&out.join("README.md"));

@@ -14,7 +14,7 @@ use posenc_experiments::{Catalog, Experiment, Profile};
 use crate::data::DataSets;
 use crate::device::{CLASSES, CPU};
 use crate::options::Places;
-use crate::protocol::{self, Placement};
+use crate::protocol::{self, Placement, Protocol};
 use crate::store::{Found, Store};
 use crate::unit::{ALL_SIGNALS, NO_DATA, Unit};
 
@@ -87,15 +87,6 @@ impl<'a> PlannedJob<'a> {
     }
 }
 
-/// The units of a plan without a record, job by job; with `force` all units.
-pub fn pending<'a>(planned: &[PlannedJob<'a>], store: &Store, force: bool) -> Vec<PlannedJob<'a>> {
-    let of = |planned: &PlannedJob<'a>| {
-        let pending = lookup(planned, store, force, false);
-        planned.only(pending.into_iter().map(|(unit, _)| unit).collect())
-    };
-    planned.iter().map(of).filter(|planned| !planned.to_run.is_empty()).collect()
-}
-
 /// The jobs of an experiment at all profiles.
 pub fn all_jobs(experiment: &Experiment) -> Vec<Job<'_>> {
     let at = |profile| jobs(std::iter::once(experiment), &Selectors::default(), profile);
@@ -156,7 +147,7 @@ pub fn readers(jobs: &[Job<'_>], set: &str) -> Vec<String> {
     groups
 }
 
-/// Expands jobs to units.
+/// Expands jobs to units, also those that this build cannot run.
 ///
 /// `published` is the checksum of the published values, which the errata checks read; `class` is the class of device that
 /// trains.
@@ -169,13 +160,15 @@ pub fn expand<'a>(
 ) -> Result<Vec<PlannedJob<'a>>> {
     let mut planned = Vec::new();
     for job in jobs {
-        let wanted = protocol::of(job.protocol())?.reads();
+        let implementation = protocol::of(job.protocol()).ok();
         let files = match &job.group.data {
             Some(set) => data.files(&set.set)?,
             None => None,
         };
         if let Some(set) = &job.group.data {
-            check_format(&job, &set.set, wanted, files.as_deref().map(|f| f.format))?;
+            if let Some(own) = implementation {
+                check_format(&job, &set.set, own.reads(), files.as_deref().map(|f| f.format))?;
+            }
             if files.is_some() && (set.pick.is_some() || set.held_out.is_some()) {
                 bail!(
                     "{}: `{}` is a set of files, which is read as a whole; remove `data.pick` and `data.held_out`",
@@ -185,7 +178,7 @@ pub fn expand<'a>(
             }
         }
         let weights = match job.group.data.as_ref().and_then(|data| data.weights.as_ref()) {
-            Some(set) => weights_of(&job, set, data)?,
+            Some(set) => weights_of(&job, set, data, implementation)?,
             None => None,
         };
         let revision = job.protocol().revision();
@@ -308,17 +301,23 @@ impl<'a> Plans<'a> {
 }
 
 /// Checksum of the pretrained weights or word vectors of a model; `None` if they are missing.
-fn weights_of(job: &Job<'_>, set: &str, data: &DataSets) -> Result<Option<String>> {
+fn weights_of(
+    job: &Job<'_>,
+    set: &str,
+    data: &DataSets,
+    implementation: Option<&dyn Protocol>,
+) -> Result<Option<String>> {
     let files = data.files(set)?;
-    let wanted = protocol::of(job.protocol())?.weights();
-    let Some(files) = files.filter(|files| files.format == wanted) else {
+    if let Some(wanted) = implementation.map(Protocol::weights)
+        && files.as_ref().is_none_or(|files| files.format != wanted)
+    {
         bail!(
             "{}: `data.weights: {set}` is not a set of {}; data/manifest.yaml lists the sets",
             job.path(),
             wanted.name()
         );
-    };
-    Ok(files.found.as_ref().ok().map(|found| found.sha256.clone()))
+    }
+    Ok(files.and_then(|files| Some(files.found.as_ref().ok()?.sha256.clone())))
 }
 
 /// Rejects a data set whose format differs from the one that the protocol reads.

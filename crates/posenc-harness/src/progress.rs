@@ -56,6 +56,8 @@ pub struct Tally {
     pub failed: usize,
     /// Seconds of all units that have ended.
     pub seconds: f64,
+    /// Whether a line about its end was printed.
+    pub is_told: bool,
 }
 
 impl Tally {
@@ -145,10 +147,17 @@ impl Progress {
         }
     }
 
-    /// Reports that the last unit of an item has ended. `finished` counts the finished items, `items` all items.
-    pub fn item_finished(&mut self, item: &str, tally: &Tally, finished: usize, items: usize) {
+    /// Reports that the last unit of an item has ended, and returns whether a line was printed. `finished` counts the finished items,
+    /// `items` all items.
+    pub fn item_finished(
+        &mut self,
+        item: &str,
+        tally: &Tally,
+        finished: usize,
+        items: usize,
+    ) -> bool {
         if self.screen.is_some() || self.detail == Detail::Quiet {
-            return;
+            return false;
         }
         self.say(&format!(
             "[{finished}/{items}] {item}: {}{}, {}",
@@ -157,6 +166,7 @@ impl Progress {
             duration(tally.seconds)
         ));
         self.drawn = Instant::now();
+        true
     }
 
     fn say(&self, line: &str) {
@@ -197,7 +207,7 @@ impl Progress {
 
     pub fn failed(&mut self, name: &str, reason: &str) {
         self.failed += 1;
-        self.say(&format!("failed {name}: {reason}"));
+        self.say(&format!("failed: {name}: {reason}"));
     }
 
     /// Prints a note, unless `--quiet` is given.

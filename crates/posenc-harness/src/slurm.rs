@@ -152,8 +152,12 @@ fn script(scene: &Scene<'_>) -> String {
             "--" => selectors.extend(std::iter::once(word).chain(all.by_ref())),
             "--slurm" | "--sbatch-arg" | "--device" | "--jobs" if value.is_some() => {}
             "--slurm" | "--sbatch-arg" | "--device" | "--jobs" => drop(all.next()),
-            // Only complete results are recorded.
+            // Only complete results are recorded, and shares write no report.
             "--record" | "--allow-dirty" => last.push(word),
+            "--report-every" => {
+                last.push(word);
+                last.extend(if value.is_none() { all.next() } else { None });
+            }
             _ => arguments.push(word),
         }
     }
@@ -264,6 +268,8 @@ mod tests {
             "reproduce",
             "--slurm",
             "4",
+            "--report-every",
+            "5m",
             "--record",
             "lff/*",
             "--sbatch-arg",
@@ -303,7 +309,7 @@ mod tests {
             )
         };
         assert_eq!(run(Some("2")), told("--share=2/5"));
-        assert_eq!(run(None), told("--record"));
+        assert_eq!(run(None), told("--report-every|5m|--record"));
         for (name, is_fine) in [("a %b", true), ("a\\b", false), ("a\nb", false)] {
             assert_eq!(pattern(Path::new(name)).is_ok(), is_fine, "{name}");
         }

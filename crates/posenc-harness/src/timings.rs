@@ -137,6 +137,13 @@ impl Timings {
         planned.to_run.len() as f64 * unit
     }
 
+    /// Estimated seconds of jobs on `workers` workers, longest job first.
+    pub fn makespan(&self, jobs: &[PlannedJob<'_>], workers: usize) -> f64 {
+        let mut seconds: Vec<f64> = jobs.iter().map(|job| self.seconds(job)).collect();
+        seconds.sort_by(|a, b| b.total_cmp(a));
+        makespan(&[], seconds.into_iter(), workers)
+    }
+
     /// Bytes that a job needs; `None` if nothing is recorded.
     pub fn memory(&self, job: &Job<'_>) -> Option<u64> {
         let own = self.own.memory.get(&memory_key(job));

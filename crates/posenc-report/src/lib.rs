@@ -60,6 +60,16 @@ pub struct Inputs<'a> {
 /// A picture that cannot be drawn; the error names the plot and the experiment. Non-finite numbers alone never cause
 /// one.
 pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
+    render_items(inputs, &|_, _| true)
+}
+
+/// As [`render`], but of items only the pages for which `is_wanted`, given paper and item, is true. Other pages are complete.
+///
+/// # Errors
+///
+/// As [`render`].
+pub fn render_items(inputs: &Inputs<'_>, is_wanted: &dyn Fn(&str, &str) -> bool) -> Result<Report> {
+    let mut is_part = false;
     let views = view::Views::new(inputs)?;
     let papers = &inputs.catalog.papers;
     let contexts: Vec<Value> = papers.iter().map(|own| pages::paper(inputs, &views, own)).collect();
@@ -76,6 +86,10 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
             context! { paper => own },
         )?;
         for (index, item) in paper.items.iter().enumerate() {
+            if !is_wanted(&paper.key, &item.item) {
+                is_part = true;
+                continue;
+            }
             let view = views.get(&paper.key, &item.item);
             let page = view.map(|view| pages::item::page(inputs, &views, view, &mut pages.files));
             let page = context! { paper => own, index, ..page.transpose()?.unwrap_or(context! {}) };
@@ -118,6 +132,7 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
         pages: pages.pages,
         digest: has_findings.then(|| markdown::protect_math(&digest)),
         verdicts: views.verdicts(),
+        is_part,
     })
 }
 

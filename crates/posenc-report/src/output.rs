@@ -26,6 +26,8 @@ pub struct Report {
     pub pages: Vec<Page>,
     /// The numbers of statements and the first decided findings, as Markdown with links relative to the report; `None` without findings.
     pub digest: Option<String>,
+    /// Whether pages of items were left out. Writing the report then removes no file.
+    pub is_part: bool,
 }
 
 /// A Markdown page and its place among the others.
@@ -93,6 +95,9 @@ impl Report {
             let file = directory.join(path);
             write_if_changed(&file, bytes)
                 .with_context(|| format!("{} cannot be written", file.display()))?;
+        }
+        if self.is_part {
+            return Ok(());
         }
         let surplus = self.surplus(directory)?.into_iter().map(|path| directory.join(path));
         for file in surplus.filter(|file| is_page(file) || is_plot(file) || is_picture(file)) {

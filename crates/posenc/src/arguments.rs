@@ -34,7 +34,7 @@ pub enum Verb {
     /// Run the experiments that have no record yet and render a report of the results.
     ///
     /// Examples:
-    ///   cargo xtask reproduce                         all papers, about 12 minutes on two cores
+    ///   cargo xtask reproduce                         all papers, about 20 minutes on two cores with the build
     ///   cargo xtask reproduce trading/table1          one table
     ///   cargo xtask reproduce 'lff/fig*' --dry-run    what would run, and how long it would take
     ///   cargo xtask reproduce --profile long          more seeds, images and epochs
@@ -72,7 +72,7 @@ pub enum Verb {
     /// Fit a picture or a clip of your own and write its reconstruction.
     ///
     /// Examples:
-    ///   cargo xtask fit photo.jpg --size 512 --out fitted.png             interpolate by the method that fits best
+    ///   cargo xtask fit photo.jpg --size 512 --out fitted.png             interpolate, with settings from cross-validation
     ///   cargo xtask fit photo.jpg --mask 0.25 --compare --out fitted.png  and compare it with nearest, linear, cubic, ...
     ///   cargo xtask fit photo.jpg --embedder rff --out fitted.png         use a position encoding
     #[command(verbatim_doc_comment)]
@@ -251,15 +251,15 @@ pub struct FitWithEncoding {
     /// How the weights are computed. Default: ridge, with --mask closed-form.
     #[arg(long, value_enum, help_heading = ENCODING)]
     pub solver: Option<FitSolver>,
-    /// Hidden layers (gradient descent).
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=16), help_heading = ENCODING)]
-    pub depth: u16,
-    /// Width of the hidden layers.
-    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=8192), help_heading = ENCODING)]
-    pub width: u16,
-    /// Steps of Adam.
-    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..), help_heading = ENCODING)]
-    pub epochs: u32,
+    /// Hidden layers (gradient descent). Default: 0.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(0..=16), help_heading = ENCODING)]
+    pub depth: Option<u16>,
+    /// Width of the hidden layers. Default: 256.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=8192), help_heading = ENCODING)]
+    pub width: Option<u16>,
+    /// Steps of Adam. Default: 500.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), help_heading = ENCODING)]
+    pub epochs: Option<u32>,
     /// Learning rate of Adam. Default: the papers' value.
     #[arg(long, value_name = "RATE", help_heading = ENCODING)]
     pub learning_rate: Option<f64>,
@@ -269,15 +269,27 @@ pub struct FitWithEncoding {
     pub iterations: Option<u32>,
 }
 
+impl FitWithEncoding {
+    /// Number of hidden layers.
+    pub fn hidden_layers(&self) -> u16 {
+        self.depth.unwrap_or(0)
+    }
+
+    /// Width of the hidden layers.
+    pub fn hidden_width(&self) -> u16 {
+        self.width.unwrap_or(256)
+    }
+}
+
 const ENCODING: &str = "Options of a position encoding, which replaces the interpolation";
 
 #[derive(Args)]
 pub struct Fit {
     /// Picture, video, folder of frames or npz file.
     pub file: PathBuf,
-    /// How values between the training positions are computed: auto (chosen by cross-validation on these positions), nearest, linear
-    /// (along each axis, or on Delaunay triangles at random positions), cubic (splines, or Clough-Tocher elements), thin-plate,
-    /// kriging or mean.
+    /// How values between the training positions are computed: auto (kriging with settings from cross-validation on these
+    /// positions), nearest, linear (along each axis, or on Delaunay triangles at random positions), cubic (splines, or
+    /// Clough-Tocher elements), thin-plate, kriging or mean.
     #[arg(long, value_parser = named::<Method>, default_value = "auto", conflicts_with = "FitWithEncoding")]
     pub method: Method,
     /// Also run the other methods of interpolation, and print PSNR and time of all.
@@ -327,8 +339,8 @@ pub struct Bench {
     /// With --record: accept uncommitted changes. The report marks such records.
     #[arg(long, requires = "record")]
     pub allow_dirty: bool,
-    /// Number of measured runs per workload. Medians are printed.
-    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    /// Number of measured runs per workload, rounded up to a multiple of three. Medians are printed.
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub repeats: u16,
 }
 

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use posenc_experiments::selector::Selectors;
+use posenc_experiments::yaml::nearest;
 use posenc_experiments::{Catalog, Profile};
 
 use crate::device::Request;
@@ -33,7 +34,7 @@ pub struct DataOptions {
 pub struct Reproduce {
     /// Globs on paper/item/group/method, such as trading/table1/closed-form. Default: all.
     pub selectors: Vec<String>,
-    /// How much of the published protocol runs: smoke (a minute), quick (about 12 minutes), long (hours) or paper (all).
+    /// How much of the published protocol runs: smoke (a minute), quick (about 20 minutes with the build), long (hours) or paper (all).
     #[arg(long, default_value = "quick")]
     pub profile: String,
     /// Data.
@@ -68,7 +69,7 @@ pub struct Reproduce {
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Bytes>,
     /// Write the report this often while units run, such as 5m. Default: after ten items or one minute, then after each item.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", conflicts_with = "share")]
     pub report_every: Option<Span>,
     /// Print every note, and for each unit its key, the reason to run it, its estimate, its time and its training steps.
     #[arg(long, short)]
@@ -117,16 +118,79 @@ pub fn parse_selectors(catalog: &Catalog, texts: &[String]) -> Result<Selectors>
             }
         }
     }
-    let unmatched = selectors.unmatched(&all);
-    if let Some(first) = unmatched.first() {
+    if let Some(first) = selectors.unmatched(&all).first() {
         if catalog.experiments.iter().any(|e| e.id() == *first) {
             bail!("`{first}` only shows records of other items; there is nothing to run");
         }
-        let ids: Vec<String> = catalog.experiments.iter().map(|e| e.id()).collect();
-        let hint = posenc_experiments::yaml::nearest(first, ids.iter().map(String::as_str))
-            .map(|n| format!(" Did you mean {n}?"))
-            .unwrap_or_default();
-        bail!("selector `{first}` selects nothing.{hint} `cargo xtask list` shows all.");
+        let all: Vec<[&str; 4]> = all.iter().map(|(p, i, g, m)| [*p, *i, *g, *m]).collect();
+        let hint = correction(first, &all).map(|c| format!(" Did you mean {c}?"));
+        bail!(
+            "selector `{first}` selects nothing.{} `cargo xtask list` shows all.",
+            hint.unwrap_or_default()
+        );
     }
     Ok(selectors)
+}
+
+/// The selector with its first wrong part replaced by the nearest name of that kind: a paper, an item, a group or a method. `all` has
+/// these names of each method.
+fn correction(selector: &str, all: &[[&str; 4]]) -> Option<String> {
+    let parts: Vec<&str> = selector.splitn(4, '/').collect();
+    let mut left: Vec<&[&str; 4]> = all.iter().collect();
+    for (kind, part) in parts.iter().enumerate() {
+        let start = Selectors::parse(&[parts[..=kind].join("/")]).ok()?;
+        let (right, wrong): (Vec<_>, Vec<_>) =
+            left.into_iter().partition(|[p, i, g, m]| start.matches(p, i, g, m));
+        if !right.is_empty() {
+            left = right;
+            continue;
+        }
+        let mut corrected = parts.clone();
+        // The name of an item, a group or a method without what precedes it.
+        let is_named = |path: &&&[&str; 4]| path[1..].contains(part);
+        if let Some(path) = wrong.iter().find(is_named).filter(|_| kind == 0) {
+            let end = path.iter().position(|name| name == part)?;
+            let path = path[..=end].iter().chain(&parts[1..]).copied();
+            return Some(path.collect::<Vec<_>>().join("/"));
+        }
+        let names_of = |kind: usize| wrong.iter().map(move |path| path[kind]);
+        if let Some(name) = nearest(part, names_of(kind)) {
+            corrected[kind] = name;
+            return Some(corrected.join("/"));
+        }
+        let item = nearest(part, names_of(1)).filter(|_| kind == 0)?;
+        let paper = wrong.iter().find(|path| path[1] == item)?[0];
+        return Some(format!("{paper}/{item}"));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a hint of another kind than the wrong part, such as an item for a method.
+    #[test]
+    fn a_wrong_selector_is_corrected_where_it_is_wrong() {
+        let all = [
+            ["trading", "table1", "closed-form", "Gau"],
+            ["trading", "table1", "simple", "LinF"],
+            ["rethinking", "fig3", "rank", "Gau/2"],
+        ];
+        for (wrong, corrected) in [
+            ("tradign", "trading"),
+            ("trading/tabel1", "trading/table1"),
+            ("tradign/table1/simple", "trading/table1/simple"),
+            ("trading/table1/close-form", "trading/table1/closed-form"),
+            ("trading/*/closed-form/Gaus", "trading/*/closed-form/Gau"),
+            ("rethinking/fig3/rank/Gau/3", "rethinking/fig3/rank/Gau/2"),
+            ("table1", "trading/table1"),
+            ("table1/simple", "trading/table1/simple"),
+            ("Gau", "trading/table1/closed-form/Gau"),
+            ("tabel1", "trading/table1"),
+        ] {
+            assert_eq!(correction(wrong, &all).as_deref(), Some(corrected), "{wrong}");
+        }
+        assert_eq!(correction("quite/another", &all), None);
+    }
 }

@@ -1,20 +1,21 @@
 //! `reproduce`: runs the units without a record, then renders the report of this machine.
 
 mod announce;
+mod dry_run;
 mod guide;
 mod live;
 pub mod results;
 mod second_build;
 mod summary;
 
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use posenc_experiments::Catalog;
-use posenc_experiments::plan::{NO_SIGNAL, jobs};
+use posenc_experiments::plan::jobs;
+use posenc_experiments::{Catalog, Experiment};
 
 use posenc_harness::data::{self, DataSets};
 use posenc_harness::device::Devices;
@@ -25,15 +26,17 @@ use posenc_harness::plan::{PlannedJob, Plans, Reason, expand, leave_out_absent_p
 use posenc_harness::progress::Detail;
 use posenc_harness::repository::Repository;
 use posenc_harness::run_env::{ResultInputs, RunEnv, keep};
-use posenc_harness::span::duration;
 use posenc_harness::store::Store;
-use posenc_harness::timings::{Timings, makespan};
+use posenc_harness::timings::Timings;
 use posenc_harness::{executor, machine, orphans, share, slurm};
 use posenc_protocols::KINDS;
 
+use live::LiveRun;
+use second_build::{SecondBuild, is_second};
+
 pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCode> {
     let began = Instant::now();
-    let out = lock::output(repository, options.out.as_deref(), "out")?;
+    let out = lock::output(repository, options.out.as_deref())?;
     if options.record && !options.allow_dirty && !options.dry_run {
         repository.refuse_changes()?;
     }
@@ -44,9 +47,20 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let store = keep(Store::new(&out));
 
     let mut selected = jobs(catalog.experiments.iter(), &selectors, profile);
-    let builder = second_build::leave(&mut selected)?;
+    let mut second = SecondBuild::find(&selected)?;
     let notices = announce::Notices::of(catalog, &selectors, profile, &selected, data)?;
-    leave_out_absent_picks(&mut selected, data).iter().for_each(|line| eprintln!("{line}"));
+    let is_selected = |e: &&Experiment| {
+        let mut names = e.groups.iter().flat_map(|g| g.variants.iter().map(move |v| (g, v)));
+        names.any(|(g, v)| selectors.matches(&e.paper, &e.item, &g.id, &v.id))
+    };
+    let items: BTreeSet<String> =
+        catalog.experiments.iter().filter(is_selected).map(Experiment::id).collect();
+    let page = results::page(&out, &items);
+    for line in leave_out_absent_picks(&mut selected, data) {
+        if !is_second() {
+            eprintln!("{line}");
+        }
+    }
     let devices = keep(match options.slurm {
         Some(_) => slurm::devices(&options.device),
         None => Devices::open(&options.device)?,
@@ -58,6 +72,9 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         if planned.iter().all(|job| job.to_run.is_empty()) {
             bail!("--signals {places} selects no signal of the selected groups");
         }
+    }
+    if let Some(second) = &mut second {
+        planned = second.take(planned, store);
     }
     if options.plan.as_ref().is_some_and(|plan| *plan != share::checksum(&planned)) {
         bail!(
@@ -71,8 +88,10 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     }
 
     if options.dry_run {
-        notices.print(options.verbose);
-        return dry_run(repository, &planned, &out, store, options);
+        let lines = notices.print(options.verbose);
+        let plan = dry_run::Plan { planned: &planned, store, options };
+        plan.print(&repository.record(), &out, lines);
+        return Ok(ExitCode::SUCCESS);
     }
     if let Some(tasks) = options.slurm
         && slurm::submit(repository, &out, &planned, store, options, tasks.into())?
@@ -89,10 +108,11 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let work = to_run(&planned, store, options);
     let timings = Timings::read(&out, &repository.record(), &work);
     let units: usize = work.iter().map(|w| w.to_run.len()).sum();
-    let total: usize = planned.iter().map(|p| p.to_run.len()).sum();
+    let (waiting, unbuilt) = second.as_ref().map_or((0, 0), |own| (own.units(), own.total));
+    let total = planned.iter().map(|p| p.to_run.len()).sum::<usize>() + unbuilt;
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
-    let seconds = estimated_time(&work, &timings, workers);
-    let size = announce::Size { units, total, workers, seconds };
+    let seconds = timings.makespan(&work, workers);
+    let size = announce::Size { units, waiting, total, workers, seconds };
     notices.start(&size, options, &work, devices);
     let verdicts = summary::Verdicts::read(catalog, &work, &out.join("record"));
 
@@ -112,38 +132,45 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let inputs = ResultInputs { repository, plans: &plans, store, devices, options, out: &out };
     let outcome = std::thread::scope(|scope| {
         let (feed, reporter) = live::channels();
+        let waiting = second.as_ref().map(|own| own.waiting.clone()).unwrap_or_default();
+        let live = LiveRun { inputs, units, waiting, page: page.clone() };
         // A panic of the reporter must not end the run, which writes a final report in any case.
-        let report = AssertUnwindSafe(|| reporter.run(&inputs, units));
+        let report = AssertUnwindSafe(move || reporter.run(&live));
         let feed = options.share.is_none().then_some(feed);
         if feed.is_some() {
-            scope.spawn(|| std::panic::catch_unwind(report));
+            scope.spawn(move || std::panic::catch_unwind(report));
         }
         let run = executor::Options { feed, ..run };
         executor::run(work, site, run, timings, detail)
     });
     signals.end_at_once();
     outcome.timings.write(&out);
-    let page = out.join("report/README.md");
     let written = match options.share {
         Some(_) => Ok(results::Verdicts::default()),
-        None => results::write(&inputs, None),
+        None => {
+            // A run of some items leaves the pages of the others.
+            let only = Some(&items).filter(|_| !selectors.is_everything());
+            results::write(&inputs, None, only)
+        }
     };
-    let changed = written.as_ref().map_or_else(|_| Vec::new(), |after| verdicts.changed(after));
-    summary::tell(&outcome, &changed, workers, options.force);
+    let changes = written.as_ref().map(|after| verdicts.changed(after)).unwrap_or_default();
+    summary::tell(&outcome, &changes, workers, waiting, options.force);
     // An interrupted run keeps its exit status even if its report cannot be written.
     if let Err(error) = written {
         let Some(signal) = outcome.interrupted else { return Err(error) };
         eprintln!("error: {error:#}");
         return Ok(ExitCode::from(128 + signal as u8));
     }
+    if let (None, Some(second)) = (outcome.interrupted, second) {
+        return second.start();
+    }
     if options.share.is_none() {
         println!("{}", page.display());
     }
-    match (outcome.interrupted, builder) {
-        (Some(signal), _) => Ok(ExitCode::from(128 + signal as u8)),
-        (None, Some(builder)) => second_build::start(&builder),
-        (None, None) => Ok(ExitCode::from(u8::from(!outcome.failures.is_empty()))),
-    }
+    Ok(match outcome.interrupted {
+        Some(signal) => ExitCode::from(128 + signal as u8),
+        None => ExitCode::from(u8::from(outcome.failures > 0)),
+    })
 }
 
 fn sweep_checkpoints(store: &Store, plans: &Plans<'_>, options: &Reproduce) {
@@ -178,46 +205,4 @@ fn to_run(
         all.extend(Some(p.only(units)).filter(|job| !job.to_run.is_empty()));
     }
     all
-}
-
-/// Estimated seconds of jobs on `workers` workers, longest job first.
-fn estimated_time(jobs: &[PlannedJob<'_>], timings: &Timings, workers: usize) -> f64 {
-    let mut seconds: Vec<f64> = jobs.iter().map(|job| timings.seconds(job)).collect();
-    seconds.sort_by(|a, b| b.total_cmp(a));
-    makespan(&[], seconds.into_iter(), workers)
-}
-
-fn dry_run(
-    repository: &Repository,
-    planned: &[PlannedJob<'_>],
-    out: &Path,
-    store: &Store,
-    options: &Reproduce,
-) -> Result<ExitCode> {
-    let reasons: Vec<_> = planned.iter().map(|p| lookup(p, store, options.force, true)).collect();
-    let jobs = planned.iter().zip(&reasons);
-    let jobs =
-        jobs.map(|(p, reasons)| p.only(reasons.iter().map(|(unit, _)| unit.clone()).collect()));
-    let jobs: Vec<PlannedJob<'_>> = jobs.collect();
-    let timings = Timings::read(out, &repository.record(), &jobs);
-    for (p, reasons) in jobs.iter().zip(&reasons) {
-        let time = duration(timings.seconds(p) / reasons.len().max(1) as f64);
-        for (unit, reason) in reasons {
-            let signal = if unit.signal == NO_SIGNAL { "" } else { &unit.signal };
-            println!(
-                "{} seed {} {signal} [{}]: {reason}, about {time}",
-                p.job.path(),
-                p.job.seed_index,
-                p.job.recorded_profile
-            );
-        }
-    }
-    let total: usize = planned.iter().map(|p| p.to_run.len()).sum();
-    let units: usize = jobs.iter().map(|p| p.to_run.len()).sum();
-    let workers = options.jobs.map_or_else(machine::cores, usize::from);
-    println!(
-        "{units} of {total} units would run, about {} on {workers} workers",
-        duration(estimated_time(&jobs, &timings, workers))
-    );
-    Ok(ExitCode::SUCCESS)
 }

@@ -221,7 +221,7 @@ mod tests {
 
     /// Catches other files next to the records, such as pictures, and names that lead out of the folder, that are treated as items.
     #[test]
-    fn items_are_csv_files_of_papers() {
+    fn items_have_a_table_of_units_in_a_folder_of_their_paper() {
         assert_eq!(item_of("lff/fig1/units.csv"), Some(("lff".to_owned(), "fig1".to_owned())));
         for other in [
             "lff/fig1/provenance.json",

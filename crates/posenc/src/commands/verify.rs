@@ -57,12 +57,11 @@ enum Refusal {
     Changed(String),
 }
 
-/// A job that can be repeated, with its data and those of its units that are.
+/// A job that can be repeated, with its data.
 struct Repeated {
     planned: PlannedJob<'static>,
     seed: u64,
     data: &'static DataSets,
-    units: Vec<Unit>,
 }
 
 /// Runs the verb: status 1 if a value differs, a unit fails or, with `--all`, a method has changed.
@@ -102,11 +101,13 @@ pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
         rounds.entry((method.seed, method.profile, method.class())).or_default().push(method);
     }
     let mut all: Vec<Repeated> = Vec::new();
+    let mut sets: Option<(u64, &'static DataSets)> = None;
     for ((seed, profile, class), methods) in rounds {
-        let data = match all.last().filter(|last| last.seed == seed) {
-            Some(last) => last.data,
+        let data = match sets.filter(|(of_seed, _)| *of_seed == seed) {
+            Some((_, data)) => data,
             None => keep(DataSets::new(data::source(repository, &options.data)?, seed)),
         };
+        sets = Some((seed, data));
         let mut selected = jobs(catalog.experiments.iter(), &Selectors::default(), profile);
         selected.retain(|job| methods.iter().any(|method| method.is_of(job)));
         let class = if class == CPU { CPU } else { devices.training() };
@@ -116,10 +117,10 @@ pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
                 planned.iter().filter(|p| method.is_of(&p.job)).collect();
             match method.refusal(&own, data, devices)? {
                 Some(refusal) => refused.entry(refusal).or_default().push(method.name()),
-                None => all.extend(own.into_iter().map(|planned| {
-                    let units = planned.units.to_vec();
-                    Repeated { planned: planned.clone(), seed, data, units }
-                })),
+                None => {
+                    let own = own.into_iter().cloned();
+                    all.extend(own.map(|planned| Repeated { planned, seed, data }));
+                }
             }
         }
     }
@@ -130,15 +131,22 @@ pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
         };
         println!("{what}: {}: {why}", names.join(", "));
     }
+    // A sample may come from what has not changed.
+    let has_changed = refused.keys().any(|refusal| matches!(refusal, Refusal::Changed(_)));
     if all.is_empty() {
-        bail!(
-            "nothing of the selection in {} can be repeated here; --from out/record repeats the results of this machine",
-            source.name
-        );
+        if options.all && has_changed {
+            return Ok(ExitCode::FAILURE);
+        }
+        let hint = match options.from {
+            Some(_) => "",
+            None => "; --from out/record repeats the results of this machine",
+        };
+        bail!("nothing of the selection in {} can be repeated here{hint}", source.name);
     }
     let jobs: Vec<PlannedJob<'_>> = all.iter().map(|own| own.planned.clone()).collect();
     let timings = Timings::of_record(&repository.record(), &jobs);
-    let count = |all: &[Repeated]| -> usize { all.iter().map(|own| own.units.len()).sum() };
+    let count =
+        |all: &[Repeated]| -> usize { all.iter().map(|own| own.planned.to_run.len()).sum() };
     let total = count(&all);
     if !options.all {
         sample(&mut all, &timings, options.sample.into(), options.seed);
@@ -150,17 +158,13 @@ pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
     let mut failed = false;
     for round in all.chunk_by(|a, b| a.seed == b.seed) {
         let Some(&Repeated { seed, data, .. }) = round.first() else { continue };
-        let work: Vec<PlannedJob<'static>> =
-            round.iter().map(|own| own.planned.only(own.units.clone())).collect();
-        let work = work.into_iter().filter(|job| !job.to_run.is_empty()).collect();
+        let work = round.iter().map(|own| own.planned.clone());
+        let work = work.filter(|job| !job.to_run.is_empty()).collect();
         let workers = options.jobs.map_or_else(machine::cores, usize::from);
         let run = executor::Options { workers, signals: signals.clone(), ..Default::default() };
         let env = RunEnv { store, data, devices, seed, commit: "" };
         let outcome = executor::run(work, env, run, timings.clone(), Detail::Usual);
-        for failure in &outcome.failures {
-            eprintln!("failed: {}: {}", failure.path, failure.message);
-        }
-        failed |= !outcome.failures.is_empty() || outcome.left.0 > 0;
+        failed |= outcome.failures > 0 || outcome.left.0 > 0;
         if let Some(signal) = outcome.interrupted {
             eprintln!("{}: nothing was compared", interrupts::name(signal));
             return Ok(ExitCode::from(128 + signal as u8));
@@ -171,8 +175,6 @@ pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
     for (experiment, table, machine) in &records {
         differs |= !compare(experiment, &table.rows, machine, &all, store);
     }
-    // A sample may come from what has not changed.
-    let has_changed = refused.keys().any(|refusal| matches!(refusal, Refusal::Changed(_)));
     Ok(ExitCode::from(u8::from(differs || failed || options.all && has_changed)))
 }
 
@@ -289,29 +291,26 @@ impl Method<'_> {
 
 /// Chooses cheap units first, in random order and alternating between protocols, so that a small sample covers many of them.
 fn sample(all: &mut [Repeated], timings: &Timings, count: usize, seed: u64) {
-    let mut units: Vec<(usize, Unit)> = Vec::new();
-    for (job, own) in all.iter_mut().enumerate() {
-        units.extend(std::mem::take(&mut own.units).into_iter().map(|unit| (job, unit)));
+    let mut units: Vec<(usize, bool, Unit)> = Vec::new();
+    for (job, Repeated { planned, .. }) in all.iter_mut().enumerate() {
+        let seconds = timings.seconds(planned) / planned.to_run.len().max(1) as f64;
+        let own = std::mem::take(&mut planned.to_run).into_iter();
+        units.extend(own.map(|unit| (job, seconds > CHEAP, unit)));
     }
     let draws = uniform_vector(&mut stream(seed, "verify: choice of units"), units.len(), 0.0, 1.0);
-    let mut drawn: Vec<(f64, (usize, Unit))> = draws.into_iter().zip(units).collect();
+    let mut drawn: Vec<_> = draws.into_iter().zip(units).collect();
     drawn.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut turns: BTreeMap<&'static str, usize> = BTreeMap::new();
     let mut ranked = Vec::new();
-    for (_, (job, unit)) in drawn {
-        let planned = &all[job].planned;
-        let turn = turns.entry(planned.job.protocol().name()).or_default();
+    for (_, (job, is_long, unit)) in drawn {
+        let turn = turns.entry(all[job].planned.job.protocol().name()).or_default();
         *turn += 1;
-        ranked.push((
-            (timings.seconds(planned) / planned.units.len().max(1) as f64 > CHEAP, *turn),
-            job,
-            unit,
-        ));
+        ranked.push(((is_long, *turn), job, unit));
     }
     // A stable sort: equal elements stay in random order.
     ranked.sort_by_key(|(rank, ..)| *rank);
     for (_, job, unit) in ranked.into_iter().take(count) {
-        all[job].units.push(unit);
+        all[job].planned.to_run.push(unit);
     }
 }
 
@@ -326,7 +325,7 @@ fn compare(
     let mut measured: Vec<Row> = Vec::new();
     let mut count = 0;
     for own in all.iter().filter(|own| std::ptr::eq(own.planned.job.experiment, experiment)) {
-        for unit in &own.units {
+        for unit in &own.planned.to_run {
             let found = store.find(&experiment.paper, &experiment.item, &unit.parts);
             if let Found::Record(record) = found {
                 measured.extend(collect::rows(&own.planned.job, unit, &record));

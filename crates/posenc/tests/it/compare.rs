@@ -3,7 +3,6 @@
 use crate::common;
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use common::{EXPERIMENT, Repository, Run};
 use posenc_experiments::record::{ItemRecord, Provenance, Row};
@@ -114,15 +113,7 @@ fn differences_are_compared_with_their_noise() {
 }
 
 fn git(repository: &Repository, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(repository.path())
-        .args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"])
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    common::git(repository.path(), arguments)
 }
 
 /// Catches records that are read from the working tree instead of the revision, changes of the working tree or the index, and
@@ -280,6 +271,14 @@ fn a_record_is_repeated_as_it_was_made() {
     code(&run, 1);
     let changed = "changed: extensions/mexican-hat/rank/RFF: definition, revision or data differ (record → here): embedder";
     assert!(run.stdout.starts_with(changed), "{}", run.stdout);
+    // Nothing of the selection can be repeated.
+    let alone = ["verify", "--from", "out/record", "--all", "extensions/mexican-hat/rank/RFF"];
+    let run = repository.run(&alone);
+    code(&run, 1);
+    assert!(run.stdout.starts_with("changed: "), "{}", run.stdout);
+    let run =
+        repository.run(&["verify", "--from", "out/record", "extensions/mexican-hat/rank/RFF"]);
+    assert!(run.code == 2 && !run.stderr.contains("--from"), "{}", run.stderr);
     // What did not change can still be repeated.
     let run = repository.ok(&["verify", "--from", "out/record", "extensions/mexican-hat/*/Gau*"]);
     assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);

@@ -17,16 +17,6 @@ fn real_data() -> Option<PathBuf> {
     found
 }
 
-/// Test PSNR of all images for a group and a method.
-fn psnr(record: &str, group: &str, method: &str) -> Vec<f64> {
-    record
-        .lines()
-        .map(|l| l.split(',').collect::<Vec<_>>())
-        .filter(|f| f[2] == group && f[3] == method && f[6] == "test_psnr")
-        .map(|f| f[9].parse().unwrap())
-        .collect()
-}
-
 fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -46,9 +36,11 @@ fn table_1_closed_form_on_the_papers_images() {
     }
     let record = common::joined(&repository.path().join("out/record/trading/table1"));
     assert!(record.contains(",paper,cpu,div2k-test"), "not labelled as the paper's data and scale");
-    let (mean, deviation) = mean_and_deviation(&psnr(&record, "closed-form", "Tri"));
+    let rows: Vec<String> = record.lines().map(str::to_owned).collect();
+    let psnr = |method| common::values(&rows, ["closed-form", method, "test_psnr"]);
+    let (mean, deviation) = mean_and_deviation(&psnr("Tri"));
     assert_eq!(format!("{mean:.2} ± {deviation:.2}"), "26.36 ± 3.39");
-    let gau = psnr(&record, "closed-form", "Gau");
+    let gau = psnr("Gau");
     assert_eq!(gau.len(), 16);
     let (mean, _) = mean_and_deviation(&gau);
     assert!((mean - 26.63).abs() < 0.15, "{mean}");
@@ -78,6 +70,11 @@ fn a_folder_of_the_users_images_replaces_a_set() {
     let record = repository.table("out/record");
     assert!(record.contains(",user:photos"), "{record}");
     assert!(record.contains(",two.png,"), "{record}");
+    // A shell does not expand `~` after `=`.
+    let images = ["reproduce", "extensions/mexican-hat/images", "--images", "div2k-test=~/photos"];
+    let run = repository.command(&images).env("HOME", repository.path()).output().unwrap();
+    let log = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success() && log.contains("0 of 6 units to run"), "{log}");
     // A small image does not stop the others.
     picture(&folder.join("three.png"), 100);
     let arguments = ["reproduce", "extensions/mexican-hat/images", "--images", "div2k-test=photos"];

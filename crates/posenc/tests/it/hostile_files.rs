@@ -6,17 +6,12 @@ use crate::common;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
-use common::{EXPERIMENT, Repository, Run, with_a_failing_unit};
-
-/// A command that takes longer counts as hanging. The limit is many times the longest duration.
-const PATIENCE: Duration = Duration::from_secs(180);
+use common::{EXPERIMENT, Process, Repository, with_a_failing_unit};
 
 const DEFINITION: &str = "experiments/extensions/01-mexican-hat.yaml";
 const TABLE: &str = "report/record/extensions/mexican-hat/values.csv";
@@ -26,7 +21,28 @@ const SMOKE: [&str; 3] = ["reproduce", "--profile", "smoke"];
 struct Scene {
     repository: Repository,
     foreign: tempfile::TempDir,
-    temporary: tempfile::TempDir,
+    /// What was in that folder.
+    before: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+impl std::ops::Deref for Scene {
+    type Target = Repository;
+
+    fn deref(&self) -> &Repository {
+        &self.repository
+    }
+}
+
+/// Checks that the foreign folder is unchanged and no temporary file is left.
+impl Drop for Scene {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        assert!(listing(&[self.foreign.path()]) == self.before, "a foreign file changed");
+        let left: Vec<_> = std::fs::read_dir(self.temporary.path()).unwrap().collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
 }
 
 impl Scene {
@@ -38,11 +54,8 @@ impl Scene {
         {
             std::fs::write(foreign.path().join(file), "precious").unwrap();
         }
-        Scene {
-            repository: Repository::with_experiment(EXPERIMENT),
-            foreign,
-            temporary: tempfile::tempdir().unwrap(),
-        }
+        let before = listing(&[foreign.path()]);
+        Scene { repository: Repository::with_experiment(EXPERIMENT), foreign, before }
     }
 
     /// A repository with records in `out/` and `report/`.
@@ -53,52 +66,7 @@ impl Scene {
     }
 
     fn at(&self, file: &str) -> PathBuf {
-        self.repository.path().join(file)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.repository.command(arguments);
-        command.env("TMPDIR", self.temporary.path());
-        command
-    }
-
-    /// Runs the binary, which must end without a panic and must not change foreign files.
-    fn run(&self, arguments: &[&str]) -> Run {
-        let run = finished(start(self.command(arguments)), &format!("{arguments:?}"));
-        assert!(![101, 134, 137].contains(&run.code), "{arguments:?}: {}{}", run.code, run.stderr);
-        self.check();
-        run
-    }
-
-    fn ok(&self, arguments: &[&str]) -> Run {
-        let run = self.run(arguments);
-        assert_eq!(run.code, 0, "{arguments:?}: {}{}", run.stdout, run.stderr);
-        run
-    }
-
-    /// The command must fail with a message that contains all of `needles`.
-    fn fails(&self, arguments: &[&str], needles: &[&str]) {
-        let run = self.run(arguments);
-        assert_ne!(run.code, 0, "{arguments:?} succeeded: {}{}", run.stdout, run.stderr);
-        for needle in needles {
-            assert!(run.stderr.contains(needle), "{arguments:?}: no `{needle}` in: {}", run.stderr);
-        }
-    }
-
-    /// Checks that the foreign folder is unchanged and no temporary file is left.
-    fn check(&self) {
-        let mut files = Vec::new();
-        list(self.foreign.path(), &mut files);
-        let names: Vec<_> =
-            files.iter().map(|file| file.strip_prefix(self.foreign.path()).unwrap()).collect();
-        let expected =
-            [".writing-1-2-3.tmp", "extensions/.writing-2-3-4.tmp", "extensions/a.svg", "file"];
-        assert_eq!(names, expected.map(Path::new));
-        for file in &files {
-            assert_eq!(std::fs::read_to_string(file).unwrap(), "precious", "{}", file.display());
-        }
-        let left: Vec<_> = std::fs::read_dir(self.temporary.path()).unwrap().collect();
-        assert!(left.is_empty(), "{left:?}");
+        self.path().join(file)
     }
 
     /// Replaces a file or folder by a hostile one.
@@ -136,40 +104,6 @@ enum Hostile {
 }
 
 const ALL: [Hostile; 3] = [Hostile::Pipe, Hostile::Zeros, Hostile::Dangling];
-
-/// Starts a command whose output goes to files, so that no full pipe blocks it.
-fn start(mut command: Command) -> (Child, [tempfile::NamedTempFile; 2]) {
-    let output = [(); 2].map(|()| tempfile::NamedTempFile::new().unwrap());
-    let [stdout, stderr] = [0, 1].map(|i| Stdio::from(output[i].reopen().unwrap()));
-    (command.stdout(stdout).stderr(stderr).spawn().unwrap(), output)
-}
-
-/// Waits for a command, and kills it if it hangs.
-fn finished((mut child, output): (Child, [tempfile::NamedTempFile; 2]), what: &str) -> Run {
-    let started = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        if started.elapsed() > PATIENCE {
-            let _ = child.kill();
-            panic!("{what} hangs");
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
-    let [stdout, stderr] = output
-        .map(|file| String::from_utf8_lossy(&std::fs::read(file.path()).unwrap()).into_owned());
-    Run { code: status.code().unwrap_or(-1), stdout, stderr }
-}
-
-fn list(folder: &Path, files: &mut Vec<PathBuf>) {
-    let mut paths: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    for path in paths {
-        if path.is_dir() { list(&path, files) } else { files.push(path) }
-    }
-}
 
 /// Catches commands that read hostile definitions, records or data endlessly, block on them, or treat them as missing.
 #[test]
@@ -229,8 +163,8 @@ fn hostile_inputs_are_named() {
 #[test]
 fn hostile_files_in_the_output_directory_cost_only_themselves() {
     let scene = Scene::recorded();
-    let raw = scene.repository.raw("out").remove(0);
-    let raw = raw.strip_prefix(scene.repository.path()).unwrap().to_str().unwrap().to_owned();
+    let raw = scene.raw("out").remove(0);
+    let raw = raw.strip_prefix(scene.path()).unwrap().to_str().unwrap().to_owned();
     let failed = raw.replace("out/raw", "out/failed");
     for file in [
         "out/timings.json",
@@ -298,7 +232,7 @@ fn links_below_our_folders_are_not_followed() {
     // Loops and half-written files in a folder that is swept.
     symlink(foreign, scene.at("out/raw/link")).unwrap();
     symlink(scene.at("out/raw"), scene.at("out/raw/extensions/loop")).unwrap();
-    scene.repository.write("out/raw/extensions/.writing-3-4-5f.tmp", "");
+    scene.write("out/raw/extensions/.writing-3-4-5f.tmp", "");
     scene.ok(&SMOKE);
     assert!(!scene.at("out/raw/extensions/.writing-3-4-5f.tmp").exists());
     // A link at the path of a file is replaced, not followed.
@@ -334,7 +268,7 @@ fn listing(folders: &[&Path]) -> BTreeMap<PathBuf, Vec<u8>> {
 #[test]
 fn wrong_folders_for_output_are_refused_and_unchanged() {
     let scene = Scene::recorded();
-    let (root, foreign) = (scene.repository.path(), scene.foreign.path());
+    let (root, foreign) = (scene.path(), scene.foreign.path());
     image::RgbImage::new(32, 32).save(scene.at("photo.png")).unwrap();
     symlink(scene.at("report"), scene.at("link")).unwrap();
     symlink(scene.at("experiments"), scene.at("definitions")).unwrap();
@@ -411,7 +345,7 @@ fn only_files_that_a_run_made_are_removed() {
         &name,
     ]
     .map(|file| format!("out/{file}"));
-    others.iter().for_each(|file| scene.repository.write(file, "mine"));
+    others.iter().for_each(|file| scene.write(file, "mine"));
     let table = "out/record/extensions/mexican-hat/values.csv";
     let plot = "out/report/figures/extensions/mexican-hat-rank.svg";
     assert!(scene.at(table).exists() && scene.at(plot).exists());
@@ -420,14 +354,14 @@ fn only_files_that_a_run_made_are_removed() {
     let (start, rest) = failing.split_once("      - { id: Gaussian,").unwrap();
     let (_, failing) = rest.split_once("      - { id: RFF,").unwrap();
     let (failing, _) = failing.split_once("  - id: images").unwrap();
-    scene.repository.write(DEFINITION, &format!("{start}      - {{ id: RFF,{failing}"));
+    scene.write(DEFINITION, &format!("{start}      - {{ id: RFF,{failing}"));
     let run = scene.run(&SMOKE);
     assert_eq!(run.code, 1, "{}", run.stderr);
     for file in [table, "out/record/extensions/mexican-hat/provenance.json", plot] {
         assert!(!scene.at(file).exists(), "{file}");
         assert!(run.stderr.contains(&format!("{file}: ")), "{file}: {}", run.stderr);
     }
-    assert!(others.iter().all(|file| scene.repository.read(file) == "mine"));
+    assert!(others.iter().all(|file| scene.read(file) == "mine"));
 }
 
 /// Catches a run that removes or changes records of items that it does not run, such as copies of the reference.
@@ -457,12 +391,12 @@ fn a_hostile_git_configuration_runs_nothing() {
         std::fs::write(file, format!("#!/bin/sh\ntouch {}\nexit 1\n", proof.display())).unwrap();
         std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
-    scene.repository.write(".gitattributes", "* filter=evil diff=evil\n*.csv filter=more\n");
-    git(&scene, &["init", "--quiet"], b"");
-    git(&scene, &["add", "experiments", "data", "report", ".gitattributes"], b"");
-    git(&scene, &["commit", "--quiet", "--message", "all"], b"");
-    let commit = git(&scene, &["rev-parse", "--short=12", "HEAD"], b"");
-    let blob = git(&scene, &["rev-parse", &format!("HEAD:{TABLE}")], b"");
+    scene.write(".gitattributes", "* filter=evil diff=evil\n*.csv filter=more\n");
+    git(&scene, &["init", "--quiet"]);
+    git(&scene, &["add", "experiments", "data", "report", ".gitattributes"]);
+    git(&scene, &["commit", "--quiet", "--message", "all"]);
+    let commit = git(&scene, &["rev-parse", "--short=12", "HEAD"]);
+    let blob = git(&scene, &["rev-parse", &format!("HEAD:{TABLE}")]);
     let config = format!(
         "[core]\nrepositoryFormatVersion = 1\nfsmonitor = EVIL\nhooksPath = {}\npager = EVIL\nsshCommand = EVIL\n\
          gitProxy = EVIL\naskPass = EVIL\neditor = EVIL\n[diff]\nexternal = EVIL\n[diff \"evil\"]\ntextconv = EVIL\n\
@@ -481,7 +415,7 @@ fn a_hostile_git_configuration_runs_nothing() {
     let control = |setting: &str, arguments: &[&str]| {
         touch(DEFINITION);
         let mut command = Command::new("git");
-        command.arg("-C").arg(scene.repository.path()).args(["-c", setting]).args(arguments);
+        command.arg("-C").arg(scene.path()).args(["-c", setting]).args(arguments);
         command.output().unwrap();
         assert!(std::fs::remove_file(&proof).is_ok(), "{arguments:?} runs nothing here");
     };
@@ -497,7 +431,7 @@ fn a_hostile_git_configuration_runs_nothing() {
         scene.ok(arguments);
         assert!(!proof.exists(), "{arguments:?} ran a program");
     }
-    let provenance = scene.repository.read("out/record/extensions/mexican-hat/provenance.json");
+    let provenance = scene.read("out/record/extensions/mexican-hat/provenance.json");
     assert!(provenance.contains(&format!("\"commit\": \"{commit}\"")), "{provenance}");
     // A missing object would be fetched from the address.
     std::fs::remove_file(scene.at(&format!(".git/objects/{}/{}", &blob[..2], &blob[2..]))).unwrap();
@@ -541,24 +475,12 @@ fn file_names_that_are_not_utf8_are_no_records() {
     std::fs::remove_file(definition).unwrap();
     let mut command = scene.command(&["reproduce", "--profile", "smoke", "--out"]);
     command.arg(name(b"out\xff"));
-    let run = finished(start(command), "--out");
+    let run = Process::start(command).ended();
     assert_eq!(run.code, 0, "{}", run.stderr);
 }
 
-fn git(scene: &Scene, arguments: &[&str], input: &[u8]) -> String {
-    let mut child = Command::new("git")
-        .arg("-C")
-        .arg(scene.repository.path())
-        .args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"])
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(input).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{arguments:?}");
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+fn git(scene: &Scene, arguments: &[&str]) -> String {
+    common::git(scene.path(), arguments)
 }
 
 /// Writes a git tree with arbitrary names.
@@ -569,25 +491,27 @@ fn tree(scene: &Scene, entries: &[(&str, &str, &str)]) -> String {
         let digits = object.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
         bytes.extend(digits.map(|pair| u8::from_str_radix(pair, 16).unwrap()));
     }
-    git(scene, &["hash-object", "-t", "tree", "-w", "--stdin", "--literally"], &bytes)
+    std::fs::write(scene.at("tree"), bytes).unwrap();
+    git(scene, &["hash-object", "-t", "tree", "-w", "--literally", "tree"])
 }
 
 /// Commits a tree as `report/record`.
 fn commit(scene: &Scene, record: &str) -> String {
     let report = tree(scene, &[("40000", "record", record)]);
     let root = tree(scene, &[("40000", "report", &report)]);
-    git(scene, &["commit-tree", &root, "-m", "evil"], b"")
+    git(scene, &["commit-tree", &root, "-m", "evil"])
 }
 
 /// Catches names in a revision that lead out of the temporary folder of its records, and records of unlimited size.
 #[test]
 fn a_hostile_revision_writes_nowhere() {
     let scene = Scene::recorded();
-    git(&scene, &["init", "--quiet"], b"");
+    git(&scene, &["init", "--quiet"]);
     let units = TABLE.replace("values", "units");
-    let units = git(&scene, &["hash-object", "-w", &units], b"");
-    let table = git(&scene, &["hash-object", "-w", TABLE], b"");
-    let evil = git(&scene, &["hash-object", "-w", "--stdin"], b"evil");
+    let units = git(&scene, &["hash-object", "-w", &units]);
+    let table = git(&scene, &["hash-object", "-w", TABLE]);
+    scene.write("evil", "evil");
+    let evil = git(&scene, &["hash-object", "-w", "evil"]);
     let evil = tree(&scene, &[("100644", "evil.csv", &evil)]);
     let item = tree(&scene, &[("100644", "units.csv", &units), ("100644", "values.csv", &table)]);
     let good = tree(&scene, &[("100644", "..", &table), ("40000", "mexican-hat", &item)]);
@@ -600,7 +524,7 @@ fn a_hostile_revision_writes_nowhere() {
 
     let large = std::fs::File::create(scene.at("large")).unwrap();
     large.set_len((1 << 27) + 1).unwrap();
-    let large = git(&scene, &["hash-object", "-w", "large"], b"");
+    let large = git(&scene, &["hash-object", "-w", "large"]);
     let large = tree(&scene, &[("100644", "units.csv", &large)]);
     let large = tree(&scene, &[("40000", "mexican-hat", &large)]);
     let large = tree(&scene, &[("40000", "extensions", &large)]);
@@ -613,16 +537,16 @@ fn a_hostile_revision_writes_nowhere() {
 fn a_table_without_its_provenance_is_reported() {
     let scene = Scene::recorded();
     scene.ok(&["report", "--check"]);
-    let table = scene.repository.read(TABLE);
+    let table = scene.read(TABLE);
     // Another plausible number.
     let edited = table.replacen("0,stable_rank,4,,", "0,stable_rank,4,,1", 1);
     assert_ne!(table, edited);
-    scene.repository.write(TABLE, &edited);
+    scene.write(TABLE, &edited);
     let needles = ["values.csv", "provenance.json", "git checkout"];
     scene.fails(&["report", "--check"], &needles);
     scene.fails(&["reproduce", "--profile", "smoke", "--record"], &needles);
     scene.fails(&["diff", "report/record", "out/record"], &needles);
-    scene.repository.write(TABLE, &table);
+    scene.write(TABLE, &table);
     scene.ok(&["report", "--check"]);
 }
 
@@ -634,13 +558,12 @@ fn the_umask_decides_who_may_read() {
     let mut shell = Command::new("sh");
     shell.args(["-c", "umask 077; exec \"$0\" \"$@\""]);
     shell.arg(command.get_program()).args(command.get_args());
-    shell.current_dir(scene.repository.path()).env("POSENC_DEVICE", "cpu");
-    let run = finished(start(shell), "umask");
+    shell.current_dir(scene.path()).env("POSENC_DEVICE", "cpu");
+    let run = Process::start(shell).ended();
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let mut files = Vec::new();
-    list(&scene.at("out"), &mut files);
+    let files = common::contents(&scene.at("out"));
     assert!(files.len() > 10);
-    for file in files {
+    for file in files.into_keys() {
         let mode = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600, "{}: {mode:o}", file.display());
     }
@@ -650,29 +573,27 @@ fn the_umask_decides_who_may_read() {
 #[test]
 fn runs_that_record_at_the_same_time_lose_no_row() {
     let methods = ["rank/Gaussian", "rank/RFF", "rank/Gaussian formula", "images/Mexican hat"];
-    for round in 0..3 {
-        let scene = Scene::new();
-        let outs = ["a", "b", "c", "d"];
-        let selectors = methods.map(|method| format!("extensions/mexican-hat/{method}"));
-        // All units are computed before, so that the processes record at the same time.
-        for (selector, out) in selectors.iter().zip(outs) {
-            scene.ok(&["reproduce", selector, "--profile", "smoke", "--out", out]);
-        }
-        let record = |(selector, out): (&String, &str)| {
-            let arguments = ["reproduce", selector, "--profile", "smoke", "--out", out, "--record"];
-            start(scene.command(&arguments))
-        };
-        let started: Vec<_> = selectors.iter().zip(outs).map(record).collect();
-        for one in started {
-            let run = finished(one, "--record");
-            assert_eq!(run.code, 0, "{}", run.stderr);
-        }
-        let table = scene.repository.table("report/record");
-        for method in methods {
-            let (group, method) = method.split_once('/').unwrap();
-            let rows = table.matches(&format!(",{group},{method},")).count();
-            assert!(rows > 0, "round {round}: {method} is lost");
-        }
-        scene.ok(&["report", "--check"]);
+    let scene = Scene::new();
+    let outs = ["a", "b", "c", "d"];
+    let selectors = methods.map(|method| format!("extensions/mexican-hat/{method}"));
+    // All units are computed before, so that the processes record at the same time.
+    for (selector, out) in selectors.iter().zip(outs) {
+        scene.ok(&["reproduce", selector, "--profile", "smoke", "--out", out]);
     }
+    let record = |(selector, out): (&String, &str)| {
+        let arguments = ["reproduce", selector, "--profile", "smoke", "--out", out, "--record"];
+        Process::start(scene.command(&arguments))
+    };
+    let started: Vec<_> = selectors.iter().zip(outs).map(record).collect();
+    for one in started {
+        let run = one.ended();
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    }
+    let table = scene.table("report/record");
+    for method in methods {
+        let (group, method) = method.split_once('/').unwrap();
+        let rows = table.matches(&format!(",{group},{method},")).count();
+        assert!(rows > 0, "{method} is lost");
+    }
+    scene.ok(&["report", "--check"]);
 }

@@ -5,11 +5,7 @@ use crate::common;
 use common::{Repository, experiment};
 
 fn values(rows: &[String], group: &str, metric: &str) -> Vec<f64> {
-    rows.iter()
-        .map(|r| r.split(',').collect::<Vec<_>>())
-        .filter(|f| f[2] == group && f[6] == metric)
-        .map(|f| f[9].parse().unwrap())
-        .collect()
+    common::values(rows, [group, "", metric])
 }
 
 /// Catches encodings that do not learn, results that depend on the number of workers or on other signals, and wrong parameter
@@ -143,11 +139,6 @@ fn clips_are_fitted_in_three_dimensions() {
 /// Catches sizes and signals that are refused too late, or without the key.
 #[test]
 fn impossible_sizes_and_signals_are_refused() {
-    // Sizes that are too large are rejected before anything is sampled.
-    let large = "  - id: g\n    data: { set: embedded-images }\n    protocol: { kind: network-nd, encoding: complex, \
-                 learning_rate: 0.1, epochs: 1 }\n    variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 60000, \
-                 sigma: 0.1 } }]\n    profiles: { quick: { reduced: 1 image, signals: 1 } }\n";
-    Repository::with_experiment(&experiment(large)).fails(&["reproduce"], &["GiB", "dimension"]);
     let repository = Repository::with_experiment(&experiment(
         "  - id: g\n    data: { set: embedded-images, pick: [9] }\n    protocol: { kind: network-nd, side: 100, \
          learning_rate: 0.1, epochs: 1 }\n    variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }]\n",

@@ -2,8 +2,7 @@
 //! one kill in six comes between two records of one training, as soon as the first of them is on disk.
 //!
 //! The results are compared with those of an undisturbed run:
-//! - raw records: all bytes except the checksum and machine-dependent values (`seconds`, `peak_memory`, and metrics that begin with
-//!   `time`, or are `rate` or `peak_memory`);
+//! - raw records: all bytes except the checksum and machine-dependent values (`seconds`, `peak_memory`, and metrics of the machine);
 //! - pictures: all bytes;
 //! - tables: all rows except those of machine-dependent metrics.
 //!
@@ -12,14 +11,13 @@
 //!
 //! POSENC_KILLS=200 sets the number of kills.
 
-use crate::{common, real_boxes};
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use common::{EXPERIMENT, Repository, begun, files_in, finished};
-use serde_json::Value;
+use common::{EXPERIMENT, Repository, begun, contents, files_in, finished, records};
 
 const KILLS: usize = 16;
 
@@ -77,42 +75,6 @@ fn experiment() -> String {
     );
     text += "  - id: model\n    seeds: 2\n    protocol: { kind: image-model, side: 8, levels: 8, held_out: 8, layers: 1, width: 16, heads: 2, feed_forward: 16, batch: 4, steps: 600, learning_rate: 0.01, warm_up: 2, measure_every: 200, encoding: { features: fourier, learned: true, gamma: 1 } }\n    variants: [{ id: one }]\n    profiles: { quick: { reduced: a test } }\n";
     text
-}
-
-/// Files below a folder with their bytes, except unfinished files.
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for path in std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()) {
-            if path.is_dir() {
-                folders.push(path);
-            } else if !path.file_name().unwrap().to_string_lossy().starts_with(".writing-") {
-                found.insert(path.clone(), std::fs::read(path).unwrap());
-            }
-        }
-    }
-    found
-}
-
-/// The compared content of records and pictures, by path below `raw`.
-fn content(raw: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let is_of_machine =
-        |metric: &str| metric.starts_with("time") || ["rate", "peak_memory"].contains(&metric);
-    let of = |(path, bytes): (PathBuf, Vec<u8>)| {
-        let name = path.strip_prefix(raw).unwrap().to_owned();
-        if path.extension().is_none_or(|e| e != "json") {
-            return (name, bytes);
-        }
-        let mut record: Value = serde_json::from_slice(&bytes).unwrap();
-        let body = record["body"].as_object_mut().unwrap();
-        assert!(body.remove("seconds").is_some());
-        body.remove("peak_memory");
-        let values = body["values"].as_array_mut().unwrap();
-        values.retain(|value| !is_of_machine(value["metric"].as_str().unwrap()));
-        (name, record["body"].to_string().into_bytes())
-    };
-    files(raw).into_iter().map(of).collect()
 }
 
 /// The next pseudorandom number below `n` (SplitMix64).
@@ -188,7 +150,7 @@ fn run_until(
     counts: &mut Counts,
 ) -> bool {
     let raw = repository.path().join(out).join("raw");
-    let (before, incomplete) = (files(&raw), partly_recorded(&raw));
+    let (before, incomplete) = (contents(&raw), partly_recorded(&raw));
     let recorded = trainings(&raw);
     let mut child = repository.start_verbose(&["reproduce", "--out", out]);
     let started = Instant::now();
@@ -262,7 +224,7 @@ fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
         finished(&whole.stderr).filter(|(name, _)| is_of(name, path)).map(|(_, steps)| steps).sum()
     };
     assert!(all.keys().all(|path| steps(path) >= 4000), "steps are not counted");
-    let expected = content(&whole_raw);
+    let expected = records(&whole_raw);
     let rows = repository.rows("whole");
     // Some kills come early, others after a training had time for a checkpoint.
     let longest = (undisturbed.as_millis() as u64).clamp(400, 20_000);
@@ -285,7 +247,7 @@ fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
             }
         }
         let raw = repository.path().join(&out).join("raw");
-        let found = content(&raw);
+        let found = records(&raw);
         assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
         for (file, bytes) in &expected {
             assert_eq!(&found[file], bytes, "{} after {counts:?}", file.display());
@@ -311,57 +273,6 @@ fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
     assert!(counts.resumed > 0 && 2 * counts.without_training >= counts.between, "{counts:?}");
 }
 
-/// Small models, each with steps for more than one checkpoint. `network-1d`, `network-nd` and `image-model` are in [`experiment`].
-const TRAININGS: [&str; 8] = [
-    "kind: image-model, side: 6, levels: 4, held_out: 8, layers: 1, width: 16, heads: 2, feed_forward: 16, batch: 4, steps: 3000, \
-     learning_rate: 0.01, warm_up: 2, measure_every: 900, encoding: { features: fourier, learned: true, gamma: 1, modulator: { hidden: 8, \
-     layer_norm: true, dropout: 0.1 } }",
-    "kind: translation, words: 6, max_len: 8, lengths: uniform, held_out: 4, layers: 1, width: 16, heads: 2, feed_forward: 16, \
-     deviation: 0.02, batch: 8, steps: 3000, learning_rate: 0.01, warm_up: 1, bin: 2",
-    "kind: reformer, steps: 700, batch: 2, held_out: 2, learning_rate: 0.01, warm_up: 0, encoding: { features: sine }, model: { side: 8, \
-     layers: 1, width: 16, pixel_width: 12, feed_forward: 8, hashing: { heads: 2, head_width: 4, chunk: 32, buckets: 4 } }",
-    "kind: detection, sides: [16, 24], held_out: 8, width: 16, heads: 2, feed_forward: 16, encoder_layers: 1, decoder_layers: 1, \
-     queries: 3, batch: 8, steps: 2500, learning_rate: 0.002, warm_up: 5, measure_every: 900, encoding: { features: sine }",
-    "kind: detr, steps: 700, held_out: 2, encoding: { features: sine }, model: { blocks: [1, 1, 1, 1], channels: 2, width: 16, heads: 2, \
-     feed_forward: 16, encoder_layers: 1, decoder_layers: 1, queries: 3 }, resizing: { short_sides: [32, 40], longest: 64, \
-     before_window: [36], window: [24, 36], measured: 40 }",
-    "kind: captioning, screens: 24, held_out: 6, width: 16, heads: 2, feed_forward: 16, encoder_layers: 1, decoder_layers: 1, batch: 8, \
-     steps: 2500, learning_rate: 0.004, warm_up: 2, decay: cosine, encoding: { features: fourier, learned: true, gamma: 10, groups: 2, \
-     width: 8, modulator: { hidden: 8, dropout: 0.2 } }",
-    "kind: widget-captioning, steps: 1500, batch: 2, screens: 6, held_out: 4, learning_rate: 0.01, warm_up: 1, encoding: { features: \
-     fourier, learned: true, gamma: 100, groups: 4, width: 4, modulator: { hidden: 4, dropout: 0.2 } }, model: { vocabulary: 120, \
-     word_width: 6, types: 12, tree_rows: 30, width: 8, heads: 2, feed_forward: 8, encoder_layers: 1, decoder_layers: 1, channels: [2, 3] }",
-    "kind: icon-labels, min_count: 20, max_boxes: 4, width: 16, heads: 2, feed_forward: 16, layers: 1, dropout: 0.1, batch: 4, steps: \
-     8000, measure_every: 2000, learning_rate: 0.004, warm_up: 2, decay: cosine, encoding: { features: fourier, learned: true, gamma: 10, \
-     groups: 2, width: 8, modulator: { hidden: 8, dropout: 0.2 } }",
-];
-
-/// Catches a killed training of each model that starts over, ends with other numbers than an uninterrupted one, or leaves its
-/// checkpoint behind. A checkpoint has parameters, moments, running statistics, positions in random streams, curves and counts.
-#[test]
-fn each_training_resumes_with_the_same_bits() {
-    for protocol in TRAININGS {
-        let set = if protocol.contains("icon-labels") { real_boxes::SET } else { "" };
-        let data =
-            if set.is_empty() { String::new() } else { format!("data: {{ set: {set} }}\n    ") };
-        let text = common::experiment(&format!(
-            "  - id: group\n    {data}protocol: {{ {protocol} }}\n    variants: [{{ id: one }}]\n"
-        ));
-        let repository = Repository::with_experiment(&text);
-        repository.write(real_boxes::FILE, &real_boxes::labelled());
-        repository.kill_at_checkpoint("killed");
-        assert!(repository.raw("killed").is_empty(), "the unit had ended: {protocol}");
-        let resumed = repository.ok(&["reproduce", "--out", "killed"]);
-        assert!(resumed.stderr.contains("resumes after step"), "{protocol}: {}", resumed.stderr);
-        assert_eq!(repository.checkpoints("killed"), 0, "a checkpoint is left");
-        let whole = repository.ok(&["reproduce", "--out", "whole"]);
-        assert!(!whole.stderr.contains("resumes"), "{}", whole.stderr);
-        let rows = repository.rows("whole");
-        assert!(rows.len() > 5);
-        assert_eq!(repository.rows("killed"), rows);
-    }
-}
-
 /// Catches a file of the reference that a kill of `reproduce --record` or `report` loses, truncates or mixes with that of another run.
 #[test]
 fn killed_recordings_lose_no_file_of_the_reference() {
@@ -372,7 +283,7 @@ fn killed_recordings_lose_no_file_of_the_reference() {
     repository.ok(&record);
     let longest = (started.elapsed().as_millis() as u64).max(100);
     let folder = repository.path().join("report");
-    let (names, rows) = (files(&folder).into_keys(), repository.rows("report"));
+    let (names, rows) = (contents(&folder).into_keys(), repository.rows("report"));
     let names: Vec<PathBuf> = names.collect();
     let (mut state, mut hits) = (11, 0);
     // Each takes as long as a run.
@@ -387,7 +298,7 @@ fn killed_recordings_lose_no_file_of_the_reference() {
         std::thread::sleep(Duration::from_millis(draw(&mut state, longest)));
         child.kill().unwrap();
         hits += usize::from(!child.wait().unwrap().success());
-        let now = files(&folder);
+        let now = contents(&folder);
         assert!(names.iter().all(|name| now.contains_key(name)), "kill {kill} of {arguments:?}");
         assert_eq!(repository.rows("report"), rows, "kill {kill} of {arguments:?}");
         // Reads the tables, which must match their provenance.

@@ -2,7 +2,6 @@
 //! `extending.rs` has its own, since it compiles on all cores.
 
 mod auto;
-mod captioning;
 mod checkpoints;
 mod collect;
 mod common;
@@ -11,10 +10,8 @@ mod data;
 mod device;
 mod failures;
 mod fetch;
-mod files;
 mod fit;
 mod hostile_files;
-mod image_model;
 mod images;
 mod inputs;
 mod interruptions;
@@ -25,12 +22,11 @@ mod modules;
 mod network;
 mod new;
 mod pictures;
+mod protocols;
 mod readme;
-mod real_boxes;
 mod reference;
 mod report;
 mod reproduce;
 mod slurm;
 mod terminal;
 mod tutorial;
-mod widget_captioning;

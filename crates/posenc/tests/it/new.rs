@@ -2,31 +2,13 @@
 
 use crate::common;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::Repository;
+use common::{Repository, contents};
 
 const LORENTZIAN: [&str; 7] =
     ["new", "embedder", "lorentzian", "--formula", "1/(1+(u/w)^2)", "--set", "w=0.01"];
 const FILE: &str = "experiments/extensions/10-lorentzian.yaml";
-
-/// All files below a folder.
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                found.insert(path.display().to_string(), std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    found
-}
 
 /// Copies the sources of the embedders.
 fn with_code(repository: &Repository) {
@@ -43,9 +25,9 @@ fn with_code(repository: &Repository) {
 #[test]
 fn an_embedder_by_formula_is_in_the_report_of_a_run() {
     let repository = Repository::new();
-    let before = files(repository.path());
+    let before = contents(repository.path());
     repository.ok(&[&LORENTZIAN[..], &["--dry-run"]].concat());
-    assert_eq!(files(repository.path()), before, "--dry-run wrote something");
+    assert_eq!(contents(repository.path()), before, "--dry-run wrote something");
 
     let run = repository.ok(&LORENTZIAN);
     assert!(run.stdout.contains(FILE), "{}", run.stdout);
@@ -78,7 +60,7 @@ fn an_embedder_by_formula_is_in_the_report_of_a_run() {
 fn refused_commands_leave_no_files() {
     let repository = Repository::new();
     with_code(&repository);
-    let before = files(repository.path());
+    let before = contents(repository.path());
     let formula = |name: &'static str| ["new", "embedder", name, "--formula", "exp(-u^2)"];
     repository.fails(&formula("gaussian"), &["is a kind of embedder already"]);
     repository.fails(&formula("mexican-hat"), &["is an item of experiments/extensions/paper.yaml"]);
@@ -101,16 +83,16 @@ fn refused_commands_leave_no_files() {
         &["new", "experiment", "mine", "--from", "trading/table1", "--group", "closed"],
         &["has no such group; allowed: simple,"],
     );
-    assert_eq!(files(repository.path()), before);
+    assert_eq!(contents(repository.path()), before);
 
     // A list without the anchor comment at its end.
     for file in ["experiments/extensions/paper.yaml", "crates/posenc-math/src/embedder/mod.rs"] {
         let text = repository.read(file);
         repository.write(file, &text.replace(": above this line", ""));
-        let before = files(repository.path());
+        let before = contents(repository.path());
         repository
             .fails(&["new", "embedder", "two-sided"], &[file, "0 times", "add this line yourself"]);
-        assert_eq!(files(repository.path()), before);
+        assert_eq!(contents(repository.path()), before);
         repository.write(file, &text);
     }
     let repository = Repository::new();
@@ -181,8 +163,14 @@ fn every_item_can_be_copied() {
             );
         }
     }
-    let plan =
-        repository.ok(&["reproduce", "extensions/copy-*", "--dry-run", "--profile", "smoke"]);
+    let plan = repository.ok(&[
+        "reproduce",
+        "extensions/copy-*",
+        "--dry-run",
+        "--verbose",
+        "--profile",
+        "smoke",
+    ]);
     let copies =
         (0..items.len()).filter(|i| plan.stdout.contains(&format!("extensions/copy-{i}/")));
     // Without data, items that only read files plan nothing.

@@ -104,38 +104,6 @@ fn pictures_of_generated_images_reach_the_reference() {
     assert!(run.stderr.contains("-001-reconstruction.png: is missing; running it again"));
 }
 
-/// Catches a user's pictures that enter the reference.
-#[test]
-fn pictures_of_a_users_images_stay_out_of_the_reference() {
-    let repository = Repository::with_experiment(&experiment());
-    let pixels = (0..512 * 512 * 3).map(|i| (i / 1536 % 256) as u8).collect();
-    let image = Picture::new("truth", "-", (512, 512, 3), pixels).png().unwrap();
-    std::fs::create_dir_all(repository.path().join("embedded")).unwrap();
-    std::fs::write(repository.path().join("embedded/a.png"), image).unwrap();
-    let with = |more: &[&str]| {
-        let arguments: Vec<&str> =
-            [&SMOKE[..], &["--images", "div2k-test=embedded"], more].concat();
-        repository.ok(&arguments);
-    };
-    with(&[]);
-    assert_eq!(add_pictures(&repository, "out").len(), 6);
-    with(&["--record"]);
-    let local = gallery(&repository, "out/record");
-    assert_eq!(local.pictures.len(), 6);
-    assert!(local.pictures.iter().all(|p| p.data == "user:embedded"));
-    let page = repository.read("out/report/extensions/mexican-hat.md");
-    assert!(page.contains("Data: user:embedded*"), "{page}");
-    // The numbers enter the reference; the pictures do not, neither as files nor on a page.
-    let rows = repository.read("report/record/extensions/mexican-hat/units.csv");
-    assert!(rows.contains("user:embedded"), "{rows}");
-    assert_eq!(gallery(&repository, "report/record"), Gallery::default());
-    assert!(files_in(&repository.path().join("report"), "png").is_empty());
-    assert!(
-        repository.read("report/extensions/mexican-hat.md").contains("*No pictures yet: A grid*")
-    );
-    repository.ok(&["report", "--check"]);
-}
-
 /// Catches committed pictures of data other than generated signals.
 #[test]
 fn committed_pictures_are_of_generated_signals() {

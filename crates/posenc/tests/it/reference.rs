@@ -28,12 +28,10 @@ fn rows<'a>(table: &'a Table, group: &str, method: &str, metric: &str) -> Vec<&'
 
 /// The value at an abscissa, or the only value, printed with `digits` digits.
 fn printed(table: &Table, key: [&str; 3], x: Option<f64>, digits: usize) -> String {
-    let found = rows(table, key[0], key[1], key[2]);
-    let row = found
-        .iter()
-        .find(|r| x.is_none() || r.x == x)
-        .unwrap_or_else(|| panic!("{key:?} has no value at {x:?}"));
-    format!("{:.digits$}", row.value)
+    let mut found = rows(table, key[0], key[1], key[2]);
+    found.retain(|row| x.is_none() || row.x == x);
+    assert_eq!(found.len(), 1, "{key:?} at {x:?}");
+    format!("{:.digits$}", found[0].value)
 }
 
 fn check_law(item: (&str, &str), symbol: &str, rows: &[(&str, &str, &str)]) {

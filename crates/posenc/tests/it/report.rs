@@ -4,87 +4,36 @@ use crate::common;
 
 use common::{EXPERIMENT, Repository};
 
-/// Catches a report that is not a function of its records, and a check that accepts a changed page.
+/// Catches a report that is not a function of its records, a check that accepts a changed page, a local run that changes the reference, a
+/// smaller run that replaces a larger one, and a run of one method that removes the others of its group.
 #[test]
-fn check_finds_a_report_that_is_not_fresh() {
+fn the_reference_changes_only_for_the_better() {
     let repository = Repository::with_experiment(EXPERIMENT);
+    let (page, record) = ("report/extensions/mexican-hat.md", "report/record");
     repository.ok(&["reproduce", "--record"]);
     repository.ok(&["report", "--check"]);
-    let first = repository.read("report/extensions/mexican-hat.md");
-    repository.ok(&["report"]);
-    assert_eq!(repository.read("report/extensions/mexican-hat.md"), first);
-
+    let first = repository.read(page);
     let changed = first.replacen("Stable", "Table", 1);
     assert_ne!(changed, first);
-    repository.write("report/extensions/mexican-hat.md", &changed);
+    repository.write(page, &changed);
     repository.fails(&["report", "--check"], &["extensions/mexican-hat.md", "cargo xtask report"]);
     repository.ok(&["report"]);
-    repository.ok(&["report", "--check"]);
-}
+    assert_eq!(repository.read(page), first);
 
-/// Catches a damaged reference record that is accepted, or reported without its line.
-#[test]
-fn a_damaged_reference_record_is_named_by_line() {
-    let repository = Repository::with_experiment(EXPERIMENT);
-    repository.ok(&["reproduce", "--profile", "smoke", "--record"]);
-    let file = "report/record/extensions/mexican-hat/values.csv";
-    let whole = repository.read(file);
-    let lines: Vec<&str> = whole.lines().collect();
-    let with_line = |n: usize, text: &str| {
-        let mut lines: Vec<&str> = lines.clone();
-        lines[n - 1] = text;
-        lines.join("\n") + "\n"
-    };
-    let third = lines[2];
-    let number = third.split(',').nth(4).unwrap();
-    for (text, needle) in [
-        (with_line(3, &third.replacen(number, "twelve", 1)), "twelve"),
-        (with_line(3, &format!("{third},extra")), "7 fields"),
-        (with_line(3, &format!("99{third}")), "not in"),
-    ] {
-        repository.write(file, &text);
-        repository.fails(&["report"], &["mexican-hat/values.csv:3", needle]);
-    }
-    repository.write(file, &with_line(1, &lines[0].replacen("metric", "metrik", 1)));
-    repository.fails(&["report"], &["mexican-hat/values.csv:1", "metric"]);
-    repository.write(file, "");
-    repository.fails(&["report"], &["mexican-hat/values.csv"]);
-    repository.write(file, &whole);
-    repository.ok(&["report"]);
-}
+    repository.ok(&["reproduce", "--seed", "3"]);
+    assert_eq!(repository.read(page), first);
+    let local = repository.read("out/report/extensions/mexican-hat.md");
+    assert!(local.contains("this machine"), "{local}");
+    assert!(local.contains("embedded:dead-leaves"), "{local}");
 
-/// Catches a smaller run that replaces a larger one in the reference.
-#[test]
-fn a_smaller_profile_never_replaces_a_larger_one() {
-    let repository = Repository::with_experiment(EXPERIMENT);
-    let file = "report/record";
-    repository.ok(&["reproduce", "--record"]);
-    let large = repository.table(file);
+    let large = repository.table(record);
     let run = repository.ok(&["reproduce", "--profile", "smoke", "--record", "--out", "small"]);
     assert!(run.stderr.contains("kept: extensions/mexican-hat/"), "{}", run.stderr);
-    assert_eq!(repository.table(file), large);
+    assert_eq!(repository.table(record), large);
 
-    let other = Repository::with_experiment(EXPERIMENT);
-    other.ok(&["reproduce", "--profile", "smoke", "--record"]);
-    let small = other.table(file);
-    other.ok(&["reproduce", "--record"]);
-    assert_ne!(other.table(file), small);
-    let without_times = |text: &str| -> Vec<String> {
-        text.lines().filter(|l| !l.contains(",time")).map(str::to_owned).collect()
-    };
-    let (other, large) = (without_times(&other.table(file)), without_times(&large));
-    assert_eq!(other, large, "the order of runs does not matter");
-}
-
-/// Catches a run of one method, at a larger profile, that removes the other methods of its group.
-#[test]
-fn a_run_of_one_method_leaves_the_others_in_the_reference() {
-    let repository = Repository::with_experiment(EXPERIMENT);
-    let file = "report/record";
-    repository.ok(&["reproduce", "--record"]);
     let count = |method: &str, profile: &str| {
         let (part, label) = (format!(",images,{method},"), format!(",{profile},cpu,"));
-        let text = repository.table(file);
+        let text = repository.table(record);
         text.lines().filter(|l| l.contains(&part) && l.contains(&label)).count()
     };
     let before = count("Gaussian", "quick");
@@ -95,33 +44,6 @@ fn a_run_of_one_method_leaves_the_others_in_the_reference() {
     assert_eq!(count("Mexican hat", "quick"), 0);
     assert!(count("Mexican hat", "paper") > before);
     repository.ok(&["report", "--check"]);
-}
-
-/// Catches a local run that changes the reference report.
-#[test]
-fn a_local_run_does_not_change_the_reference() {
-    let repository = Repository::with_experiment(EXPERIMENT);
-    repository.ok(&["reproduce", "--record"]);
-    let before = repository.read("report/extensions/mexican-hat.md");
-    repository.ok(&["reproduce", "--seed", "3"]);
-    assert_eq!(repository.read("report/extensions/mexican-hat.md"), before);
-    let local = repository.read("out/report/extensions/mexican-hat.md");
-    assert!(local.contains("this machine"), "{local}");
-    assert!(local.contains("embedded:dead-leaves"), "{local}");
-}
-
-/// Catches a panic when the reader closes the pipe early, as `head` does.
-#[test]
-fn a_closed_pipe_ends_quietly() {
-    let repository = Repository::new();
-    let mut command = repository.command(&["list"]);
-    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(!errors.contains("panicked"), "{errors}");
-    assert_ne!(output.status.code(), Some(0));
 }
 
 /// Catches a speed table that differs from the record, and a check that ignores it.

@@ -10,24 +10,32 @@ fn a_second_run_has_nothing_to_do() {
     let repository = Repository::with_experiment(EXPERIMENT);
     let first = repository.ok(&["reproduce", "--profile", "smoke"]);
     assert!(first.stderr.contains("6 of 6 units to run"), "{}", first.stderr);
+    // The last line names the page of the only item.
     let page = first.stdout.lines().last().unwrap();
-    let text = std::fs::read_to_string(page).unwrap();
-    assert!(text.contains("Reproducibility"), "{text}");
-    assert!(repository.read("out/report/extensions/mexican-hat.md").contains("Mexican hat"));
+    assert!(page.ends_with("out/report/extensions/mexican-hat.md"), "{page}");
+    assert!(std::fs::read_to_string(page).unwrap().contains("Mexican hat"));
+    let summary = repository.read("out/report/README.md");
+    assert!(summary.contains("Reproducibility"), "{summary}");
+    let mut lines: Vec<&str> = first.stderr.lines().collect();
+    let count = lines.len();
+    lines.sort_unstable();
+    lines.dedup();
+    assert_eq!(lines.len(), count, "a line repeats: {}", first.stderr);
 
     let second = repository.ok(&["reproduce", "--profile", "smoke"]);
     assert!(second.stderr.contains("0 of 6 units to run, 6 on record"), "{}", second.stderr);
 }
 
-/// Catches results that depend on the number of workers or on the run.
+/// Catches a refused profile that silently runs something smaller instead.
 #[test]
-fn one_and_two_workers_give_the_same_bits() {
-    let repository = Repository::with_experiment(EXPERIMENT);
-    repository.ok(&["reproduce", "--jobs", "1", "--out", "one"]);
-    repository.ok(&["reproduce", "--jobs", "2", "--out", "two"]);
-    let (one, two) = (repository.rows("one"), repository.rows("two"));
-    assert!(one.len() > 50, "{} rows", one.len());
-    assert_eq!(one, two);
+fn a_refused_profile_says_what_is_missing() {
+    let refused = "profiles: { paper: { refused: missing are the images } }";
+    let text = common::experiment(&format!(
+        "  - id: rank\n    protocol: {{ kind: stable-rank, samples: [4] }}\n    variants: [{{ id: a, embedder: {{ kind: gaussian, dimension: 16, sigma: 0.1 }} }}]\n    {refused}\n"
+    ));
+    let run = Repository::with_experiment(&text).ok(&["reproduce", "--profile", "paper"]);
+    let line = "not run at `paper`: extensions/mexican-hat/rank: missing are the images";
+    assert!(run.stderr.contains(line) && run.stderr.contains("0 of 0 units"), "{}", run.stderr);
 }
 
 /// Catches signals that run although they were not selected, and results that replace those of other signals on record.
@@ -70,19 +78,20 @@ fn the_seed_changes_only_random_results() {
     assert_ne!(of(&a, "RFF"), of(&b, "RFF"));
 }
 
-/// Catches a formula that is evaluated differently from the built-in embedder, in rank or in closed form.
+/// Catches results that depend on the number of workers or on the run, and a formula that is evaluated differently from the built-in
+/// embedder, in rank or in closed form.
 #[test]
-fn a_formula_gives_the_records_of_the_built_in_embedder() {
+fn workers_and_formulas_give_the_same_results() {
     let repository = Repository::with_experiment(EXPERIMENT);
-    repository.ok(&["reproduce"]);
-    let rows = repository.rows("out");
-    let values = |method: &str, metric: &str| -> Vec<f64> {
-        rows.iter()
-            .map(|r| r.split(',').collect::<Vec<_>>())
-            .filter(|f| f.len() > 9 && f[3] == method && f[6] == metric)
-            .map(|f| f[9].parse().unwrap())
-            .collect()
-    };
+    let first = repository.ok(&["reproduce", "--jobs", "1", "--out", "one"]).stderr;
+    // A first run changes no verdict.
+    let verdict = "claims with a first verdict: 1\n  extensions/mexican-hat rises: ";
+    assert!(first.contains(verdict) && !first.contains("verdicts that changed"), "{first}");
+    repository.ok(&["reproduce", "--jobs", "2", "--out", "two"]);
+    let rows = repository.rows("one");
+    assert!(rows.len() > 50, "{} rows", rows.len());
+    assert_eq!(rows, repository.rows("two"));
+    let values = |method, metric| common::values(&rows, ["", method, metric]);
     for metric in ["stable_rank", "test_psnr", "condition_number"] {
         let (built_in, formula) = (values("Gaussian", metric), values("Gaussian formula", metric));
         assert!(!built_in.is_empty(), "{metric}");
@@ -119,6 +128,51 @@ fn a_dry_run_names_the_reason_and_runs_nothing() {
     assert!(plan.stdout.contains("0 of 3 units would run"), "{}", plan.stdout);
 }
 
+/// Catches a plan that is longer than a screen, one that leaves units out of its sum, and `--verbose` that does not print each unit.
+#[test]
+fn a_dry_run_fits_on_a_screen() {
+    let repository = Repository::new();
+    for profile in ["smoke", "quick", "paper"] {
+        for selector in ["*", "trading", "trading/table1"] {
+            let arguments = ["reproduce", selector, "--dry-run", "--profile", profile];
+            let plan = repository.ok(&arguments);
+            let lines = plan.stdout.lines().count() + plan.stderr.lines().count();
+            assert!((3..=24).contains(&lines), "{lines}: {}{}", plan.stderr, plan.stdout);
+            let whole = repository.ok(&[&arguments[..], &["--verbose"]].concat()).stdout;
+            let total = |text: &str| -> usize {
+                text.lines().last().unwrap().split(' ').next().unwrap().parse().unwrap()
+            };
+            // A line about one unit does not count it.
+            let units = |line: &str| -> usize {
+                let counts = line.split(": ").filter_map(|part| part.split_once(" unit"));
+                counts.filter_map(|(count, _)| count.parse().ok()).next().unwrap_or(1)
+            };
+            let count = plan.stdout.lines().count();
+            let listed: usize = plan.stdout.lines().take(count - 1).map(units).sum();
+            assert_eq!(whole.lines().count(), total(&whole) + 1);
+            assert_eq!(total(&plan.stdout), total(&whole));
+            assert_eq!(listed, total(&whole), "{}", plan.stdout);
+        }
+    }
+}
+
+/// Catches a hint of another kind than the wrong part of a selector.
+#[test]
+fn a_wrong_selector_suggests_the_nearest_name() {
+    let repository = Repository::new();
+    for (wrong, hint) in [
+        ("tradign", "Did you mean trading?"),
+        ("trading/tabel1", "Did you mean trading/table1?"),
+        ("table1", "Did you mean trading/table1?"),
+        ("trading/table1/close-form", "Did you mean trading/table1/closed-form?"),
+        ("trading/table1/closed-form/Gaus", "Did you mean trading/table1/closed-form/Gau?"),
+    ] {
+        for verb in ["reproduce", "list"] {
+            repository.fails(&[verb, wrong], &[hint]);
+        }
+    }
+}
+
 /// Catches a failing unit that stops the others or looks like success.
 #[test]
 fn a_failing_unit_affects_only_the_exit_code() {
@@ -128,29 +182,6 @@ fn a_failing_unit_affects_only_the_exit_code() {
     assert!(run.stderr.contains("failed: extensions/mexican-hat/rank/RFF"), "{}", run.stderr);
     assert!(run.stderr.contains("sigma = 0"), "{}", run.stderr);
     assert_eq!(repository.raw("out").len(), 2);
-}
-
-/// Catches sizes that would abort the process with a failed allocation.
-#[test]
-fn sizes_beyond_memory_are_refused() {
-    let huge = "dimension: 10000000, sigma: 0.0025";
-    let text = EXPERIMENT
-        .replace("dimension: 256, sigma: 0.0025", huge)
-        .replace(
-            "{ kind: stable-rank, samples: [4, 16, 64] }",
-            "{ kind: singular-values, points: 4096 }",
-        )
-        .replace("settings: { samples: [4] }", "settings: { points: 4096 }")
-        .replace("dimension: 128, sigma: 0.02", huge)
-        .replace("metric: stable_rank", "metric: singular_value");
-    let repository = Repository::with_experiment(&text);
-    for selector in
-        ["extensions/mexican-hat/rank/Gaussian", "extensions/mexican-hat/images/Gaussian"]
-    {
-        let run = repository.run(&["reproduce", selector, "--profile", "smoke"]);
-        assert_eq!(run.code, 1, "{}", run.stderr);
-        assert!(run.stderr.contains("GiB"), "{}", run.stderr);
-    }
 }
 
 /// Catches output directories that cause a panic or fail silently. A file in the way represents all directories that cannot be
@@ -207,4 +238,28 @@ fn a_run_without_units_detects_changes_of_its_report() {
     std::fs::remove_dir_all(repository.path().join("out/raw")).unwrap();
     repository.ok(&["reproduce", "--profile", "smoke", "extensions/mexican-hat/rank/RFF"]);
     assert!(!repository.table("out/record").contains("Gaussian formula"));
+}
+
+/// Catches a run of one item that renders the pages of others, and pages of such a run that differ from those of a complete one.
+#[test]
+fn a_run_of_one_item_renders_its_page() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let other = EXPERIMENT.replace("item: mexican-hat", "item: auto-width-network");
+    repository.write("experiments/extensions/09-auto-width-network.yaml", &other);
+    let run = ["reproduce", "--profile", "smoke"];
+    let page = |name: &str| format!("out/report/{name}.md");
+    let names = ["extensions/mexican-hat", "extensions/auto-width-network", "README", "claims"];
+    let last = repository.ok(&run).stdout;
+    assert!(last.ends_with("out/report/extensions.md\n"), "{last}");
+    let before = names.map(|name| repository.read(&page(name)));
+    names.iter().for_each(|name| repository.write(&page(name), "edited"));
+    let one = [&run[..], &["extensions/mexican-hat"]].concat();
+    let last = repository.ok(&one).stdout;
+    assert!(last.ends_with("out/report/extensions/mexican-hat.md\n"), "{last}");
+    for (name, before) in names.iter().zip(&before) {
+        let expected = if name.ends_with("network") { "edited" } else { before };
+        assert_eq!(repository.read(&page(name)), expected, "{name}");
+    }
+    repository.ok(&run);
+    assert_eq!(names.map(|name| repository.read(&page(name))), before);
 }

@@ -8,16 +8,9 @@ use crate::common;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use cluster::{Cluster, kill};
-use common::{Repository, Run};
-use serde_json::Value;
-
-/// Metrics that depend on the machine: times, rates, memory. All other values must be bitwise equal on all machines.
-fn is_of_machine(metric: &str) -> bool {
-    metric.starts_with("time") || ["rate", "peak_memory"].contains(&metric)
-}
+use common::{Repository, Run, wait};
 
 fn command(repository: &Repository, cluster: &Cluster, arguments: &[&str]) -> Command {
     let mut command = repository.command(arguments);
@@ -29,49 +22,9 @@ fn run(repository: &Repository, cluster: &Cluster, arguments: &[&str]) -> Run {
     command(repository, cluster, arguments).output().unwrap().into()
 }
 
-/// Raw records by name, without the parts that differ between two runs on the same machine: seconds, memory, and the values of
-/// metrics for which `is_of_machine` holds. Pictures and captions are compared completely.
-fn records(repository: &Repository, out: &str) -> BTreeMap<PathBuf, String> {
-    let raw = repository.path().join(out).join("raw");
-    let mut all = BTreeMap::new();
-    let mut folders = vec![raw.clone()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let name = path.strip_prefix(&raw).unwrap().to_owned();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let bytes = std::fs::read(&path).unwrap();
-            let is_record = path.extension().is_some_and(|e| e == "json")
-                && !name.to_string_lossy().ends_with("-captions.json");
-            if !is_record {
-                all.insert(name, format!("{bytes:?}"));
-                continue;
-            }
-            let mut record: Value = serde_json::from_slice(&bytes).unwrap();
-            let body = record["body"].as_object_mut().unwrap();
-            assert!(body.remove("seconds").is_some());
-            body.remove("peak_memory");
-            for value in body["values"].as_array_mut().unwrap() {
-                if is_of_machine(value["metric"].as_str().unwrap()) {
-                    value["value"] = Value::Null;
-                }
-            }
-            all.insert(name, record["body"].to_string());
-        }
-    }
-    all
-}
-
-/// Waits until a condition holds.
-fn wait(what: &str, is_so: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < Duration::from_secs(300), "no {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+/// What the raw records below `out` contain, except what differs between two runs.
+fn records(repository: &Repository, out: &str) -> BTreeMap<PathBuf, Vec<u8>> {
+    common::records(&repository.path().join(out).join("raw"))
 }
 
 /// Number of units that a run says it starts with, for each run in a log.
@@ -195,6 +148,7 @@ fn refusals_are_reported() {
     repository.fails(&["reproduce", "--sbatch-arg=--hold"], &["--slurm"]);
     repository.fails(&["reproduce", "--slurm", "2", "--force"], &["--force"]);
     repository.fails(&["reproduce", "--share", "1/2", "--record"], &["--record"]);
+    repository.fails(&["reproduce", "--share", "1/2", "--report-every", "5m"], &["--report-every"]);
     repository.fails(&["reproduce", "--share", "3/2"], &["3/8, the third of eight"]);
     repository.fails(&["reproduce", "--share", "1/2", "--plan", "0"], &["the plan differs"]);
     let word = ["reproduce", "--slurm", "2", "--sbatch-arg=evil.sh"];

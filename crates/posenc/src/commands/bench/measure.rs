@@ -1,6 +1,7 @@
 //! Time measurements.
 
 use std::hint::black_box;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -59,12 +60,12 @@ pub fn on_all_threads<R: FnMut(usize) -> Result<()>>(
     let (barrier, runs) = (&Barrier::new(threads), &AtomicUsize::new(1));
     let one_thread = |index: usize| -> Result<f64> {
         // A thread that fails keeps meeting the others.
-        let mut prepared = prepare();
+        let mut prepared = caught(&prepare);
         let mut measure = |runs: usize| {
             barrier.wait();
             let began = Instant::now();
             if let Ok(run) = &mut prepared
-                && let Err(error) = run(runs)
+                && let Err(error) = caught(|| run(runs))
             {
                 prepared = Err(error);
             }
@@ -92,6 +93,12 @@ pub fn on_all_threads<R: FnMut(usize) -> Result<()>>(
     })
 }
 
+/// Turns a panic, whose message is on the terminal, into an error.
+fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let result = catch_unwind(AssertUnwindSafe(work));
+    result.unwrap_or_else(|_| bail!("internal error (a panic); please report it"))
+}
+
 #[cfg(test)]
 mod tests {
     use posenc_math::random::stream;
@@ -116,6 +123,19 @@ mod tests {
         for (task, why) in [(task(1.0, 1e30), "diverged"), (task(0.0, 1e-3), "underflows")] {
             let error = train(&task, &engine, 2, 1).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");
+        }
+        // One of two threads panics, when it prepares or when it runs.
+        for fails_early in [true, false] {
+            let first = AtomicUsize::new(0);
+            let result = on_all_threads(2, 1, || {
+                let fails = first.fetch_add(1, Ordering::SeqCst) == 0;
+                assert!(!(fails && fails_early), "early");
+                Ok(move |_: usize| {
+                    assert!(!fails, "late");
+                    Ok(())
+                })
+            });
+            assert!(result.unwrap_err().to_string().contains("a panic"));
         }
     }
 }

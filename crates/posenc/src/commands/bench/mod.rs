@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn names_are_distinct_and_checked() {
         let names: Vec<String> = WORKLOADS.iter().map(|w| w.name.to_owned()).collect();
-        assert_eq!(names.len(), 17);
+        assert_eq!(names.len(), 16 + usize::from(cfg!(feature = "attention")));
         assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), names.len());
         assert_eq!(select(&names).unwrap().len(), names.len());
         let message = select(&["simple-2b".to_owned()]).err().unwrap().to_string();

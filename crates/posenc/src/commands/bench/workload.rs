@@ -31,6 +31,7 @@ enum Work {
     /// A full-batch step of Adam.
     Network(Shape),
     /// A step of the image model of `lff` Figure 3.
+    #[cfg(feature = "attention")]
     ImageModel,
 }
 
@@ -108,12 +109,12 @@ pub const WORKLOADS: &[Workload] = &[
     row(
         "closed-form-tri",
         "closed form, triangle, one image",
-        closed_form(TRIANGLE, 1.0 / 256.0, 1),
+        closed_form(TRIANGLE, 1.0 / SIDE as f64, 1),
     ),
     row(
         "closed-form-tri-16",
         "closed form, triangle, one of 16 images",
-        closed_form(TRIANGLE, 1.0 / 256.0, 16),
+        closed_form(TRIANGLE, 1.0 / SIDE as f64, 16),
     ),
     row(
         "simple-2d",
@@ -175,6 +176,7 @@ pub const WORKLOADS: &[Workload] = &[
         "64 × 64 × 64 grid, complex, triangles of half width 2/64, 64 × 64 × 64→3",
         complex(3, TRIANGLE, 2.0 / 64.0),
     ),
+    #[cfg(feature = "attention")]
     row(
         "image-model",
         "transformer over 12 × 12 pixels, 2 layers of width 64, 16 images",
@@ -196,6 +198,7 @@ impl Workload {
         match self.work {
             Work::ClosedForm { .. } => "closed_form.py",
             Work::Network(_) => "networks.py",
+            #[cfg(feature = "attention")]
             Work::ImageModel => "attention.py",
         }
     }
@@ -205,14 +208,14 @@ impl Workload {
         match &self.work {
             Work::ClosedForm { .. } => "s per image",
             Work::Network(shape) if shape.is_per_thread => "s per signal and step",
-            Work::Network(_) | Work::ImageModel => "s per step",
+            _ => "s per step",
         }
     }
 
     pub fn frameworks(&self) -> &'static [Framework] {
         match self.work {
             Work::Network(_) => &[Framework::Torch, Framework::Jax, Framework::Cuda],
-            Work::ClosedForm { .. } | Work::ImageModel => &[Framework::Torch],
+            _ => &[Framework::Torch],
         }
     }
 
@@ -227,8 +230,6 @@ impl Workload {
             Work::Network(shape) => shape.start(threads, device),
             #[cfg(feature = "attention")]
             Work::ImageModel => Ok(super::image_model::start(threads)),
-            #[cfg(not(feature = "attention"))]
-            Work::ImageModel => anyhow::bail!("this build of posenc has no attention models"),
         }
     }
 }

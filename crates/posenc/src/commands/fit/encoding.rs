@@ -1,7 +1,8 @@
 //! `fit` with a position encoding, by least squares or gradient descent.
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 use posenc_harness::device::{CPU, Devices};
+use posenc_harness::machine;
 use posenc_math::closed_form::{LeastSquaresOptions, Solver};
 use posenc_math::embedder::{self, EmbedderSpec};
 use posenc_math::random::stream;
@@ -29,7 +30,6 @@ pub fn encode(
     split: &Split,
 ) -> Result<Fitted> {
     let solver = settings::solver(fit, options);
-    check(options, solver)?;
     let chosen = settings::choose(fit, options, solver, signal, split)?;
     let (values, parameters) = match solver {
         FitSolver::Ridge | FitSolver::ClosedForm => {
@@ -46,26 +46,6 @@ pub fn encode(
 /// Random streams of `fit` for a seed, by purpose.
 pub fn streams(seed: u64) -> impl Fn(&str) -> rand_chacha::ChaCha8Rng {
     move |purpose| stream(seed, &format!("fit {purpose}"))
-}
-
-/// Rejects models that the solver does not support.
-fn check(options: &FitWithEncoding, solver: FitSolver) -> Result<()> {
-    let name = match solver {
-        FitSolver::GradientDescent => return Ok(()),
-        FitSolver::Ridge => "ridge",
-        FitSolver::ClosedForm => "closed-form",
-    };
-    ensure!(
-        options.encoding == Encoding::Complex,
-        "--solver {name} solves for a complex encoding; allowed with --encoding simple: --solver \
-         gradient-descent"
-    );
-    ensure!(
-        options.depth == 0,
-        "--solver {name} has no hidden layers; allowed with --depth {}: --solver gradient-descent",
-        options.depth
-    );
-    Ok(())
 }
 
 /// Values at all positions, and the number of parameters.
@@ -119,9 +99,8 @@ fn gradient_descent(
     let mut prepared = problem.prepare("weights")?;
     // The network is evaluated only after training, at all positions.
     prepared.task.test = None;
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let devices = Devices::open(&fit.device)?;
-    let own = problem.engine(threads);
+    let own = problem.engine(machine::cores());
     let engine = if devices.training() == CPU { &own } else { devices.engine(devices.training()) };
     eprintln!("device: {}", engine.device());
     let mut session = engine.start(prepared.task.clone())?;

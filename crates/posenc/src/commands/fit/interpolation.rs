@@ -1,8 +1,9 @@
-//! `fit` by interpolation: the method that cross-validation prefers, or one by name.
+//! `fit` by interpolation: kriging with settings from cross-validation, or a method by name.
 
 use std::time::Instant;
 
 use anyhow::Result;
+use posenc_harness::machine;
 use posenc_math::interpolation::selection::Prediction;
 use posenc_math::quality::psnr_of;
 use posenc_protocols::interpolation::methods::{Interpolated, interpolate as by_method};
@@ -10,7 +11,7 @@ use posenc_protocols::interpolation::{Method, Threads};
 use posenc_protocols::reconstruction::{Rule, Signal, Split};
 
 fn threads() -> Threads {
-    Threads(std::thread::available_parallelism().map_or(1, usize::from))
+    Threads(machine::cores())
 }
 
 /// Returns the method's name and the values at all positions. Prints the chosen settings and the reason for the choice.

@@ -8,6 +8,7 @@ use posenc_protocols::network_nd::{Encoding, NetworkNd};
 
 use super::encoding::streams;
 use crate::arguments::{Fit, FitSolver, FitWithEncoding};
+use posenc_harness::machine;
 use posenc_math::closed_form::RIDGE_CUTOFF;
 use posenc_protocols::reconstruction::auto_width::{self, Search};
 use posenc_protocols::reconstruction::{
@@ -96,8 +97,7 @@ pub fn choose(
             }
             let problem =
                 Problem { signal, split, settings: &settings, spec: open.clone(), stream: &draw };
-            let engine =
-                problem.engine(std::thread::available_parallelism().map_or(1, usize::from));
+            let engine = problem.engine(machine::cores());
             let step = usize::from(fit.step);
             chosen.spec =
                 auto_width::choose_by_training(&problem, step, "weights", &engine, &mut || ())?;
@@ -165,7 +165,10 @@ fn check_size(
     let channels = signal.channels as f64;
     if options.encoding == Encoding::Simple {
         // Weights with gradients and moments, and the features of all coordinates.
-        let outputs = if options.depth == 0 { channels } else { f64::from(options.width) };
+        let outputs = match options.hidden_layers() {
+            0 => channels,
+            _ => f64::from(options.hidden_width()),
+        };
         return check_memory("the network", d * (2.0 * outputs + 3.0 * sides.sum::<f64>()));
     }
     let axes = signal.sides.len() as f64;
@@ -196,12 +199,13 @@ pub fn network(
     let encoding = options.encoding;
     let default = if encoding == Encoding::Complex { 0.1 } else { 0.005 };
     let learning_rate = options.learning_rate.unwrap_or(default);
+    let epochs = u64::from(options.epochs.unwrap_or(500));
     NetworkNd {
         step: fit.mask.is_none().then(|| usize::from(fit.step)),
         fraction: fit.mask,
-        depth: usize::from(options.depth),
-        width: usize::from(options.width),
-        ..NetworkNd::of(spec, axes, encoding, learning_rate, u64::from(options.epochs))
+        depth: usize::from(options.hidden_layers()),
+        width: usize::from(options.hidden_width()),
+        ..NetworkNd::of(spec, axes, encoding, learning_rate, epochs)
     }
 }
 
@@ -219,11 +223,47 @@ pub fn check(fit: &Fit) -> Result<()> {
             "--learning-rate {rate}: allowed: above 0, at most 1000"
         );
     }
-    if solver(fit, options) == FitSolver::Ridge && fit.mask.is_some() {
+    let solver = solver(fit, options);
+    if solver == FitSolver::Ridge && fit.mask.is_some() {
         bail!("--solver ridge needs a grid; allowed with --mask: closed-form, gradient-descent");
     }
-    if options.encoding == Encoding::Complex && options.depth > 1 {
-        bail!("--depth {}: allowed with --encoding complex: 0, 1", options.depth);
+    let name = match solver {
+        FitSolver::GradientDescent => "gradient-descent",
+        FitSolver::Ridge => "ridge",
+        FitSolver::ClosedForm => "closed-form",
+    };
+    let depth = options.hidden_layers();
+    if solver != FitSolver::GradientDescent {
+        ensure!(
+            options.encoding == Encoding::Complex,
+            "--solver {name} solves for a complex encoding; allowed with --encoding simple: --solver gradient-descent"
+        );
+        ensure!(
+            depth == 0,
+            "--solver {name} has no hidden layers; allowed with --depth {depth}: --solver gradient-descent"
+        );
+        let of_descent = [
+            ("width", options.width.is_some()),
+            ("epochs", options.epochs.is_some()),
+            ("learning-rate", options.learning_rate.is_some()),
+        ];
+        if let Some((option, _)) = of_descent.into_iter().find(|(_, is_given)| *is_given) {
+            bail!(
+                "--{option} has no effect with --solver {name}; add --solver gradient-descent, or remove it"
+            );
+        }
+    }
+    ensure!(
+        options.width.is_none() || depth > 0,
+        "--width has no effect without hidden layers; add --depth 1, or remove it"
+    );
+    ensure!(
+        options.iterations.is_none() || solver == FitSolver::ClosedForm && fit.mask.is_some(),
+        "--iterations has no effect with --solver {name}{}; it belongs to --mask with --solver closed-form, so remove it",
+        if fit.mask.is_some() { "" } else { " on a grid" }
+    );
+    if options.encoding == Encoding::Complex && depth > 1 {
+        bail!("--depth {depth}: allowed with --encoding complex: 0, 1");
     }
     Ok(())
 }

@@ -14,6 +14,11 @@ use posenc_harness::plan::{PlannedJob, readers};
 use posenc_harness::protocol::{self, Placement};
 use posenc_harness::span::duration;
 
+use super::second_build::is_second;
+
+/// Maximum number of data sets to list.
+const MAX_SETS: usize = 8;
+
 /// Notices about a plan: groups that do not run, and the data in use.
 pub struct Notices {
     profile: Profile,
@@ -31,6 +36,8 @@ struct SetLine {
 
 pub struct Size {
     pub units: usize,
+    /// Units that wait for attention models.
+    pub waiting: usize,
     pub total: usize,
     pub workers: usize,
     pub seconds: f64,
@@ -121,29 +128,34 @@ impl Notices {
         Ok(())
     }
 
-    /// Prints a table of data sets, or every detail.
-    pub fn print(&self, is_detailed: bool) {
-        if is_detailed {
-            self.details.iter().for_each(|line| eprintln!("{line}"));
-            return;
-        }
+    /// Prints a table of data sets, or every detail; returns the number of lines.
+    pub fn print(&self, is_detailed: bool) -> usize {
+        let lines = if is_detailed { self.details.clone() } else { self.lines() };
+        lines.iter().for_each(|line| eprintln!("{line}"));
+        lines.len()
+    }
+
+    fn lines(&self) -> Vec<String> {
         let width = self.sets.iter().map(|set| set.name.len()).max().unwrap_or(0);
-        for SetLine { name, status, effect, .. } in &self.sets {
-            eprintln!("  {name:width$}  {status:10}  {effect}");
-        }
+        let line = |SetLine { name, status, effect, .. }: &SetLine| {
+            format!("  {name:width$}  {status:10}  {effect}")
+        };
+        let mut lines: Vec<String> = self.sets.iter().take(MAX_SETS).map(line).collect();
+        let more = self.sets.len() - lines.len();
+        lines.extend((more > 0).then(|| format!("  and {more} more data sets")));
         if self.sets.iter().any(|set| set.is_missing) {
-            eprintln!(
-                "get missing data sets with `cargo xtask data fetch` (`data list` describes them)"
-            );
+            let cure = "`cargo xtask data fetch` (`data list` describes them)";
+            lines.push(format!("get missing data sets with {cure}"));
         }
         if self.refused > 0 {
             let do_not = if self.refused == 1 { "does not" } else { "do not" };
-            eprintln!(
+            lines.push(format!(
                 "{} {do_not} run at profile {}; --verbose prints the reasons",
                 counted_groups(self.refused),
                 self.profile
-            );
+            ));
         }
+        lines
     }
 
     pub fn start(
@@ -153,8 +165,8 @@ impl Notices {
         work: &[PlannedJob<'_>],
         devices: &Devices,
     ) {
-        let &Size { units, total, workers, seconds } = size;
-        if !options.quiet {
+        let &Size { units, waiting, total, workers, seconds } = size;
+        if !options.quiet && !is_second() {
             let is_gpu = work.iter().any(|w| w.to_run.iter().any(|unit| unit.parts.device != CPU));
             let device = if is_gpu { devices.header() } else { "the CPU".to_owned() };
             let version = env!("CARGO_PKG_VERSION");
@@ -166,10 +178,15 @@ impl Notices {
             0 => String::new(),
             _ => format!(", about {}", duration(seconds)),
         };
+        let wait = match waiting {
+            0 => String::new(),
+            1 => ", 1 waits for attention models".to_owned(),
+            _ => format!(", {waiting} wait for attention models"),
+        };
         eprintln!(
-            "profile {}: {units} of {total} units to run, {} on record{time}",
+            "profile {}: {units} of {total} units to run, {} on record{wait}{time}",
             self.profile,
-            total - units
+            total - units - waiting
         );
         if !options.quiet
             && devices.training() != CPU

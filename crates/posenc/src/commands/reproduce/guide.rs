@@ -12,7 +12,7 @@ Read `report/README.md` first. Git ignores this folder, and nothing in it is nee
 | name | contents | if you delete it |
 |---|---|---|
 | `report/` | the report of this machine's results | the next run renders it again |
-| `record/` | one table per figure, table or proposition (CSV), with its provenance | the next run collects it again from `raw/` |
+| `record/` | for each figure, table or proposition `units.csv`, `values.csv`, provenance and pictures | the next run collects it again from `raw/` |
 | `raw/` | one JSON record per finished unit | **the next run computes these units again** |
 | `checkpoints/` | unfinished training runs | interrupted training starts from the beginning |
 | `failed/` | units that failed, each with its reason | the report no longer shows them |

@@ -1,6 +1,7 @@
 //! The report during a run: first after ten items or a minute, then after each item that finishes.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use posenc_experiments::Catalog;
 use posenc_experiments::verdict::{Evidence, Verdict};
 use posenc_harness::executor::{Feed, FinishedItem};
 use posenc_harness::run_env::ResultInputs;
-use posenc_harness::span::duration;
+use posenc_harness::span::{counted, duration};
 
 use super::results::{self, Verdicts};
 
@@ -20,6 +21,17 @@ const FIRST_ITEMS: usize = 10;
 const INTERVAL: Duration = Duration::from_secs(20);
 /// Writing reports takes at most 1/`SHARE` of the time.
 const SHARE: u32 = 20;
+
+/// The run that a reporter follows.
+pub struct LiveRun<'a> {
+    pub inputs: ResultInputs<'a>,
+    /// Number of units to run.
+    pub units: usize,
+    /// Units that wait for attention models, by item.
+    pub waiting: BTreeMap<String, usize>,
+    /// The page that the run is about.
+    pub page: PathBuf,
+}
 
 pub struct Reporter {
     finished: Receiver<FinishedItem>,
@@ -34,7 +46,8 @@ pub fn channels() -> (Feed, Reporter) {
 
 impl Reporter {
     /// Writes reports of a run of `units` units until the run closes its end of the channel.
-    pub fn run(self, inputs: &ResultInputs<'_>, units: usize) {
+    pub fn run(self, run: &LiveRun<'_>) {
+        let inputs = &run.inputs;
         let every = inputs.options.report_every.map(|every| every.0);
         let mut next = Instant::now() + every.unwrap_or(FIRST);
         let mut is_first = true;
@@ -59,7 +72,7 @@ impl Reporter {
                 }
             }
             let began = Instant::now();
-            self.write(inputs, units, &finished, is_first);
+            self.write(run, &finished, is_first);
             finished.clear();
             is_first = false;
             next = Instant::now()
@@ -67,26 +80,23 @@ impl Reporter {
         }
     }
 
-    fn write(
-        &self,
-        inputs: &ResultInputs<'_>,
-        units: usize,
-        finished: &[FinishedItem],
-        is_first: bool,
-    ) {
+    fn write(&self, run: &LiveRun<'_>, finished: &[FinishedItem], is_first: bool) {
+        let LiveRun { inputs, units, waiting, page } = run;
         let left = match finished.last() {
             Some(FinishedItem { left, seconds, .. }) => {
                 format!("{left} of {units} units are left, for about {}", duration(*seconds))
             }
-            None => format!("{units} units run"),
+            None => format!("{} to run", counted(*units)),
         };
         let notice = format!("This run is not finished: {left}. Reload this page later.");
         // A failed interim report is no failure of the run; the final report will return the error.
-        let Ok(verdicts) = results::write(inputs, Some(&notice)) else { return };
-        let mut lines: Vec<String> =
-            finished.iter().map(|f| line(inputs.plans.catalog, &f.item, &verdicts)).collect();
+        let items = finished.iter().map(|finished| finished.item.clone()).collect();
+        let Ok(verdicts) = results::write(inputs, Some(&notice), Some(&items)) else { return };
+        let mut lines: Vec<String> = finished
+            .iter()
+            .map(|f| line(inputs.plans.catalog, &f.item, &verdicts, waiting))
+            .collect();
         if is_first {
-            let page = inputs.out.join("report/README.md");
             lines.push(format!("report so far: {}", page.display()));
         }
         for line in lines {
@@ -96,7 +106,15 @@ impl Reporter {
 }
 
 /// A line with an item's number of claims per verdict, by class of evidence.
-fn line(catalog: &Catalog, item: &str, verdicts: &Verdicts) -> String {
+fn line(
+    catalog: &Catalog,
+    item: &str,
+    verdicts: &Verdicts,
+    waiting: &BTreeMap<String, usize>,
+) -> String {
+    if let Some(units) = waiting.get(item) {
+        return format!("{item}: waits for attention models ({})", counted(*units));
+    }
     let experiment = catalog.experiments.iter().find(|e| e.id() == item);
     let of = experiment.and_then(|e| verdicts.get(&(e.paper.clone(), e.item.clone())));
     let mut classes: BTreeMap<Option<Evidence>, BTreeMap<Verdict, usize>> = BTreeMap::new();

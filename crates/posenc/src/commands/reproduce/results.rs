@@ -1,27 +1,42 @@
 //! Results of a run: tables and report of this machine, and with `--record` the reference records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use posenc_experiments::record::{Gallery, ItemRecord, item, write_failures};
-use posenc_experiments::schema::Variant;
 use posenc_experiments::verdict::Classified;
-use posenc_experiments::{Experiment, Group};
 use posenc_report::{Inputs, Records};
 
 use posenc_harness::collect::collect;
 use posenc_harness::failed;
 use posenc_harness::lock::Lock;
-use posenc_harness::options::parse_selectors;
 use posenc_harness::promote::{promote, promote_pictures};
 use posenc_harness::run_env::ResultInputs;
 
 /// Verdicts of all items on the records of this machine, by paper and item.
 pub type Verdicts = BTreeMap<(String, String), Vec<Classified>>;
 
+/// The page that a run of these items is about: that of the item or of the paper if there is one only, else the first page.
+pub fn page(out: &Path, items: &BTreeSet<String>) -> PathBuf {
+    let papers: BTreeSet<&str> =
+        items.iter().map(|id| id.split('/').next().unwrap_or_default()).collect();
+    let name = match (items.first(), papers.first()) {
+        (Some(item), _) if items.len() == 1 => item.as_str(),
+        (_, Some(paper)) if papers.len() == 1 => paper,
+        _ => "README",
+    };
+    out.join("report").join(format!("{name}.md"))
+}
+
 /// Writes tables and report of this machine; with `--record`, also promotes records into the reference. A notice marks an
-/// unfinished run: the report shows it, and nothing is promoted.
-pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts> {
+/// unfinished run: the report shows it, and nothing is promoted. `only` has the items of the run if it does not run all; the pages of
+/// others are rendered if they are missing.
+pub fn write(
+    inputs: &ResultInputs<'_>,
+    notice: Option<&str>,
+    only: Option<&BTreeSet<String>>,
+) -> Result<Verdicts> {
     let ResultInputs { repository, plans, store, devices, options, out } = *inputs;
     let catalog = plans.catalog;
     let local_directory = out.join("record");
@@ -29,11 +44,6 @@ pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts
     // Held until the report is rendered: two runs that record at the same time would lose each other's rows.
     let is_promoted = options.record && notice.is_none();
     let _lock = is_promoted.then(|| Lock::of_reference(repository)).transpose()?;
-    let selectors = parse_selectors(catalog, &options.selectors)?;
-    let is_selected = |e: &Experiment| {
-        let selects = |g: &Group, v: &Variant| selectors.matches(&e.paper, &e.item, &g.id, &v.id);
-        e.groups.iter().any(|group| group.variants.iter().any(|v| selects(group, v)))
-    };
     let mut shown = Vec::new();
     for experiment in &catalog.experiments {
         if !plans.is_whole(experiment) {
@@ -50,7 +60,7 @@ pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts
         write_failures(&folder, &failures)?;
         let Some(local) = collect(experiment, plans, store, devices, repository)? else {
             // The table of an earlier state. Items that this run does not select keep it, but the report does not show it.
-            if notice.is_none() && is_selected(experiment) {
+            if notice.is_none() && only.is_none_or(|only| only.contains(&experiment.id())) {
                 ItemRecord::remove(&folder, "no unit of this item has a record")?;
             }
             if !failures.is_empty() {
@@ -88,18 +98,24 @@ pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts
             .context("report/ cannot be written")?;
     }
     let local = Records::of(&local_directory, shown)?;
-    let mut report = posenc_report::render(&Inputs {
+    let inputs = Inputs {
         catalog,
         reference: &reference,
         local: Some(&local),
         // Links to files of the repository work only from the default directory.
         repository: if options.out.is_none() { "../.." } else { "" },
         record: None,
-    })?;
+    };
+    let directory = out.join("report");
+    let is_wanted = |paper: &str, item: &str| {
+        let name = format!("{paper}/{item}");
+        let is_there = || posenc_files::is_there(&directory.join(format!("{name}.md")));
+        only.is_none_or(|only| only.contains(&name) || !is_there())
+    };
+    let mut report = posenc_report::render_items(&inputs, &is_wanted)?;
     if let Some(notice) = notice {
         report = report.with_notice(notice);
     }
-    let directory = out.join("report");
     report
         .write(&directory)
         .with_context(|| format!("{} cannot be written", directory.display()))?;

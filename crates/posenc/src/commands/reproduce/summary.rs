@@ -16,9 +16,19 @@ use posenc_harness::span::{and_failed, counted, duration};
 
 /// Maximum number of changed verdicts to list; further ones are only counted.
 const LISTED: usize = 20;
+/// Maximum number of first verdicts to list.
+const FEW: usize = 5;
+
+/// Verdicts that a run changed.
+#[derive(Default)]
+pub struct Changes {
+    /// Those of claims that had no record before.
+    new: Vec<ChangedVerdict>,
+    changed: Vec<ChangedVerdict>,
+}
 
 /// A claim whose verdict changed during the run.
-pub struct ChangedVerdict {
+struct ChangedVerdict {
     /// `paper/item`.
     item: String,
     claim: String,
@@ -42,26 +52,25 @@ impl<'a> Verdicts<'a> {
     }
 
     /// The verdicts that differ in a report rendered after the run.
-    pub fn changed(
-        &self,
-        after: &BTreeMap<(String, String), Vec<Classified>>,
-    ) -> Vec<ChangedVerdict> {
-        let mut changed = Vec::new();
+    pub fn changed(&self, after: &BTreeMap<(String, String), Vec<Classified>>) -> Changes {
+        let mut changes = Changes::default();
         for (experiment, before) in &self.before {
             let after = after.get(&(experiment.paper.clone(), experiment.item.clone()));
             let after = after.into_iter().flatten();
             for ((claim, before), after) in experiment.claims.iter().zip(before).zip(after) {
-                if before.verdict != after.verdict {
-                    changed.push(ChangedVerdict {
-                        item: experiment.id(),
-                        claim: claim.id.clone(),
-                        before: before.verdict,
-                        after: after.verdict,
-                    });
+                let (before, after) = (before.verdict, after.verdict);
+                if before == after {
+                    continue;
                 }
+                let list = match before {
+                    Verdict::NotRun => &mut changes.new,
+                    _ => &mut changes.changed,
+                };
+                let (item, claim) = (experiment.id(), claim.id.clone());
+                list.push(ChangedVerdict { item, claim, before, after });
             }
         }
-        changed
+        changes
     }
 }
 
@@ -75,13 +84,30 @@ fn verdicts(catalog: &Catalog, experiment: &Experiment, directory: &Path) -> Vec
     experiment.claims.iter().map(|claim| judge(claim, context).classified()).collect()
 }
 
-pub fn tell(outcome: &RunSummary, changed: &[ChangedVerdict], workers: usize, is_forced: bool) {
-    let width = outcome.items.keys().map(|item| item.chars().count()).max().unwrap_or(0);
-    for (item, tally) in &outcome.items {
+/// Prints the summary. `waiting` is the number of units that wait for attention models.
+pub fn tell(
+    outcome: &RunSummary,
+    changes: &Changes,
+    workers: usize,
+    waiting: usize,
+    is_forced: bool,
+) {
+    // Without a terminal, a line was printed when the item was finished.
+    let items = outcome.items.iter().filter(|(_, tally)| !tally.is_told);
+    let width = items.clone().map(|(item, _)| item.chars().count()).max().unwrap_or(0);
+    for (item, tally) in items {
         let failed = and_failed(tally.failed);
         let (done, seconds) = (tally.done, duration(tally.seconds));
         let s = if done == 1 { "" } else { "s" };
         eprintln!("  {item:width$}  {done:>5} unit{s}{failed}, {seconds} of computing");
+    }
+    let Changes { new, changed } = changes;
+    if !new.is_empty() {
+        eprintln!("claims with a first verdict: {}", new.len());
+    }
+    // All those of a first run are on its pages.
+    for one in new.iter().filter(|_| new.len() <= FEW) {
+        eprintln!("  {} {}: {} ({})", one.item, one.claim, one.after.sign(), one.after.name());
     }
     if !changed.is_empty() {
         eprintln!("verdicts that changed: {}", changed.len());
@@ -93,14 +119,8 @@ pub fn tell(outcome: &RunSummary, changed: &[ChangedVerdict], workers: usize, is
     if changed.len() > LISTED {
         eprintln!("  and {} more", changed.len() - LISTED);
     }
-    for failure in &outcome.failures {
-        eprintln!("failed: {}: {}", failure.path, failure.message);
-    }
-    if !outcome.failures.is_empty() {
-        eprintln!(
-            "{} failed; run the same command again to retry them",
-            counted(outcome.failures.len())
-        );
+    if outcome.failures > 0 {
+        eprintln!("{} failed; run the same command again to retry them", counted(outcome.failures));
     }
     let (units, seconds) = outcome.left;
     if units > 0 {
@@ -108,8 +128,13 @@ pub fn tell(outcome: &RunSummary, changed: &[ChangedVerdict], workers: usize, is
         let why = why.unwrap_or_default();
         // With `--force`, repeated units cannot be distinguished from waiting ones: both have a record.
         let next = if is_forced { "to start over (--force)" } else { "to continue" };
+        let wait = match waiting {
+            0 => String::new(),
+            _ => format!(", and {} for attention models", counted(waiting)),
+        };
         eprintln!(
-            "{why}{units} units left, about {} on {workers} workers; {next}: {}",
+            "{why}{} left, about {} on {workers} workers{wait}; {next}: {}",
+            counted(units),
             duration(seconds),
             command()
         );

@@ -9,9 +9,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use posenc_experiments::Experiment;
+use posenc_experiments::record::is_of_machine;
+use posenc_experiments::yaml::Document;
+
 /// A copy of the repository's definitions in a temporary directory.
 pub struct Repository {
     directory: tempfile::TempDir,
+    /// Folder for temporary files of its commands.
+    pub temporary: tempfile::TempDir,
 }
 
 /// Exit status and output of a run.
@@ -107,6 +113,73 @@ pub fn finished(log: &str) -> impl Iterator<Item = (&str, u64)> {
     })
 }
 
+/// Values of a metric in rows, of one group and one method unless these are empty.
+pub fn values(rows: &[String], [group, method, metric]: [&str; 3]) -> Vec<f64> {
+    let cells = rows.iter().map(|row| row.split(',').collect::<Vec<_>>());
+    let is_of = |cells: &Vec<&str>| {
+        let fits = |name: &str, cell: usize| name.is_empty() || cells[cell] == name;
+        fits(group, 2) && fits(method, 3) && cells[6] == metric
+    };
+    cells.filter(is_of).map(|cells| cells[9].parse().unwrap()).collect()
+}
+
+/// The first of [`values`].
+#[track_caller]
+pub fn value(rows: &[String], method: &str, metric: &str) -> f64 {
+    let all = values(rows, ["", method, metric]);
+    *all.first().unwrap_or_else(|| panic!("{method} {metric}: {rows:#?}"))
+}
+
+/// The error of an experiment file `a.yaml` with this text.
+pub fn parse_error(text: &str) -> String {
+    let document = Document::parse(Path::new("a.yaml"), text).unwrap();
+    Experiment::from_document(&document, posenc_protocols::KINDS).unwrap_err().to_string()
+}
+
+/// All files below a folder with their bytes, except unfinished ones.
+pub fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if !path.file_name().unwrap().to_string_lossy().starts_with(".writing-") {
+                found.insert(path.clone(), std::fs::read(path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// Raw records and pictures by path below `raw`, without what differs between two runs: the seconds and the peak memory of a record, and
+/// its values of metrics of the machine.
+pub fn records(raw: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let of = |(path, bytes): (PathBuf, Vec<u8>)| {
+        let name = path.strip_prefix(raw).unwrap().to_owned();
+        if path.extension().is_none_or(|e| e != "json") {
+            return (name, bytes);
+        }
+        let mut record: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        let body = record["body"].as_object_mut().unwrap();
+        assert!(body.remove("seconds").is_some());
+        body.remove("peak_memory");
+        let values = body["values"].as_array_mut().unwrap();
+        values.retain(|value| !is_of_machine(value["metric"].as_str().unwrap()));
+        (name, record["body"].to_string().into_bytes())
+    };
+    contents(raw).into_iter().map(of).collect()
+}
+
+/// Runs git in a folder with an identity, and returns what it prints.
+pub fn git(folder: &Path, arguments: &[&str]) -> String {
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"]);
+    let output = command.arg("-C").arg(folder).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
 /// Writes an array as `numpy.save` does, in double precision.
 pub fn write_npy(file: &Path, shape: &[usize], numbers: impl Iterator<Item = f64>) {
     let shape: String = shape.iter().map(|n| format!("{n}, ")).collect();
@@ -130,7 +203,7 @@ impl Repository {
         let data = directory.path().join("data");
         copy(&source().join("data/papers"), &data.join("papers"));
         std::fs::copy(source().join("data/manifest.yaml"), data.join("manifest.yaml")).unwrap();
-        Repository { directory }
+        Repository { directory, temporary: tempfile::tempdir().unwrap() }
     }
 
     /// Only `extensions`, with the experiment given as text.
@@ -173,6 +246,7 @@ impl Repository {
             .env_remove("POSENC_ROOT")
             // A GPU of the machine must not change what tests see.
             .env("POSENC_DEVICE", "cpu")
+            .env("TMPDIR", self.temporary.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -180,7 +254,7 @@ impl Repository {
     }
 
     pub fn run(&self, arguments: &[&str]) -> Run {
-        self.command(arguments).output().unwrap().into()
+        Process::start(self.command(arguments)).ended()
     }
 
     /// As `run`, and the run must succeed.
@@ -194,7 +268,8 @@ impl Repository {
     pub fn fails(&self, arguments: &[&str], needles: &[&str]) -> Run {
         let run = self.run(arguments);
         assert_ne!(run.code, 0, "{arguments:?} succeeded: {}", run.stdout);
-        assert_ne!(run.code, 101, "{arguments:?} panicked: {}", run.stderr);
+        let is_panic = [101, 134, 137].contains(&run.code);
+        assert!(!is_panic, "{arguments:?} panicked: {}", run.stderr);
         for needle in needles {
             assert!(run.stderr.contains(needle), "no `{needle}` in: {}", run.stderr);
         }
@@ -246,8 +321,7 @@ impl Repository {
 
     /// All rows of all records of `out`, except times, rates and memory.
     pub fn rows(&self, out: &str) -> Vec<String> {
-        let is_measured =
-            |line: &&str| [",time", ",rate,", ",peak_memory,"].iter().any(|m| line.contains(m));
+        let is_measured = |line: &&str| line.split(',').nth(6).is_some_and(is_of_machine);
         let mut rows = Vec::new();
         for file in files_in(&self.path().join(out).join("record"), "csv") {
             if file.ends_with("values.csv") {
@@ -262,6 +336,54 @@ impl Repository {
     /// The rows of `<directory>/extensions/mexican-hat`, as [`joined`] writes them.
     pub fn table(&self, directory: &str) -> String {
         joined(&self.path().join(directory).join("extensions/mexican-hat"))
+    }
+}
+
+/// A command that takes longer counts as hanging. The limit is many times the longest duration.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Waits until a condition holds.
+#[track_caller]
+pub fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < PATIENCE, "no {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A command in flight, whose output goes to files, so that no full pipe blocks it.
+pub struct Process {
+    pub child: Child,
+    output: [tempfile::NamedTempFile; 2],
+}
+
+impl Process {
+    pub fn start(mut command: Command) -> Self {
+        let output = [(); 2].map(|()| tempfile::NamedTempFile::new().unwrap());
+        let [stdout, stderr] = [0, 1].map(|i| Stdio::from(output[i].reopen().unwrap()));
+        Process { child: command.stdout(stdout).stderr(stderr).spawn().unwrap(), output }
+    }
+
+    /// Waits for the end, and kills a command that hangs.
+    #[track_caller]
+    pub fn ended(mut self) -> Run {
+        let started = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            if started.elapsed() > PATIENCE {
+                let _ = self.child.kill();
+                panic!("a command hangs");
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        let text = |file: &tempfile::NamedTempFile| {
+            String::from_utf8_lossy(&std::fs::read(file.path()).unwrap()).into_owned()
+        };
+        let [stdout, stderr] = [0, 1].map(|i| text(&self.output[i]));
+        Run { code: status.code().unwrap_or(-1), stdout, stderr }
     }
 }
 

@@ -1,0 +1,484 @@
+//! Protocols of attention models and of files end to end: the real binary, real records, files that the tests write.
+
+use std::path::Path;
+
+use posenc_data::generate::ScreenGrammar;
+use posenc_data::interfaces::write_widget_screens;
+use posenc_data::{AnnotatedBox, write_annotated, write_archive};
+use posenc_math::random::stream;
+
+use crate::common::{Repository, contents, experiment, parse_error, value, values};
+
+/// A file of labelled screens, below the root of a repository.
+const BOXES: &str = "data/rico_semantics/val.json";
+
+/// Small models, each with steps for more than one checkpoint.
+const TRAININGS: [&str; 8] = [
+    "kind: image-model, side: 6, levels: 4, held_out: 8, layers: 1, width: 16, heads: 2, feed_forward: 16, batch: 4, steps: 3000, \
+     learning_rate: 0.01, warm_up: 2, measure_every: 900, encoding: { features: fourier, learned: true, gamma: 1, modulator: { hidden: 8, \
+     layer_norm: true, dropout: 0.1 } }",
+    "kind: translation, words: 6, max_len: 8, lengths: uniform, held_out: 4, layers: 1, width: 16, heads: 2, feed_forward: 16, \
+     deviation: 0.02, batch: 8, steps: 3000, learning_rate: 0.01, warm_up: 1, bin: 2",
+    "kind: reformer, steps: 700, batch: 2, held_out: 2, learning_rate: 0.01, warm_up: 0, encoding: { features: sine }, model: { side: 8, \
+     layers: 1, width: 16, pixel_width: 12, feed_forward: 8, hashing: { heads: 2, head_width: 4, chunk: 32, buckets: 4 } }",
+    "kind: detection, sides: [16, 24], held_out: 8, width: 16, heads: 2, feed_forward: 16, encoder_layers: 1, decoder_layers: 1, \
+     queries: 3, batch: 8, steps: 2500, learning_rate: 0.002, warm_up: 5, measure_every: 900, encoding: { features: sine }",
+    "kind: detr, steps: 700, held_out: 2, encoding: { features: sine }, model: { blocks: [1, 1, 1, 1], channels: 2, width: 16, heads: 2, \
+     feed_forward: 16, encoder_layers: 1, decoder_layers: 1, queries: 3 }, resizing: { short_sides: [32, 40], longest: 64, \
+     before_window: [36], window: [24, 36], measured: 40 }",
+    "kind: captioning, screens: 24, held_out: 6, width: 16, heads: 2, feed_forward: 16, encoder_layers: 1, decoder_layers: 1, batch: 8, \
+     steps: 2500, learning_rate: 0.004, warm_up: 2, decay: cosine, encoding: { features: fourier, learned: true, gamma: 10, groups: 2, \
+     width: 8, modulator: { hidden: 8, dropout: 0.2 } }",
+    "kind: widget-captioning, steps: 1500, batch: 2, screens: 6, held_out: 4, learning_rate: 0.01, warm_up: 1, encoding: { features: \
+     fourier, learned: true, gamma: 100, groups: 4, width: 4, modulator: { hidden: 4, dropout: 0.2 } }, model: { vocabulary: 120, \
+     word_width: 6, types: 12, tree_rows: 30, width: 8, heads: 2, feed_forward: 8, encoder_layers: 1, decoder_layers: 1, channels: [2, 3] }",
+    "kind: icon-labels, min_count: 20, max_boxes: 4, width: 16, heads: 2, feed_forward: 16, layers: 1, dropout: 0.1, batch: 4, steps: \
+     8000, measure_every: 2000, learning_rate: 0.004, warm_up: 2, decay: cosine, encoding: { features: fourier, learned: true, gamma: 10, \
+     groups: 2, width: 8, modulator: { hidden: 8, dropout: 0.2 } }",
+];
+
+/// An experiment with one group.
+fn group(data: &str, protocol: &str, variants: &str) -> String {
+    let data = if data.is_empty() { String::new() } else { format!("    data: {{ {data} }}\n") };
+    experiment(&format!(
+        "  - id: group\n{data}    protocol: {{ {protocol} }}\n    variants: [{variants}]\n"
+    ))
+}
+
+/// The text of the one raw record.
+fn record(repository: &Repository, out: &str) -> String {
+    let raw = repository.raw(out);
+    assert_eq!(raw.len(), 1, "{raw:?}");
+    std::fs::read_to_string(&raw[0]).unwrap()
+}
+
+/// Catches a killed training of each model that starts over, ends with other numbers than an uninterrupted one, or leaves its
+/// checkpoint behind; results that depend on the number of workers or not on the seed; and methods that do not share their random
+/// samples. A checkpoint has parameters, moments, running statistics, positions in random streams, curves and counts.
+#[test]
+fn each_training_resumes_with_the_same_bits() {
+    for protocol in TRAININGS {
+        let data = if protocol.contains("icon-labels") { "set: rico-semantics" } else { "" };
+        let text = group(data, protocol, "{ id: one }, { id: other }");
+        let repository = Repository::with_experiment(&text);
+        repository.write(BOXES, &labelled());
+        repository.kill_at_checkpoint("killed");
+        assert!(repository.raw("killed").is_empty(), "a unit had ended: {protocol}");
+        let resumed = repository.ok(&["reproduce", "--jobs", "2", "--out", "killed"]);
+        assert!(resumed.stderr.contains("resumes after step"), "{protocol}: {}", resumed.stderr);
+        assert_eq!(repository.checkpoints("killed"), 0, "a checkpoint is left");
+        let whole = repository.ok(&["reproduce", "--jobs", "1", "--out", "whole"]);
+        assert!(!whole.stderr.contains("resumes"), "{}", whole.stderr);
+        let rows = repository.rows("whole");
+        assert_eq!(repository.rows("killed"), rows);
+        let of = |rows: &[String], method: &str| -> Vec<String> {
+            let method = format!(",{method},");
+            let own = rows.iter().filter(|row| row.contains(&method));
+            own.map(|row| row.replace(&method, ",")).collect()
+        };
+        let one = of(&rows, "one");
+        assert!(one.len() > 5 && one == of(&rows, "other"), "{protocol}");
+        let seven = ["reproduce", "extensions/mexican-hat/group/one", "--seed", "7", "--out", "s"];
+        repository.ok(&seven);
+        assert_ne!(of(&repository.rows("s"), "one"), one, "{protocol}");
+    }
+}
+
+/// A pseudorandom number from 0 to below `n`.
+fn mixed(i: usize, n: usize) -> usize {
+    ((i as u64).wrapping_mul(2_654_435_761) >> 7) as usize % n
+}
+
+/// Forty screens with up to five boxes. Boxes on the left have one label, those on the right another; a third label is rare.
+fn labelled() -> String {
+    let screens = (0..40).map(|i| {
+        let boxes = (0..mixed(i, 6)).map(|j| {
+            let left = mixed(7 * i + j, 80) as f64 / 100.0;
+            let top = mixed(31 * i + j, 80) as f64 / 100.0;
+            let label = match (i, j) {
+                (8, 0) => "ICON_PLAY:PLAY",
+                _ if left < 0.4 => "ICON_X:CLOSE",
+                _ => "ICON_THREE_DOTS:MORE",
+            };
+            format!(
+                "{{ \"xmin\": {left}, \"ymin\": {top}, \"xmax\": {}, \"ymax\": {}, \"label\": \"{label}\" }}",
+                left + 0.1,
+                top + 0.05
+            )
+        });
+        let boxes: Vec<String> = boxes.collect();
+        format!("{{ \"screen_id\": \"{i}\", \"screen_elements\": [{}] }}", boxes.join(", "))
+    });
+    format!("[{}]", screens.collect::<Vec<_>>().join(",\n"))
+}
+
+fn write_boxes(data: &Path) {
+    std::fs::create_dir_all(data.join("rico_semantics")).unwrap();
+    std::fs::write(data.join("rico_semantics/val.json"), labelled()).unwrap();
+}
+
+fn write_images(data: &Path) {
+    let folder = data.join("imagenet64");
+    std::fs::create_dir_all(&folder).unwrap();
+    let image = |i: usize| (0..48).map(|at| ((at * 5 + i * 3) % 256) as u8).collect();
+    for (name, count) in [("train_data_batch_1", 3), ("train_data_batch_2", 2), ("val_data", 2)] {
+        let images: Vec<Vec<u8>> = (0..count).map(image).collect();
+        write_archive(&folder.join(format!("{name}.npz")), 4, &images).unwrap();
+    }
+}
+
+/// Parallel text with an empty line.
+fn write_text(data: &Path) {
+    let folder = data.join("multi30k");
+    std::fs::create_dir_all(&folder).unwrap();
+    for split in ["train", "val"] {
+        for (language, lines) in [
+            ("en", "A dog.\n\nTwo cats run.\nA cat\n"),
+            ("de", "Ein Hund.\nx\nZwei Katzen laufen.\nEine Katze\n"),
+        ] {
+            std::fs::write(folder.join(format!("{split}.{language}")), lines).unwrap();
+        }
+    }
+}
+
+/// Photographs with a box each, one of them a crowd.
+fn write_photographs(data: &Path) {
+    let folder = data.join("coco33");
+    std::fs::create_dir_all(&folder).unwrap();
+    let image = |i: usize| {
+        let pixels = (0..30 * 40 * 3).map(|at| ((at * 7 + i * 50) % 251) as u8).collect();
+        let corners = [2.0, 3.0, 20.0 + i as f64, 28.0];
+        let own = AnnotatedBox { category: 1 + i % 3, corners, area: 300.0, is_crowd: i == 3 };
+        (pixels, [30, 40], vec![own])
+    };
+    let images: Vec<_> = (0..4).map(image).collect();
+    write_annotated(&folder, &["a", "b", "c"], &images).unwrap();
+}
+
+/// Generated screens, with captions of nodes and screens that are missing.
+fn write_screens(data: &Path) {
+    let folder = data.join("rico");
+    let grammar = ScreenGrammar::new(1.1);
+    let mut rng = stream(3, "screens of the test");
+    let mut some =
+        |count: usize| -> Vec<_> { (0..count).map(|_| grammar.draw(&mut rng)).collect() };
+    let [trained, chosen, tested] = [some(6), some(1), some(3)];
+    write_widget_screens(&folder, [&trained, &chosen, &tested]).unwrap();
+    let table = folder.join("widget_captions.csv");
+    let mut text = std::fs::read_to_string(&table).unwrap();
+    text.push_str("99999,0.1,never shown,nr\n1,0.1.50,not there,g\n4711,0,in no split,g\n");
+    std::fs::write(table, text).unwrap();
+}
+
+const REFORMER: &str = "kind: reformer, steps: 2, held_out: 2, learning_rate: 0.01, warm_up: 0, encoding: { features: sine }, model: { side: 4, \
+                        layers: 1, width: 16, pixel_width: 12, feed_forward: 8, hashing: { heads: 1, head_width: 4, chunk: 8, buckets: 4 } }";
+
+const TRANSLATION: &str = "kind: translation, words: 6, max_len: 8, lengths: natural, held_out: 4, layers: 1, width: 8, heads: 2, \
+                           feed_forward: 8, deviation: 0.02, batch: 4, steps: 3, learning_rate: 0.01, warm_up: 1, bin: 2";
+
+/// A detector with the sizes of the stored weights.
+const DETR: &str = "kind: detr, steps: 2, batch: 2, held_out: 2, encoding: { features: sine }, model: { blocks: [1, 2, 1, 1], channels: 2, \
+                    width: 16, heads: 2, feed_forward: 24, encoder_layers: 1, decoder_layers: 2, queries: 5, classes: 4 }, resizing: { \
+                    short_sides: [32, 40], longest: 64, before_window: [36], window: [24, 36], measured: 40 }";
+
+const LABELS: &str = "kind: icon-labels, min_count: 20, max_boxes: 4, width: 16, heads: 2, feed_forward: 16, layers: 1, dropout: 0.1, batch: 4, \
+                      steps: 8, measure_every: 4, learning_rate: 0.004, warm_up: 2, decay: cosine, encoding: { features: sine }";
+
+const WIDGETS: &str = "kind: widget-captioning, steps: 3, batch: 2, screens: 6, held_out: 4, learning_rate: 0.01, warm_up: 1, encoding: { \
+                       features: sine }, model: { vocabulary: 120, word_width: 6, types: 12, tree_rows: 30, width: 8, heads: 2, \
+                       feed_forward: 8, encoder_layers: 1, decoder_layers: 1, channels: [2, 3] }";
+
+/// A protocol that reads files.
+struct Case {
+    data: &'static str,
+    protocol: &'static str,
+    write: fn(&Path),
+    /// Where the message about missing files says that they come from.
+    origin: &'static str,
+    label: &'static str,
+    /// Texts of the record.
+    remarks: &'static [&'static str],
+}
+
+const CASES: [Case; 5] = [
+    Case {
+        data: "set: imagenet64",
+        protocol: REFORMER,
+        write: write_images,
+        origin: "image-net.org",
+        label: "unverified:imagenet64",
+        remarks: &["npz archives"],
+    },
+    Case {
+        data: "set: multi30k",
+        protocol: TRANSLATION,
+        write: write_text,
+        origin: "multi30k",
+        label: "other:multi30k",
+        remarks: &["1 of 4 lines of train"],
+    },
+    Case {
+        data: "set: coco33, weights: resnet50",
+        protocol: DETR,
+        write: write_photographs,
+        origin: "coco33",
+        label: "coco33",
+        remarks: &["found no trained weights", "1 crowds are excluded from training"],
+    },
+    Case {
+        data: "set: rico-semantics",
+        protocol: LABELS,
+        write: write_boxes,
+        origin: "google-research-datasets/rico_semantics",
+        label: "other:rico-semantics",
+        remarks: &["skipped 7 of 40 screens", "merged 1 labels with fewer than 20 boxes (1 boxes)"],
+    },
+    Case {
+        data: "set: rico-widget-captioning, weights: glove-6b-300d",
+        protocol: WIDGETS,
+        write: write_screens,
+        origin: "interactionmining",
+        label: "unverified:rico-widget-captioning",
+        remarks: &[
+            "1 about screens that were never released",
+            "1 about screens in no split",
+            "1 whose node is missing",
+            "found no word vectors",
+            "train: ",
+            "vocabulary: ",
+        ],
+    },
+];
+
+/// Catches a group that runs on other data if its files are missing, files that are not read, entries that are left out without a count,
+/// records that do not name their data, and a damaged file that ends the run instead of its unit.
+#[test]
+fn files_are_read_and_missing_ones_are_named() {
+    for Case { data, protocol, write, origin, label, remarks } in CASES {
+        let rank = "  - id: rank\n    protocol: { kind: stable-rank, samples: [4] }\n    variants: [{ id: Gaussian, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }]\n";
+        let text = group(data, protocol, "{ id: one }") + rank;
+        let repository = Repository::with_experiment(&text);
+        let run = repository.ok(&["reproduce", "extensions/mexican-hat/group", "--out", "none"]);
+        let line = run.stderr.lines().find(|line| line.contains("not run:")).unwrap_or("");
+        for needle in ["extensions/mexican-hat/group", "looked for", origin] {
+            assert!(line.contains(needle), "{needle}: {}", run.stderr);
+        }
+        assert!(run.stderr.contains("0 of 0 units"), "{}", run.stderr);
+
+        write(&repository.path().join("files"));
+        let of_group = ["reproduce", "extensions/mexican-hat/group", "--data", "files"];
+        let run = repository.ok(&of_group);
+        assert!(run.stderr.contains(label), "{}", run.stderr);
+        let written = record(&repository, "out");
+        for remark in remarks {
+            assert!(written.contains(remark), "{remark}: {written}");
+        }
+        assert!(repository.ok(&of_group).stderr.contains("0 of 1 units"));
+
+        // All files are cut off.
+        let mut names = Vec::new();
+        for (file, bytes) in contents(&repository.path().join("files")) {
+            std::fs::write(&file, &bytes[..bytes.len() / 3]).unwrap();
+            names.push(file.file_name().unwrap().to_string_lossy().into_owned());
+        }
+        let run = repository.run(&["reproduce", "--data", "files", "--out", "damaged"]);
+        assert_eq!(run.code, 1, "{protocol}: {}", run.stderr);
+        let failed = "failed: extensions/mexican-hat/group/one";
+        let line = run.stderr.lines().find(|line| line.starts_with(failed)).unwrap_or("");
+        assert!(names.iter().any(|name| line.contains(name)), "{names:?}: {}", run.stderr);
+        assert_eq!(values(&repository.rows("damaged"), ["rank", "", "stable_rank"]).len(), 1);
+    }
+}
+
+/// Catches trained weights or word vectors that are not used or do not change the unit's key, records that name neither, and files of them
+/// that are damaged or ambiguous and accepted.
+#[test]
+fn weights_and_word_vectors_change_the_unit() {
+    let loss = |repository: &Repository, out: &str| {
+        values(&repository.rows(out), ["", "one", "training_curve"])[0].to_bits()
+    };
+    let run = |repository: &Repository, out: &str| {
+        repository.ok(&["reproduce", "--data", "files", "--out", out]);
+    };
+    let prepared = |case: &Case| {
+        let text = group(case.data, case.protocol, "{ id: one }");
+        let repository = Repository::with_experiment(&text);
+        (case.write)(&repository.path().join("files"));
+        run(&repository, "without");
+        repository
+    };
+    let repository = prepared(&CASES[2]);
+    let before = loss(&repository, "without");
+    let weights = repository.path().join("files/weights/resnet50");
+    std::fs::create_dir_all(&weights).unwrap();
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("../posenc-attention/tests/data");
+    for (name, needle) in [
+        ("detr.pth", "all weights except those of the position encoding in detr.pth"),
+        ("network.safetensors", "the weights of the residual network in network.safetensors"),
+    ] {
+        let _ = std::fs::remove_file(weights.join("detr.pth"));
+        std::fs::copy(stored.join(name), weights.join(name)).unwrap();
+        run(&repository, name);
+        let text = record(&repository, name);
+        assert!(text.contains(needle), "{text}");
+        assert_ne!(loss(&repository, name), before);
+    }
+    let again = ["reproduce", "--data", "files", "--out", "without"];
+    assert!(repository.ok(&again).stderr.contains("1 of 1 units"));
+    std::fs::write(weights.join("network.safetensors"), "no weights").unwrap();
+    repository.fails(&again, &["network.safetensors", "not a readable file of weights"]);
+    std::fs::copy(stored.join("detr.pth"), weights.join("detr.pth")).unwrap();
+    repository.fails(&again, &["single file of weights (there are 2)"]);
+
+    let repository = prepared(&CASES[4]);
+    let vectors = repository.path().join("files/glove");
+    std::fs::create_dir_all(&vectors).unwrap();
+    let line = |word: &str, v: f64| format!("{word} {v} {} 0.3 -0.4 0.5 1.5\n", -v);
+    let lines = [line("open", 0.7), line("the", -0.2), line("list", 0.1)].concat();
+    let file = vectors.join("glove.6B.6d.txt");
+    std::fs::write(&file, &lines).unwrap();
+    run(&repository, "vectors");
+    assert!(record(&repository, "vectors").contains("read word vectors"));
+    assert_ne!(loss(&repository, "without"), loss(&repository, "vectors"));
+    std::fs::write(&file, &lines[..lines.len() - 9]).unwrap();
+    repository.fails(&again, &["glove.6B.6d.txt:3", "numbers after the word"]);
+    std::fs::write(&file, "other 1 2 3 4 5 6\n").unwrap();
+    repository.fails(&again, &["glove.6B.6d.txt", "none of the"]);
+}
+
+/// Catches sets of another format that are accepted, parts of a set that is read as a whole, and unknown sets.
+#[test]
+fn sets_of_another_format_are_refused() {
+    for (data, protocol, needles) in [
+        ("set: multi30k", LABELS, ["parallel text", "reads labelled screens"]),
+        ("set: multi30k", WIDGETS, ["multi30k", "widget captions"]),
+        ("set: multi30k", DETR, ["multi30k", "annotated images"]),
+        ("set: div2k-test", TRANSLATION, ["images or clips", "`translation` reads parallel text"]),
+        ("set: multi30k, pick: [0]", TRANSLATION, ["multi30k", "remove `data.pick`"]),
+        ("set: coco33, weights: coco33", DETR, ["coco33", "is not a set of weights"]),
+        (
+            "set: rico-widget-captioning, weights: resnet50",
+            WIDGETS,
+            ["resnet50", "is not a set of word vectors"],
+        ),
+        (
+            "set: div2k-train, held_out: no-set",
+            "kind: image-model, side: 6, levels: 4, held_out: 8, layers: 1, width: 16, heads: 2, feed_forward: 16, batch: 4, steps: 6, \
+             learning_rate: 0.01, warm_up: 2, measure_every: 2, reduce: 2, encoding: { features: sine }",
+            ["no-set", "div2k-test"],
+        ),
+    ] {
+        let repository = Repository::with_experiment(&group(data, protocol, "{ id: one }"));
+        let run = repository.run(&["reproduce", "--dry-run"]);
+        assert_eq!(run.code, 2, "{data}: {}", run.stderr);
+        assert!(needles.iter().all(|n| run.stderr.contains(n)), "{needles:?}: {}", run.stderr);
+    }
+}
+
+/// Catches meaningless settings of models that read files, and messages without location or remedy.
+#[test]
+fn wrong_settings_are_named() {
+    for (data, protocol, old, new, needle) in [
+        ("", REFORMER, "chunk: 8", "chunk: 7", "7 must divide the 96 slots"),
+        ("", REFORMER, "side: 4", "side: 4, levels: 16", "images have 256"),
+        ("", REFORMER, "pixel_width: 12", "pixel_width: 1024", "pixel_width: 1024"),
+        ("", REFORMER, "features: sine", "features: fourier", "gamma: missing"),
+        ("", REFORMER, "side: 4", "side: 4, depth: 3", "depth"),
+        ("set: coco33", DETR, "heads: 2", "heads: 3", "3 heads do not divide a width of 16"),
+        ("set: coco33", DETR, "window: [24, 36]", "window: [40, 60]", "smallest side 40 exceeds"),
+        ("set: coco33", DETR, "features: sine", "features: embed", "set `cells`"),
+        ("set: coco33", DETR, "steps: 2", "steps: 2, learning_rate: 0", "learning_rate"),
+        ("set: multi30k", TRANSLATION, "natural", "uniform", "natural, filled"),
+        ("", TRANSLATION, "word", "word", "log-normal, constant, uniform"),
+    ] {
+        let text = group(data, &protocol.replace(old, new), "{ id: one }");
+        let error = parse_error(&text);
+        assert!(error.starts_with("a.yaml:") && error.contains(needle), "{new}: {error}");
+    }
+}
+
+/// Catches boxes that are not counted, or counted under another coordinate or in another split.
+#[test]
+fn positions_of_boxes_are_counted() {
+    let counted = group("", "kind: box-positions, screens: 50", "{ id: one }");
+    let repository = Repository::with_experiment(&counted);
+    repository.ok(&["reproduce"]);
+    assert_eq!(values(&repository.rows("out"), ["", "", "left_widgets"]).len(), 100);
+
+    let labels = group("set: rico-semantics", "kind: box-positions", "{ id: one }");
+    let repository = Repository::with_experiment(&labels);
+    repository.write(BOXES, &labelled());
+    repository.ok(&["reproduce"]);
+    let rows = repository.rows("out");
+    let boxes = labelled().matches("xmin").count() as f64;
+    assert_eq!(value(&rows, "one", "widgets"), boxes);
+    for (metric, from, to) in [("left_widgets", 0.0, 80.0), ("bottom_widgets", 4.0, 85.0)] {
+        let own: Vec<[f64; 2]> = rows
+            .iter()
+            .map(|row| row.split(',').collect::<Vec<_>>())
+            .filter(|fields| fields[6] == metric)
+            .map(|fields| [fields[7].parse().unwrap(), fields[9].parse().unwrap()])
+            .collect();
+        assert_eq!(own.iter().map(|[_, count]| count).sum::<f64>(), boxes);
+        let is_outside = |[at, count]: &&[f64; 2]| *count > 0.0 && (*at < from || *at > to);
+        assert_eq!(own.iter().filter(is_outside).count(), 0, "{metric}");
+    }
+
+    // Widgets with captions of the training split only, as in Figure 5.
+    let captioned = "kind: box-positions, captioned: true";
+    let text = group("set: rico-widget-captioning", captioned, "{ id: one }");
+    let repository = Repository::with_experiment(&text);
+    let data = repository.path().join("data");
+    write_screens(&data);
+    let trained = std::fs::read_to_string(data.join("rico/split/train.txt")).unwrap();
+    let table = std::fs::read_to_string(data.join("rico/widget_captions.csv")).unwrap();
+    let is_trained = |row: &&str| {
+        trained.lines().any(|screen| row.split(',').next() == Some(screen))
+            && !row.contains("not there")
+    };
+    let widgets = table.lines().skip(1).filter(is_trained).count();
+    assert!(widgets > 12 && table.lines().count() > widgets + 8);
+    repository.ok(&["reproduce"]);
+    assert_eq!(value(&repository.rows("out"), "one", "widgets"), widgets as f64);
+}
+
+/// Catches models of photographs that are evaluated on their training set, random frequencies that differ between fixed and learned
+/// ones, and beam search or a penalty that changes what it must not change.
+#[test]
+fn variants_share_what_they_do_not_change() {
+    let image = TRAININGS[0].replace("3000", "6").replace("900", "2");
+    let fixed = "learning_rate: 1e-9, encoding: { features: fourier, gamma: 1, learned: false } }";
+    let slow = "learning_rate: 1e-9, encoding: { features: fourier, gamma: 1, learned: true } }";
+    let variants =
+        format!("{{ id: fixed, settings: {{ {fixed} }}, {{ id: slow, settings: {{ {slow} }}");
+    let plain = image.replace(", modulator: { hidden: 8, layer_norm: true, dropout: 0.1 }", "");
+    let repository = Repository::with_experiment(&group("", &plain, &variants));
+    repository.ok(&["reproduce"]);
+    let rows = repository.rows("out");
+    let [fixed, slow] = ["fixed", "slow"].map(|method| value(&rows, method, "bits"));
+    assert!((fixed - slow).abs() < 1e-4, "{fixed} {slow}");
+
+    let data = "set: div2k-train, held_out: div2k-test";
+    let photographs = group(data, &format!("{plain}, reduce: 2"), "{ id: one }");
+    let repository = Repository::with_experiment(&photographs);
+    repository.ok(&["reproduce"]);
+    let rows = repository.rows("out");
+    let own = rows.iter().filter(|row| row.contains(",one,"));
+    assert!(own.clone().count() > 10 && own.clone().all(|r| r.contains(",one,all,")), "{rows:#?}");
+    let bits = value(&rows, "one", "bits");
+    assert!(bits > 0.0 && bits < 4.0, "{bits}");
+
+    let captions = TRAININGS[5].replace("2500", "8") + ", similarity: [20, 10]";
+    let variants = "{ id: one }, { id: beams, settings: { beams: 3 } }, { id: penalized, settings: { divergence: { form: covariance, \
+                    weight: 1 } } }";
+    let repository = Repository::with_experiment(&group("", &captions, variants));
+    repository.ok(&["reproduce"]);
+    let rows = repository.rows("out");
+    let of = |method, metric| value(&rows, method, metric);
+    for metric in ["training_curve", "learned_similarity", "unseen_widgets"] {
+        assert_eq!(of("one", metric), of("beams", metric), "{metric}");
+    }
+    assert_ne!(of("one", "learned_length"), of("penalized", "learned_length"));
+    assert_eq!(of("one", "initial_length"), of("penalized", "initial_length"));
+    assert_eq!(values(&rows, ["", "one", "learned_similarity"]).len(), 25);
+}
