@@ -147,6 +147,8 @@ fn the_manifest_of_this_repository_is_valid() {
     for id in [
         "div2k-test",
         "div2k-train",
+        "tancik-text-test",
+        "tancik-text-train",
         "sipi-peppers",
         "sipi-stream-and-bridge",
         "sipi-house",
