@@ -17,7 +17,7 @@ use crate::yaml::{Document, FileError, hint, unknown_name};
 /// Everything under `experiments/`, with the published values of `data/papers/`.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    /// Papers in the order of publication given by [`PAPER_ORDER`], then by name.
+    /// Papers in the order of [`PAPER_ORDER`], then by name, then the extensions.
     pub papers: Vec<Paper>,
     /// Experiments, by paper and then by file name.
     pub experiments: Vec<Experiment>,
@@ -29,7 +29,7 @@ pub struct Catalog {
     pub coverage: BTreeMap<String, Vec<Statement>>,
 }
 
-/// Order of the papers in the report; others follow by name.
+/// Order of the papers in the report; others follow by name, and last the extensions.
 pub const PAPER_ORDER: [&str; 3] = ["rethinking", "trading", "lff"];
 
 impl Catalog {
@@ -49,7 +49,7 @@ impl Catalog {
         let rank = |p: &PathBuf| {
             let name = file_name(p);
             let known = PAPER_ORDER.iter().position(|k| *k == name);
-            (known.unwrap_or(PAPER_ORDER.len()), name)
+            (known.unwrap_or(PAPER_ORDER.len()), name == crate::derive::PAPER, name)
         };
         folders.sort_by_key(rank);
         for folder in folders {

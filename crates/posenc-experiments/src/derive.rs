@@ -27,7 +27,7 @@ pub struct Derived {
 }
 
 /// Folder and paper of the user's own experiments.
-const PAPER: &str = "extensions";
+pub(crate) const PAPER: &str = "extensions";
 
 /// Derives `target` from `source`, whose file contains `text`.
 ///

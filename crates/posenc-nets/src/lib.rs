@@ -31,5 +31,5 @@ pub use cpu::{CpuEngine, Products};
 pub use engine::{Engine, EpochErrors, Progress, SampleSet, Samples, Session, State, Task};
 pub use error::NetError;
 pub use input::{Factored, Input, Kronecker, Points, WaveTable, Waves};
-pub use model::{FirstLayer, Layer, Network, OutputActivation, Parameters};
+pub use model::{FirstLayer, Layer, Network, OutputActivation, Parameters, Start};
 pub use optimizer::Adam;

@@ -1,7 +1,7 @@
 //! Networks: shape, initialization, parameters.
 
 use faer::Mat;
-use posenc_math::random::uniform_vector;
+use posenc_math::random::{gaussian_vector, uniform_vector};
 use rand_chacha::ChaCha8Rng;
 
 use crate::error::same;
@@ -26,6 +26,20 @@ pub enum OutputActivation {
     /// y = 1/(1 + e^-z), as in the 2-D notebooks of `rethinking` (Fig. 10).
     Sigmoid,
 }
+
+/// Distribution of the initial weights and biases of a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Start {
+    /// Uniform in ±1/√(fan in), the default of the library of `rethinking` and `trading`; the weights of a Kronecker layer
+    /// uniform in ±1/√(fan out), as in the authors' code.
+    #[default]
+    Uniform,
+    /// Weights from N(0, 2/(fan in + fan out)) (Glorot and Bengio 2010) and biases from N(0, 0.01²), as in JAX's stax.
+    GlorotNormal,
+}
+
+/// Standard deviation of the biases of [`Start::GlorotNormal`].
+const BIAS_DEVIATION: f64 = 0.01;
 
 /// Shape of a network: affine layers with ReLU between them.
 ///
@@ -147,11 +161,16 @@ impl Network {
         weights + self.biases().iter().sum::<usize>()
     }
 
-    /// Samples weights and biases uniformly from ±1/√(fan in), the default of the authors' library, and the
-    /// weights of a Kronecker layer from ±1/√(fan out), as in the authors' code.
-    ///
-    /// The sampling order is fixed: layer by layer, first the weights output by output, then the biases.
+    /// Samples weights and biases from [`Start::Uniform`].
     pub fn initialize(&self, rng: &mut ChaCha8Rng) -> Parameters {
+        self.initialize_from(Start::Uniform, rng)
+    }
+
+    /// Samples weights and biases. The sampling order is fixed: layer by layer, first the weights output by output, then the biases.
+    pub fn initialize_from(&self, start: Start, rng: &mut ChaCha8Rng) -> Parameters {
+        let normal = |rng: &mut ChaCha8Rng, count, deviation: f64| -> Vec<f64> {
+            gaussian_vector(rng, count).into_iter().map(|z| deviation * z).collect()
+        };
         let shapes = self.layers().into_iter().zip(self.biases()).enumerate();
         let layers = shapes
             .map(|(layer, ((fan_in, fan_out), biases))| {
@@ -160,15 +179,22 @@ impl Network {
                     _ => fan_in,
                 };
                 let limit = 1.0 / (spread as f64).sqrt();
+                let deviation = (2.0 / (fan_in + fan_out) as f64).sqrt();
                 let mut weights = Mat::zeros(fan_out, fan_in);
                 // One output at a time, because a Kronecker layer has many weights.
                 for o in 0..fan_out {
-                    let draws = uniform_vector(rng, fan_in, -limit, limit);
+                    let draws = match start {
+                        Start::Uniform => uniform_vector(rng, fan_in, -limit, limit),
+                        Start::GlorotNormal => normal(rng, fan_in, deviation),
+                    };
                     for (i, draw) in draws.into_iter().enumerate() {
                         weights[(o, i)] = draw as f32;
                     }
                 }
-                let bias = uniform_vector(rng, biases, -limit, limit);
+                let bias = match start {
+                    Start::Uniform => uniform_vector(rng, biases, -limit, limit),
+                    Start::GlorotNormal => normal(rng, biases, BIAS_DEVIATION),
+                };
                 Layer { weights, bias: bias.into_iter().map(|b| b as f32).collect() }
             })
             .collect();
@@ -208,5 +234,30 @@ impl<T> Parameters<T> {
             same("biases of a layer", layer.bias.len(), biases)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use posenc_math::random::stream;
+
+    use super::*;
+
+    /// Catches deviations with the fan in alone, and biases with the deviation of the weights.
+    #[test]
+    fn glorot_normal_weights_depend_on_both_fans() {
+        let network = Network::new(300, 1, 100, 100).unwrap();
+        let start = network.initialize_from(Start::GlorotNormal, &mut stream(0, "start"));
+        let deviation = |values: Vec<f32>| {
+            let squares: f64 = values.iter().map(|&v| f64::from(v).powi(2)).sum();
+            (squares / values.len() as f64).sqrt()
+        };
+        for (layer, expected) in start.layers.iter().zip([0.005f64, 0.01]) {
+            let weights = &layer.weights;
+            let all = (0..weights.ncols()).flat_map(|i| weights.col_as_slice(i).to_vec()).collect();
+            assert!((deviation(all) / expected.sqrt() - 1.0).abs() < 0.05);
+            assert!((deviation(layer.bias.clone()) / 0.01 - 1.0).abs() < 0.3);
+        }
+        assert_ne!(start, network.initialize(&mut stream(0, "start")));
     }
 }

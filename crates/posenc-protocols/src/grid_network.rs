@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use posenc_experiments::schema::NumberList;
+use posenc_experiments::schema::protocol::Fault;
 use posenc_math::embedder::{self, EmbedderSpec, FitModel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::blending_weights::{InnerProducts, Weights};
-use crate::checks::{default_decay, is_false, preset};
+use crate::checks::{absent, default_decay, is_false, preset};
 use crate::network_1d::Scale;
 
 /// Settings of `network-nd`.
@@ -51,6 +52,9 @@ pub struct NetworkNd {
     /// Activation function of the outputs.
     #[serde(default)]
     pub output: Output,
+    /// Distribution of the initial weights and biases.
+    #[serde(default, skip_serializing_if = "Start::is_default")]
+    pub start: Start,
     /// Learning rate of Adam.
     pub learning_rate: f64,
     /// L2 weight decay, added to the gradient.
@@ -59,6 +63,9 @@ pub struct NetworkNd {
     /// Decay β₂ of Adam's second moment; 0.999 if absent, as in the papers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beta2: Option<f64>,
+    /// ε of Adam; 1e-8 if absent, as in the papers. The loss is the mean squared error; a loss of half of it corresponds to twice the ε.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<f64>,
     /// Full-batch steps of Adam.
     pub epochs: u64,
     /// Number of last epochs over which PSNRs are averaged, in dB.
@@ -138,6 +145,34 @@ pub enum Directions {
     Grid,
 }
 
+impl Directions {
+    /// Refuses joint directions of an embedder whose frequencies cannot be sampled jointly.
+    pub fn check(self, spec: &EmbedderSpec) -> Result<(), Fault> {
+        if self != Directions::Joint {
+            return Ok(());
+        }
+        if !embedder::find(&spec.kind).is_some_and(|kind| kind.is_joint) {
+            let joint = embedder::registry().iter().filter(|kind| kind.is_joint);
+            let allowed: Vec<&str> = joint.map(|kind| kind.name).collect();
+            let message = format!(
+                "`joint` samples frequencies, which `{}` does not have; allowed: {}",
+                spec.kind,
+                allowed.join(", ")
+            );
+            return Err(("directions", message));
+        }
+        absent(
+            &[("directions", spec.parameters.contains_key("scaling"))],
+            "`joint` needs plain sines and cosines; leave out the embedder's `scaling`",
+        )?;
+        absent(
+            &[("directions", spec.parameters.contains_key("torch_seed"))],
+            "`joint` samples the frequencies of each axis from a stream of its own; leave out the embedder's \
+             `torch_seed`",
+        )
+    }
+}
+
 /// Activation function of the outputs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -147,6 +182,23 @@ pub enum Output {
     Identity,
     /// 1/(1 + e^-z).
     Sigmoid,
+}
+
+/// Distribution of the initial weights and biases.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// Uniform in ±1/√(fan in), and of a complex encoding's weights in ±1/√(fan out), as in the code of `trading`.
+    #[default]
+    Uniform,
+    /// Weights N(0, 2/(fan in + fan out)) and biases N(0, 0.01²).
+    GlorotNormal,
+}
+
+impl Start {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// How a complex encoding on a grid is multiplied.
@@ -245,9 +297,11 @@ impl NetworkNd {
             depth: 0,
             width: 256,
             output: Output::Identity,
+            start: Start::Uniform,
             learning_rate,
             weight_decay: default_decay(),
             beta2: None,
+            epsilon: None,
             epochs,
             mean_of_last: 1,
             late_epochs: None,

@@ -148,17 +148,20 @@ fn a_coordinate_on_a_center_lies_in_its_own_cell() {
 
 #[test]
 fn frequencies_include_both_ends() {
-    // d/2 = 5: LinF 1, 4.75, 8.5, 12.25, 16; LogF 1, 2, 4, 8, 16.
+    // d/2 = 5: LinF 1, 4.75, 8.5, 12.25, 16; LogF 1, 2, 4, 8, 16, and 0, 1, 3, 7, 15 with offset -1.
     let x = 0.173;
     let expected = |frequencies: [f64; 5]| -> Vec<f64> {
         let angles = frequencies.map(|f| std::f64::consts::TAU * f * x);
         angles.iter().map(|a| a.sin()).chain(angles.iter().map(|a| a.cos())).collect()
     };
-    for (kind, frequencies) in
-        [("linf", [1.0, 4.75, 8.5, 12.25, 16.0]), ("logf", [1.0, 2.0, 4.0, 8.0, 16.0])]
-    {
+    let exponents = |kind| spec(kind, 10).number("sigma", 4.0);
+    for (spec, frequencies) in [
+        (exponents("linf"), [1.0, 4.75, 8.5, 12.25, 16.0]),
+        (exponents("logf"), [1.0, 2.0, 4.0, 8.0, 16.0]),
+        (exponents("logf").number("offset", -1.0), [0.0, 1.0, 3.0, 7.0, 15.0]),
+    ] {
         let mut row = vec![0.0; 10];
-        built(&spec(kind, 10).number("sigma", 4.0)).embed(x, &mut row);
+        built(&spec).embed(x, &mut row);
         assert_all_close(&row, &expected(frequencies), Tolerance::absolute(1e-14));
     }
 }

@@ -11,6 +11,7 @@
 mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use posenc_math::embedder::EmbedderSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,5 +42,9 @@ impl Settings for DistanceMap {
     fn check(&self) -> Result<(), Fault> {
         range("points", self.points, 3, 512)?;
         range("extent", self.extent, 1e-6, 0.5)
+    }
+
+    fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), Fault> {
+        self.directions.check(spec)
     }
 }

@@ -37,7 +37,7 @@ use crate::checks::{
     WITHOUT_SWEEP, absent, below_one, check_positions, check_rate, positive, range,
 };
 pub use crate::grid_network::{
-    Blending, DEPTH, Directions, Encoding, JointSweep, NetworkNd, Nodes, Output, Products,
+    Blending, DEPTH, Directions, Encoding, JointSweep, NetworkNd, Nodes, Output, Products, Start,
     TestPositions,
 };
 use crate::limits::check_curves;
@@ -70,6 +70,7 @@ impl Settings for NetworkNd {
         check_rate("learning_rate", self.learning_rate)?;
         below_one("weight_decay", self.weight_decay)?;
         below_one("beta2", self.beta2.unwrap_or(0.0))?;
+        self.epsilon.map_or(Ok(()), |epsilon| positive("epsilon", epsilon, 0.1))?;
         range("epochs", self.epochs, 1, 100_000_000)?;
         range("mean_of_last", self.mean_of_last, 1, 100_000_000)?;
         if let Some(late_epochs) = self.late_epochs {
@@ -91,27 +92,7 @@ impl Settings for NetworkNd {
     }
 
     fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), Fault> {
-        if self.directions == Directions::Joint {
-            if !embedder::find(&spec.kind).is_some_and(|kind| kind.is_joint) {
-                let joint = embedder::registry().iter().filter(|kind| kind.is_joint);
-                let allowed: Vec<&str> = joint.map(|kind| kind.name).collect();
-                let message = format!(
-                    "`joint` samples frequencies, which `{}` does not have; allowed: {}",
-                    spec.kind,
-                    allowed.join(", ")
-                );
-                return Err(("directions", message));
-            }
-            absent(
-                &[("directions", spec.parameters.contains_key("scaling"))],
-                "`joint` needs plain sines and cosines; leave out the embedder's `scaling`",
-            )?;
-            absent(
-                &[("directions", spec.parameters.contains_key("torch_seed"))],
-                "`joint` samples the frequencies of each axis from a stream of its own; leave out the embedder's \
-                 `torch_seed`",
-            )?;
-        }
+        self.directions.check(spec)?;
         let Some(sweep) = &self.sweep else {
             return Ok(());
         };

@@ -5,7 +5,7 @@ use faer::Mat;
 use posenc_math::embedder::Embedder;
 use posenc_nets::{Input, WaveTable};
 
-use crate::grid_network::{Directions, NetworkNd};
+use crate::grid_network::Directions;
 use crate::memory::{check_memory, embedding_matrix};
 
 /// Simple encoding of the positions of a grid, before scaling.
@@ -44,10 +44,10 @@ impl Features {
     /// `embedders` contains one embedder, or with joint directions one for each axis.
     pub fn new(
         sides: &[usize],
-        settings: &NetworkNd,
+        directions: Directions,
         embedders: Vec<Box<dyn Embedder>>,
     ) -> Result<Self> {
-        if settings.directions == Directions::Diagonals {
+        if directions == Directions::Diagonals {
             ensure!(
                 sides.len() == 2,
                 "`directions: diagonals` needs images, the data have {} axes; allowed: axes, joint",
@@ -55,7 +55,7 @@ impl Features {
             );
         }
         ensure!(!embedders.is_empty(), "internal error (no embedder); please report it");
-        Ok(Features { sides: sides.to_vec(), directions: settings.directions, embedders })
+        Ok(Features { sides: sides.to_vec(), directions, embedders })
     }
 
     fn embedder(&self, axis: usize) -> &dyn Embedder {
@@ -235,10 +235,6 @@ mod tests {
     use super::*;
     use crate::memory::row;
 
-    fn settings(text: &str) -> NetworkNd {
-        serde_json::from_str(&format!("{{\"learning_rate\": 0.1, \"epochs\": 1{text}}}")).unwrap()
-    }
-
     fn embedder(spec: &EmbedderSpec, purpose: &str) -> Box<dyn Embedder> {
         build(spec, &mut stream(0, purpose)).unwrap()
     }
@@ -259,8 +255,8 @@ mod tests {
     #[test]
     fn diagonals_embed_means_of_the_coordinates() {
         let (h, w) = (4, 6);
-        let settings = settings(r#", "directions": "diagonals""#);
-        let features = Features::new(&[h, w], &settings, vec![embedder(&gaussian(), "")]).unwrap();
+        let embedders = vec![embedder(&gaussian(), "")];
+        let features = Features::new(&[h, w], Directions::Diagonals, embedders).unwrap();
         let points: Vec<u32> = (0..(h * w) as u32).collect();
         let input = features.simple(&points, &[(points.len(), 2.0)]).unwrap();
         let reference = embedder(&gaussian(), "");
@@ -279,8 +275,7 @@ mod tests {
     fn joint_directions_are_waves_of_the_plane() {
         let spec = EmbedderSpec::new("rff").number("dimension", 8.0).number("sigma", 3.0);
         let axes = || vec![embedder(&spec, "axis 0"), embedder(&spec, "axis 1")];
-        let settings = settings(r#", "directions": "joint""#);
-        let features = Features::new(&[5, 5], &settings, axes()).unwrap();
+        let features = Features::new(&[5, 5], Directions::Joint, axes()).unwrap();
         let points = [7u32, 18];
         // The squared norm of 8 features is 4.
         assert!((features.largest_norm(&points).unwrap() - 2.0).abs() < 1e-12);
@@ -298,8 +293,8 @@ mod tests {
     /// Catches products in another order, and a wrong norm.
     #[test]
     fn the_grid_multiplies_the_axes() {
-        let settings = settings(r#", "directions": "grid""#);
-        let features = Features::new(&[4, 4], &settings, vec![embedder(&gaussian(), "")]).unwrap();
+        let embedders = vec![embedder(&gaussian(), "")];
+        let features = Features::new(&[4, 4], Directions::Grid, embedders).unwrap();
         let input = features.simple(&[6], &[(1, 1.0)]).unwrap();
         let reference = embedder(&gaussian(), "");
         let (a, b) = (row(&*reference, 0.25), row(&*reference, 0.5));
@@ -312,8 +307,8 @@ mod tests {
     /// Catches batches that share a divisor, and points with the divisor of another batch.
     #[test]
     fn batches_are_divided_by_their_own_norms() {
-        let features =
-            Features::new(&[4, 4], &settings(""), vec![embedder(&gaussian(), "")]).unwrap();
+        let embedders = vec![embedder(&gaussian(), "")];
+        let features = Features::new(&[4, 4], Directions::Axes, embedders).unwrap();
         let points = [0u32, 5, 10, 15];
         let batched = features.simple(&points, &[(1, 3.0), (2, 2.0), (1, 3.0)]).unwrap();
         for (place, divisor) in [3.0, 2.0, 2.0, 3.0].into_iter().enumerate() {
@@ -327,11 +322,12 @@ mod tests {
     /// Catches diagonals of a clip, and an embedding that underflows without an error.
     #[test]
     fn diagonals_of_clips_and_zero_features_are_refused() {
-        let diagonals = settings(r#", "directions": "diagonals""#);
-        let error = Features::new(&[4, 4, 4], &diagonals, vec![embedder(&gaussian(), "")]).err();
+        let embedders = vec![embedder(&gaussian(), "")];
+        let error = Features::new(&[4, 4, 4], Directions::Diagonals, embedders).err();
         assert!(error.unwrap().to_string().contains("needs images"));
         let narrow = EmbedderSpec::new("gaussian").number("dimension", 3.0).number("sigma", 1e-9);
-        let features = Features::new(&[7, 7], &settings(""), vec![embedder(&narrow, "")]).unwrap();
+        let embedders = vec![embedder(&narrow, "")];
+        let features = Features::new(&[7, 7], Directions::Axes, embedders).unwrap();
         let error = features.largest_norm(&[8]).unwrap_err().to_string();
         assert!(error.contains("all features are zero"), "{error}");
     }

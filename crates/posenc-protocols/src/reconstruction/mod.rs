@@ -18,6 +18,7 @@ use posenc_harness::unit::Unit;
 
 pub use crate::memory::check_memory;
 pub use complex::Scattered;
+pub use inputs::Features;
 pub use pictures::pictures;
 pub use points::{Rule, Split, mean_squared_error, positions_per_axis, split};
 pub use problem::{Problem, interleaved};

@@ -3,14 +3,16 @@
 use anyhow::Result;
 use faer::Mat;
 use posenc_math::embedder::{self, Embedder, EmbedderSpec};
-use posenc_nets::{Adam, CpuEngine, Input, Network, OutputActivation, Samples, Task, cpu};
+use posenc_nets::{
+    self as nets, Adam, CpuEngine, Input, Network, OutputActivation, Samples, Task, cpu,
+};
 use rand_chacha::ChaCha8Rng;
 
 use super::complex::Complex;
 use super::inputs::{Batch, Features};
 use super::points::Split;
 use super::signal::Signal;
-use crate::grid_network::{Directions, Encoding, NetworkNd, Output, Products};
+use crate::grid_network::{Directions, Encoding, NetworkNd, Output, Products, Start};
 use crate::memory::check_memory;
 use crate::network_1d::Scale;
 
@@ -83,7 +85,7 @@ impl Problem<'_> {
         let embedders = self.embedders()?;
         let (encoder, train, test, network) = match settings.encoding {
             Encoding::Simple => {
-                let features = Features::new(&signal.sides, settings, embedders)?;
+                let features = Features::new(&signal.sides, settings.directions, embedders)?;
                 let divisor = match settings.scale {
                     Scale::None => 1.0,
                     _ => features.largest_norm(&split.train)?,
@@ -118,6 +120,10 @@ impl Problem<'_> {
             Output::Identity => network,
             Output::Sigmoid => network.with_output_activation(OutputActivation::Sigmoid),
         };
+        let start = match settings.start {
+            Start::Uniform => nets::Start::Uniform,
+            Start::GlorotNormal => nets::Start::GlorotNormal,
+        };
         // Weights, two moments and a gradient in single precision. The check precedes the sampling of weights, the first large
         // allocation.
         let weight_count = |(i, o): (usize, usize)| (i as f64 + 1.0) * o as f64;
@@ -128,9 +134,10 @@ impl Problem<'_> {
             optimizer: Adam {
                 weight_decay: settings.weight_decay,
                 beta2: settings.beta2.unwrap_or(standard.beta2),
+                epsilon: settings.epsilon.unwrap_or(standard.epsilon),
                 ..standard
             },
-            initial: vec![network.initialize(&mut (self.stream)(weights))],
+            initial: vec![network.initialize_from(start, &mut (self.stream)(weights))],
             network,
             train: self.samples(train, &split.train),
             test: test.map(|test| self.samples(test, &split.test)),

@@ -1,6 +1,7 @@
 //! Computes the stable rank of an embedding matrix over the number of samples, or over a parameter of the embedder.
 //!
-//! The rows of the matrix Ψ are ψ(j/N) for j = 0 … N − 1. The abscissa of all metrics is N, or the value of the sweep.
+//! The rows of the matrix Ψ are ψ(j/N) for j = 0 … N − 1. With `directions`, they are the N² rows of the encoding of the plane at
+//! (i/N, j/N), of which only `stable_rank` is recorded. The abscissa of all metrics is N, or the value of the sweep.
 //!
 //! Records:
 //!
@@ -19,6 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::whole;
+use crate::grid_network::Directions;
 use crate::sweep::Sweep;
 
 pub const KIND: Kind = Kind {
@@ -38,14 +40,19 @@ pub struct StableRank {
     /// An embedder parameter that varies instead of N.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
+    /// Directions along which the plane is embedded, as for `network-nd`; the line if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directions: Option<Directions>,
 }
 
 impl Settings for StableRank {
     fn check(&self) -> Result<(), Fault> {
-        whole("samples", &self.samples, 1.0, 8192.0)
+        let most = self.directions.map_or(8192.0, |_| 90.0);
+        whole("samples", &self.samples, 1.0, most)
     }
 
     fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), Fault> {
+        self.directions.map_or(Ok(()), |directions| directions.check(spec))?;
         self.sweep.as_ref().map_or(Ok(()), |sweep| sweep.check(spec))
     }
 
