@@ -24,7 +24,7 @@ pub struct Report {
     pub files: BTreeMap<PathBuf, Vec<u8>>,
     /// The Markdown pages in reading order, without those that a caller adds to `files`.
     pub pages: Vec<Page>,
-    /// The numbers of statements and the first decided findings, as Markdown with links relative to the report; `None` without findings.
+    /// The short answers, as Markdown with links relative to the report; `None` without answers.
     pub digest: Option<String>,
 }
 
@@ -33,7 +33,6 @@ pub struct Report {
 pub struct Page {
     /// Path below the report's directory.
     pub path: PathBuf,
-    pub title: String,
     /// What the page is about.
     pub kind: PageKind,
 }
@@ -41,7 +40,7 @@ pub struct Page {
 /// What a page is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageKind {
-    /// The findings across papers: the first page.
+    /// The answers to all papers: the first page.
     Summary,
     /// The index of a paper.
     Paper,

@@ -98,6 +98,15 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// All kinds, in the order of tables.
+    pub const ALL: [Severity; 5] = [
+        Self::Mathematical,
+        Self::Contradicted,
+        Self::Ambiguous,
+        Self::Typographic,
+        Self::CodeDiffers,
+    ];
+
     /// Short name for tables.
     pub fn name(self) -> &'static str {
         match self {
