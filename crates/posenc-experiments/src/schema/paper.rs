@@ -39,13 +39,13 @@ pub struct Paper {
     pub arxiv: Option<String>,
     /// Summary in our words. Allowed: Markdown.
     pub summary: String,
-    /// The paper's question, in our words. Allowed: Markdown.
+    /// The paper's question, in our words. Default: none. Allowed: Markdown.
     #[serde(default)]
     pub question: String,
     /// Our answer in two or three [sentences](#answers) for the first page. Allowed: list.
     #[serde(default)]
     pub(crate) short_answer: Option<serde_yaml::Value>,
-    /// Statements that this project cannot test, after "among them". Allowed: Markdown.
+    /// Statements that this project cannot test, after "among them". Default: none. Allowed: Markdown.
     #[serde(default)]
     pub untested: String,
     /// Our answer to the paper's question: [sentences](#answers) whose claims are named `item#claim`. Allowed: list.
