@@ -186,8 +186,8 @@ impl<'a> Writer<'a, '_, '_> {
             }
             Tag::Image { link_type, dest_url, title, id } => {
                 open = Open::Dropped;
-                if let Some(src) = self.links.picture(self.document, &dest_url) {
-                    open = Open::Picture { is_linked: self.link_to(&src) };
+                if let Some((src, may_open)) = self.links.picture(self.document, &dest_url) {
+                    open = Open::Picture { is_linked: may_open && self.link_to(&src) };
                     let dest_url = src.into();
                     self.events.push(Event::Start(Tag::Image { link_type, dest_url, title, id }));
                 }
@@ -258,14 +258,16 @@ impl<'a> Writer<'a, '_, '_> {
         }
     }
 
-    /// Keeps the allowed tags of raw HTML; the others become text.
+    /// Keeps the allowed tags of raw HTML and leaves out comments; other tags become text.
     fn raw(&mut self, text: &str, is_block: bool) {
-        let comment = text.trim_start().strip_prefix("<!--");
-        let mut rest =
-            comment.map_or(text, |text| text.split_once("-->").map_or("", |(_, rest)| rest));
+        let mut rest = text;
         while let Some((before, behind)) = rest.split_once('<') {
             self.html(before.to_owned());
             rest = behind;
+            if let Some(comment) = behind.strip_prefix("!--") {
+                rest = comment.split_once("-->").map_or("", |(_, rest)| rest);
+                continue;
+            }
             let end = behind.find(['<', '>']).filter(|end| behind[*end..].starts_with('>'));
             match end {
                 Some(end) if self.tag(&behind[..end], is_block) => rest = &behind[end + 1..],
@@ -277,7 +279,9 @@ impl<'a> Writer<'a, '_, '_> {
 
     /// Takes over a tag, given as the text between its brackets; false if it is not allowed here.
     fn tag(&mut self, tag: &str, is_block: bool) -> bool {
-        let (name, attributes) = tag.split_once(' ').unwrap_or((tag, ""));
+        let (name, attributes) = tag.split_once([' ', '\n']).unwrap_or((tag, ""));
+        let name = name.to_ascii_lowercase();
+        let name = if name == "br/" { "br" } else { name.as_str() };
         let blocks = BLOCK.into_iter().filter(|_| is_block);
         let known =
             INLINE.into_iter().chain(blocks).find(|known| *known == name.trim_start_matches('/'));
@@ -290,10 +294,12 @@ impl<'a> Writer<'a, '_, '_> {
             ("br", _) => self.html("<br>".to_owned()),
             ("img", _) => {
                 let Some(src) = attribute(attributes, "src") else { return false };
-                let Some(src) = self.links.picture(self.document, src) else { return true };
+                let Some((src, may_open)) = self.links.picture(self.document, src) else {
+                    return true;
+                };
                 let value = |name| attribute(attributes, name).unwrap_or_default();
                 let (width, alt) = (value("width"), value("alt"));
-                let is_linked = self.link_to(&src);
+                let is_linked = may_open && self.link_to(&src);
                 self.html(format!("<img src=\"{src}\" width=\"{width}\" alt=\"{alt}\">"));
                 self.events.extend(is_linked.then_some(Event::End(TagEnd::Link)));
             }
@@ -398,6 +404,8 @@ mod tests {
         );
         check("`$5` $\\nonsense{<}$", "<p><code>$5</code> <code>\\nonsense{&lt;}</code></p>");
         check("<a id=\"x\"></a>b<!-- c\n--> d", "<p><a id=\"x\"></a>b d</p>");
+        check("<details>\n<!-- b -->c<!-- d\n-->\n</details>", "<details>c</details>");
+        check("a<br/>b<BR>c<br />d", "<p>a<br>b<br>c<br>d</p>");
         check(
             "> a</blockquote></p><b>b\n\nc",
             "<blockquote><p>a&lt;/blockquote&gt;&lt;/p&gt;<b>b</b></p></blockquote><p>c</p>",

@@ -42,6 +42,12 @@ impl<'a> Repository<'a> {
         String::from_utf8(self.bytes(name)?).ok()
     }
 
+    /// Whether a folder has files that git tracks.
+    fn has_folder(&self, name: &str) -> bool {
+        let start = if name.is_empty() { String::new() } else { format!("{name}/") };
+        self.tracked.range(start.clone()..).next().is_some_and(|file| file.starts_with(&start))
+    }
+
     fn bytes(&self, name: &str) -> Option<Vec<u8>> {
         let of_report = name.strip_prefix("report/").map(Path::new);
         if let Some(bytes) = of_report.and_then(|name| self.report.files.get(name)) {
@@ -66,6 +72,21 @@ pub struct Links<'a> {
 impl Links<'_> {
     /// The link in the site in place of a link of `document`; `None` if it leads to nothing public.
     pub fn target(&mut self, document: &str, href: &str) -> Option<String> {
+        self.resolved(document, href, false)
+    }
+
+    /// Like [`Links::target`], for a picture that a page shows, and whether the picture may also be opened as a page.
+    pub fn picture(&mut self, document: &str, src: &str) -> Option<(String, bool)> {
+        let found = self.resolved(document, src, true)?;
+        if !is_picture(&found) || found.contains(':') {
+            self.remarks.push(format!("{document}: the picture {src:?} is not part of the site"));
+            return None;
+        }
+        let may_open = joined(document, src).is_some_and(|name| self.may_open(&name));
+        Some((found, may_open))
+    }
+
+    fn resolved(&mut self, document: &str, href: &str, is_shown: bool) -> Option<String> {
         let scheme = href.split(['/', '#', '?']).next().and_then(|start| start.split_once(':'));
         if let Some((scheme, _)) = scheme {
             let is_known = ["http", "https", "mailto"].contains(&&*scheme.to_ascii_lowercase());
@@ -75,21 +96,29 @@ impl Links<'_> {
         if path.is_empty() {
             return Some(href.to_owned());
         }
-        let found = joined(document, path).and_then(|name| self.found(&name, path, anchor));
-        if found.is_none()
-            && !joined(document, path).is_some_and(|n| self.repository.root.join(n).exists())
-        {
-            self.remarks.push(format!("{document}: the link {href:?} leads nowhere"));
+        let name = joined(document, path);
+        let found = name.as_ref().and_then(|name| self.found(name, (path, anchor), is_shown));
+        // A folder of the repository has no page.
+        let is_folder = |name: &String| self.repository.has_folder(name);
+        if found.is_none() && !name.as_ref().is_some_and(is_folder) {
+            let exists = name.is_some_and(|name| self.repository.root.join(name).exists());
+            let why = if exists { "leads to what the site does not show" } else { "leads nowhere" };
+            self.remarks.push(format!("{document}: the link {href:?} {why}"));
         }
         found
     }
 
-    fn found(&mut self, name: &str, path: &str, anchor: &str) -> Option<String> {
+    fn found(
+        &mut self,
+        name: &str,
+        (path, anchor): (&str, &str),
+        is_shown: bool,
+    ) -> Option<String> {
         if self.pages.contains(name) {
             return Some(format!("{}.html{anchor}", path.strip_suffix(".md")?));
         }
         let bytes = self.repository.bytes(name)?;
-        if is_picture(name) {
+        if is_picture(name) && (is_shown || self.may_open(name)) {
             self.files.insert(name.to_owned(), bytes);
             return Some(path.to_owned());
         }
@@ -101,14 +130,11 @@ impl Links<'_> {
         Some(copy(path))
     }
 
-    /// Like [`Links::target`], for a picture that a page shows.
-    pub fn picture(&mut self, document: &str, src: &str) -> Option<String> {
-        let found = self.target(document, src)?;
-        let is_own = is_picture(&found) && !found.contains(':');
-        if !is_own {
-            self.remarks.push(format!("{document}: the picture {src:?} is not part of the site"));
-        }
-        is_own.then_some(found)
+    /// Whether a picture may be opened as a page of its own: a drawing of others may run a script there.
+    fn may_open(&self, name: &str) -> bool {
+        let of_report = name.strip_prefix("report/").map(Path::new);
+        !name.ends_with(".svg")
+            || of_report.is_some_and(|name| self.repository.report.files.contains_key(name))
     }
 }
 

@@ -242,7 +242,10 @@ fn repository(text: &str) -> (TempDir, Report) {
     for (name, content) in [
         ("docs/TEXT.md", text),
         ("docs/data.yaml", "a: <b>\n"),
-        ("docs/x.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9\" height=\"9\"/>"),
+        (
+            "docs/x.svg",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9\" height=\"9\"><script>window.hacked = 29</script></svg>",
+        ),
         ("notes.txt", "a secret"),
     ] {
         let file = directory.path().join(name);
@@ -257,9 +260,8 @@ fn repository(text: &str) -> (TempDir, Report) {
         assert!(status.expect("git starts").success());
     }
     let mut report = Report::default();
-    let title = "Summary".to_owned();
     let path = PathBuf::from("README.md");
-    report.pages.push(posenc_report::Page { path: path.clone(), title, kind: PageKind::Summary });
+    report.pages.push(posenc_report::Page { path: path.clone(), kind: PageKind::Summary });
     report.files.insert(path, text.as_bytes().to_vec());
     (directory, report)
 }
@@ -269,7 +271,7 @@ fn repository(text: &str) -> (TempDir, Report) {
 #[test]
 fn no_text_runs_a_script() {
     let links = "\n\n[config](../.git/config) [link](../docs/link.txt) [notes](../notes.txt) [passwd](../../../etc/passwd) \
-        [shown](../docs/data.yaml) ![x](../docs/x.svg) <img src=\"../docs/x.svg\" width=\"9\" alt=\"a\">";
+        [shown](../docs/data.yaml) [drawing](../docs/x.svg) ![x](../docs/x.svg) <img src=\"../docs/x.svg\" width=\"9\" alt=\"a\">";
     let text =
         SCRIPTS.iter().rev().fold(String::new(), |text, script| format!("{script}\n\n{text}"));
     let (repository, report) = repository(&format!(
@@ -277,10 +279,13 @@ fn no_text_runs_a_script() {
     ));
     let out = tempfile::tempdir().expect("a folder");
     let remarks = posenc_book::build(&report, repository.path(), out.path()).expect("a site");
-    assert!(remarks.iter().any(|remark| remark.contains("passwd\" leads nowhere")), "{remarks:?}");
+    for remark in ["passwd\" leads nowhere", "notes.txt\" leads to what the site does not show"] {
+        assert!(remarks.iter().any(|own| own.contains(remark)), "{remark}: {remarks:?}");
+    }
     let files = files(out.path());
     assert_eq!(files["docs/data.yaml.txt"], "\u{feff}a: <b>\n".as_bytes());
-    assert!(files.contains_key("docs/x.svg"));
+    // A drawing of others is shown, and opened as text only.
+    assert!(files.contains_key("docs/x.svg") && files.contains_key("docs/x.svg.txt"));
     for (name, bytes) in &files {
         assert!(
             !String::from_utf8_lossy(bytes).contains("a secret"),
@@ -297,6 +302,7 @@ fn no_text_runs_a_script() {
             "{main}"
         );
         for (attribute, value) in attributes(main) {
+            assert!(attribute != "href" || !value.ends_with(".svg"), "{value}");
             assert!(
                 !attribute.starts_with("on") && !value.contains("script:"),
                 "{attribute} {value}"

@@ -25,6 +25,8 @@ pub struct Catalog {
     pub metrics: Metrics,
     /// Our answers to the papers' questions, by paper; papers without one are absent.
     pub answers: BTreeMap<String, Vec<AnswerSentence>>,
+    /// The same in two or three sentences.
+    pub short_answers: BTreeMap<String, Vec<AnswerSentence>>,
     /// Statements of the papers and what tests them, by paper; papers without a list are absent.
     pub coverage: BTreeMap<String, Vec<Statement>>,
 }
@@ -101,6 +103,7 @@ impl Catalog {
             }
             papers.push(paper);
         }
+        check_pages(&papers, &directory)?;
         check_sources(&experiments)?;
         let published =
             Published::read(&root.join("data/papers"), papers.iter().map(|p| p.key.as_str()))?;
@@ -108,15 +111,22 @@ impl Catalog {
         check_tables(&experiments, &published)?;
         let mut catalog = Catalog { papers, experiments, published, metrics, ..Catalog::default() };
         catalog.check_repeats()?;
-        catalog.read_answers(&directory)?;
+        catalog.answers = catalog.read_answers(&directory, "answer", |own| &own.answer)?;
+        catalog.short_answers =
+            catalog.read_answers(&directory, "short_answer", |own| &own.short_answer)?;
         catalog.coverage = catalog.read_coverage(root)?;
         Ok(catalog)
     }
 
-    /// Reads the answer of each paper, whose claims are named `item#claim`.
-    fn read_answers(&mut self, directory: &Path) -> Result<(), FileError> {
+    /// Reads the answer of each paper under `key`, whose claims are named `item#claim`.
+    fn read_answers(
+        &self,
+        directory: &Path,
+        key: &str,
+        value: impl Fn(&Paper) -> &Option<serde_yaml::Value>,
+    ) -> Result<BTreeMap<String, Vec<AnswerSentence>>, FileError> {
         let read = |paper: &Paper| {
-            let Some(value) = &paper.answer else { return Ok(None) };
+            let Some(value) = value(paper) else { return Ok(None) };
             let selections = |name: &str| {
                 let name = ClaimName::parse(name, Some(&paper.key))?;
                 let other = self.papers.iter().find(|other| other.key == name.paper);
@@ -129,12 +139,10 @@ impl Catalog {
                 }
             };
             let document = Document::read(&directory.join(&paper.key).join("paper.yaml"))?;
-            let sentences = answer::parse(&document.root().key("answer"), value, selections)?;
+            let sentences = answer::parse(&document.root().key(key), value, selections)?;
             Ok(Some((paper.key.clone(), sentences)))
         };
-        self.answers =
-            self.papers.iter().filter_map(|p| read(p).transpose()).collect::<Result<_, _>>()?;
-        Ok(())
+        self.papers.iter().filter_map(|paper| read(paper).transpose()).collect()
     }
 
     fn read_coverage(&self, root: &Path) -> Result<BTreeMap<String, Vec<Statement>>, FileError> {
@@ -177,6 +185,29 @@ impl Catalog {
     pub fn experiment(&self, paper: &str, item: &str) -> Option<&Experiment> {
         self.experiments.iter().find(|e| e.paper == paper && e.item == item)
     }
+}
+
+/// Rejects items on the page of an item that does not exist or is on another page itself.
+fn check_pages(papers: &[Paper], directory: &Path) -> Result<(), FileError> {
+    let all = || papers.iter().flat_map(|paper| paper.items.iter().map(move |own| (paper, own)));
+    for (paper, item) in all() {
+        let Some(page) = &item.page else { continue };
+        // A copy may lack the other paper.
+        let of_paper = page.split_once('/').map_or("", |(of, _)| of);
+        if !of_paper.is_empty() && !papers.iter().any(|other| other.key == of_paper) {
+            continue;
+        }
+        let host = all().find(|(of, own)| *page == format!("{}/{}", of.key, own.item));
+        if host.is_none_or(|(of, own)| of.key == paper.key || own.page.is_some()) {
+            let message = format!(
+                "`{page}` of item `{}` is not an item of another paper with a page of its own; name one as PAPER/ITEM",
+                item.item
+            );
+            let file = directory.join(&paper.key).join("paper.yaml");
+            return Err(FileError::of(file, message).key("items"));
+        }
+    }
+    Ok(())
 }
 
 /// Rejects comparisons of items, groups and methods that do not exist.

@@ -3,14 +3,14 @@
 //! [`render`] depends only on its inputs. It runs no experiment and reads no clock, so equal inputs
 //! yield equal bytes.
 //!
-//! A report has a summary (`README.md`), an index per paper and a page per item (`trading.md`, `trading/table1.md`),
-//! lists of claims and errata, a gallery of embedders and a page of costs. `figures/` contains a drawing per plot,
+//! A report has a first page with the answers (`README.md`), an index per paper and a page per item (`trading.md`,
+//! `trading/table1.md`), lists of claims, statements and errata, and a gallery of embedders. `figures/` contains a drawing per plot,
 //! screen and run. `pictures/` contains the recorded pictures, unless the report lies next to the record that has them.
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod claims;
 mod colors;
-mod data;
 mod markdown;
 pub mod math;
 mod numbers;
@@ -23,7 +23,7 @@ mod tables;
 mod template;
 mod view;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use minijinja::{Value, context};
@@ -60,80 +60,65 @@ pub struct Inputs<'a> {
 /// A picture that cannot be drawn; the error names the plot and the experiment. Non-finite numbers alone never cause
 /// one.
 pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
-    render_items(inputs, &|_, _| true)
-}
-
-/// As [`render`], but of items only the pages for which `is_wanted`, given paper and item, is true. Other pages are complete.
-///
-/// # Errors
-///
-/// As [`render`].
-pub fn render_items(inputs: &Inputs<'_>, is_wanted: &dyn Fn(&str, &str) -> bool) -> Result<Report> {
-    let mut is_part = false;
     let views = view::Views::new(inputs)?;
     let papers = &inputs.catalog.papers;
     let contexts: Vec<Value> = papers.iter().map(|own| pages::paper(inputs, &views, own)).collect();
     let shared = pages::report(inputs, &views, &contexts);
-    let mut pages =
-        Pages { templates: Templates::new()?, shared, files: Files::new(), pages: Vec::new() };
+    let moved = links::Moved::of(papers);
+    let templates = Templates::new()?;
+    let mut sections = Vec::new();
+    let mut pages = Pages { templates, shared, files: Files::new(), texts: Vec::new() };
     let summary = pages::readme::page(inputs, &views, &mut pages.files)?;
     pages.add(PageKind::Summary, "README.md", "readme.md", summary)?;
     for (paper, own) in papers.iter().zip(&contexts) {
-        pages.add(
-            PageKind::Paper,
-            links::paper(&paper.key),
-            "paper.md",
-            context! { paper => own },
-        )?;
+        let page = context! { paper => own };
+        pages.add(PageKind::Paper, links::paper(&paper.key), "paper.md", page)?;
         for (index, item) in paper.items.iter().enumerate() {
-            if !is_wanted(&paper.key, &item.item) {
-                is_part = true;
-                continue;
-            }
             let view = views.get(&paper.key, &item.item);
             let page = view.map(|view| pages::item::page(inputs, &views, view, &mut pages.files));
             let page = context! { paper => own, index, ..page.transpose()?.unwrap_or(context! {}) };
-            pages.add(PageKind::Item, links::item(&paper.key, &item.item), "item.md", page)?;
+            let path = links::item(&paper.key, &item.item);
+            pages.add(PageKind::Item, &path, "item.md", page)?;
+            if let Some((host, _)) = moved.page(&path) {
+                let text = pages.texts.pop().map(|(_, text)| text).unwrap_or_default();
+                sections.push((host, moved.section(&path, &text, &pages::cited(paper))));
+            }
         }
     }
+    let about = pages::readme::about(inputs, &views);
+    pages.add(PageKind::Overview, "about.md", "about.md", about)?;
     pages.add(PageKind::Overview, "claims.md", "claims.md", context! {})?;
     for (paper, own) in papers.iter().zip(&contexts) {
+        if let Some(page) = pages::statements::page(inputs, &views, paper) {
+            let page = context! { paper => own, ..page };
+            pages.add(PageKind::Part, links::coverage_of(&paper.key), "paper_coverage.md", page)?;
+        }
         if views.judged(paper).next().is_some() {
             let page = context! { paper => own };
             pages.add(PageKind::Part, links::claims_of(&paper.key), "paper_claims.md", page)?;
         }
     }
     pages.add(PageKind::Overview, "errata.md", "errata.md", context! {})?;
-    for (paper, own) in papers.iter().zip(&contexts) {
-        if pages::errata::has_errata(paper) {
-            let page = context! { paper => own };
-            pages.add(PageKind::Part, links::errata_of(&paper.key), "paper_errata.md", page)?;
-        }
-    }
-    pages.add(PageKind::Overview, "narrow.md", "narrow.md", context! {})?;
-    if !inputs.catalog.coverage.is_empty() {
-        pages.add(PageKind::Overview, "coverage.md", "coverage.md", context! {})?;
-    }
-    for (paper, own) in papers.iter().zip(&contexts) {
-        if let Some(page) = pages::statements::page(inputs, &views, paper) {
-            let page = context! { paper => own, ..page };
-            pages.add(PageKind::Part, links::coverage_of(&paper.key), "paper_coverage.md", page)?;
-        }
-    }
     let embedders = pages::embedders::page(inputs, &mut pages.files)?;
     pages.add(PageKind::Overview, "embedders.md", "embedders.md", embedders)?;
-    pages.add(PageKind::Overview, "costs.md", "costs.md", pages::costs::page(inputs))?;
-    pages.files.insert(PathBuf::from(data::claims::FILE), data::claims::render(inputs, &views)?);
-    pages.files.insert(PathBuf::from(data::claims::SCHEMA_FILE), data::claims::schema()?);
-    let digest = pages.templates.render("digest.md", pages.shared)?;
-    let has_findings = !pages::readme::findings(inputs, &views).is_empty();
-    Ok(Report {
-        files: pages.files,
-        pages: pages.pages,
-        digest: has_findings.then(|| markdown::protect_math(&digest)),
-        verdicts: views.verdicts(),
-        is_part,
-    })
+    let Pages { templates, shared, mut files, texts } = pages;
+    let all_claims = claims::render(inputs, &views, &moved);
+    files.insert(PathBuf::from(claims::FILE), all_claims);
+    files.insert(PathBuf::from(claims::SCHEMA_FILE), claims::SCHEMA.into());
+    let finished =
+        |path: &Path, text: &str| links::relocated(&markdown::protect_math(text), path, &moved);
+    let mut pages = Vec::new();
+    for (page, mut text) in texts {
+        for (_, section) in sections.iter().filter(|(host, _)| Path::new(host) == page.path) {
+            text.push_str(&format!("\n\n{section}"));
+        }
+        let text = finished(&page.path, &text);
+        files.insert(page.path.clone(), format!("{}\n\n{text}\n", pages::MARKER).into_bytes());
+        pages.push(page);
+    }
+    let digest = templates.render("digest.md", shared)?;
+    let digest = (!digest.is_empty()).then(|| finished(Path::new("README.md"), &digest));
+    Ok(Report { files, pages, digest, verdicts: views.verdicts() })
 }
 
 struct Pages {
@@ -141,7 +126,8 @@ struct Pages {
     /// What all pages can show.
     shared: Value,
     files: Files,
-    pages: Vec<Page>,
+    /// Pages with their text, whose links are relative to the report's directory.
+    texts: Vec<(Page, String)>,
 }
 
 impl Pages {
@@ -152,13 +138,8 @@ impl Pages {
         template: &str,
         own: Value,
     ) -> Result<()> {
-        let path = path.into();
         let text = self.templates.render(template, context! { ..own, ..self.shared.clone() })?;
-        let heading = text.lines().next().unwrap_or_default();
-        let title = heading.strip_prefix("# ").unwrap_or(heading).to_owned();
-        let text = links::relocated(&markdown::protect_math(&text), &path);
-        self.files.insert(path.clone(), format!("{}\n\n{text}\n", pages::MARKER).into_bytes());
-        self.pages.push(Page { path, title, kind });
+        self.texts.push((Page { path: path.into(), kind }, text));
         Ok(())
     }
 }
@@ -171,10 +152,10 @@ fn with_block(page: &str, name: &str, text: &str) -> Option<String> {
     Some(format!("{}\n{text}\n{}", &page[..start], &page[end..]))
 }
 
-/// Puts the numbers of statements and the first decided findings of a report into the block `findings` of the repository's README;
-/// `None` if the page has no such block or the report no findings.
-pub fn with_findings(page: &str, report: &Report) -> Option<String> {
-    with_block(page, "findings", &report.digest.as_ref()?.replace("](", "](report/"))
+/// Puts the short answers of a report into the block `answers` of the repository's README; `None` if the page has no such block or the
+/// report no answers.
+pub fn with_answers(page: &str, report: &Report) -> Option<String> {
+    with_block(page, "answers", &links::from_root(report.digest.as_ref()?))
 }
 
 /// Puts the table of measured speed into the block `speed` of a page; `None` if the page has no such block.

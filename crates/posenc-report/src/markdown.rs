@@ -1,5 +1,6 @@
 //! Markdown as GitHub renders it: tables, escapes, folded parts.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::math::pieces;
@@ -15,7 +16,12 @@ pub enum Align {
 pub struct Grid {
     head: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
+    /// Places of columns that stay next to the one before them.
+    joined: BTreeSet<usize>,
 }
+
+/// Maximum number of columns of a table that a person can read.
+const MOST_COLUMNS: usize = 8;
 
 impl Grid {
     pub fn column(&mut self, label: impl Into<String>, align: Align) -> &mut Self {
@@ -42,6 +48,48 @@ impl Grid {
     /// Whether there is nothing below the head.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    /// Keeps the last column next to the one before it.
+    pub fn join(&mut self) {
+        self.joined.insert(self.head.len().saturating_sub(1));
+    }
+
+    /// Removes the last column if it has this label and the same value in all `rows`, which are not part of the grid yet.
+    pub fn take_constant(&mut self, label: &str, rows: &mut [Vec<String>]) -> Option<String> {
+        let first = rows.first()?.last()?.clone();
+        let is_constant = rows.iter().all(|row| row.last() == Some(&first));
+        let is_wanted = self.head.last().is_some_and(|(own, _)| own == label);
+        (is_wanted && is_constant).then(|| {
+            self.head.pop();
+            rows.iter_mut().for_each(|row| drop(row.pop()));
+            first
+        })
+    }
+
+    /// The table, as several ones if it has too many columns. Each begins with the first `lead` columns.
+    pub fn render_in_parts(&self, lead: usize) -> String {
+        let most = MOST_COLUMNS.saturating_sub(lead).max(1);
+        let mut parts: Vec<Vec<usize>> = Vec::new();
+        let mut place = lead;
+        while place < self.head.len() {
+            let joined = (place + 1..self.head.len()).take_while(|next| self.joined.contains(next));
+            let end = joined.last().unwrap_or(place) + 1;
+            match parts.last_mut() {
+                Some(part) if part.len() + end - place <= most => part.extend(place..end),
+                _ => parts.push((place..end).collect()),
+            }
+            place = end;
+        }
+        let part = |places: Vec<usize>| {
+            let places: Vec<usize> = (0..lead).chain(places).collect();
+            let rows = self.rows.iter();
+            let row =
+                |row: &Vec<String>| places.iter().filter_map(|i| row.get(*i)).cloned().collect();
+            let head = places.iter().filter_map(|i| self.head.get(*i)).cloned().collect();
+            Grid { head, rows: rows.map(row).collect(), ..Grid::default() }.render()
+        };
+        parts.into_iter().map(part).collect()
     }
 
     /// The table, with an empty line behind it.

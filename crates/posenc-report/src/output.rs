@@ -24,10 +24,8 @@ pub struct Report {
     pub files: BTreeMap<PathBuf, Vec<u8>>,
     /// The Markdown pages in reading order, without those that a caller adds to `files`.
     pub pages: Vec<Page>,
-    /// The numbers of statements and the first decided findings, as Markdown with links relative to the report; `None` without findings.
+    /// The short answers, as Markdown with links relative to the report; `None` without answers.
     pub digest: Option<String>,
-    /// Whether pages of items were left out. Writing the report then removes no file.
-    pub is_part: bool,
 }
 
 /// A Markdown page and its place among the others.
@@ -35,7 +33,6 @@ pub struct Report {
 pub struct Page {
     /// Path below the report's directory.
     pub path: PathBuf,
-    pub title: String,
     /// What the page is about.
     pub kind: PageKind,
 }
@@ -43,7 +40,7 @@ pub struct Page {
 /// What a page is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageKind {
-    /// The findings across papers: the first page.
+    /// The answers to all papers: the first page.
     Summary,
     /// The index of a paper.
     Paper,
@@ -95,9 +92,6 @@ impl Report {
             let file = directory.join(path);
             write_if_changed(&file, bytes)
                 .with_context(|| format!("{} cannot be written", file.display()))?;
-        }
-        if self.is_part {
-            return Ok(());
         }
         let surplus = self.surplus(directory)?.into_iter().map(|path| directory.join(path));
         for file in surplus.filter(|file| is_page(file) || is_plot(file) || is_picture(file)) {

@@ -313,6 +313,11 @@ impl Conditions {
         labels
     }
 
+    /// The data in one line.
+    pub fn data_line(&self) -> String {
+        joined(self.data.iter().filter(|data| *data != "-"), ", ")
+    }
+
     /// The conditions in a few words, for captions; empty for the published protocol on the paper's data.
     pub fn remark(&self) -> String {
         let mut parts = self.differences("Reduced run: ", "Not in the paper: ");
@@ -327,7 +332,13 @@ impl Conditions {
     fn differences(&self, reduced: &str, ours: &str) -> Vec<String> {
         let mut parts = Vec::new();
         if !self.reduced.is_empty() {
-            parts.push(format!("{reduced}{}", joined(self.reduced.keys(), "; ")));
+            // Several reductions are told apart by their groups.
+            let is_single = self.reduced.len() == 1;
+            let named = |(what, of): (&String, &BTreeSet<String>)| match is_single {
+                true => what.clone(),
+                false => format!("{what} ({})", joined(of, ", ")),
+            };
+            parts.push(format!("{reduced}{}", joined(self.reduced.iter().map(named), "; ")));
         }
         if !self.has_published && !self.ours.is_empty() {
             parts.push(format!("{ours}{}", joined(self.ours.keys(), "; ")));

@@ -15,16 +15,15 @@ macro_rules! sources {
 }
 
 const SOURCES: &[(&str, &str)] = sources! {
-    "answers.md" "claims.md" "costs.md" "coverage.md" "digest.md" "embedder.md" "embedders.md" "errata.md"
-    "item.md" "machines.md" "narrow.md" "paper.md" "paper_claims.md" "paper_coverage.md" "paper_errata.md" "parameters.md"
-    "provenance.md" "quantities.md" "readme.md" "speed.md" "speed_overview.md" "statements.md" "summary.md" "verdicts.md"
+    "about.md" "answers.md" "claims.md" "digest.md" "embedder.md" "embedders.md" "errata.md" "item.md" "paper.md"
+    "paper_claims.md" "paper_coverage.md" "parameters.md" "provenance.md" "quantities.md" "readme.md" "speed.md"
+    "speed_overview.md" "verdicts.md"
 };
 
 type TextFilter = fn(&str) -> String;
 
 /// Filters from an author's Markdown or from text to finished Markdown.
 const TEXTS: &[(&str, TextFilter)] = &[
-    ("attribute", markdown::attribute),
     ("block", markdown::block),
     ("cell", markdown::cell),
     ("code", markdown::code),

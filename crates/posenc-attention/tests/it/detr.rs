@@ -307,7 +307,7 @@ fn unknown_grids_wrong_pixels_and_fractional_rows_are_refused() {
     let image = ImageInput { size: [40, 40], pixels: vec![0.5; 4800], targets: vec![] };
     let short = ImageInput { pixels: vec![0.5; 4797], ..image.clone() };
     for model in [patches(&table, 1, &device), residual(&sizes(0.0), 1, &device)] {
-        assert!(model.batch(&[short.clone()], None, &device).is_none());
+        assert!(model.batch(std::slice::from_ref(&short), None, &device).is_none());
         assert!(model.batch(&[], None, &device).is_none());
         assert!(model.batch(std::slice::from_ref(&image), None, &device).is_some());
     }

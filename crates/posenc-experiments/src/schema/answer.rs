@@ -20,6 +20,8 @@ pub struct AnswerSentence {
 pub enum Outcome {
     /// It holds, as printed or corrected.
     Holds,
+    /// It fails as printed, and its correction or another reading holds.
+    Corrected,
     Fails,
     /// It was measured and is not decided.
     Open,
@@ -28,8 +30,9 @@ pub enum Outcome {
 impl Outcome {
     pub fn is(self, verdict: Verdict) -> bool {
         match verdict {
-            Verdict::Reproduced | Verdict::Holds | Verdict::Erratum | Verdict::Ambiguous => {
-                self == Outcome::Holds
+            Verdict::Reproduced | Verdict::Holds => self == Outcome::Holds,
+            Verdict::Erratum | Verdict::Ambiguous => {
+                matches!(self, Outcome::Holds | Outcome::Corrected)
             }
             Verdict::NotReproduced => self == Outcome::Fails,
             Verdict::WithinNoise
@@ -49,12 +52,14 @@ struct WireSentence {
     #[serde(default)]
     holds: Vec<String>,
     #[serde(default)]
+    corrected: Vec<String>,
+    #[serde(default)]
     fails: Vec<String>,
     #[serde(default)]
     open: Vec<String>,
 }
 
-/// Reads the answer at `place`: a text, or a list of texts and of mappings with `text`, `holds`, `fails` and `open`. `selections` returns
+/// Reads the answer at `place`: a text, or a list of texts and of mappings with `text`, `holds`, `corrected`, `fails` and `open`. `selections` returns
 /// the number of selections of a claim.
 ///
 /// # Errors
@@ -88,6 +93,7 @@ fn sentence(
     let mut states: Vec<(String, Outcome)> = Vec::new();
     for (key, claims, outcome) in [
         ("holds", wire.holds, Outcome::Holds),
+        ("corrected", wire.corrected, Outcome::Corrected),
         ("fails", wire.fails, Outcome::Fails),
         ("open", wire.open, Outcome::Open),
     ] {
@@ -105,7 +111,7 @@ fn sentence(
         true => Err(place.error(
             "",
             "the sentence names no claim, so nothing shows whether it is true; take a number from a claim, or name \
-             claims under `holds`, `fails` or `open`",
+             claims under `holds`, `corrected`, `fails` or `open`",
         )),
         false => Ok(AnswerSentence { sentence, states }),
     }
@@ -146,13 +152,21 @@ mod tests {
         }
     }
 
-    /// Catches an undecided or failed claim that counts as holding.
+    /// Catches an undecided or failed claim that counts as holding, and a claim that holds as printed and counts as corrected.
     #[test]
-    fn every_verdict_has_at_most_one_outcome() {
+    fn outcomes_exclude_each_other() {
+        use Outcome::{Corrected, Fails, Holds, Open};
         for verdict in Verdict::ALL {
-            let all = [Outcome::Holds, Outcome::Fails, Outcome::Open];
-            let count = all.into_iter().filter(|outcome| outcome.is(verdict)).count();
-            assert_eq!(count, usize::from(verdict != Verdict::NotRun), "{verdict:?}");
+            let all: Vec<_> =
+                [Holds, Corrected, Fails, Open].into_iter().filter(|o| o.is(verdict)).collect();
+            let expected = match verdict {
+                Verdict::NotRun => vec![],
+                Verdict::Erratum | Verdict::Ambiguous => vec![Holds, Corrected],
+                Verdict::Reproduced | Verdict::Holds => vec![Holds],
+                Verdict::NotReproduced => vec![Fails],
+                _ => vec![Open],
+            };
+            assert_eq!(all, expected, "{verdict:?}");
         }
     }
 }

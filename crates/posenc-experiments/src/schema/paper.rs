@@ -8,14 +8,13 @@ use super::keys::check_key;
 use crate::yaml::{Document, FileError};
 
 /// Pages and folders of the report, or of the site built from it, that a paper with this key would overwrite.
-const RESERVED: [&str; 11] = [
+const RESERVED: [&str; 10] = [
     "readme",
     "index",
+    "about",
     "claims",
     "errata",
     "embedders",
-    "costs",
-    "narrow",
     "coverage",
     "figures",
     "pictures",
@@ -25,8 +24,8 @@ const RESERVED: [&str; 11] = [
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
-    /// Name of the folder. Other pages and folders of the report have the reserved names `readme`, `index`, `claims`, `errata`,
-    /// `embedders`, `costs`, `narrow`, `coverage`, `figures`, `pictures` and `record`. Allowed: a key.
+    /// Name of the folder. Other pages and folders of the report have the reserved names `readme`, `index`, `about`, `claims`,
+    /// `errata`, `embedders`, `coverage`, `figures`, `pictures` and `record`. Allowed: a key.
     pub key: String,
     /// Title.
     pub title: String,
@@ -40,6 +39,15 @@ pub struct Paper {
     pub arxiv: Option<String>,
     /// Summary in our words. Allowed: Markdown.
     pub summary: String,
+    /// The paper's question, in our words. Default: none. Allowed: Markdown.
+    #[serde(default)]
+    pub question: String,
+    /// Our answer in two or three [sentences](#answers) for the first page. Allowed: list.
+    #[serde(default)]
+    pub(crate) short_answer: Option<serde_yaml::Value>,
+    /// Statements that this project cannot test, after "among them". Default: none. Allowed: Markdown.
+    #[serde(default)]
+    pub untested: String,
     /// Our answer to the paper's question: [sentences](#answers) whose claims are named `item#claim`. Allowed: list.
     #[serde(default)]
     pub(crate) answer: Option<serde_yaml::Value>,
@@ -47,7 +55,8 @@ pub struct Paper {
     /// Allowed: list of ids of sets.
     #[serde(default)]
     pub data: Vec<String>,
-    /// Every figure, table and proposition, in the order of the paper: its key `item`, its `name` in print and its `title`.
+    /// Every figure, table and proposition, in the order of the paper: its key `item`, its `name` in print and its `title`; `page`
+    /// is the item of another paper that it repeats, as `PAPER/ITEM`, whose page shows both.
     pub items: Vec<Item>,
 }
 
@@ -61,6 +70,8 @@ pub struct Item {
     pub name: String,
     /// One line, in our words.
     pub title: String,
+    /// An item that it repeats, such as `rethinking/fig3`: the page of that item shows both.
+    pub page: Option<String>,
 }
 
 impl Paper {

@@ -68,15 +68,15 @@ impl Verdict {
 
     fn sign_and_name(self) -> (&'static str, &'static str) {
         match self {
-            Verdict::Reproduced => ("✅", "reproduced"),
-            Verdict::Holds => ("☑", "holds"),
-            Verdict::Erratum => ("📝", "erratum"),
-            Verdict::Ambiguous => ("❔", "ambiguous"),
-            Verdict::WithinNoise => ("≈", "within noise"),
-            Verdict::Negligible => ("≃", "negligible"),
+            Verdict::Reproduced => ("✓", "reproduced"),
+            Verdict::Holds => ("✓", "holds"),
+            Verdict::Erratum => ("✎", "erratum"),
+            Verdict::Ambiguous => ("✎", "ambiguous"),
+            Verdict::WithinNoise => ("?", "within noise"),
+            Verdict::Negligible => ("?", "negligible"),
             Verdict::NotDecided => ("?", "not decided"),
-            Verdict::NotReproduced => ("❌", "not reproduced"),
-            Verdict::NotComparable => ("◌", "not comparable"),
+            Verdict::NotReproduced => ("✗", "not reproduced"),
+            Verdict::NotComparable => ("?", "not comparable"),
             Verdict::NotRun => ("–", "not run"),
         }
     }
@@ -85,7 +85,7 @@ impl Verdict {
         self.sign_and_name().1
     }
 
-    /// The sign before the name in tables.
+    /// The sign before the name in tables: holds ✓, holds after a correction ✎, fails ✗, undecided ?, or – without a record.
     pub fn sign(self) -> &'static str {
         self.sign_and_name().0
     }

@@ -124,7 +124,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// All kinds, in the order of their declaration.
+    /// All kinds, in the order of tables.
     pub const ALL: [Self; 5] = [
         Self::Mathematical,
         Self::Contradicted,

@@ -13,7 +13,7 @@ use posenc_math::embedder::names::FORMULA;
 use posenc_math::embedder::{EmbedderSpec, Kind, Parameter, ParameterValue, Presence, registry};
 use posenc_math::lff::encoding::{Encoding, Features, Modulator};
 
-use super::{Files, drawing, links};
+use super::{Files, drawing, item_name, links};
 use crate::Inputs;
 use crate::markdown::slug;
 use crate::numbers::significant;
@@ -157,8 +157,7 @@ fn used(inputs: &Inputs<'_>, entry: &Entry<'_>) -> Vec<Value> {
     let of_paper = |paper: &Paper| {
         let own = entry.users.iter().filter(|experiment| experiment.paper == paper.key);
         let item = |experiment: &&Experiment| {
-            let known = paper.items.iter().find(|i| i.item == experiment.item);
-            let name = known.map_or(&experiment.item, |item| &item.name);
+            let name = safe(item_name(inputs, &paper.key, &experiment.item));
             context! { name, page => safe(links::item(&paper.key, &experiment.item)) }
         };
         let items: Vec<Value> = own.map(item).collect();

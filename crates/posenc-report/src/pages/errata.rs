@@ -4,27 +4,19 @@ use minijinja::{Value, context};
 use posenc_experiments::record::Row;
 use posenc_experiments::schema::experiment::Experiment;
 use posenc_experiments::schema::paper::Paper;
-use posenc_math::errata::{self, Erratum, Severity};
+use posenc_math::errata::{self, Erratum};
 
 use super::{item_name, links};
 use crate::Inputs;
 use crate::markdown::plain;
 use crate::numbers::{MISSING, distinct, significant};
-use crate::records::Run;
+use crate::records::{Run, Side};
 use crate::template::safe;
 use crate::view::{SideView, View, Views};
 
 /// Item key of the recorded checks of each paper.
-const ITEM: &str = "errata";
+pub const ITEM: &str = "errata";
 const GROUP: &str = "checks";
-
-pub const SEVERITIES: [Severity; 5] = [
-    Severity::Mathematical,
-    Severity::Contradicted,
-    Severity::Ambiguous,
-    Severity::Typographic,
-    Severity::CodeDiffers,
-];
 
 /// A link to an erratum by its id; the bare id if there is no such erratum.
 pub fn link(id: &str) -> String {
@@ -34,12 +26,11 @@ pub fn link(id: &str) -> String {
     }
 }
 
-pub fn has_errata(paper: &Paper) -> bool {
-    errata::all().iter().any(|erratum| erratum.paper() == paper.key)
-}
-
-/// The errata of a paper with their numbers.
+/// The errata of a paper with their numbers, if it lists the item that shows them.
 pub fn of_paper(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Vec<Value> {
+    if !paper.items.iter().any(|item| item.item == ITEM) {
+        return Vec::new();
+    }
     let own = errata::all().into_iter().filter(|erratum| erratum.paper() == paper.key);
     own.map(|own| erratum(inputs, views, own)).collect()
 }
@@ -77,6 +68,8 @@ fn erratum(inputs: &Inputs<'_>, views: &Views<'_>, erratum: &Erratum) -> Value {
         id => erratum.id,
         link => safe(link(erratum.id)),
         place => erratum.place,
+        page => safe(links::erratum(erratum)),
+        wrong => safe(wrong(erratum)),
         severity => erratum.severity.name(),
         printed => safe(erratum.printed),
         correct => safe(erratum.correct),
@@ -90,6 +83,45 @@ fn erratum(inputs: &Inputs<'_>, views: &Views<'_>, erratum: &Erratum) -> Value {
 
 fn rows<'a>(run: Option<&'a Run>, erratum: &Erratum) -> impl Iterator<Item = &'a Row> {
     run.into_iter().flat_map(|run| run.rows(GROUP, erratum.id, None, None))
+}
+
+/// What is wrong: a short formula as printed and as corrected, or else the first sentences of the correction.
+fn wrong(erratum: &Erratum) -> String {
+    const SHORT: usize = 120;
+    let (printed, correct) = (erratum.printed.trim(), first_sentences(erratum.correct, SHORT));
+    match printed.starts_with('$') && printed.len() <= SHORT {
+        true => format!("Printed: {}. Correct: {correct}", printed.trim_end_matches('.')),
+        false => correct,
+    }
+}
+
+/// The first sentence of a text on one line, or the first two if that has fewer than `short` bytes. A point within a formula, after an
+/// abbreviation or before a small letter or a digit ends no sentence.
+fn first_sentences(text: &str, short: usize) -> String {
+    const ABBREVIATIONS: [&str; 7] = ["Eq", "Sec", "Fig", "App", "Prop", "Props", "vs"];
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_end = |place: &usize| {
+        let (before, behind) = line.split_at(*place);
+        let word = before.rsplit([' ', '(']).next().unwrap_or_default();
+        let goes_on = |c: char| c.is_lowercase() || c.is_ascii_digit();
+        let is_in_formula = before.matches('$').count() % 2 == 1;
+        !is_in_formula && !ABBREVIATIONS.contains(&word) && !behind[2..].starts_with(goes_on)
+    };
+    let mut ends = line.match_indices(". ").map(|(place, _)| place).filter(is_end);
+    let first = ends.next().map(|place| place + 1);
+    let end = match first.filter(|end| *end < short) {
+        Some(_) => ends.next().map(|place| place + 1),
+        None => first,
+    };
+    line[..end.unwrap_or(line.len())].to_owned()
+}
+
+/// Whether the check of an erratum was run and confirms it.
+pub fn is_confirmed_on(views: &Views<'_>, side: Side, id: &str) -> bool {
+    let Some(erratum) = errata::all().into_iter().find(|own| own.id == id) else { return false };
+    let sides = views.get(erratum.paper(), ITEM).map(|view| &view.sides);
+    let own = sides.into_iter().flatten().find(|own| own.side == side);
+    is_confirmed(own.and_then(|own| own.run.as_ref()), erratum) == Some(true)
 }
 
 /// Whether the check of an erratum confirms it; `None` if it was not run.

@@ -6,11 +6,12 @@ use anyhow::{Context as _, Result};
 use minijinja::{Value, context};
 use posenc_experiments::plan::NO_SIGNAL;
 use posenc_experiments::record::{Failure, Row};
-use posenc_experiments::schema::ItemKind;
 use posenc_experiments::schema::display::Plot;
+use posenc_experiments::schema::{ItemKind, Profile};
 use posenc_experiments::verdict::Evidence;
 
-use super::{Files, errata, methods, parameters, pictures, sentences, speed};
+use super::{Files, errata, links, methods, parameters, pictures, sentences, speed};
+use crate::markdown::{code, inline};
 use crate::numbers::MISSING;
 use crate::plot::FigureSource;
 use crate::records::{Conditions, Run, Side};
@@ -31,7 +32,7 @@ pub fn page(
     files: &mut Files,
 ) -> Result<Value> {
     let experiment = view.experiment;
-    let comparisons = methods::render(views, view, files)?;
+    let [comparisons, lead] = methods::render(views, view, files)?;
     let mut plots = Vec::new();
     for own in &experiment.plots {
         plots.push(plot(view, own, files)?);
@@ -45,6 +46,14 @@ pub fn page(
         let labels = view.conditions(run).labels().into_iter().chain(run.changes());
         labels.map(|own| safe(format!("{}{own}", prefix(view, run.side)))).collect::<Vec<_>>()
     });
+    let refused = experiment.groups.iter().filter_map(|group| {
+        let reason = group.refused(Profile::Paper)?;
+        Some(safe(format!(
+            "**Not run at profile `paper`:** {} ({})",
+            inline(reason),
+            code(&group.id)
+        )))
+    });
     let shared = super::shared_conditions(view).into_iter();
     let shared =
         shared.map(|(class, condition)| context! { name => Evidence::name(class), condition });
@@ -54,6 +63,7 @@ pub fn page(
         shows => &experiment.shows,
         answers => sentences::of_item(view),
         not_run => not_run(view),
+        lead => safe(lead),
         comparisons => safe(comparisons),
         plots,
         pictures => safe(drawn),
@@ -64,7 +74,7 @@ pub fn page(
         shared => shared.collect::<Vec<_>>(),
         analysis => experiment.analysis.trim(),
         errata => errata::of_item(inputs, views, experiment),
-        differences => differences.collect::<Vec<_>>(),
+        differences => differences.chain(refused).collect::<Vec<_>>(),
         speed => speed::of_item(inputs, view),
         ..parameters::of_item(view)
     })
@@ -90,13 +100,7 @@ fn not_run(view: &View<'_>) -> Vec<Value> {
 /// The file with the numbers behind the figures and tables.
 fn numbers(inputs: &Inputs<'_>, view: &View<'_>) -> Option<Value> {
     view.runs().find(|run| run.side == Side::Reference)?;
-    let repository = inputs.repository.trim_end_matches('/');
-    let folder = match inputs.record {
-        Some(record) => record.trim_end_matches('/').to_owned(),
-        None if repository.is_empty() => return None,
-        None => format!("{repository}/report/record"),
-    };
-    Some(safe(format!("{folder}/{}/values.csv", view.experiment.id())))
+    links::values(inputs, &view.experiment.paper, &view.experiment.item).map(safe)
 }
 
 /// A plot, drawn for each run that has rows for it.

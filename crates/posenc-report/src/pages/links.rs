@@ -4,10 +4,13 @@
 //! `trading/table1.md`, `figures/trading/fig7-test.svg`, `../docs/METHODOLOGY.md`. [`relocated`] adapts them to the
 //! page that contains the text, so that the same text can be part of several pages.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use posenc_experiments::schema::paper::{Item, Paper};
 use posenc_math::errata::Erratum;
 
+use crate::Inputs;
 use crate::markdown::slug;
 use crate::math::pieces;
 
@@ -39,8 +42,9 @@ pub fn coverage_of(paper: &str) -> String {
     format!("coverage/{}.md", slug(paper))
 }
 
+/// The page of the item `errata` of a paper.
 pub fn errata_of(paper: &str) -> String {
-    format!("errata/{}.md", slug(paper))
+    item(paper, super::errata::ITEM)
 }
 
 /// An erratum on the page of its paper.
@@ -48,28 +52,114 @@ pub fn erratum(erratum: &Erratum) -> String {
     format!("{}#{}", errata_of(erratum.paper()), slug(erratum.id))
 }
 
+/// The values of an item's record as a link, if the report links to records.
+pub fn values(inputs: &Inputs<'_>, paper: &str, item: &str) -> Option<String> {
+    let repository = inputs.repository.trim_end_matches('/');
+    let folder = match inputs.record {
+        Some(record) => record.trim_end_matches('/').to_owned(),
+        None if repository.is_empty() => return None,
+        None => format!("{repository}/report/record"),
+    };
+    Some(format!("{folder}/{paper}/{item}/values.csv"))
+}
+
+/// Items that are on the page of another one: the page that an item would have, the one that shows it, and the prefix of its anchors.
+pub struct Moved(BTreeMap<String, (String, String)>);
+
+impl Moved {
+    pub fn of(papers: &[Paper]) -> Moved {
+        let all = papers.iter().flat_map(|paper| paper.items.iter().map(move |own| (paper, own)));
+        let moved = |(paper, own): (&Paper, &Item)| {
+            let (host, host_item) = own.page.as_ref()?.split_once('/')?;
+            papers.iter().find(|paper| paper.key == host)?;
+            let to = (item(host, host_item), slug(&paper.key));
+            Some((item(&paper.key, &own.item), to))
+        };
+        Moved(all.filter_map(moved).collect())
+    }
+
+    /// The page that shows an item in place of its own, and the prefix of its anchors there.
+    pub fn page(&self, page: &str) -> Option<&(String, String)> {
+        self.0.get(page)
+    }
+
+    /// The place to which a link to an item leads.
+    pub fn link(&self, destination: &str) -> String {
+        let (page, anchor) = destination.split_once('#').unwrap_or((destination, ""));
+        let Some((host, prefix)) = self.page(page) else { return destination.to_owned() };
+        let name = page.rsplit('/').next().unwrap_or(page).trim_end_matches(".md");
+        let anchor = if anchor.is_empty() { name } else { anchor };
+        format!("{host}#{prefix}-{anchor}")
+    }
+
+    /// The text of an item's page as a section of the page that shows it.
+    pub fn section(&self, page: &str, text: &str, cited: &str) -> String {
+        let prefix = self.page(page).map(|(_, prefix)| prefix.as_str()).unwrap_or_default();
+        let (mut out, mut is_code) = (String::new(), false);
+        for line in text.lines() {
+            is_code ^= ["```", "~~~"].iter().any(|fence| line.trim_start().starts_with(fence));
+            if line.starts_with('#') && !is_code {
+                out.push('#');
+            }
+            out.push_str(&line.replace("<a id=\"", &format!("<a id=\"{prefix}-")));
+            out.push('\n');
+        }
+        let anchor = self.link(page);
+        let anchor = anchor.split_once('#').map_or("", |(_, anchor)| anchor);
+        let out = out.replacen("## ", &format!("## {cited}: "), 1);
+        format!("<a id=\"{anchor}\"></a>\n\n{}", out.trim_end())
+    }
+}
+
 /// Makes links and pictures of a page relative to the page's own directory. Code and formulas are not changed.
-pub fn relocated(text: &str, page: &Path) -> String {
+pub fn relocated(text: &str, page: &Path, moved: &Moved) -> String {
     let folder = page.parent().unwrap_or(Path::new("")).to_string_lossy();
     let name = page.file_name().unwrap_or_default().to_string_lossy();
-    if folder.is_empty() {
-        return text.to_owned();
-    }
+    with_destinations(text, &|destination| {
+        let destination = moved.link(destination);
+        if folder.is_empty() {
+            return destination;
+        }
+        let own = destination.strip_prefix(&*folder).and_then(|rest| rest.strip_prefix('/'));
+        match own.map(|rest| (rest, rest.strip_prefix(&*name))) {
+            None => format!("../{destination}"),
+            // A link within the page needs no file name.
+            Some((_, Some(place))) if place.starts_with('#') => place.to_owned(),
+            Some((rest, _)) => rest.to_owned(),
+        }
+    })
+}
+
+/// The links of a text of the report as seen from the repository's root.
+pub fn from_root(text: &str) -> String {
+    with_destinations(text, &|destination| format!("report/{destination}"))
+}
+
+/// Tags whose attributes are links.
+const TAGS: [&str; 2] = ["<img ", "<a "];
+
+/// Replaces relative destinations of links and pictures outside of code and formulas.
+fn with_destinations(text: &str, change: &dyn Fn(&str) -> String) -> String {
+    let change = |destination: &str| {
+        let scheme = destination.split(['/', '#', '?']).next().unwrap_or_default();
+        let is_relative = !destination.starts_with(['#', '/']) && !scheme.contains(':');
+        match is_relative && !destination.is_empty() {
+            true => change(destination),
+            false => destination.to_owned(),
+        }
+    };
     let mut out = String::with_capacity(text.len() + 64);
     for piece in pieces(text) {
         if piece.is_code || piece.math.is_some() {
             out.push_str(piece.raw);
         } else {
-            relocate(piece.raw, &folder, &name, &mut out);
+            replace(piece.raw, &change, &mut out);
         }
     }
     out
 }
 
-/// Tags whose attributes are links.
-const TAGS: [&str; 3] = ["<img ", "<a ", "<source "];
-
-fn relocate(text: &str, folder: &str, name: &str, out: &mut String) {
+fn replace(text: &str, change: &dyn Fn(&str) -> String, out: &mut String) {
     let mut rest = text;
     while let Some(place) = rest.find(['<', ']']) {
         let (before, here) = rest.split_at(place);
@@ -80,14 +170,14 @@ fn relocate(text: &str, folder: &str, name: &str, out: &mut String) {
             // After an escaped bracket there is no link.
             let is_escaped = before.len() - before.trim_end_matches('\\').len();
             match is_escaped % 2 {
-                0 => out.push_str(&seen_from(&behind[..end], folder, name)),
+                0 => out.push_str(&change(&behind[..end])),
                 _ => out.push_str(&behind[..end]),
             }
             rest = &behind[end..];
         } else if let Some(tag) = TAGS.iter().find(|tag| here.starts_with(**tag)) {
             let end = here.find('>').unwrap_or(here.len());
             out.push_str(tag);
-            attributes(&here[tag.len()..end], folder, name, out);
+            attributes(&here[tag.len()..end], change, out);
             rest = &here[end..];
         } else {
             let first = here.chars().next().map_or(0, char::len_utf8);
@@ -99,33 +189,16 @@ fn relocate(text: &str, folder: &str, name: &str, out: &mut String) {
 }
 
 /// The attributes of a tag.
-fn attributes(text: &str, folder: &str, name: &str, out: &mut String) {
+fn attributes(text: &str, change: &dyn Fn(&str) -> String, out: &mut String) {
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once("=\"") {
         let (value, behind) = behind.split_once('"').unwrap_or((behind, ""));
         let key = before.rsplit(' ').next().unwrap_or(before);
-        let is_link = matches!(key, "src" | "href" | "srcset");
-        let value = if is_link { seen_from(value, folder, name) } else { value.to_owned() };
+        let value = if matches!(key, "src" | "href") { change(value) } else { value.to_owned() };
         out.push_str(&format!("{before}=\"{value}\""));
         rest = behind;
     }
     out.push_str(rest);
-}
-
-/// A destination relative to a page in `folder`.
-fn seen_from(destination: &str, folder: &str, name: &str) -> String {
-    let scheme = destination.split(['/', '#', '?']).next().unwrap_or_default();
-    if destination.is_empty() || destination.starts_with(['#', '/']) || scheme.contains(':') {
-        return destination.to_owned();
-    }
-    match destination.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')) {
-        None => format!("../{destination}"),
-        // A link within the page needs no file name.
-        Some(rest) => match rest.strip_prefix(name) {
-            Some(place) if place.starts_with('#') => place.to_owned(),
-            _ => rest.to_owned(),
-        },
-    }
 }
 
 #[cfg(test)]
@@ -133,7 +206,9 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        assert_eq!(relocated(text, Path::new("trading/table1.md")), expected);
+        let moved =
+            Moved([("trading/fig4.md".into(), ("lff/fig4.md".into(), "trading".into()))].into());
+        assert_eq!(relocated(text, Path::new("trading/table1.md"), &moved), expected);
     }
 
     /// Catches links that are one folder off, and changes to other kinds of links.
@@ -152,7 +227,11 @@ mod tests {
             "<img src=\"record/a.png\" width=\"8\" alt=\"a src b\"> <a id=\"x\"></a>",
             "<img src=\"../record/a.png\" width=\"8\" alt=\"a src b\"> <a id=\"x\"></a>",
         );
-        check("<source srcset=\"figures/a.svg\">", "<source srcset=\"../figures/a.svg\">");
-        assert_eq!(relocated("[a](b.md)", Path::new("README.md")), "[a](b.md)");
+        check(
+            "[a](trading/fig4.md) [b](trading/fig4.md#c)",
+            "[a](../lff/fig4.md#trading-fig4) [b](../lff/fig4.md#trading-c)",
+        );
+        assert_eq!(relocated("[a](b.md)", Path::new("README.md"), &Moved::of(&[])), "[a](b.md)");
+        assert_eq!(from_root("[a](b.md) [c](https://d.e)"), "[a](report/b.md) [c](https://d.e)");
     }
 }

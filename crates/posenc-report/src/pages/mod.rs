@@ -1,7 +1,6 @@
 //! What the templates of the pages show: papers, items, claims and their verdicts.
 
 pub mod comparison;
-pub mod costs;
 mod drawing;
 pub mod embedders;
 pub mod errata;
@@ -25,6 +24,7 @@ use posenc_experiments::schema::paper::{Item, Paper};
 use posenc_experiments::schema::protocol::WithoutData;
 use posenc_experiments::schema::{Experiment, Group};
 use posenc_experiments::verdict::{Classified, Evidence, Judgement, Verdict};
+use posenc_math::errata::Severity;
 
 use crate::Inputs;
 use crate::markdown::{label, plain};
@@ -49,10 +49,10 @@ pub fn report(inputs: &Inputs<'_>, views: &Views<'_>, papers: &[Value]) -> Value
         repository => (!repository.is_empty()).then(|| safe(repository)),
         papers,
         statements => statements::by_side(inputs, views),
-        findings => readme::findings(inputs, views),
+        choice => methods::choice(inputs, views),
         verdicts => Verdict::ALL.map(|own| context! { name => named(own), meaning => meaning(own) }),
         classes => Evidence::ALL.map(|own| context! { name => own.name(), meaning => own.meaning() }),
-        severities => errata::SEVERITIES.map(|severity| severity.name()),
+        severities => Severity::ALL.map(Severity::name),
         totals => totals(inputs, views),
     }
 }
@@ -61,10 +61,8 @@ pub fn report(inputs: &Inputs<'_>, views: &Views<'_>, papers: &[Value]) -> Value
 pub fn paper(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Value {
     let views_of = |item: &Item| views.get(&paper.key, &item.item);
     let items = paper.items.iter().map(|own| item(paper, own, views_of(own)));
-    let claims = paper
-        .items
-        .iter()
-        .flat_map(|item| views_of(item).map(|view| claims(paper, item, view)).unwrap_or_default());
+    let claims = paper.items.iter().filter_map(views_of).map(|view| view.experiment.claims.len());
+    let of_answers = |answers| sentences::of_paper(inputs, views, paper, answers);
     context! {
         key => &paper.key,
         title => &paper.title,
@@ -76,10 +74,18 @@ pub fn paper(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Value {
         cited => cited(paper),
         page => safe(links::paper(&paper.key)),
         claims_page => safe(links::claims_of(&paper.key)),
+        coverage_page => inputs.catalog.coverage.get(&paper.key).map(|_| safe(links::coverage_of(&paper.key))),
         errata_page => safe(links::errata_of(&paper.key)),
-        answers => sentences::of_paper(inputs, views, paper),
+        question => &paper.question,
+        untested => &paper.untested,
+        has_choice => views.all().any(|view| {
+            let own = view.experiment;
+            own.paper == paper.key && own.comparisons.iter().any(|of| of.front.is_some())
+        }),
+        answers => of_answers(&inputs.catalog.answers),
+        short_answers => of_answers(&inputs.catalog.short_answers),
         items => items.collect::<Vec<_>>(),
-        claims => claims.collect::<Vec<_>>(),
+        claims => claims.sum::<usize>(),
         errata => errata::of_paper(inputs, views, paper),
     }
 }
@@ -97,13 +103,23 @@ fn item(paper: &Paper, item: &Item, view: Option<&View<'_>>) -> Value {
     }
 }
 
-/// A run of an item in the index of its paper: its conditions, and how often each verdict was given.
+/// A run of an item in the index of its paper: its conditions and costs, and how often each verdict was given.
 fn side(view: &View<'_>, side: &SideView) -> Value {
     let count = |verdict: Verdict| side.judgements.iter().filter(|j| j.verdict == verdict).count();
-    let signs = Verdict::ALL.into_iter().filter(|own| count(*own) > 0);
-    let signs: Vec<_> = signs.map(|own| format!("{} {}", own.sign(), count(own))).collect();
+    let given = Verdict::ALL.into_iter().filter(|own| count(*own) > 0);
+    let counts: Vec<_> = given
+        .map(|own| format!("{}\u{a0}{}\u{a0}{}", own.sign(), count(own), unbroken(own)))
+        .collect();
     let [protocol, data] = conditions(view, side);
-    context! { signs => safe(signs.join(" · ")), protocol, data => safe(data) }
+    let provenance = side.run.as_ref().map(|run| &run.provenance);
+    let memory = provenance.and_then(|own| own.peak_memory).filter(|bytes| *bytes > 0);
+    context! {
+        verdicts => safe(counts.join("<br>")),
+        protocol,
+        data => safe(data),
+        seconds => provenance.map(|own| own.seconds),
+        gib => memory.map(|bytes| bytes as f64 / f64::from(1 << 30)),
+    }
 }
 
 /// Protocol and data of a run.
@@ -192,7 +208,7 @@ pub fn shared_conditions(view: &View<'_>) -> BTreeMap<Evidence, String> {
     found.into_iter().filter_map(of_class).collect()
 }
 
-/// Numbers of verdicts on each run by class of evidence, the last one for claims that were not run. There is no single total.
+/// Numbers of verdicts on each run by class of evidence, and of claims that were not run. There is no single total.
 fn totals(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Value> {
     let of_side = |side: Side| {
         let own = views.all().flat_map(|view| &view.sides).filter(|own| own.side == side);
@@ -201,9 +217,14 @@ fn totals(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Value> {
         let count = |verdict, evidence| {
             all.iter().filter(|own| **own == Classified { verdict, evidence }).count()
         };
-        let classes = || Evidence::ALL.into_iter().map(Some).chain([None]);
-        let of_verdict = |verdict| classes().map(|class| count(verdict, class)).collect::<Vec<_>>();
-        context! { name => side.name(), counts => Verdict::ALL.map(of_verdict) }
+        let of_verdict = |verdict| {
+            let counts = Evidence::ALL.map(|class| count(verdict, Some(class)));
+            let has_any = counts.iter().any(|count| *count > 0);
+            has_any.then(|| context! { name => named(verdict), counts })
+        };
+        let verdicts: Vec<Value> = Verdict::ALL.into_iter().filter_map(of_verdict).collect();
+        let not_run = all.iter().filter(|own| own.evidence.is_none()).count();
+        context! { name => side.name(), verdicts, not_run }
     };
     sides(inputs).into_iter().map(of_side).collect()
 }
@@ -250,8 +271,12 @@ fn definition(experiment: &Experiment) -> String {
     format!("experiments/{}/{name}", experiment.paper)
 }
 
-/// Symbol and name of a verdict.
+/// Sign and name of a verdict.
 pub fn named(verdict: Verdict) -> Value {
-    // Non-breaking spaces keep the name on the line of the symbol.
-    safe(format!("{} {}", verdict.sign(), verdict.name().replace(' ', "\u{a0}")))
+    safe(format!("{}\u{a0}{}", verdict.sign(), unbroken(verdict)))
+}
+
+/// The name of a verdict, which stays on one line.
+fn unbroken(verdict: Verdict) -> String {
+    verdict.name().replace(' ', "\u{a0}")
 }

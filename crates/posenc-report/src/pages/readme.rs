@@ -1,13 +1,11 @@
-//! The first page: the answer, verdicts by paper, findings, published against measured values, scope and conditions.
+//! The first page: answers, which method to use, published against measured values, and counts of statements.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use minijinja::{Value, context};
-use posenc_experiments::record::Provenance;
-use posenc_experiments::verdict::Verdict;
 
-use super::{Files, cited, comparison, item, links, sentences};
+use super::{Files, comparison, item, links};
 use crate::Inputs;
 use crate::records::Side;
 use crate::template::safe;
@@ -34,45 +32,23 @@ pub fn page(inputs: &Inputs<'_>, views: &Views<'_>, files: &mut Files) -> Result
             }
         }
     }
-    let machines: Vec<_> = sides(inputs).into_iter().map(|side| machines(views, side)).collect();
-    Ok(context! { figures, failed, failed_count, machines })
+    Ok(context! { figures, failed, failed_count })
 }
 
-/// The headlines of the claims that hold on the reference, with their numbers and places. One whose p is above 5 % after Holm's
-/// correction is no finding.
-pub fn findings(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Value> {
-    let decided = [Verdict::Reproduced, Verdict::Holds, Verdict::Erratum, Verdict::NotReproduced];
-    let mut list = Vec::new();
-    for paper in &inputs.catalog.papers {
-        for (item, own) in views.judged(paper) {
-            if own.holm.is_some_and(|p| p > sentences::SIGNIFICANT) {
-                continue;
-            }
-            let Some(text) = sentences::headline(own) else { continue };
-            list.push(context! {
-                sign => own.judgement.verdict.sign(),
-                is_decided => decided.contains(&own.judgement.verdict),
-                text => safe(text),
-                paper => cited(paper),
-                item => &item.name,
-                page => safe(own.page()),
-            });
-        }
-    }
-    list
+/// What the page on the report itself shows: the machines of each run.
+pub fn about(inputs: &Inputs<'_>, views: &Views<'_>) -> Value {
+    context! { machines => sides(inputs).into_iter().map(|side| machines(views, side)).collect::<Vec<_>>() }
 }
 
 /// The machines of a run and how many items they ran, and the items that ran on other devices.
 fn machines(views: &Views<'_>, side: Side) -> Value {
     let runs = || views.all().flat_map(|view| view.runs()).filter(|run| run.side == side);
     // A provenance describes the latest run of its item.
-    let mut machines: BTreeMap<(&str, usize), Vec<&Provenance>> = BTreeMap::new();
+    let mut machines: BTreeMap<(&str, usize), usize> = BTreeMap::new();
     for own in runs().map(|run| &run.provenance) {
-        machines.entry((own.machine.as_str(), own.cores)).or_default().push(own);
+        *machines.entry((own.machine.as_str(), own.cores)).or_default() += 1;
     }
-    let machine = |((name, cores), items): ((&str, usize), Vec<_>)| {
-        context! { name, cores, items => items.len() }
-    };
+    let machine = |((name, cores), items)| context! { name, cores, items };
     let mut devices: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for view in views.all() {
         let rows = view.runs().filter(|run| run.side == side).flat_map(|run| &run.table.rows);

@@ -3,7 +3,11 @@
 //! Every number is computed from the record or the published values when the page is rendered. A sentence of an answer is shown only if
 //! each verdict that it states is that of the record. A published number is shown only next to the paper's data at the full protocol.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use minijinja::{Value, context};
+use posenc_experiments::plan::NO_SIGNAL;
+use posenc_experiments::record::Row;
 use posenc_experiments::schema::answer::{AnswerSentence, Outcome};
 use posenc_experiments::schema::claim::{ClaimName, Number, Part, Quantity, Sentence};
 use posenc_experiments::schema::paper::Paper;
@@ -16,11 +20,14 @@ use crate::records::Side;
 use crate::template::safe;
 use crate::view::{JudgedClaim, SideView, View, Views, sides};
 
+/// Data that a protocol generates itself.
+const GENERATED: &str = "generated";
+
 /// Significant digits of a number whose sentence does not state its decimals.
 const DIGITS: usize = 3;
 
-/// Largest p of a finding after Holm's correction.
-pub const SIGNIFICANT: f64 = 0.05;
+/// Largest p of a stated verdict after Holm's correction.
+const SIGNIFICANT: f64 = 0.05;
 
 /// What a verdict means next to all other claims of the paper: a claim whose p is too large after Holm's correction is open.
 fn corrected(own: JudgedClaim<'_>) -> Verdict {
@@ -31,14 +38,49 @@ fn corrected(own: JudgedClaim<'_>) -> Verdict {
     }
 }
 
-/// Our answer to the paper's question by run, where a sentence is true on the record.
-pub fn of_paper(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Vec<Value> {
-    let stated = inputs.catalog.answers.get(&paper.key).map(Vec::as_slice).unwrap_or_default();
+/// An answer to the paper's question by run: the sentences that are true on the record, and what was measured for them.
+pub fn of_paper(
+    inputs: &Inputs<'_>,
+    views: &Views<'_>,
+    paper: &Paper,
+    answers: &BTreeMap<String, Vec<AnswerSentence>>,
+) -> Vec<Value> {
+    let stated = answers.get(&paper.key).map(Vec::as_slice).unwrap_or_default();
     let of_side = |side: Side| {
         let find = |name: &str| views.claim(side, &ClaimName::parse(name, Some(&paper.key))?);
-        Some(context! { side => side.name(), text => safe(answer(stated, find, corrected)?) })
+        let shown = true_sentences(stated, find, corrected);
+        let claims = shown.iter().flat_map(|(own, _)| &own.states);
+        let evidence = evidence(claims.filter_map(|(claim, _)| find(claim)));
+        let sentences: Vec<_> = shown.into_iter().map(|(_, text)| safe(text)).collect();
+        let has_any = !sentences.is_empty();
+        has_any.then(|| context! { side => side.name(), sentences, evidence => safe(evidence) })
     };
     sides(inputs).into_iter().filter_map(of_side).collect()
+}
+
+/// The classes of the rows behind claims with their data, such as `theory · other data (embedded:text)`.
+fn evidence<'v>(claims: impl Iterator<Item = JudgedClaim<'v>>) -> String {
+    let mut data: BTreeMap<Evidence, BTreeSet<&str>> = BTreeMap::new();
+    for JudgedClaim { side, claim, judgement, .. } in claims {
+        let (Some(class), Some(run)) = (judgement.rows, &side.run) else { continue };
+        let own = data.entry(class).or_default();
+        for select in claim.selects() {
+            let is_own =
+                |row: &&Row| select.group == row.group && select.takes(&row.method, &row.signal);
+            let rows = run.table.rows.iter().filter(is_own).map(|row| row.data.as_str());
+            own.extend(rows.map(|data| if data == NO_SIGNAL { GENERATED } else { data }));
+        }
+        // Computations without data.
+        if class != Evidence::OtherData {
+            own.remove(GENERATED);
+        }
+    }
+    let named = |(class, data): (Evidence, BTreeSet<&str>)| {
+        let data = data.into_iter().map(plain).collect::<Vec<_>>().join(", ");
+        let data = if data.is_empty() { data } else { format!(" ({data})") };
+        format!("{}{data}", class.name())
+    };
+    data.into_iter().map(named).collect::<Vec<_>>().join(" · ")
 }
 
 /// The answer to an item by run, where there are claims and records.
@@ -54,7 +96,9 @@ pub fn of_item(view: &View<'_>) -> Vec<Value> {
 /// was decided.
 fn item_answer(view: &View<'_>, side: &SideView) -> Option<String> {
     let find = |id: &str| side.claims(view).find(|own| own.claim.id == id);
-    let stated = answer(&view.experiment.answer, find, |own| own.judgement.verdict);
+    let stated = true_sentences(&view.experiment.answer, find, |own| own.judgement.verdict);
+    let stated = stated.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ");
+    let stated = Some(stated).filter(|text| !text.is_empty());
     let first_headline = || side.claims(view).find_map(headline);
     if let Some(text) = stated.or_else(first_headline) {
         return Some(text);
@@ -71,25 +115,24 @@ fn item_answer(view: &View<'_>, side: &SideView) -> Option<String> {
     Some(format!("{}: {}{measured}", super::named(judgement.verdict), inline(&claim.says)))
 }
 
-/// The sentences of an answer that are true on a run, joined. `find` returns a claim by its name in the answer, `verdict` its verdict.
-fn answer<'v>(
-    sentences: &[AnswerSentence],
+/// The sentences of an answer that are true on a run, with their numbers. `find` returns a claim by its name in the answer, `verdict` its
+/// verdict.
+fn true_sentences<'a, 'v>(
+    sentences: &'a [AnswerSentence],
     find: impl Fn(&str) -> Option<JudgedClaim<'v>>,
     verdict: impl Fn(JudgedClaim<'v>) -> Verdict,
-) -> Option<String> {
+) -> Vec<(&'a AnswerSentence, String)> {
     let is_true = |own: &&AnswerSentence| {
         own.states
             .iter()
             .all(|(claim, outcome)| find(claim).is_some_and(|own| outcome.is(verdict(own))))
     };
     let shown = sentences.iter().filter(is_true);
-    let texts: Vec<String> =
-        shown.filter_map(|own| filled(&own.sentence, |claim| find(claim?))).collect();
-    (!texts.is_empty()).then(|| texts.join(" "))
+    shown.filter_map(|own| Some((own, filled(&own.sentence, |claim| find(claim?))?))).collect()
 }
 
 /// The headline of a claim with its numbers; `None` if the claim does not hold or the record lacks a number.
-pub fn headline(own: JudgedClaim<'_>) -> Option<String> {
+fn headline(own: JudgedClaim<'_>) -> Option<String> {
     let headline = own.claim.headline.as_ref()?;
     filled(headline, |_| Some(own)).filter(|_| Outcome::Holds.is(own.judgement.verdict))
 }

@@ -32,11 +32,13 @@ pub struct Cell {
     pub difference: Option<String>,
     /// Conditions that do not apply to the whole table.
     pub labels: Vec<String>,
+    /// Number of signals of a measured value.
+    pub signals: usize,
 }
 
 impl Cell {
     fn new(value: f64, text: String, mark: String) -> Self {
-        Cell { value, text, mark, difference: None, labels: Vec::new() }
+        Cell { value, text, mark, difference: None, labels: Vec::new(), signals: 0 }
     }
 
     pub fn below(&self) -> Vec<&str> {
@@ -163,6 +165,7 @@ pub fn measured_cell(
     let other_data = rows(run, key, column).map(|r| &r.data).find(is_others);
     let is_equal = published.is_some_and(|(published, _)| cell.text == published.text);
     let signals: BTreeSet<&str> = rows(run, key, column).map(|r| r.signal.as_str()).collect();
+    cell.signals = signals.len();
     let all = group.and_then(Group::signals).filter(|_| key.signal.is_none());
     let part = all.filter(|all| signals.len() < all.count);
     if let (Some((published, digits)), None) = (published, other_data) {

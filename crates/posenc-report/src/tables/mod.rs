@@ -13,8 +13,8 @@ use self::cells::{
     Cell, Mixed, RowKey, close, count, is_clock, measured_cell, not_shown, printed_digits,
     printed_metric, published, published_cell,
 };
-use crate::markdown::{Align, Grid, cell, plain};
-use crate::numbers::{MISSING, distinct, significant};
+use crate::markdown::{Align, Grid, cell, details, plain};
+use crate::numbers::{MISSING, counted, distinct, significant};
 use crate::records::{Conditions, Run, Side};
 use crate::sources::Sources;
 use crate::view::View;
@@ -70,7 +70,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     let mut empty_in_paper = Vec::new();
     let (mut constants, mut equal): (Vec<String>, Vec<String>) = Default::default();
     let mut left_out: BTreeSet<String> = BTreeSet::new();
-    let mut columns: Vec<(String, Vec<Option<Cell>>, Best)> = Vec::new();
+    let mut columns: Vec<TableColumn> = Vec::new();
     let (mut differences, mut quotients) = (false, false);
     let mut has_values = false;
     for column in &table.columns {
@@ -126,26 +126,34 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
                 constants.push(format!("{}: {value}", label.replace("<br>", " ")));
             }
             _ => {
-                let named = |(name, cells)| (format!("{label}<br>{name}"), cells, column.best);
-                columns.extend(all.into_iter().map(named));
+                let named = |(i, (name, cells))| TableColumn {
+                    heading: format!("{label}<br>{name}"),
+                    cells,
+                    best: column.best,
+                    is_joined: i > 0,
+                };
+                columns.extend(all.into_iter().enumerate().map(named));
             }
         }
     }
     let is_bare = columns.is_empty();
-    for (heading, cells, best) in columns {
-        grid.column(heading, Align::Right);
-        push(&mut lead, &cells, best);
+    // Groups that the paper does not have are folded below those that it has.
+    let is_ours = |place: &usize| {
+        let group = keys.get(*place).and_then(|key| view.experiment.group(&key.group));
+        group.is_some_and(|group| group.ours.is_some())
+    };
+    let (mut ours, mut shown): (Vec<usize>, Vec<usize>) = (0..keys.len()).partition(is_ours);
+    if shown.is_empty() {
+        std::mem::swap(&mut ours, &mut shown);
     }
-    for row in lead {
-        grid.row(row);
-    }
+    let part = |places: &[usize]| part(&grid, &lead, &columns, places);
     let mut text = format!("**{}**", cell(&table.title));
     let remarks = remarks(view, table);
     if !remarks.is_empty() {
         text.push_str(&format!("<br>{remarks}"));
     }
     text.push_str("\n\n");
-    if grid.is_empty() || !has_values {
+    if keys.is_empty() || !has_values {
         text.push_str("*No values yet.*\n\n");
         return text;
     }
@@ -153,7 +161,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     if is_bare {
         text.push_str(&format!("In all {} rows: {}.\n\n", keys.len(), constants.join("; ")));
     } else {
-        text.push_str(&grid.render());
+        text.push_str(&part(&shown));
         if !constants.is_empty() {
             notes.push(format!("in all rows: {}", constants.join("; ")));
         }
@@ -194,8 +202,45 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     if !notes.is_empty() {
         text.push_str(&format!("<sub>{}</sub>\n\n", notes.join(" · ")));
     }
+    if !ours.is_empty() && !is_bare {
+        let summary = format!("Not in the paper ({})", counted(ours.len(), "row"));
+        text.push_str(&details(&summary, &part(&ours)));
+    }
     text.push_str(&singles);
     text
+}
+
+/// A column of published values or of those of a run.
+struct TableColumn {
+    heading: String,
+    cells: Vec<Option<Cell>>,
+    best: Best,
+    /// Whether it stays next to the column before it.
+    is_joined: bool,
+}
+
+/// The rows at some places, without columns that are empty in all of them; a number of runs that all share is below the table. `head` and
+/// `lead` are the first columns.
+fn part(head: &Grid, lead: &[Vec<String>], columns: &[TableColumn], places: &[usize]) -> String {
+    let mut grid = head.clone();
+    let mut rows: Vec<_> = places.iter().filter_map(|place| lead.get(*place)).cloned().collect();
+    let n = grid.take_constant("n", &mut rows).map(|n| format!("<sub>n = {n}</sub>\n\n"));
+    let width = rows.first().map_or(0, Vec::len);
+    for column in columns {
+        let cells: Vec<_> = places.iter().filter_map(|place| column.cells.get(*place)).collect();
+        if cells.iter().all(|cell| cell.is_none()) {
+            continue;
+        }
+        grid.column(column.heading.clone(), Align::Right);
+        if column.is_joined {
+            grid.join();
+        }
+        push(&mut rows, &cells, column.best);
+    }
+    for row in rows {
+        grid.row(row);
+    }
+    grid.render_in_parts(width) + &n.unwrap_or_default()
 }
 
 /// Shows the number of runs behind each row: adds a column, or returns a note if the number is the same in all rows.
@@ -314,23 +359,27 @@ fn remarks(view: &View<'_>, table: &Table) -> String {
     parts.join("<br>")
 }
 
-/// Appends a column; the best value is bold if there are at least two values.
-fn push(rows: &mut [Vec<String>], cells: &[Option<Cell>], best: Best) {
-    let finite = || cells.iter().flatten().filter(|c| c.value.is_finite());
+/// Appends a column; the best value is bold if there are at least two values over equally many signals.
+fn push(rows: &mut [Vec<String>], cells: &[&Option<Cell>], best: Best) {
+    let most = cells.iter().copied().flatten().map(|cell| cell.signals).max();
+    let is_complete = |cell: &&Cell| cell.value.is_finite() && Some(cell.signals) == most;
+    let complete = || cells.iter().copied().flatten().filter(is_complete);
     let sign = match best {
         Best::Highest => 1.0,
         Best::Lowest => -1.0,
         Best::None => 0.0,
     };
-    let top = finite().max_by(|a, b| (sign * a.value).total_cmp(&(sign * b.value)));
-    let top = top.filter(|_| best != Best::None && finite().count() > 1).map(|c| c.text.as_str());
+    let top = complete().max_by(|a, b| (sign * a.value).total_cmp(&(sign * b.value)));
+    let top = top.filter(|_| best != Best::None && complete().count() > 1);
+    let top = top.map(|cell| cell.text.as_str());
     for (row, cell) in rows.iter_mut().zip(cells) {
         let Some(cell) = cell else {
             row.push(MISSING.into());
             continue;
         };
         // Values that are equal as printed are equally good.
-        let bold = if Some(cell.text.as_str()) == top { "**" } else { "" };
+        let is_best = Some(cell.text.as_str()) == top && is_complete(&cell);
+        let bold = if is_best { "**" } else { "" };
         let mut shown = format!("{bold}{}{bold}{}", cell.text, cell.mark);
         let below = cell.below();
         if !below.is_empty() {

@@ -45,7 +45,7 @@ const HOSTILE: [&str; 55] = [
     "&lt;b&gt;",
     "&#60;b&#62;",
     "](javascript:x)",
-    "](x) ✅ [y",
+    "](x) ✓ [y",
     "[",
     "]",
     "![",

@@ -19,11 +19,7 @@ fn report(reference: &Records, local: Option<&Records>) -> Report {
 #[test]
 fn pages_with_a_local_run() {
     let report = report(&records(REFERENCE), Some(&records(LOCAL)));
-    insta::assert_snapshot!("local_readme", {
-        let text = page(&report, "README.md");
-        let to = text.find("## Scope").expect("the scope");
-        text[..to].to_owned()
-    });
+    insta::assert_snapshot!("local_readme", page(&report, "README.md"));
     insta::assert_snapshot!("local_paper", paper(&report));
 }
 
@@ -34,7 +30,7 @@ fn pages_without_records() {
     assert!(!report.files.keys().any(|p| p.starts_with("figures/demo")), "nothing to draw");
 }
 
-/// Catches a headline whose numbers are not those of the record, or that is shown without its verdict or its place.
+/// Catches a headline whose numbers are not those of the record, or that is shown although its claim fails.
 #[test]
 fn headlines_take_their_numbers_from_the_record() {
     let root = tempfile::tempdir().expect("a directory");
@@ -43,32 +39,15 @@ fn headlines_take_their_numbers_from_the_record() {
     let claim = table.claims.first_mut().expect("a claim");
     let text = "Gau reaches {1:2} of $\\frac{1}{2}$ (paper: {paper 1:1}).";
     claim.headline = Some(Sentence::parse(text, |_| Some(1)).expect("a sentence"));
-    let narrow = catalog.experiments.iter_mut().find(|e| e.item == "fig1").expect("fig1");
-    let order = narrow.claims.iter_mut().find(|c| c.id == "order").expect("a claim");
-    let text = "The narrow Gaussian differs from RFF by {1 - 2:1}.";
-    order.headline = Some(Sentence::parse(text, |_| Some(2)).expect("a sentence"));
-    let shown = |reference: &Records| page(&rendered(&catalog, reference, None), "README.md");
+    let shown = |reference: &Records| page(&rendered(&catalog, reference, None), "demo/table1.md");
     let text = shown(&records(REFERENCE));
-    let line = |start: &str| {
-        let found = text.lines().find(|line| line.contains(start));
-        found.unwrap_or_else(|| panic!("no {start} in {text}")).to_owned()
-    };
     // The mean of 26.6, 27.6 and 28.6.
-    let gau = line("Gau reaches 27.60 of $\\frac{1}{2}$ (paper: 26.6 dB).");
-    assert!(gau.ends_with("([One et al. 2024, Table 1](demo/table1.md#table1-gau))"), "{gau}");
-    let doubled = shown(&records(Made { factor: 2.0, ..REFERENCE }));
-    assert!(!doubled.contains("Gau reaches"), "{doubled}");
-    let empty = shown(&Records::default());
-    assert!(!empty.contains("Gau reaches"), "{empty}");
-
-    // The repository's README shows what is decided, with links from its place.
-    let report = rendered(&catalog, &records(REFERENCE), None);
-    assert_eq!(posenc_report::with_findings("# x\n", &report), None);
-    let readme = "# x\n\n<!-- findings: made -->\nstale\n<!-- /findings -->\nbelow\n";
-    let fresh = posenc_report::with_findings(readme, &report).expect("a block");
-    assert!(fresh.contains("Gau reaches 27.60"), "{fresh}");
-    assert!(!fresh.contains("](demo/"), "{fresh}");
-    assert!(!fresh.contains("stale") && fresh.ends_with("<!-- /findings -->\nbelow\n"), "{fresh}");
+    let gau = "**Our answer.** Gau reaches 27.60 of $\\frac{1}{2}$ (paper: 26.6 dB).\n";
+    assert!(text.contains(gau), "{text}");
+    for other in [records(Made { factor: 2.0, ..REFERENCE }), Records::default()] {
+        let text = shown(&other);
+        assert!(!text.contains("(paper: 26.6 dB)."), "{text}");
+    }
 }
 
 /// Catches reduced runs and other data without a label: a reader would mistake them for the paper's.
@@ -309,39 +288,58 @@ fn failures_of_this_machine_are_shown_and_counted() {
     assert!(!paper(&reference).contains("Failed"));
 }
 
-/// Catches sentences of answers that are shown although their claims fail or were not run, on pages of items and papers, and a
-/// published number next to other data.
+/// Catches sentences of answers that are shown although their claims fail or were not run, on pages of items and papers, on the first
+/// page and in the repository's README, and a published number next to other data.
 #[test]
 fn answers_state_only_what_the_record_shows() {
     let root = tempfile::tempdir().expect("a directory");
     let answer = "answer:\n\
                   \x20 - 'It reaches {gau.1:1} (paper: {gau.paper 1:1}).'\n\
                   \x20 - { text: 'It misses print, with {gau.1:1}.', fails: [gau] }\n\
+                  \x20 - { text: Print is corrected., corrected: [gau] }\n\
                   \x20 - { text: Nothing is decided., open: [gau] }\n\
                   groups:\n  - id: closed-form\n";
+    let of_paper = "data: [pictures]\nquestion: Is $x$ right?\nuntested: all on speed\n\
+                    answer: ['Gau has {table1#gau.1:1}.', { text: Gau fails., fails: [table1#gau] }]\n\
+                    short_answer:\n  - 'Shortly, [Gau](demo/table1.md) has {table1#gau.1:0}.'\n\
+                    \x20 - { text: 'Shortly, Gau fails.', fails: [table1#gau] }\n";
     let change = |text: &str| {
         let text = text.replace("groups:\n  - id: closed-form\n", answer);
-        text.replace("data: [pictures]", "data: [pictures]\nanswer: ['Gau has {table1#gau.1:1}.']")
+        text.replace("data: [pictures]\n", of_paper)
     };
     let catalog = common::changed_catalog(root.path(), change).expect("a catalog");
+    let readme = "# x\n\n<!-- answers: made -->\nstale\n<!-- /answers -->\nbelow\n";
     let shown = |reference: &Records| {
         let report = rendered(&catalog, reference, None);
-        [page(&report, "demo/table1.md"), page(&report, "demo.md"), page(&report, "README.md")]
+        let own = posenc_report::with_answers(readme, &report).unwrap_or_default();
+        let [item, paper, first] =
+            ["demo/table1.md", "demo.md", "README.md"].map(|name| page(&report, name));
+        [item, paper, first, own]
     };
-    let [item, paper, first] = shown(&records(REFERENCE));
+    let [item, paper, first, own] = shown(&records(REFERENCE));
     assert!(item.contains("It reaches 27.6 (paper: 26.6 dB)."), "{item}");
-    for page in [paper, first] {
-        assert!(page.contains("**Our answer.** Gau has 27.6."), "{page}");
-    }
-    let [item, paper, _] = shown(&records(Made { factor: 2.0, ..REFERENCE }));
+    assert!(paper.contains("**Our answer.**\n\n- Gau has 27.6.\n"), "{paper}");
+    let short = "Shortly, [Gau](demo/table1.md) has 28. <br><sub>Evidence: paper's data, full (pictures)</sub>\n";
+    assert!(first.contains("(demo.md)\n\n**Is $x$ right?**\n") && first.contains(short), "{first}");
+    assert!(own.contains("Shortly, [Gau](report/demo/table1.md) has 28.\n"), "{own}");
+    assert!(!own.contains("stale") && own.ends_with("<!-- /answers -->\nbelow\n"), "{own}");
+    assert_eq!(
+        posenc_report::with_answers("# x\n", &rendered(&catalog, &records(REFERENCE), None)),
+        None
+    );
+
+    let [item, paper, first, own] = shown(&records(Made { factor: 2.0, ..REFERENCE }));
     assert!(item.contains("**Our answer.** It misses print, with 55.2.\n"), "{item}");
-    assert!(!paper.contains("Our answer"), "{paper}");
+    assert!(paper.contains("- Gau fails.\n") && !paper.contains("Gau has"), "{paper}");
+    for page in [first, own] {
+        assert!(page.contains("Shortly, Gau fails.") && !page.contains("Shortly, [Gau]"), "{page}");
+    }
     let mut other = records(REFERENCE);
     let rows = other.items.values_mut().flat_map(|record| &mut record.table.rows);
     rows.filter(|row| row.data == "pictures").for_each(|row| row.data = "embedded:x".into());
     let [item, ..] = shown(&other);
     assert!(item.contains("**Our answer.** Nothing is decided.\n"), "{item}");
     for page in shown(&Records::default()) {
-        assert!(!page.contains("Our answer"), "{page}");
+        assert!(!page.contains("Our answer") && !page.contains("Shortly"), "{page}");
     }
 }

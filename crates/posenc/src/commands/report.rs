@@ -67,7 +67,7 @@ fn pages(
         }
         let page = read_text(&file, MAX_RECORD_BYTES)?;
         let fresh = match name {
-            "README.md" => posenc_report::with_findings(&page, report),
+            "README.md" => posenc_report::with_answers(&page, report),
             _ => posenc_report::with_speed(&page, &reference.benchmarks)?,
         };
         pages.extend(fresh.filter(|fresh| *fresh != page).map(|fresh| (name, fresh)));

@@ -544,7 +544,7 @@ fn fetched_data_change_verdicts() {
     assert!(run.stdout.contains("present: 2, to get manually: 0, failed: 0"), "{}", run.stdout);
     assert_eq!(run.stdout.matches("(the published data)").count(), 2, "{}", run.stdout);
     assert_eq!(server.requests().len(), 32);
-    let line = "trading/table1 tri-closed-form: ◌ → ✅ (reproduced)";
+    let line = "trading/table1 tri-closed-form: ? → ✓ (reproduced)";
     let second = reproduce();
     assert!(second.contains(line), "{second}");
 }

@@ -183,7 +183,7 @@ pub(super) struct WireClaim {
     says: String,
     /// Where the paper says it.
     source: String,
-    /// The claim as a finding of the report's first page, with [numbers of the record](#sentences-with-numbers). Allowed: one
+    /// The claim with [numbers of the record](#sentences-with-numbers): the answer of an item that states none. Allowed: one
     /// sentence.
     headline: Option<String>,
     /// `true` for a statement of this project, not of the paper. It is counted in a class of its own and never shown as reproduced.

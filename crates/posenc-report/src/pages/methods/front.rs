@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use minijinja::{Value, context};
 use posenc_experiments::Catalog;
 use posenc_experiments::schema::display::{Comparison, Front, Positions};
 use posenc_math::statistics::{LinearFit, linear_fit, mean, median};
 
 use super::{Source, Values, named};
-use crate::markdown::{Align, Grid, cell};
+use crate::markdown::{Align, Grid, cell, inline, plain};
 use crate::numbers::{MISSING, duration, fixed};
 use crate::records::{Records, Run, Side};
+use crate::template::safe;
 
 /// Smallest difference in quality that counts, in the metric's unit: half a unit of the second decimal, the last one
 /// shown.
@@ -193,6 +195,60 @@ pub fn table(of: &Comparison, front: &Front, source: Source<'_>) -> Option<Strin
         ));
     }
     (!rows.is_empty()).then_some(text)
+}
+
+/// The best methods on one kind of signal.
+pub struct Best {
+    title: String,
+    conditions: String,
+    /// The largest number of signals of a method.
+    n: usize,
+    /// By label: the method, its quality and its time.
+    cells: Vec<Option<Value>>,
+    /// Whether the best method that has all signals is no encoding; `None` if there is nothing to compare it with.
+    pub is_interpolation_best: Option<bool>,
+}
+
+impl Best {
+    pub fn shown(&self) -> Value {
+        let Best { title, conditions, n, cells, .. } = self;
+        context! { title => safe(title), conditions => safe(conditions), n, cells }
+    }
+}
+
+/// The best method of each label among those with the most signals of their group; `None` without values. The best of all that have
+/// all signals is marked.
+pub fn best(of: &Comparison, front: &Front, source: Source<'_>, labels: &[&str]) -> Option<Best> {
+    let all = candidates(of, front, source);
+    let n = all.iter().map(|own| own.measured.len()).max()?;
+    let best_of = |is_wanted: &dyn Fn(&Candidate<'_>) -> bool| {
+        let wanted = || all.iter().filter(|own| is_wanted(own));
+        let most = wanted().map(|own| own.measured.len()).max()?;
+        let complete = wanted().filter(|own| own.measured.len() == most);
+        complete.max_by(|a, b| a.quality.total_cmp(&b.quality))
+    };
+    let top = best_of(&|own| own.measured.len() == n)?;
+    let cell_of = |label: &&str| {
+        let own = best_of(&|own| own.label == *label)?;
+        let signals = own.measured.len();
+        Some(context! {
+            label => *label,
+            method => own.method,
+            quality => fixed(own.quality, 2),
+            unit => &of.unit,
+            time => duration(own.seconds),
+            is_best => std::ptr::eq(own, top),
+            n => (signals < n).then_some(signals),
+        })
+    };
+    let has_both = all.iter().any(|own| own.is_encoding) && all.iter().any(|own| !own.is_encoding);
+    Some(Best {
+        title: inline(&of.title),
+        conditions: plain(&source.conditions(of, |_| true).data_line()),
+        n,
+        cells: labels.iter().map(cell_of).collect(),
+        is_interpolation_best: has_both.then(|| !top.is_encoding),
+    })
 }
 
 /// Formats the front of signals with these sides and known positions as text for a terminal; empty without a matching

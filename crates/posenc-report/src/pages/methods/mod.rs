@@ -6,23 +6,28 @@ mod paired;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use minijinja::{Value, context};
 use posenc_experiments::Profile;
 use posenc_experiments::record::Row;
 use posenc_experiments::schema::Experiment;
-use posenc_experiments::schema::display::{Comparison, PerSignal};
+use posenc_experiments::schema::display::{Comparison, Front, PerSignal};
 
-use super::Files;
-use crate::markdown::{inline, plain};
-use crate::records::{Conditions, Run};
-use crate::view::{View, Views};
+use super::{Files, links};
+use crate::Inputs;
+use crate::markdown::{cell, inline, plain};
+use crate::numbers::distinct;
+use crate::records::{Conditions, Run, Side};
+use crate::template::safe;
+use crate::view::{View, Views, sides};
 
 pub use front::advice;
 
 type Values<'a> = BTreeMap<&'a str, f64>;
 
-/// Renders the comparisons of an item; adds figures to `files`.
-pub fn render(views: &Views<'_>, view: &View<'_>, files: &mut Files) -> Result<String> {
+/// Renders the comparisons of an item, and the answer where methods are paired with a baseline; adds figures to `files`.
+pub fn render(views: &Views<'_>, view: &View<'_>, files: &mut Files) -> Result<[String; 2]> {
     let mut text = String::new();
+    let mut answers = String::new();
     for comparison in &view.experiment.comparisons {
         text.push_str(&format!("**{}**\n\n", inline(&comparison.title)));
         let compared = comparison.item.split_once('/').and_then(|(p, i)| views.get(p, i));
@@ -36,6 +41,15 @@ pub fn render(views: &Views<'_>, view: &View<'_>, files: &mut Files) -> Result<S
             };
             let Some(table) = table else { continue };
             is_measured = true;
+            if comparison.front.is_none() {
+                let who = other.who(run.side).map(|who| format!(" ({who})")).unwrap_or_default();
+                let title = format!("{}{who}", inline(&comparison.title));
+                answers.extend(
+                    paired::answer(comparison, source)
+                        .into_iter()
+                        .map(|own| format!("- {title}, {own}\n")),
+                );
+            }
             // A paragraph of its own, since a table begins at the start of a line.
             let who = other.who(run.side).map(|who| format!("*{who}.*\n\n")).unwrap_or_default();
             text.push_str(&format!("{who}{table}"));
@@ -50,7 +64,55 @@ pub fn render(views: &Views<'_>, view: &View<'_>, files: &mut Files) -> Result<S
             text.push_str("*Not measured yet at the full protocol.*\n\n");
         }
     }
-    Ok(text)
+    let baseline = view.experiment.comparisons.first().and_then(|of| of.groups.first());
+    if let (Some(baseline), false) = (baseline, answers.is_empty()) {
+        let next_to = format!("next to the {}", inline(&baseline.label));
+        let by = "by the 95 % confidence intervals of the paired differences";
+        answers.insert_str(0, &format!("**Our answer** for each method {next_to}, {by}:\n\n"));
+    }
+    Ok([text, answers])
+}
+
+/// The best method of each group on each kind of signal, by run: a row per kind, of the comparison with the largest signals.
+pub fn choice(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Value> {
+    let experiments = &inputs.catalog.experiments;
+    let has_front = |own: &&Experiment| own.comparisons.iter().any(|of| of.front.is_some());
+    let Some(first) = experiments.iter().find(has_front) else { return Vec::new() };
+    let page = links::item(&first.paper, &first.item);
+    let all = experiments.iter().flat_map(|experiment| &experiment.comparisons);
+    let mut kinds: Vec<(&Comparison, &Front)> = Vec::new();
+    for (of, front) in all.filter_map(|of| Some((of, of.front.as_ref()?))) {
+        let is_same = |own: &Front| own.axes == front.axes && own.positions == front.positions;
+        match kinds.iter_mut().find(|(_, own)| is_same(own)) {
+            Some(known) if known.1.side < front.side => *known = (of, front),
+            Some(_) => {}
+            None => kinds.push((of, front)),
+        }
+    }
+    let labels =
+        distinct(kinds.iter().flat_map(|(of, _)| &of.groups).map(|own| own.label.as_str()));
+    let of_side = |side: Side| {
+        let mut rows = Vec::new();
+        for (of, front) in &kinds {
+            let view = of.item.split_once('/').and_then(|(p, i)| views.get(p, i));
+            let run = view.and_then(|view| view.runs().find(|run| run.side == side));
+            let Some((view, run)) = view.zip(run) else { continue };
+            let source = Source { experiment: view.experiment, run };
+            rows.extend(front::best(of, front, source, &labels));
+        }
+        let count = |is_best: Option<bool>| {
+            rows.iter().filter(|row: &&front::Best| row.is_interpolation_best == is_best).count()
+        };
+        let (wins, losses) = (count(Some(true)), count(Some(false)));
+        let shown: Vec<Value> = rows.iter().map(front::Best::shown).collect();
+        let labels: Vec<_> = labels.iter().map(|label| safe(cell(label))).collect();
+        let has_any = !shown.is_empty();
+        has_any.then(|| {
+            let (name, page, compared) = (side.name(), safe(&page), wins + losses);
+            context! { name, page, labels, rows => shown, wins, compared }
+        })
+    };
+    sides(inputs).into_iter().filter_map(of_side).collect()
 }
 
 /// A run of the item whose methods are compared.

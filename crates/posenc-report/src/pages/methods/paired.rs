@@ -8,6 +8,7 @@ use posenc_experiments::Published;
 use posenc_experiments::schema::display::{Compared, Comparison};
 use posenc_experiments::schema::{Experiment, Group};
 use posenc_experiments::verdict::{Interval, mean_interval};
+use posenc_math::embedder::find;
 
 use super::{Files, Source, Values, named};
 use crate::colors;
@@ -86,10 +87,7 @@ pub fn table(of: &Comparison, source: Source<'_>, published: &Published) -> Opti
     let mut is_compared = false;
     for other in others {
         for (i, (a, b)) in base.iter().zip(methods(of, source, other)).enumerate() {
-            let difference = |own: &Values<'_>| -> Vec<f64> {
-                pairs(own, &b.quality).into_iter().map(|(a, b)| b - a).collect()
-            };
-            let quality = difference(&a.quality);
+            let quality = differences(&a.quality, &b.quality);
             is_compared |= !quality.is_empty();
             let both = |metric| {
                 Some((printed(baseline, a.name, metric)?, printed(other, a.name, metric)?))
@@ -102,7 +100,7 @@ pub fn table(of: &Comparison, source: Source<'_>, published: &Published) -> Opti
                 both(&of.metric).map_or(MISSING.into(), |(a, b)| signed(b - a, 2)),
             ];
             if of.late_metric.is_some() {
-                row.push(with_interval(&difference(&a.late)));
+                row.push(with_interval(&differences(&a.late, &b.quality)));
             }
             let times = if a.device == b.device { pairs(&a.time, &b.time) } else { Vec::new() };
             let times = times.into_iter().filter(|(a, b)| *a > 0.0 && *b > 0.0);
@@ -139,6 +137,47 @@ pub fn table(of: &Comparison, source: Source<'_>, published: &Published) -> Opti
         ));
     }
     Some(text)
+}
+
+/// With which methods each group is better or worse than the baseline: a line for each group with pairs.
+pub fn answer(of: &Comparison, source: Source<'_>) -> Vec<String> {
+    let Some((baseline, others)) = of.groups.split_first() else { return Vec::new() };
+    let base = methods(of, source, baseline);
+    let of_group = |group: &Compared| {
+        let mut lists =
+            [("better", Vec::new()), ("worse", Vec::new()), ("not decided", Vec::new())];
+        for (a, b) in base.iter().zip(methods(of, source, group)) {
+            let differences = differences(&a.quality, &b.quality);
+            if differences.is_empty() {
+                continue;
+            }
+            let Interval { mean, half_width, .. } = mean_interval(&differences);
+            // Few samples of random features decide nothing.
+            let place = match half_width.filter(|_| !is_sampled(source, &group.group, a.name)) {
+                Some(half) if mean > half => 0,
+                Some(half) if mean < -half => 1,
+                _ => 2,
+            };
+            lists[place].1.push(plain(a.name));
+        }
+        let lists = lists.into_iter().filter(|(_, methods)| !methods.is_empty());
+        let lists: Vec<_> =
+            lists.map(|(what, methods)| format!("{what} with {}", methods.join(", "))).collect();
+        (!lists.is_empty()).then(|| format!("{}: {}.", inline(group.short()), lists.join("; ")))
+    };
+    others.iter().filter_map(of_group).collect()
+}
+
+/// Whether a method has random features.
+fn is_sampled(source: Source<'_>, group: &str, method: &str) -> bool {
+    let mut variants = source.experiment.group(group).into_iter().flat_map(|own| &own.variants);
+    let spec = variants.find(|own| own.id == method).and_then(|own| own.embedder.as_ref());
+    spec.and_then(|spec| find(&spec.kind)).is_some_and(|kind| kind.is_random)
+}
+
+/// Differences of the values of `b` from those of `a` on the signals that both have.
+fn differences(a: &Values<'_>, b: &Values<'_>) -> Vec<f64> {
+    pairs(a, b).into_iter().map(|(a, b)| b - a).collect()
 }
 
 /// One point per method and signal, quality against time.

@@ -107,12 +107,7 @@ pub fn write(
         record: None,
     };
     let directory = out.join("report");
-    let is_wanted = |paper: &str, item: &str| {
-        let name = format!("{paper}/{item}");
-        let is_there = || posenc_files::is_there(&directory.join(format!("{name}.md")));
-        only.is_none_or(|only| only.contains(&name) || !is_there())
-    };
-    let mut report = posenc_report::render_items(&inputs, &is_wanted)?;
+    let mut report = posenc_report::render(&inputs)?;
     if let Some(notice) = notice {
         report = report.with_notice(notice);
     }

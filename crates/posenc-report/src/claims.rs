@@ -1,29 +1,29 @@
 //! All claims with their verdicts as JSON.
 
-use anyhow::{Context as _, Result};
 use posenc_experiments::schema::claim::{Claim, Select, Source};
 use posenc_experiments::verdict::{Evidence, Numbers};
 use serde_json::{Value, json};
 
 use crate::Inputs;
 use crate::markdown::bare;
+use crate::pages::links;
 use crate::view::{JudgedClaim, SideView, View, Views};
 
 /// The file, below the report's directory.
 pub const FILE: &str = "claims.json";
 pub const SCHEMA_FILE: &str = "claims.schema.json";
-pub const SCHEMA: &str = include_str!("../../templates/claims.schema.json");
+pub const SCHEMA: &str = include_str!("../templates/claims.schema.json");
 
 /// Renders all claims with their verdicts on the reference.
-pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Result<Vec<u8>> {
+pub fn render(inputs: &Inputs<'_>, views: &Views<'_>, moved: &links::Moved) -> Vec<u8> {
     let mut claims = Vec::new();
     for paper in &inputs.catalog.papers {
         for (item, judged) in views.judged(paper) {
             let JudgedClaim { view, side, claim, judgement, holm } = judged;
-            let mut links = json!({ "page": judged.page() });
-            if let Some(record) = inputs.record.filter(|_| side.run.is_some()) {
-                let record = record.trim_end_matches('/');
-                links["record"] = json!(format!("{record}/{}/{}/values.csv", paper.key, item.item));
+            let mut own_links = json!({ "page": moved.link(&judged.page()) });
+            let record = links::values(inputs, &paper.key, &item.item);
+            if let Some(record) = record.filter(|_| side.run.is_some()) {
+                own_links["record"] = json!(record);
             }
             claims.push(json!({
                 "id": format!("{}/{}#{}", paper.key, item.item, claim.id),
@@ -43,11 +43,13 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Result<Vec<u8>> {
                 "p": judgement.p(),
                 "p_holm": holm,
                 "erratum": claim.erratum.as_ref().map(|erratum| erratum.id.clone()),
-                "links": links,
+                "links": own_links,
             }));
         }
     }
-    super::bytes(&json!({ "$schema": SCHEMA_FILE, "claims": claims }))
+    // One claim per line, so that a change of a claim is one line of a diff.
+    let lines = claims.iter().map(ToString::to_string).collect::<Vec<_>>().join(",\n");
+    format!("{{\"$schema\":\"{SCHEMA_FILE}\",\"claims\":[\n{lines}\n]}}\n").into_bytes()
 }
 
 /// The numbers of each selection of a claim's check.
@@ -73,9 +75,4 @@ fn numbers(view: &View<'_>, side: &SideView, claim: &Claim) -> Vec<Value> {
         })
     };
     numbers.selects().enumerate().map(number).collect()
-}
-
-pub fn schema() -> Result<Vec<u8>> {
-    let schema: Value = serde_json::from_str(SCHEMA).context(SCHEMA_FILE)?;
-    super::bytes(&schema)
 }
