@@ -1,18 +1,39 @@
 //! All claims with their verdicts as JSON.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use anyhow::{Context as _, Result};
-use posenc_experiments::schema::claim::{Claim, Select, Source};
-use posenc_experiments::verdict::{Evidence, Numbers};
+use posenc_experiments::schema::claim::{Claim, ClaimName, Select, Source};
+use posenc_experiments::text::MAX_RECORD_BYTES;
+use posenc_experiments::verdict::{Evidence, Numbers, Verdict};
 use serde_json::{Value, json};
 
 use crate::Inputs;
 use crate::markdown::bare;
+use crate::records::Side;
 use crate::view::{JudgedClaim, SideView, View, Views};
 
 /// The file, below the report's directory.
 pub const FILE: &str = "claims.json";
 pub const SCHEMA_FILE: &str = "claims.schema.json";
 pub const SCHEMA: &str = include_str!("../../templates/claims.schema.json");
+
+/// Key of the verdict on the run of this machine.
+const LOCAL: &str = "verdict_here";
+
+/// The verdicts in the report in a directory by id, those of this machine if it has any; none without a report.
+pub fn verdicts(directory: &Path) -> BTreeMap<String, Verdict> {
+    let bytes = posenc_files::read(&directory.join(FILE), MAX_RECORD_BYTES).unwrap_or_default();
+    let claims: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let verdict = |claim: &Value| {
+        let name = claim.get(LOCAL).or(claim.get("verdict"))?.as_str()?;
+        let verdict = Verdict::ALL.into_iter().find(|verdict| verdict.name() == name)?;
+        Some((claim.get("id")?.as_str()?.to_owned(), verdict))
+    };
+    let claims = claims.get("claims").and_then(Value::as_array);
+    claims.into_iter().flatten().filter_map(verdict).collect()
+}
 
 /// Renders all claims with their verdicts on the reference.
 pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Result<Vec<u8>> {
@@ -25,7 +46,7 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Result<Vec<u8>> {
                 let record = record.trim_end_matches('/');
                 links["record"] = json!(format!("{record}/{}/{}/values.csv", paper.key, item.item));
             }
-            claims.push(json!({
+            let mut entry = json!({
                 "id": format!("{}/{}#{}", paper.key, item.item, claim.id),
                 "paper": paper.key,
                 "item": item.item,
@@ -44,7 +65,17 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Result<Vec<u8>> {
                 "p_holm": holm,
                 "erratum": claim.erratum.as_ref().map(|erratum| erratum.id.clone()),
                 "links": links,
-            }));
+            });
+            // The report of a machine has its verdicts, too.
+            let name = ClaimName {
+                paper: paper.key.clone(),
+                item: item.item.clone(),
+                claim: claim.id.clone(),
+            };
+            if let Some(local) = views.claim(Side::Local, &name) {
+                entry[LOCAL] = json!(local.judgement.verdict.name());
+            }
+            claims.push(entry);
         }
     }
     super::bytes(&json!({ "$schema": SCHEMA_FILE, "claims": claims }))

@@ -16,11 +16,12 @@ use anyhow::{Context, Result, bail};
 use posenc_experiments::Catalog;
 use posenc_experiments::plan::{NO_SIGNAL, jobs};
 
+use super::report::print_changed_verdicts;
 use posenc_harness::data::{self, DataSets};
 use posenc_harness::device::Devices;
 use posenc_harness::interrupts::Interrupts;
 use posenc_harness::lock::{self, Lock};
-use posenc_harness::options::{Reproduce, parse_profile, parse_selectors};
+use posenc_harness::options::{Reproduce, parse_profile, parse_selectors, usable_catalog};
 use posenc_harness::plan::{PlannedJob, Plans, Reason, expand, leave_out_absent_picks, lookup};
 use posenc_harness::progress::Detail;
 use posenc_harness::repository::Repository;
@@ -38,7 +39,10 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         repository.refuse_changes()?;
     }
     let profile = parse_profile(&options.profile)?;
-    let catalog = keep(Catalog::read(repository.root(), KINDS)?);
+    let catalog = keep(match options.record {
+        true => Catalog::read(repository.root(), KINDS)?,
+        false => usable_catalog(repository, &options.include.include, KINDS)?,
+    });
     let selectors = parse_selectors(catalog, &options.selectors)?;
     let data = keep(DataSets::new(data::source(repository, &options.data)?, options.seed));
     let store = keep(Store::new(&out));
@@ -72,7 +76,8 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
 
     if options.dry_run {
         notices.print(options.verbose);
-        return dry_run(repository, &planned, &out, store, options);
+        dry_run(repository, &planned, &out, store, options);
+        return Ok(ExitCode::from(u8::from(!catalog.broken.is_empty())));
     }
     if let Some(tasks) = options.slurm
         && slurm::submit(repository, &out, &planned, store, options, tasks.into())?
@@ -94,7 +99,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let seconds = estimated_time(&work, &timings, workers);
     let size = announce::Size { units, total, workers, seconds };
     notices.start(&size, options, &work, devices);
-    let verdicts = summary::Verdicts::read(catalog, &work, &out.join("record"));
+    let verdicts = posenc_report::verdicts(&out.join("report"));
 
     let detail = Detail::asked(options.quiet, options.verbose);
     let signals = Interrupts::listen().context("signal handlers cannot be installed")?;
@@ -128,8 +133,11 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         Some(_) => Ok(results::Verdicts::default()),
         None => results::write(&inputs, None),
     };
-    let changed = written.as_ref().map_or_else(|_| Vec::new(), |after| verdicts.changed(after));
-    summary::tell(&outcome, &changed, workers, options.force);
+    summary::tell_items(&outcome);
+    if options.share.is_none() && written.is_ok() {
+        print_changed_verdicts(&verdicts, &posenc_report::verdicts(&out.join("report")));
+    }
+    summary::tell_rest(&outcome, workers, options.force);
     // An interrupted run keeps its exit status even if its report cannot be written.
     if let Err(error) = written {
         let Some(signal) = outcome.interrupted else { return Err(error) };
@@ -142,7 +150,10 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     match (outcome.interrupted, builder) {
         (Some(signal), _) => Ok(ExitCode::from(128 + signal as u8)),
         (None, Some(builder)) => second_build::start(&builder),
-        (None, None) => Ok(ExitCode::from(u8::from(!outcome.failures.is_empty()))),
+        (None, None) => {
+            let is_whole = outcome.failures.is_empty() && catalog.broken.is_empty();
+            Ok(ExitCode::from(u8::from(!is_whole)))
+        }
     }
 }
 
@@ -193,7 +204,7 @@ fn dry_run(
     out: &Path,
     store: &Store,
     options: &Reproduce,
-) -> Result<ExitCode> {
+) {
     let reasons: Vec<_> = planned.iter().map(|p| lookup(p, store, options.force, true)).collect();
     let jobs = planned.iter().zip(&reasons);
     let jobs =
@@ -219,5 +230,4 @@ fn dry_run(
         "{units} of {total} units would run, about {} on {workers} workers",
         duration(estimated_time(&jobs, &timings, workers))
     );
-    Ok(ExitCode::SUCCESS)
 }

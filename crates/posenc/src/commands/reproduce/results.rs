@@ -99,6 +99,7 @@ pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts
     if let Some(notice) = notice {
         report = report.with_notice(notice);
     }
+    report = report.with_notice_about(&catalog.broken);
     let directory = out.join("report");
     report
         .write(&directory)

@@ -1,81 +1,13 @@
-//! Summary after a run: finished units per item, changed verdicts, failures and remaining units.
+//! Summary after a run: finished units per item, failures and remaining units.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
-use posenc_experiments::record::{ItemRecord, Table, item};
 use posenc_experiments::shell::quoted;
-use posenc_experiments::verdict::{Classified, Context, Verdict, judge};
-use posenc_experiments::{Catalog, Experiment};
-use posenc_report::shown_rows;
 
 use posenc_harness::executor::RunSummary;
 use posenc_harness::interrupts;
-use posenc_harness::plan::PlannedJob;
 use posenc_harness::span::{and_failed, counted, duration};
 
-/// Maximum number of changed verdicts to list; further ones are only counted.
-const LISTED: usize = 20;
-
-/// A claim whose verdict changed during the run.
-pub struct ChangedVerdict {
-    /// `paper/item`.
-    item: String,
-    claim: String,
-    before: Verdict,
-    after: Verdict,
-}
-
-/// Verdicts before the run, for the items that the run may change.
-pub struct Verdicts<'a> {
-    before: Vec<(&'a Experiment, Vec<Classified>)>,
-}
-
-impl<'a> Verdicts<'a> {
-    /// Judges the items of the work from the tables in a directory.
-    pub fn read(catalog: &'a Catalog, work: &[PlannedJob<'a>], directory: &Path) -> Self {
-        let is_of_work =
-            |e: &&Experiment| work.iter().any(|work| std::ptr::eq(work.job.experiment, *e));
-        let before = catalog.experiments.iter().filter(is_of_work);
-        let before = before.map(|e| (e, verdicts(catalog, e, directory))).collect();
-        Verdicts { before }
-    }
-
-    /// The verdicts that differ in a report rendered after the run.
-    pub fn changed(
-        &self,
-        after: &BTreeMap<(String, String), Vec<Classified>>,
-    ) -> Vec<ChangedVerdict> {
-        let mut changed = Vec::new();
-        for (experiment, before) in &self.before {
-            let after = after.get(&(experiment.paper.clone(), experiment.item.clone()));
-            let after = after.into_iter().flatten();
-            for ((claim, before), after) in experiment.claims.iter().zip(before).zip(after) {
-                if before.verdict != after.verdict {
-                    changed.push(ChangedVerdict {
-                        item: experiment.id(),
-                        claim: claim.id.clone(),
-                        before: before.verdict,
-                        after: after.verdict,
-                    });
-                }
-            }
-        }
-        changed
-    }
-}
-
-fn verdicts(catalog: &Catalog, experiment: &Experiment, directory: &Path) -> Vec<Classified> {
-    let folder = item::folder(directory, &experiment.paper, &experiment.item);
-    // A table that cannot be read is written again at the end of the run.
-    let (table, _) = ItemRecord::read_tables(&folder).ok().flatten().unwrap_or_default();
-    let table = Table { rows: shown_rows(experiment, &table.rows) };
-    let record = Some(&table).filter(|table| !table.rows.is_empty());
-    let context = Context { experiment, record, published: &catalog.published };
-    experiment.claims.iter().map(|claim| judge(claim, context).classified()).collect()
-}
-
-pub fn tell(outcome: &RunSummary, changed: &[ChangedVerdict], workers: usize, is_forced: bool) {
+/// Prints the finished units of each item.
+pub fn tell_items(outcome: &RunSummary) {
     let width = outcome.items.keys().map(|item| item.chars().count()).max().unwrap_or(0);
     for (item, tally) in &outcome.items {
         let failed = and_failed(tally.failed);
@@ -83,16 +15,10 @@ pub fn tell(outcome: &RunSummary, changed: &[ChangedVerdict], workers: usize, is
         let s = if done == 1 { "" } else { "s" };
         eprintln!("  {item:width$}  {done:>5} unit{s}{failed}, {seconds} of computing");
     }
-    if !changed.is_empty() {
-        eprintln!("verdicts that changed: {}", changed.len());
-    }
-    for one in changed.iter().take(LISTED) {
-        let (before, after) = (one.before.sign(), one.after.sign());
-        eprintln!("  {} {}: {before} → {after} ({})", one.item, one.claim, one.after.name());
-    }
-    if changed.len() > LISTED {
-        eprintln!("  and {} more", changed.len() - LISTED);
-    }
+}
+
+/// Prints failures and what is left.
+pub fn tell_rest(outcome: &RunSummary, workers: usize, is_forced: bool) {
     for failure in &outcome.failures {
         eprintln!("failed: {}: {}", failure.path, failure.message);
     }
