@@ -120,26 +120,32 @@ impl Catalog {
         }
         let papers = catalog.papers.iter().map(|p| p.key.as_str());
         catalog.published = Published::read(&root.join("data/papers"), papers)?;
-        // An experiment that is left out may be missed by others.
-        loop {
-            let known = broken.len();
-            for check in [check_sources, check_tables, check_repeats] {
-                let check = |e: &Experiment| check(e, &catalog, known > 0).err();
-                let found: Vec<FileError> = catalog.experiments.iter().filter_map(check).collect();
-                catalog.experiments.retain(|e| found.iter().all(|error| error.file != e.file));
-                broken.extend(found);
-            }
-            if broken.len() == known {
-                break;
-            }
-        }
+        catalog.leave_out(&[check_sources, check_repeats], broken);
         let is_missing = |paper: &str, item: &str| {
             !broken.is_empty() && catalog.experiment(paper, item).is_none()
         };
         catalog.published.check(&root.join("data/papers"), &catalog.experiments, is_missing)?;
+        // A wrong name of a published value would look like one of a table.
+        catalog.leave_out(&[check_tables, check_sources, check_repeats], broken);
         catalog.read_answers(&documents)?;
         catalog.coverage = catalog.read_coverage(root, !broken.is_empty())?;
         Ok(catalog)
+    }
+
+    /// Leaves out experiments that fail a check, until none does: others may need those that are left out.
+    fn leave_out(&mut self, checks: &[Check], broken: &mut Vec<FileError>) {
+        loop {
+            let known = broken.len();
+            for check in checks {
+                let check = |e: &Experiment| check(e, self, known > 0).err();
+                let found: Vec<FileError> = self.experiments.iter().filter_map(check).collect();
+                self.experiments.retain(|e| found.iter().all(|error| error.file != e.file));
+                broken.extend(found);
+            }
+            if broken.len() == known {
+                return;
+            }
+        }
     }
 
     /// Reads the experiments of a paper, without those that have an error.
@@ -274,6 +280,9 @@ impl Catalog {
         self.experiments.iter().find(|e| e.paper == paper && e.item == item)
     }
 }
+
+/// A check of an experiment against the others, some of which may be left out.
+type Check = fn(&Experiment, &Catalog, bool) -> Result<(), FileError>;
 
 /// Rejects a claim that repeats one that does not exist, or that repeats another one itself.
 fn check_repeats(

@@ -217,8 +217,11 @@ impl YamlPath<'_> {
             let mut error = place.error("", explain(&message));
             // The path ends at an enumeration, whose content serde reads before it knows the variant.
             let wrong = message.strip_prefix("unknown field `").and_then(|m| m.split('`').next());
-            let wrong = wrong.filter(|name| !place.path.ends_with(name));
-            if let Some(path) = wrong.and_then(|name| self.document.only_key(&place.path, name)) {
+            let is_known = self.document.positions.contains_key(&place.path);
+            let wrong = wrong.filter(|name| !(is_known && place.path.ends_with(name)));
+            // Keys that are no text, such as profiles, are `?` in the path.
+            let base = place.path.split(".?").next().unwrap_or_default();
+            if let Some(path) = wrong.and_then(|name| self.document.only_key(base, name)) {
                 error.line = self.document.line(path);
                 error.key = path.to_owned();
             }

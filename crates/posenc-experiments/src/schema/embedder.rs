@@ -47,7 +47,8 @@ pub(super) fn read(
         return Err(place.error("", message));
     };
     let mut spec = EmbedderSpec { parameters, ..EmbedderSpec::new(kind) };
-    validate(&spec).map_err(|e| place.error(e.parameter().unwrap_or_default(), e.to_string()))?;
+    let key = if find(&spec.kind).is_none() { "kind" } else { "" };
+    validate(&spec).map_err(|e| place.error(e.parameter().unwrap_or(key), e.to_string()))?;
     let has_table = find(&spec.kind).is_some_and(|kind| kind.example_table.is_some());
     if let Some(read_numbers) = asked.kinds.read_numbers.filter(|_| has_table) {
         let folder = place.file().parent().unwrap_or(Path::new(""));
