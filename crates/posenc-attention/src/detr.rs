@@ -88,7 +88,10 @@ impl Architecture {
 
 /// Turns images into tokens.
 #[derive(Module, Debug)]
-#[expect(clippy::large_enum_variant, reason = "a model has one, and `Module` has no form for a box")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a model has one, and `Module` has no form for a box"
+)]
 enum Stem {
     Patches(FeedForward),
     Network(Network),

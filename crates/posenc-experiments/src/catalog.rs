@@ -12,7 +12,7 @@ use crate::schema::metrics::Metrics;
 use crate::schema::paper::Paper;
 use crate::schema::{Experiment, Kinds};
 use crate::text::file_name;
-use crate::yaml::{Document, FileError, hint, unknown_name};
+use crate::yaml::{Document, FileError, YamlPath, hint, unknown_name};
 
 /// Everything under `experiments/`, with the published values of `data/papers/`.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +29,8 @@ pub struct Catalog {
     pub short_answers: BTreeMap<String, Vec<AnswerSentence>>,
     /// Statements of the papers and what tests them, by paper; papers without a list are absent.
     pub coverage: BTreeMap<String, Vec<Statement>>,
+    /// Errors of YAML files that [`Catalog::usable`] left out.
+    pub broken: Vec<FileError>,
 }
 
 /// Order of the papers in the report; others follow by name, and last the extensions.
@@ -36,16 +38,45 @@ pub const PAPER_ORDER: [&str; 3] = ["rethinking", "trading", "lff"];
 
 impl Catalog {
     /// Reads `<root>/experiments` and `<root>/data/papers`, and completes claims with the rules of metrics.
+    ///
+    /// # Errors
+    ///
+    /// The first file with an error.
     pub fn read(root: &Path, kinds: Kinds) -> Result<Self, FileError> {
-        Catalog::checked(root, kinds).map_err(Document::locate)
+        Catalog::with(root, &[], kinds)
     }
 
-    fn checked(root: &Path, kinds: Kinds) -> Result<Self, FileError> {
+    /// Like [`Catalog::read`], with further folders of experiments, each with its `paper.yaml`.
+    pub fn with(root: &Path, include: &[PathBuf], kinds: Kinds) -> Result<Self, FileError> {
+        let mut catalog = Catalog::usable(root, include, kinds)?;
+        let first = (!catalog.broken.is_empty()).then(|| catalog.broken.swap_remove(0));
+        first.map_or(Ok(catalog), Err)
+    }
+
+    /// Like [`Catalog::with`], but leaves out experiments and papers whose YAML file has an error.
+    ///
+    /// # Errors
+    ///
+    /// An error in a file that all experiments need.
+    pub fn usable(root: &Path, include: &[PathBuf], kinds: Kinds) -> Result<Self, FileError> {
+        let mut broken = Vec::new();
+        let catalog = Catalog::checked(root, include, kinds, &mut broken);
+        let broken = broken.into_iter().map(Document::locate).collect();
+        Ok(Catalog { broken, ..catalog.map_err(Document::locate)? })
+    }
+
+    fn checked(
+        root: &Path,
+        include: &[PathBuf],
+        kinds: Kinds,
+        broken: &mut Vec<FileError>,
+    ) -> Result<Self, FileError> {
         let directory = root.join("experiments");
-        let metrics = Metrics::read(&directory.join("metrics.yaml"))?;
-        let mut papers = Vec::new();
-        let mut experiments: Vec<Experiment> = Vec::new();
-        let mut seen: BTreeMap<String, PathBuf> = BTreeMap::new();
+        let mut catalog = Catalog {
+            metrics: Metrics::read(&directory.join("metrics.yaml"))?,
+            ..Catalog::default()
+        };
+        let sets = DataSetIds::read(&root.join("data/manifest.yaml"))?;
         let mut folders: Vec<PathBuf> =
             list(&directory)?.into_iter().filter(|p| p.is_dir()).collect();
         let rank = |p: &PathBuf| {
@@ -54,78 +85,160 @@ impl Catalog {
             (known.unwrap_or(PAPER_ORDER.len()), name == crate::derive::PAPER, name)
         };
         folders.sort_by_key(rank);
-        for folder in folders {
-            let key = file_name(&folder);
-            let paper = Paper::read(&folder.join("paper.yaml"))?;
-            if paper.key != key {
-                let message = format!("`{}`, but the folder is `{key}`", paper.key);
-                return Err(FileError::of(folder.join("paper.yaml"), message).key("key"));
+        let own = folders.len();
+        folders.extend_from_slice(include);
+        let (mut documents, mut files): (Vec<Document>, Vec<PathBuf>) = (Vec::new(), Vec::new());
+        for (i, folder) in folders.iter().enumerate() {
+            let file = folder.join("paper.yaml");
+            let read = |file: &Path| {
+                let document = Document::read(file)?;
+                let paper = Paper::from_document(&document)?;
+                let (name, root) = (file_name(folder), document.root());
+                if i < own && paper.key != name {
+                    let message = format!("`{}`, but the folder is `{name}`", paper.key);
+                    return Err(root.error("key", message));
+                }
+                if let Some(other) = catalog.papers.iter().position(|p| p.key == paper.key) {
+                    let (key, other) = (&paper.key, files[other].display());
+                    let message = format!("`{key}` is the key of {other} already; choose another");
+                    return Err(root.error("key", message));
+                }
+                for (i, set) in paper.data.iter().enumerate() {
+                    sets.check(&root.entry("data", i), "", set)?;
+                }
+                Ok((document, paper))
+            };
+            match read(&file) {
+                Ok((document, paper)) => {
+                    let experiments =
+                        catalog.read_experiments(folder, &paper, kinds, &sets, broken)?;
+                    catalog.experiments.extend(experiments);
+                    catalog.papers.push(paper);
+                    documents.push(document);
+                    files.push(file);
+                }
+                Err(error) => broken.push(error),
             }
-            for file in list(&folder)? {
-                let is_experiment = file.extension().is_some_and(|e| e == "yaml")
-                    && file_name(&file) != "paper.yaml";
-                if !is_experiment {
-                    continue;
-                }
-                let mut experiment = Experiment::read(&file, kinds)?;
-                let problem = |key: &str, message: String| FileError::of(&file, message).key(key);
-                for (i, claim) in experiment.claims.iter_mut().enumerate() {
-                    claim.complete(&metrics).map_err(|(key, message)| {
-                        problem(&format!("claims[{i}].{key}"), message)
-                    })?;
-                }
-                experiment.floors.iter_mut().for_each(|floor| floor.complete(&metrics));
-                for group in &mut experiment.groups {
-                    let is_papers = |set: &String| paper.data.contains(set);
-                    group.is_on_papers_data = group.data.as_ref().is_none_or(|data| {
-                        is_papers(&data.set) && data.held_out.as_ref().is_none_or(is_papers)
-                    });
-                }
-                if experiment.paper != key {
-                    let message = format!("`{}`, but the folder is `{key}`", experiment.paper);
-                    return Err(problem("paper", message));
-                }
-                if !paper.items.iter().any(|i| i.item == experiment.item) {
-                    let items: Vec<_> = paper.items.iter().map(|i| i.item.as_str()).collect();
-                    let (item, hint) =
-                        (&experiment.item, hint(&experiment.item, items.iter().copied()));
-                    let message = format!(
-                        "`{item}` is not an item of {key}/paper.yaml; allowed: {}{hint}",
-                        items.join(", ")
-                    );
-                    return Err(problem("item", message));
-                }
-                if let Some(other) = seen.insert(experiment.id(), file.clone()) {
-                    let (id, other) = (experiment.id(), other.display());
-                    return Err(problem("item", format!("{id} is defined in {other} too")));
-                }
-                experiments.push(experiment);
-            }
-            papers.push(paper);
         }
-        check_pages(&papers, &directory)?;
-        check_sources(&experiments)?;
-        let published =
-            Published::read(&root.join("data/papers"), papers.iter().map(|p| p.key.as_str()))?;
-        published.check(&root.join("data/papers"), &experiments)?;
-        check_tables(&experiments, &published)?;
-        let mut catalog = Catalog { papers, experiments, published, metrics, ..Catalog::default() };
-        catalog.check_repeats()?;
-        catalog.answers = catalog.read_answers(&directory, "answer", |own| &own.answer)?;
+        let papers = catalog.papers.iter().map(|p| p.key.as_str());
+        catalog.published = Published::read(&root.join("data/papers"), papers)?;
+        catalog.leave_out(&[check_sources, check_repeats], broken);
+        let is_missing = |paper: &str, item: &str| {
+            !broken.is_empty() && catalog.experiment(paper, item).is_none()
+        };
+        catalog.published.check(&root.join("data/papers"), &catalog.experiments, is_missing)?;
+        // A wrong name of a published value would look like one of a table.
+        catalog.leave_out(&[check_tables, check_sources, check_repeats], broken);
+        check_pages(&catalog.papers, &directory)?;
+        catalog.answers = catalog.read_answers(&documents, "answer", |own| &own.answer)?;
         catalog.short_answers =
-            catalog.read_answers(&directory, "short_answer", |own| &own.short_answer)?;
-        catalog.coverage = catalog.read_coverage(root)?;
+            catalog.read_answers(&documents, "short_answer", |own| &own.short_answer)?;
+        catalog.coverage = catalog.read_coverage(root, !broken.is_empty())?;
         Ok(catalog)
+    }
+
+    /// Leaves out experiments that fail a check, until none does: others may need those that are left out.
+    fn leave_out(&mut self, checks: &[Check], broken: &mut Vec<FileError>) {
+        loop {
+            let known = broken.len();
+            for check in checks {
+                let check = |e: &Experiment| check(e, self, known > 0).err();
+                let found: Vec<FileError> = self.experiments.iter().filter_map(check).collect();
+                self.experiments.retain(|e| found.iter().all(|error| error.file != e.file));
+                broken.extend(found);
+            }
+            if broken.len() == known {
+                return;
+            }
+        }
+    }
+
+    /// Reads the experiments of a paper, without those that have an error.
+    fn read_experiments(
+        &self,
+        folder: &Path,
+        paper: &Paper,
+        kinds: Kinds,
+        sets: &DataSetIds,
+        broken: &mut Vec<FileError>,
+    ) -> Result<Vec<Experiment>, FileError> {
+        let mut experiments: Vec<Experiment> = Vec::new();
+        for file in list(folder)? {
+            let is_yaml = file.extension().is_some_and(|e| e == "yaml");
+            if !is_yaml || file_name(&file) == "paper.yaml" {
+                continue;
+            }
+            let is_new = |read: &Experiment| {
+                let Some(other) = experiments.iter().find(|other| other.item == read.item) else {
+                    return Ok(());
+                };
+                let message = format!("{} is defined in {} too", read.id(), other.file.display());
+                Err(FileError::of(&file, message).key("item"))
+            };
+            let read = self.read_experiment(&file, paper, kinds, sets);
+            let read = read.and_then(|read| is_new(&read).map(|()| read));
+            match read {
+                Ok(experiment) => experiments.push(experiment),
+                Err(error) => broken.push(error),
+            }
+        }
+        Ok(experiments)
+    }
+
+    fn read_experiment(
+        &self,
+        file: &Path,
+        paper: &Paper,
+        kinds: Kinds,
+        sets: &DataSetIds,
+    ) -> Result<Experiment, FileError> {
+        let document = Document::read(file)?;
+        let root = document.root();
+        let mut experiment = Experiment::from_document(&document, kinds)?;
+        if experiment.paper != paper.key {
+            let message =
+                format!("`{}`, but the paper of the folder is `{}`", experiment.paper, paper.key);
+            return Err(root.error("paper", message));
+        }
+        let items: Vec<_> = paper.items.iter().map(|i| i.item.as_str()).collect();
+        if !items.contains(&experiment.item.as_str()) {
+            let (item, hint) = (&experiment.item, hint(&experiment.item, items.iter().copied()));
+            let message = format!(
+                "`{item}` is not an item of {}/paper.yaml; allowed: {}{hint}",
+                paper.key,
+                items.join(", ")
+            );
+            return Err(root.error("item", message));
+        }
+        for (i, claim) in experiment.claims.iter_mut().enumerate() {
+            let place = root.entry("claims", i);
+            claim.complete(&self.metrics).map_err(|(key, message)| place.error(&key, message))?;
+        }
+        experiment.floors.iter_mut().for_each(|floor| floor.complete(&self.metrics));
+        for (i, group) in experiment.groups.iter_mut().enumerate() {
+            let Some(data) = &group.data else { continue };
+            let place = root.entry("groups", i).key("data");
+            let named = [("held_out", &data.held_out), ("weights", &data.weights)];
+            sets.check(&place, "set", &data.set)?;
+            for (key, set) in named.into_iter().filter_map(|(key, set)| Some((key, set.as_ref()?)))
+            {
+                sets.check(&place, key, set)?;
+            }
+            let is_papers = |set: &String| paper.data.contains(set);
+            group.is_on_papers_data =
+                is_papers(&data.set) && data.held_out.as_ref().is_none_or(is_papers);
+        }
+        Ok(experiment)
     }
 
     /// Reads the answer of each paper under `key`, whose claims are named `item#claim`.
     fn read_answers(
         &self,
-        directory: &Path,
+        documents: &[Document],
         key: &str,
         value: impl Fn(&Paper) -> &Option<serde_yaml::Value>,
     ) -> Result<BTreeMap<String, Vec<AnswerSentence>>, FileError> {
-        let read = |paper: &Paper| {
+        let read = |(paper, document): (&Paper, &Document)| {
             let Some(value) = value(paper) else { return Ok(None) };
             let selections = |name: &str| {
                 let name = ClaimName::parse(name, Some(&paper.key))?;
@@ -138,18 +251,26 @@ impl Catalog {
                         .then_some(usize::MAX),
                 }
             };
-            let document = Document::read(&directory.join(&paper.key).join("paper.yaml"))?;
             let sentences = answer::parse(&document.root().key(key), value, selections)?;
             Ok(Some((paper.key.clone(), sentences)))
         };
-        self.papers.iter().filter_map(|paper| read(paper).transpose()).collect()
+        let papers = self.papers.iter().zip(documents);
+        papers.filter_map(|paper| read(paper).transpose()).collect()
     }
 
-    fn read_coverage(&self, root: &Path) -> Result<BTreeMap<String, Vec<Statement>>, FileError> {
+    /// Reads the statements of the papers. If experiments are left out, statements may name claims of these.
+    fn read_coverage(
+        &self,
+        root: &Path,
+        are_left_out: bool,
+    ) -> Result<BTreeMap<String, Vec<Statement>>, FileError> {
         let mut all = BTreeMap::new();
         for paper in &self.papers {
             let file = root.join("data/papers").join(format!("{}.coverage.yaml", paper.key));
-            let is_known = |name: &ClaimName| self.claim(name).is_some();
+            let is_known = |name: &ClaimName| {
+                let is_left_out = || self.experiment(&name.paper, &name.item).is_none();
+                self.claim(name).is_some() || (are_left_out && is_left_out())
+            };
             let statements = coverage::read(&file, &paper.key, is_known)?;
             if !statements.is_empty() {
                 all.insert(paper.key.clone(), statements);
@@ -161,25 +282,6 @@ impl Catalog {
     pub fn claim(&self, name: &ClaimName) -> Option<&Claim> {
         let experiment = self.experiment(&name.paper, &name.item)?;
         experiment.claims.iter().find(|claim| claim.id == name.claim)
-    }
-
-    /// Checks that every `repeats` names an existing claim that does not repeat another one.
-    fn check_repeats(&self) -> Result<(), FileError> {
-        for experiment in &self.experiments {
-            for (i, claim) in experiment.claims.iter().enumerate() {
-                let Some(name) = &claim.repeats else { continue };
-                let message = match self.claim(name) {
-                    None => format!("there is no claim `{name}`; name the claim that is repeated"),
-                    Some(other) if other.repeats.is_some() => {
-                        format!("`{name}` repeats another claim itself; name that one")
-                    }
-                    Some(_) => continue,
-                };
-                let error = FileError::of(&experiment.file, message);
-                return Err(error.key(format!("claims[{i}].repeats")));
-            }
-        }
-        Ok(())
     }
 
     pub fn experiment(&self, paper: &str, item: &str) -> Option<&Experiment> {
@@ -210,32 +312,57 @@ fn check_pages(papers: &[Paper], directory: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
+/// A check of an experiment against the others, some of which may be left out.
+type Check = fn(&Experiment, &Catalog, bool) -> Result<(), FileError>;
+
+/// Rejects a claim that repeats one that does not exist, or that repeats another one itself.
+fn check_repeats(
+    experiment: &Experiment,
+    catalog: &Catalog,
+    are_left_out: bool,
+) -> Result<(), FileError> {
+    for (i, claim) in experiment.claims.iter().enumerate() {
+        let Some(name) = &claim.repeats else { continue };
+        let message = match catalog.claim(name) {
+            None if are_left_out && catalog.experiment(&name.paper, &name.item).is_none() => {
+                continue;
+            }
+            None => format!("there is no claim `{name}`; name the claim that is repeated"),
+            Some(other) if other.repeats.is_some() => {
+                format!("`{name}` repeats another claim itself; name that one")
+            }
+            Some(_) => continue,
+        };
+        let error = FileError::of(&experiment.file, message);
+        return Err(error.key(format!("claims[{i}].repeats")));
+    }
+    Ok(())
+}
+
 /// Rejects comparisons of items, groups and methods that do not exist.
-fn check_sources(experiments: &[Experiment]) -> Result<(), FileError> {
-    for experiment in experiments {
-        for (i, comparison) in experiment.comparisons.iter().enumerate() {
-            let Comparison { item, groups, .. } = comparison;
-            let problem = |message| {
-                Err(FileError::of(&experiment.file, message).key(format!("comparisons[{i}]")))
+fn check_sources(experiment: &Experiment, catalog: &Catalog, _: bool) -> Result<(), FileError> {
+    for (i, comparison) in experiment.comparisons.iter().enumerate() {
+        let Comparison { item, groups, .. } = comparison;
+        let problem = |message| {
+            Err(FileError::of(&experiment.file, message).key(format!("comparisons[{i}]")))
+        };
+        let Some(source) = catalog.experiments.iter().find(|e| e.id() == *item) else {
+            return problem(format!("`{item}` is not an item with an experiment"));
+        };
+        let compared = groups.iter().map(|compared| (&compared.group, None));
+        let single = comparison.per_signal().map(|own| (&own.group, Some(&own.method)));
+        for (name, method) in compared.chain(single) {
+            let Some(group) = source.group(name) else {
+                let ids: Vec<_> = source.groups.iter().map(|g| g.id.as_str()).collect();
+                let allowed = ids.join(", ");
+                return problem(format!("`{item}` has no group `{name}`; allowed: {allowed}"));
             };
-            let Some(source) = experiments.iter().find(|e| e.id() == *item) else {
-                return problem(format!("`{item}` is not an item with an experiment"));
-            };
-            let compared = groups.iter().map(|compared| (&compared.group, None));
-            let single = comparison.per_signal().map(|own| (&own.group, Some(&own.method)));
-            for (name, method) in compared.chain(single) {
-                let Some(group) = source.group(name) else {
-                    let ids: Vec<_> = source.groups.iter().map(|g| g.id.as_str()).collect();
-                    let allowed = ids.join(", ");
-                    return problem(format!("`{item}` has no group `{name}`; allowed: {allowed}"));
-                };
-                let ids: Vec<_> = group.variants.iter().map(|v| v.id.as_str()).collect();
-                if let Some(method) = method.filter(|method| !ids.contains(&method.as_str())) {
-                    let allowed = ids.join(", ");
-                    return problem(format!(
-                        "`{item}/{name}` has no method `{method}`; allowed: {allowed}"
-                    ));
-                }
+            let ids: Vec<_> = group.variants.iter().map(|v| v.id.as_str()).collect();
+            if let Some(method) = method.filter(|method| !ids.contains(&method.as_str())) {
+                let allowed = ids.join(", ");
+                return problem(format!(
+                    "`{item}/{name}` has no method `{method}`; allowed: {allowed}"
+                ));
             }
         }
     }
@@ -243,49 +370,74 @@ fn check_sources(experiments: &[Experiment]) -> Result<(), FileError> {
 }
 
 /// Rejects tables of groups and methods that are neither in the experiment nor among the published values of its item.
-fn check_tables(experiments: &[Experiment], published: &Published) -> Result<(), FileError> {
-    for experiment in experiments.iter().filter(|e| !e.tables.is_empty()) {
-        let mut known: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for group in &experiment.groups {
-            let variants = group.variants.iter().map(|variant| variant.id.as_str());
-            known.entry(&group.id).or_default().extend(variants);
+fn check_tables(experiment: &Experiment, catalog: &Catalog, _: bool) -> Result<(), FileError> {
+    let published = &catalog.published;
+    let mut known: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for group in &experiment.groups {
+        let variants = group.variants.iter().map(|variant| variant.id.as_str());
+        known.entry(&group.id).or_default().extend(variants);
+    }
+    for value in published.item(&experiment.paper, &experiment.item) {
+        known.entry(&value.group).or_default().insert(&value.method);
+    }
+    let groups: Vec<&str> = known.keys().copied().collect();
+    for (i, table) in experiment.tables.iter().enumerate() {
+        let own: HashSet<&str> = table.groups.iter().map(String::as_str).collect();
+        let of_groups = known.iter().filter(|(group, _)| own.contains(*group));
+        let methods: Vec<&str> = of_groups.flat_map(|(_, methods)| methods).copied().collect();
+        let chosen = table.methods.as_deref().unwrap_or_default();
+        let wrong_group = unknown_name("group", &table.groups, &groups);
+        let wrong = wrong_group.map(|wrong| ("groups", wrong)).or_else(|| {
+            let wrong_method = unknown_name("method", chosen, &methods);
+            wrong_method.map(|wrong| ("methods", wrong))
+        });
+        let error = |key: String, message| {
+            Err(FileError::of(&experiment.file, message).key(format!("tables[{i}].{key}")))
+        };
+        if let Some((key, (j, message))) = wrong {
+            return error(format!("{key}[{j}]"), message);
         }
-        for value in published.item(&experiment.paper, &experiment.item) {
-            known.entry(&value.group).or_default().insert(&value.method);
-        }
-        let groups: Vec<&str> = known.keys().copied().collect();
-        for (i, table) in experiment.tables.iter().enumerate() {
-            let own: HashSet<&str> = table.groups.iter().map(String::as_str).collect();
-            let of_groups = known.iter().filter(|(group, _)| own.contains(*group));
-            let methods: Vec<&str> = of_groups.flat_map(|(_, methods)| methods).copied().collect();
-            let chosen = table.methods.as_deref().unwrap_or_default();
-            let wrong_group = unknown_name("group", &table.groups, &groups);
-            let wrong = wrong_group.map(|wrong| ("groups", wrong)).or_else(|| {
-                let wrong_method = unknown_name("method", chosen, &methods);
-                wrong_method.map(|wrong| ("methods", wrong))
-            });
-            let error = |key: String, message| {
-                Err(FileError::of(&experiment.file, message).key(format!("tables[{i}].{key}")))
-            };
-            if let Some((key, (j, message))) = wrong {
-                return error(format!("{key}[{j}]"), message);
-            }
-            for (j, column) in table.columns.iter().enumerate() {
-                let measured = table.groups.iter().filter_map(|id| experiment.group(id));
-                let problems = measured.map(|group| group.metric_problem(&column.metric));
-                let problem = problems.reduce(|a, b| a.and(b)).flatten();
-                let mut printed = published.item(&experiment.paper, &experiment.item);
-                // A copy of some groups may have columns of others.
-                let is_known = experiment.kinds.all.iter().any(|kind| kind.records(&column.metric));
-                if let Some(message) =
-                    problem.filter(|_| !is_known && !printed.any(|v| v.metric == column.metric))
-                {
-                    return error(format!("columns[{j}].metric"), message);
-                }
+        for (j, column) in table.columns.iter().enumerate() {
+            let measured = table.groups.iter().filter_map(|id| experiment.group(id));
+            let problems = measured.map(|group| group.metric_problem(&column.metric));
+            let problem = problems.reduce(|a, b| a.and(b)).flatten();
+            let mut printed = published.item(&experiment.paper, &experiment.item);
+            // A copy of some groups may have columns of others.
+            let is_known = experiment.kinds.all.iter().any(|kind| kind.records(&column.metric));
+            if let Some(message) =
+                problem.filter(|_| !is_known && !printed.any(|v| v.metric == column.metric))
+            {
+                return error(format!("columns[{j}].metric"), message);
             }
         }
     }
     Ok(())
+}
+
+/// The ids of data sets in a manifest; `None` without one.
+struct DataSetIds(Option<Vec<String>>);
+
+impl DataSetIds {
+    /// Reads only the ids; the rest of the manifest is checked where data are loaded.
+    fn read(file: &Path) -> Result<Self, FileError> {
+        if !posenc_files::is_there(file) {
+            return Ok(DataSetIds(None));
+        }
+        let manifest = Document::read(file)?.value;
+        let sets =
+            ["sets", "file_sets"].into_iter().filter_map(|key| manifest.get(key)?.as_sequence());
+        let ids = sets.flatten().filter_map(|set| Some(set.get("id")?.as_str()?.to_owned()));
+        Ok(DataSetIds(Some(ids.collect())))
+    }
+
+    /// Rejects an id that is not in the manifest; the error is at `key` below `place`.
+    fn check(&self, place: &YamlPath<'_>, key: &str, id: &String) -> Result<(), FileError> {
+        let Some(ids) = &self.0 else { return Ok(()) };
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let wrong =
+            unknown_name("data set in data/manifest.yaml named", std::slice::from_ref(id), &ids);
+        wrong.map_or(Ok(()), |(_, message)| Err(place.error(key, message)))
+    }
 }
 
 /// Entries of a directory, sorted.
@@ -319,7 +471,8 @@ mod tests {
                  protocol: {{ kind: stable-rank }}\n    variants:\n      - {{ id: A, embedder: {{ kind: identity }} }}\n\
                  tables: [{{ id: t, title: T, columns: [{{ metric: rank, label: rank }}], {table} }}]\n"
             ));
-            check_tables(&[experiment], &published).map_err(|error| error.to_string())
+            let catalog = Catalog { published: published.clone(), ..Catalog::default() };
+            check_tables(&experiment, &catalog, false).map_err(|error| error.to_string())
         };
         for table in ["groups: [run]", "groups: [run, printed], methods: [A, C, D]"] {
             assert_eq!(check(table), Ok(()), "{table}");

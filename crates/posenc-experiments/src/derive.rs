@@ -13,11 +13,14 @@ use crate::schema::{Experiment, MODELINE};
 use crate::yaml::{Document, FileError};
 
 pub struct NewItem<'a> {
-    /// Key of the new item, in the folder `extensions`.
+    /// Key of the paper that gets the item.
+    pub paper: &'a str,
     pub item: &'a str,
     pub title: &'a str,
     /// Groups to keep; all if empty.
     pub groups: &'a [String],
+    /// The first line of the new file.
+    pub modeline: &'a str,
 }
 
 pub struct Derived {
@@ -39,50 +42,16 @@ pub fn derive(source: &Experiment, text: &str, target: &NewItem<'_>) -> Result<D
     let is_kept = |id: &String| target.groups.is_empty() || target.groups.contains(id);
     let parts = Parts { source, groups: groups.filter(is_kept).collect() };
     let whole = Document::parse(&source.file, text)?.value;
-    let known = marks(text, '&');
-    let (mut body, mut wanted, mut left_out) = (parts.head(target), Mapping::new(), Vec::new());
-    let sections = sections(text);
-    for section in &sections {
-        let Some(key) = key(section) else {
-            body += section.strip_prefix(MODELINE).unwrap_or(section);
-            continue;
-        };
-        let old = whole.get(key).cloned().unwrap_or_default();
-        let replaced = match key {
-            "paper" => Some(PAPER),
-            "item" => Some(target.item),
-            "kind" => Some("extra"),
-            "title" => Some(target.title),
-            _ => None,
-        };
-        if let Some(text) = replaced {
-            let quoted = serde_json::to_string(text).unwrap_or_default();
-            body += &format!("{key}: {}\n", if key == "title" { &quoted } else { text });
-            wanted.insert(key.into(), text.into());
-        } else if ["answer", "errata", "benchmarks", "analysis"].contains(&key) {
-            left_out.push(("sections", key.to_owned()));
-        } else if let Some(list) = old.as_sequence().filter(|_| LISTS.contains(&key)) {
-            let kept: Vec<_> =
-                list.iter().enumerate().map(|(i, v)| parts.item(key, i, v)).collect();
-            let all: Vec<Value> = kept.iter().flatten().cloned().collect();
-            for (item, _) in list.iter().zip(&kept).filter(|(_, kept)| kept.is_none()) {
-                let id = item.get("id").and_then(Value::as_str);
-                left_out.extend(id.map(|id| (key, id.to_owned())));
-            }
-            // Leaves out empty lists.
-            if !all.is_empty() {
-                let text = list_text(section, list, &kept, &known, &body);
-                body += &text;
-                wanted.insert(key.into(), all.into());
-            }
-        } else {
-            body += section;
-            wanted.insert(key.into(), old);
-        }
+    let file =
+        std::path::PathBuf::from(format!("experiments/{}/{}.yaml", target.paper, target.item));
+    let is_right = |body: &str, wanted: &Value| {
+        Document::parse(&file, body).is_ok_and(|document| document.value == *wanted)
+    };
+    let (mut body, wanted, left_out) = parts.body(text, &whole, target, true);
+    if !is_right(&body, &wanted) {
+        body = parts.body(text, &whole, target, false).0;
     }
-    let file = std::path::PathBuf::from(format!("experiments/{PAPER}/{}.yaml", target.item));
-    let wanted = Value::Mapping(wanted);
-    if !Document::parse(&file, &body).is_ok_and(|document| document.value == wanted) {
+    if !is_right(&body, &wanted) {
         let tree = serde_yaml::to_string(&wanted).map_err(|e| FileError::unwritable(&file, e))?;
         body = format!(
             "{}# Written without the comments of the original.\n{tree}",
@@ -104,6 +73,10 @@ pub fn derive(source: &Experiment, text: &str, target: &NewItem<'_>) -> Result<D
 /// The lists whose items may change.
 const LISTS: [&str; 6] = ["groups", "claims", "floors", "plots", "tables", "pictures"];
 
+fn list_name(key: &str) -> &'static str {
+    LISTS.into_iter().find(|own| *own == key).unwrap_or_default()
+}
+
 /// What stays of an experiment.
 struct Parts<'a> {
     source: &'a Experiment,
@@ -111,14 +84,69 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
+    /// The text of the new item, its content, and what is left out. With `is_spliced`, an alias that lost its anchor is replaced by the
+    /// text of the anchor.
+    fn body(
+        &self,
+        text: &str,
+        whole: &Value,
+        target: &NewItem<'_>,
+        is_spliced: bool,
+    ) -> (String, Value, Vec<(&'static str, String)>) {
+        let source = is_spliced.then_some(text);
+        let known = marks(text, '&');
+        let (mut body, mut wanted, mut left_out) = (self.head(target), Mapping::new(), Vec::new());
+        let sections = sections(text);
+        for section in &sections {
+            let Some(key) = key(section) else {
+                body += section.strip_prefix(MODELINE).unwrap_or(section);
+                continue;
+            };
+            let old = whole.get(key).cloned().unwrap_or_default();
+            let replaced = match key {
+                "paper" => Some(target.paper),
+                "item" => Some(target.item),
+                "kind" => Some("extra"),
+                "title" => Some(target.title),
+                _ => None,
+            };
+            if let Some(text) = replaced {
+                let quoted = serde_json::to_string(text).unwrap_or_default();
+                body += &format!("{key}: {}\n", if key == "title" { &quoted } else { text });
+                wanted.insert(key.into(), text.into());
+            } else if ["answer", "errata", "benchmarks", "analysis"].contains(&key) {
+                left_out.push(("sections", key.to_owned()));
+            } else if let Some(list) = old.as_sequence().filter(|_| LISTS.contains(&key)) {
+                let kept: Vec<_> =
+                    list.iter().enumerate().map(|(i, v)| self.item(key, i, v)).collect();
+                let all: Vec<Value> = kept.iter().flatten().cloned().collect();
+                for (item, _) in list.iter().zip(&kept).filter(|(_, kept)| kept.is_none()) {
+                    let id = item.get("id").and_then(Value::as_str);
+                    left_out.extend(id.map(|id| (list_name(key), id.to_owned())));
+                }
+                // Leaves out empty lists.
+                if !all.is_empty() {
+                    let text = list_text(section, list, &kept, &known, &body, source);
+                    body += &text;
+                    wanted.insert(key.into(), all.into());
+                }
+            } else {
+                body += section;
+                wanted.insert(key.into(), old);
+            }
+        }
+        (body, Value::Mapping(wanted), left_out)
+    }
+
     fn head(&self, target: &NewItem<'_>) -> String {
         let which = match target.groups {
             [] => String::new(),
             groups => format!(" (groups {})", groups.join(", ")),
         };
         format!(
-            "{MODELINE}# From {}{which}, by `cargo xtask new experiment`: claims are marked as ours, those about printed numbers are left out,\n\
+            "{}# From {}{which}, by `cargo xtask new experiment`: claims are marked as ours, those about printed numbers are left out,\n\
              # as are the answer, errata, times and the analysis. Random numbers differ, since streams depend on the item name.\n",
+            target.modeline,
             self.source.id()
         )
     }
@@ -203,21 +231,49 @@ fn key(section: &str) -> Option<&str> {
     is_key.then_some(key)
 }
 
-/// The lines of a list with what is kept of its items. `known` are the anchors of the file, `before` is the text before the list.
+/// The lines of a list with what is kept of its items. `known` are the anchors of the file, `before` is the text before the list, and
+/// `source` the text of the file if anchors may be copied from it.
 fn list_text(
     section: &str,
     old: &[Value],
     kept: &[Option<Value>],
     known: &BTreeSet<&str>,
     before: &str,
+    source: Option<&str>,
 ) -> String {
+    let Some((head, items, indent)) = items(section, old.len()) else {
+        // Another style than that of the project's files; the caller writes the tree.
+        return String::new();
+    };
+    let mut text = head;
+    for (((comment, part), old), kept) in items.into_iter().zip(old).zip(kept) {
+        let Some(new) = kept else { continue };
+        text += &comment;
+        let lost = |part: &str| {
+            let defined = [before, &text, part].concat();
+            let defined = marks(&defined, '&');
+            let mut names = marks(part, '*').into_iter();
+            names.find(|name| known.contains(name) && !defined.contains(name)).map(str::to_owned)
+        };
+        let mut whole = edited(&part, old, new, indent);
+        while let Some(part) = &whole
+            && let Some(name) = lost(part)
+        {
+            whole = source.and_then(|source| spliced(part, &name, source));
+        }
+        text += &whole.unwrap_or_else(|| written(new, indent));
+    }
+    text
+}
+
+/// The text of a block list before its items, the items with the comments above them, and their indentation; `None` in another style.
+fn items(section: &str, count: usize) -> Option<(String, Vec<(String, String)>, usize)> {
     let first = section.lines().find(|line| line.trim_start().starts_with("- "));
     let indent = first.map_or(0, |line| line.len() - line.trim_start().len());
     let begins = |line: &str| line.get(indent..).is_some_and(|rest| rest.starts_with("- "));
     let mut parts = split(section, |line| begins(line) && line[..indent].trim().is_empty());
-    if parts.len() != old.len() + 1 {
-        // Another style than that of the project's files; the caller writes the tree.
-        return String::new();
+    if parts.len() != count + 1 {
+        return None;
     }
     // Comments above an item belong to it.
     let mut comments = Vec::new();
@@ -231,39 +287,95 @@ fn list_text(
         comments.push(next);
         *part = own;
     }
-    let mut text = parts[0].clone();
-    for (((part, comment), old), kept) in parts[1..].iter().zip(comments).zip(old).zip(kept) {
-        let Some(new) = kept else { continue };
-        text += &comment;
-        let defined = [before, &text, part].concat();
-        let defined = marks(&defined, '&');
-        let is_defined = |name: &&str| !known.contains(name) || defined.contains(name);
-        let is_whole = marks(part, '*').iter().all(is_defined);
-        text += &match edited(part, old, new, indent) {
-            Some(edited) if is_whole => edited,
-            _ => written(new, indent),
-        };
-    }
-    text
+    let head = parts.remove(0);
+    Some((head, comments.into_iter().zip(parts).collect(), indent))
 }
 
-/// The lines of an item with what changed in `new`: nothing, or the source of a claim and that it is ours.
+/// The lines of an item with what changed in `new`: entries of its lists, or the source of a claim and that it is ours.
 fn edited(lines: &str, old: &Value, new: &Value, indent: usize) -> Option<String> {
     if old == new {
         return Some(lines.to_owned());
     }
-    let [old_source, new_source] = [old, new].map(|v| v.get("source").and_then(Value::as_str));
-    let prefix = new_source?.strip_suffix(old_source?)?;
-    let (first, rest) = lines.split_once('\n')?;
     let inner = " ".repeat(indent + 2);
-    let source = format!("\n{inner}source: ");
-    let text = format!("{first}\n{inner}ours: true\n{rest}");
-    let text = match text.contains(&format!("{source}\"")) {
-        true => text.replacen(&format!("{source}\""), &format!("{source}\"{prefix}"), 1),
-        false => text.replacen(&source, &format!("{source}{prefix}"), 1),
+    let mut text = lines.to_owned();
+    let [old_source, new_source] = [old, new].map(|v| v.get("source").and_then(Value::as_str));
+    if let (Some(old), Some(new)) = (old_source, new_source) {
+        let prefix = new.strip_suffix(old)?;
+        let (first, rest) = text.split_once('\n')?;
+        text = format!("{first}\n{inner}ours: true\n{rest}");
+        let source = format!("\n{inner}source: ");
+        let quoted = format!("{source}\"");
+        let from = if text.contains(&quoted) { quoted } else { source };
+        text = text.replacen(&from, &format!("{from}{prefix}"), 1);
+    }
+    for (key, new) in new.as_mapping()? {
+        let (key, old) = (key.as_str()?, old.get(key).and_then(Value::as_sequence));
+        let (Some(old), Some(new)) = (old, new.as_sequence()) else { continue };
+        if old != new {
+            let begin = text.find(&format!("\n{inner}{key}:"))? + 1;
+            let is_inner =
+                |line: &&str| line.trim().is_empty() || line.starts_with(&format!("{inner} "));
+            let mut rest = text[begin..].split_inclusive('\n');
+            let length =
+                rest.next()?.len() + rest.take_while(is_inner).map(str::len).sum::<usize>();
+            let shorter = shortened(&text[begin..begin + length], old, new)?;
+            text.replace_range(begin..begin + length, &shorter);
+        }
+    }
+    // Aliases of the file have no anchor in a single item; the caller compares the whole.
+    let is_right = serde_yaml::from_str::<Value>(&text).map(|alone| alone.get(0) == Some(new));
+    is_right.unwrap_or(!marks(&text, '*').is_empty()).then_some(text)
+}
+
+/// The lines of a list in which only the entries of `new` remain.
+fn shortened(lines: &str, old: &[Value], new: &[Value]) -> Option<String> {
+    let is_kept = |value: &Value| new.contains(value);
+    if let Some((head, items, _)) = items(lines, old.len()) {
+        let kept = items.into_iter().zip(old).filter(|(_, value)| is_kept(value));
+        return Some(head + &kept.map(|((comment, item), _)| comment + &item).collect::<String>());
+    }
+    // A list of names in brackets.
+    let (head, rest) = lines.split_once('[')?;
+    let (names, rest) = rest.split_once(']')?;
+    let kept = names.split(',').zip(old).filter(|(_, value)| is_kept(value));
+    let kept: Vec<&str> = kept.map(|(name, _)| name.trim()).collect();
+    (names.split(',').count() == old.len()).then(|| format!("{head}[{}]{rest}", kept.join(", ")))
+}
+
+/// An item in which an alias is replaced by its anchor with the text that follows it in `source`.
+fn spliced(part: &str, name: &str, source: &str) -> Option<String> {
+    let end =
+        |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || "-_".contains(c));
+    let find = |text: &str, mark: &str| {
+        let mut places = text.match_indices(mark).map(|(at, _)| (at, at + mark.len()));
+        places.find(|(_, behind)| end(&text[*behind..]))
     };
-    let alone = serde_yaml::from_str::<Value>(&text).ok()?;
-    (alone.get(0) == Some(new)).then_some(text)
+    let indent = |text: &str, at: usize| {
+        let line = &text[text[..at].rfind('\n').map_or(0, |end| end + 1)..];
+        line.len() - line.trim_start().trim_start_matches("- ").len()
+    };
+    let (at, behind) = find(source, &format!("&{name}"))?;
+    let (place, after) = find(part, &format!("*{name}"))?;
+    let (line, rest) = source[behind..].split_once('\n')?;
+    if let Some(open) = line.trim_start().chars().next().filter(|c| "[{".contains(*c)) {
+        let close = if open == '[' { ']' } else { '}' };
+        let mut depth = 0;
+        let last = source[behind..].char_indices().find(|(_, c)| {
+            depth += i32::from(*c == open) - i32::from(*c == close);
+            *c == close && depth == 0
+        })?;
+        let node = &source[behind..=behind + last.0];
+        return Some(format!("{}&{name}{node}{}", &part[..place], &part[after..]));
+    }
+    // A block: the lines below that are indented by more than that of the anchor.
+    let own = indent(source, at);
+    let is_below = |line: &&str| line.trim().is_empty() || line.starts_with(&" ".repeat(own + 1));
+    let block: String = rest.split_inclusive('\n').take_while(is_below).collect();
+    let shift = indent(part, place).checked_sub(own)?;
+    let block: String = block.split_inclusive('\n').map(|line| " ".repeat(shift) + line).collect();
+    let (line, rest) = part[after..].split_once('\n')?;
+    let is_last = line.trim().is_empty() || line.trim_start().starts_with('#');
+    is_last.then(|| format!("{}&{name}{line}\n{block}{rest}", &part[..place]))
 }
 
 /// An item as a list of one.
@@ -347,11 +459,14 @@ deviations:
   - one
 "#;
 
+    fn new_item<'a>(title: &'a str, groups: &'a [String]) -> NewItem<'a> {
+        NewItem { paper: "extensions", item: "mine", title, groups, modeline: MODELINE }
+    }
+
     fn derived(groups: &[&str]) -> Derived {
         let source = experiment(FILE);
         let groups: Vec<String> = groups.iter().map(|g| (*g).to_owned()).collect();
-        derive(&source, FILE, &NewItem { item: "mine", title: "Mine: a copy", groups: &groups })
-            .unwrap()
+        derive(&source, FILE, &new_item("Mine: a copy", &groups)).unwrap()
     }
 
     /// Catches comments that are lost, and parts about the paper that remain.
@@ -391,7 +506,7 @@ deviations:
             .replace("groups: [one, two]", "groups: [one, two]\n    methods: [Gau, Other]");
         let source = experiment(&file);
         let groups = ["one", "three"].map(str::to_owned);
-        let target = NewItem { item: "mine", title: "Mine", groups: &groups };
+        let target = new_item("Mine", &groups);
         let text = derive(&source, &file, &target).unwrap().text;
         assert_eq!(experiment(&text).tables[0].methods, Some(vec!["Gau".to_owned()]), "{text}");
     }
@@ -400,13 +515,22 @@ deviations:
     #[test]
     fn a_single_group_keeps_shared_settings() {
         let text = derived(&["two"]).text;
-        for part in ["kind: stable-rank\n", "- two\n", "title: right", "# About two.", "sigma: 0.1"]
-        {
+        for part in ["kind: stable-rank\n", "title: right", "# About two.", "sigma: 0.1"] {
             assert!(text.contains(part), "{part}: {text}");
         }
         for part in ["About one", "id: one", "title: left", "without the comments"] {
             assert!(!text.contains(part), "{part}: {text}");
         }
+        for part in [
+            "variants: &variants # shared\n",
+            "&gau { kind: gaussian",
+            "# The other.",
+            "groups: [two]",
+            "# a column",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(text.len() < FILE.len(), "{text}");
         let text = derived(&["three"]).text;
         assert!(text.contains("sigma: 0.1") && !text.contains("without the comments"), "{text}");
     }

@@ -109,14 +109,18 @@ impl Published {
         Ok(values)
     }
 
-    /// Rejects values that nothing uses, such as those with a misspelled name. `directory` is that of the files.
+    /// Rejects values that nothing uses, such as those with a misspelled name. `directory` is that of the files, and `is_missing` decides
+    /// about an item of a paper whether its experiment is left out.
     pub(crate) fn check(
         &self,
         directory: &Path,
         experiments: &[Experiment],
+        is_missing: impl Fn(&str, &str) -> bool,
     ) -> Result<(), FileError> {
         self.papers.iter().try_for_each(|(paper, values)| {
-            check::values(&directory.join(format!("{paper}.csv")), paper, values, experiments)
+            let file = directory.join(format!("{paper}.csv"));
+            let values = values.iter().filter(|value| !is_missing(paper, &value.item));
+            check::values(&file, paper, values, experiments)
         })
     }
 

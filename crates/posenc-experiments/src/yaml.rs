@@ -35,7 +35,10 @@ const MAX_KEY_BYTES: usize = 500;
 #[derive(Debug, Clone)]
 pub struct Document {
     file: PathBuf,
+    /// Lines of keys and values by their paths.
     positions: HashMap<String, usize>,
+    /// Paths of aliases and of the nodes that they repeat.
+    aliases: HashMap<String, String>,
     /// The document's tree, with merge keys (`<<`) applied.
     pub value: Value,
 }
@@ -55,7 +58,7 @@ impl Document {
         }
         // The scanner counts the end of the file as a line of its own.
         let last = line_at(text.as_bytes(), text.len());
-        let positions = Indexer::index(text)
+        let Indexer { lines: positions, aliases, .. } = Indexer::index(text)
             .map_err(|(line, message)| error(Some(line.clamp(1, last)), message))?;
         let mut value: Value = serde_yaml::from_str(text).map_err(|e| {
             let line = e.location().map(|l| l.line().clamp(1, last));
@@ -65,7 +68,7 @@ impl Document {
             error(line, format!("not valid YAML: {reason}"))
         })?;
         value.apply_merge().map_err(|e| error(None, format!("merge key `<<`: {e}")))?;
-        Ok(Document { file: file.to_owned(), positions, value })
+        Ok(Document { file: file.to_owned(), positions, aliases, value })
     }
 
     pub fn read(file: &Path) -> Result<Self, FileError> {
@@ -100,20 +103,50 @@ impl Document {
         FileError { line, ..error }
     }
 
-    fn line(&self, mut path: &str) -> Option<usize> {
-        loop {
-            if let Some(line) = self.positions.get(path) {
-                return Some(*line);
-            }
-            match path.rfind(['.', '[']) {
-                Some(cut) => path = &path[..cut],
-                None => return self.positions.get("").copied(),
+    /// The line of a key or of its nearest ancestor. A key below an alias or a merge key is on the line where it is written.
+    fn line(&self, path: &str) -> Option<usize> {
+        let mut cuts = path.match_indices(['.', '[']).map(|(at, _)| at).collect::<Vec<_>>();
+        cuts.push(path.len());
+        let known = cuts.iter().rev().find(|cut| self.positions.contains_key(&path[..**cut]));
+        let known = *known.unwrap_or(&0);
+        let mut here = path[..known].to_owned();
+        let mut start = known;
+        for end in cuts.into_iter().filter(|cut| *cut > known) {
+            // A part of the path that is not found may continue: names can contain dots.
+            if let Some(next) = self.child(&here, &path[start..end], MAX_DEPTH) {
+                (here, start) = (next, end);
             }
         }
+        self.positions.get(&here).copied()
+    }
+
+    /// The path of an entry (`.key` or `[0]`) of a list or mapping that may be an alias or contain merge keys.
+    fn child(&self, parent: &str, part: &str, depth: usize) -> Option<String> {
+        let path = format!("{parent}{part}");
+        let path = path.strip_prefix('.').unwrap_or(&path);
+        if self.positions.contains_key(path) {
+            return Some(path.to_owned());
+        }
+        let merge = below(parent, "<<");
+        let merged = (0..).map(|i| format!("{merge}[{i}]"));
+        let merged = merged.map_while(|path| self.aliases.get(&path));
+        let repeated = [self.aliases.get(parent), self.aliases.get(&merge)];
+        let mut sources = repeated.into_iter().flatten().chain(merged).filter(|_| depth > 0);
+        sources.find_map(|source| self.child(source, part, depth - 1))
+    }
+
+    /// The only key below a path that has this name.
+    fn only_key(&self, path: &str, name: &str) -> Option<&str> {
+        let is_own = |own: &&String| {
+            let parent = own.strip_suffix(name).and_then(|own| own.strip_suffix('.'));
+            parent.is_some_and(|parent| parent.starts_with(path))
+        };
+        let mut found = self.positions.keys().filter(is_own);
+        found.next().filter(|_| found.next().is_none()).map(String::as_str)
     }
 
     pub fn root(&self) -> YamlPath<'_> {
-        YamlPath { document: self, path: String::new() }
+        YamlPath { document: self, path: String::new(), layers: HashMap::new() }
     }
 
     /// The whole document as a typed value.
@@ -127,13 +160,26 @@ impl Document {
 pub struct YamlPath<'a> {
     document: &'a Document,
     path: String,
+    /// Paths of the mappings that replace keys of this one.
+    layers: HashMap<String, String>,
 }
 
 impl YamlPath<'_> {
     /// The place of `key`, which is relative to this place; this place for an empty key.
     pub fn key(&self, key: &str) -> Self {
-        let path = if key.is_empty() { self.path.clone() } else { below(&self.path, key) };
-        YamlPath { document: self.document, path }
+        if key.is_empty() {
+            return self.clone();
+        }
+        let first = key.split(['.', '[']).next().unwrap_or_default();
+        let path = below(self.layers.get(first).unwrap_or(&self.path), key);
+        YamlPath { document: self.document, path, layers: HashMap::new() }
+    }
+
+    /// This mapping with the keys of `layer` replaced by its values, which are at another place.
+    pub fn replaced_by(mut self, layer: &serde_yaml::Mapping, place: &YamlPath<'_>) -> Self {
+        let keys = layer.keys().filter_map(Value::as_str);
+        self.layers.extend(keys.map(|key| (key.to_owned(), place.path.clone())));
+        self
     }
 
     /// The place of an entry of the list `key`.
@@ -166,8 +212,20 @@ impl YamlPath<'_> {
     pub fn typed<T: DeserializeOwned>(&self, value: Value) -> Result<T, FileError> {
         serde_path_to_error::deserialize(value).map_err(|e| {
             let key = e.path().to_string();
-            let key = if key == "." { "" } else { &key };
-            self.error(key, explain(&e.into_inner().to_string()))
+            let place = self.key(if key == "." { "" } else { &key });
+            let message = e.into_inner().to_string();
+            let mut error = place.error("", explain(&message));
+            // The path ends at an enumeration, whose content serde reads before it knows the variant.
+            let wrong = message.strip_prefix("unknown field `").and_then(|m| m.split('`').next());
+            let is_known = self.document.positions.contains_key(&place.path);
+            let wrong = wrong.filter(|name| !(is_known && place.path.ends_with(name)));
+            // Keys that are no text, such as profiles, are `?` in the path.
+            let base = place.path.split(".?").next().unwrap_or_default();
+            if let Some(path) = wrong.and_then(|name| self.document.only_key(base, name)) {
+                error.line = self.document.line(path);
+                error.key = path.to_owned();
+            }
+            error
         })
     }
 }
@@ -223,6 +281,9 @@ struct Indexer {
     size: Size,
     /// Sizes of what aliases repeat, by the parser's number of their anchor.
     anchors: HashMap<usize, Size>,
+    /// Paths of lists and mappings with an anchor, by its number.
+    paths: HashMap<usize, String>,
+    aliases: HashMap<String, String>,
 }
 
 /// A list or mapping that is not closed yet.
@@ -244,7 +305,7 @@ fn too_deep() -> String {
 
 impl Indexer {
     /// Lines of all keys and values by their paths. Reads the events one by one, since the parser's own loop recurses.
-    fn index(text: &str) -> Result<HashMap<String, usize>, Fault> {
+    fn index(text: &str) -> Result<Self, Fault> {
         let mut indexer = Indexer::default();
         let mut parser = Parser::new_from_str(text);
         loop {
@@ -258,7 +319,7 @@ impl Indexer {
             })?;
             // The reader of values rejects everything after the first document.
             if matches!(event, Event::DocumentEnd | Event::StreamEnd) {
-                return Ok(indexer.lines);
+                return Ok(indexer);
             }
             indexer.take(event, marker.line()).map_err(|message| (marker.line(), message))?;
         }
@@ -278,7 +339,10 @@ impl Indexer {
             }
             Event::Alias(anchor) => {
                 self.add(self.anchors.get(&anchor).copied().unwrap_or_default())?;
-                return self.node(None, line).map(drop);
+                let path = self.node(None, line)?;
+                let source = self.paths.get(&anchor).cloned();
+                self.aliases.extend(source.map(|source| (path, source)));
+                return Ok(());
             }
             Event::MappingEnd | Event::SequenceEnd => {
                 if let Some(Frame { start: (anchor, (values, bytes)), .. }) = self.stack.pop() {
@@ -290,6 +354,9 @@ impl Indexer {
         };
         check_tag(tag)?;
         let (path, start) = (self.node(None, line)?, (anchor, self.size));
+        if anchor > 0 {
+            self.paths.insert(anchor, path.clone());
+        }
         if self.stack.len() >= MAX_DEPTH {
             return Err(too_deep());
         }

@@ -260,9 +260,10 @@ impl<'a> Plans<'a> {
         Plans { catalog, data, published, seed, planned: Mutex::default() }
     }
 
-    /// Whether this build can run all experiments.
+    /// Whether this build can run all experiments, and all could be read.
     pub fn are_whole(&self) -> bool {
-        self.catalog.experiments.iter().all(|experiment| self.is_whole(experiment))
+        let catalog = self.catalog;
+        catalog.broken.is_empty() && catalog.experiments.iter().all(|own| self.is_whole(own))
     }
 
     /// Whether this build can run all groups of an experiment.

@@ -1,18 +1,41 @@
 //! All claims with their verdicts as JSON.
 
-use posenc_experiments::schema::claim::{Claim, Select, Source};
-use posenc_experiments::verdict::{Evidence, Numbers};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use posenc_experiments::schema::claim::{Claim, ClaimName, Select, Source};
+use posenc_experiments::text::MAX_RECORD_BYTES;
+use posenc_experiments::verdict::{Evidence, Numbers, Verdict};
 use serde_json::{Value, json};
 
 use crate::Inputs;
 use crate::markdown::bare;
 use crate::pages::links;
+use crate::records::Side;
 use crate::view::{JudgedClaim, SideView, View, Views};
 
 /// The file, below the report's directory.
 pub const FILE: &str = "claims.json";
 pub const SCHEMA_FILE: &str = "claims.schema.json";
 pub const SCHEMA: &str = include_str!("../templates/claims.schema.json");
+
+/// Key of the verdict on the run of this machine.
+const LOCAL: &str = "verdict_here";
+
+/// The verdicts in the report in a directory by id: those of this machine if `is_local`, else those of the reference; none without
+/// a report.
+pub fn verdicts(directory: &Path, is_local: bool) -> BTreeMap<String, Verdict> {
+    let bytes = posenc_files::read(&directory.join(FILE), MAX_RECORD_BYTES).unwrap_or_default();
+    let claims: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let key = if is_local { LOCAL } else { "verdict" };
+    let verdict = |claim: &Value| {
+        let name = claim.get(key)?.as_str()?;
+        let verdict = Verdict::ALL.into_iter().find(|verdict| verdict.name() == name)?;
+        Some((claim.get("id")?.as_str()?.to_owned(), verdict))
+    };
+    let claims = claims.get("claims").and_then(Value::as_array);
+    claims.into_iter().flatten().filter_map(verdict).collect()
+}
 
 /// Renders all claims with their verdicts on the reference.
 pub fn render(inputs: &Inputs<'_>, views: &Views<'_>, moved: &links::Moved) -> Vec<u8> {
@@ -25,7 +48,7 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>, moved: &links::Moved) -> V
             if let Some(record) = record.filter(|_| side.run.is_some()) {
                 own_links["record"] = json!(record);
             }
-            claims.push(json!({
+            let mut entry = json!({
                 "id": format!("{}/{}#{}", paper.key, item.item, claim.id),
                 "paper": paper.key,
                 "item": item.item,
@@ -44,7 +67,17 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>, moved: &links::Moved) -> V
                 "p_holm": holm,
                 "erratum": claim.erratum.as_ref().map(|erratum| erratum.id.clone()),
                 "links": own_links,
-            }));
+            });
+            // The report of a machine has its verdicts, too.
+            let name = ClaimName {
+                paper: paper.key.clone(),
+                item: item.item.clone(),
+                claim: claim.id.clone(),
+            };
+            if let Some(local) = views.claim(Side::Local, &name) {
+                entry[LOCAL] = json!(local.judgement.verdict.name());
+            }
+            claims.push(entry);
         }
     }
     // One claim per line, so that a change of a claim is one line of a diff.

@@ -33,6 +33,7 @@ use posenc_experiments::record::Benchmarks;
 use pages::{Files, links};
 use template::Templates;
 
+pub use claims::verdicts;
 pub use output::{Page, PageKind, Report, Stale, is_report};
 pub use pages::methods::advice;
 pub use records::{Records, shown_rows};

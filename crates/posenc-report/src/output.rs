@@ -9,6 +9,7 @@ use posenc_experiments::output::remove;
 use posenc_experiments::record::Picture;
 use posenc_experiments::text::MAX_RECORD_BYTES;
 use posenc_experiments::verdict::Classified;
+use posenc_experiments::yaml::FileError;
 use posenc_files::{Kind, entries, is_same, is_there, write_if_changed};
 
 use crate::markdown;
@@ -17,8 +18,7 @@ use crate::plot::STYLE;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
-    /// Verdicts by paper and item: those of this machine's run if the report shows one, else those of the reference. A
-    /// program compares them with the verdicts before its run.
+    /// Verdicts by paper and item: those of this machine's run if the report shows one, else those of the reference.
     pub verdicts: BTreeMap<(String, String), Vec<Classified>>,
     /// Contents of all files, by path below the report's directory.
     pub files: BTreeMap<PathBuf, Vec<u8>>,
@@ -78,6 +78,17 @@ impl Report {
             *page = format!("{head}\n\n> {}{rest}", markdown::plain(notice)).into_bytes();
         }
         self
+    }
+
+    /// Adds a notice about files that were left out of the catalog.
+    pub fn with_notice_about(self, broken: &[FileError]) -> Self {
+        let errors: Vec<String> = broken.iter().map(ToString::to_string).collect();
+        match errors.is_empty() {
+            true => self,
+            false => {
+                self.with_notice(&format!("Left out because of errors: {}", errors.join("; ")))
+            }
+        }
     }
 
     /// Writes files that changed, each atomically, and removes generated pages, plots and pictures that are no longer part of

@@ -14,15 +14,15 @@ use crate::schema::{Experiment, Group, Profile};
 use crate::yaml::{FileError, hint, unknown_name};
 
 /// Rejects values of a paper that nothing uses. `file` is only used in messages.
-pub(super) fn values(
+pub(super) fn values<'a>(
     file: &Path,
     paper: &str,
-    values: &[PublishedValue],
+    values: impl Iterator<Item = &'a PublishedValue> + Clone,
     experiments: &[Experiment],
 ) -> Result<(), FileError> {
     let own = || experiments.iter().filter(|e| e.paper == paper);
     let items: Vec<&str> = own().map(|e| e.item.as_str()).collect();
-    let printed: BTreeSet<&str> = values.iter().map(|value| value.item.as_str()).collect();
+    let printed: BTreeSet<&str> = values.clone().map(|value| value.item.as_str()).collect();
     let known = own().filter(|e| printed.contains(e.item.as_str()));
     let known: HashMap<&str, Known<'_>> = known.map(|e| (&*e.item, Known::of(e))).collect();
     for value in values {

@@ -256,15 +256,15 @@ impl Gallery {
                 changed |= remove(&index, "the record has no pictures")?;
             }
         }
-        for file in own_files(folder).into_iter().filter(|name| !listed.contains(name)) {
+        for file in own_files(folder, |name| !listed.contains(name)) {
             changed |= remove(&folder.join(file), "the record no longer has this picture")?;
         }
         Ok(changed)
     }
 }
 
-/// Names of the pictures in a folder that posenc wrote: they begin the checksum of their content.
-fn own_files(folder: &Path) -> Vec<String> {
+/// Names of the pictures in a folder that `is_wanted` selects and posenc wrote: they begin the checksum of their content.
+fn own_files(folder: &Path, is_wanted: impl Fn(&String) -> bool) -> Vec<String> {
     let is_own = |name: &String| {
         let digits = name.strip_suffix(".png").filter(|digits| digits.len() == DIGITS);
         digits.is_some_and(|digits| {
@@ -273,7 +273,8 @@ fn own_files(folder: &Path) -> Vec<String> {
         })
     };
     let names = posenc_files::entries(folder).unwrap_or_default().into_iter();
-    names.filter_map(|entry| entry.name.into_string().ok()).filter(is_own).collect()
+    let names = names.filter_map(|entry| entry.name.into_string().ok()).filter(is_wanted);
+    names.filter(is_own).collect()
 }
 
 #[cfg(test)]
@@ -319,11 +320,15 @@ mod tests {
             assert_eq!(*read_back, expected);
             assert_eq!(Content::Bytes(read.bytes(read_back).unwrap()), content);
         }
-        assert_eq!(own_files(&folder).len(), 2);
+        assert_eq!(own_files(&folder, |_| true).len(), 2);
         let foreign = ["mine.png", "0123456789abcdef.png"].map(|name| folder.join(name));
         foreign.iter().for_each(|file| std::fs::write(file, "x").unwrap());
         assert!(Gallery::write(&folder, vec![picture("a", 3)]).unwrap());
-        assert_eq!(own_files(&folder), [picture("a", 3).0.file()], "the old ones are gone");
+        assert_eq!(
+            own_files(&folder, |_| true),
+            [picture("a", 3).0.file()],
+            "the old ones are gone"
+        );
         assert!(Gallery::write(&folder, Vec::new()).unwrap());
         assert_eq!(Gallery::read(&folder).unwrap(), Gallery::default());
         std::fs::write(folder.join(INDEX), "{}").unwrap();

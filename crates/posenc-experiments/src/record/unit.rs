@@ -67,7 +67,7 @@ impl KeyParts {
 }
 
 /// blake3 of texts, in hexadecimal.
-pub(super) fn digest(texts: &[&str]) -> String {
+fn digest(texts: &[&str]) -> String {
     let mut hasher = blake3::Hasher::new();
     for text in texts {
         // Lengths distinguish ("a", "bc") from ("ab", "c").
@@ -189,10 +189,10 @@ pub(super) fn damage(file: &Path, blake3: &str) -> Option<String> {
     }
 }
 
-/// Whether a record may name this file. Only files that we write next to the record are allowed. Other names could be outside the
+/// Whether a record may name this picture. Only files that we write next to the record are allowed. Other names could be outside the
 /// folder, and such files would be read, copied into a report or, as files of an earlier run, removed.
-pub(super) fn is_own_file(name: &str, ending: &str) -> bool {
-    safe(name) == name && name.ends_with(ending) && !name.starts_with('.') && name.len() <= 255
+fn is_own_picture(name: &str) -> bool {
+    safe(name) == name && name.ends_with(".png") && !name.starts_with('.') && name.len() <= 255
 }
 
 /// Like [`float_text`], for an optional number.
@@ -292,7 +292,12 @@ impl UnitRecord {
 
     /// Like [`UnitRecord::read`], but parses `text`; `file` is only used in messages.
     pub fn parse(file: &Path, text: &str) -> Result<Self, FileError> {
-        let record: UnitRecord = parse_sealed(file, text)?;
+        let mut body = opened(file, text)?;
+        if let Some(body) = body.as_object_mut() {
+            // Earlier versions stored captions of screens.
+            body.remove("captions");
+        }
+        let record: UnitRecord = typed(file, body)?;
         match record.fault() {
             Some((key, message)) => {
                 Err(FileError::of(file, format!("damaged ({message})")).key(key))
@@ -309,7 +314,7 @@ impl UnitRecord {
             return Some(("pictures".to_owned(), message));
         }
         for (i, p) in self.pictures.iter().enumerate() {
-            if !is_own_file(&p.file, ".png") {
+            if !is_own_picture(&p.file) {
                 return Some((format!("pictures[{i}].file"), name(&p.file)));
             }
             if let Err(message) = picture::check_size(p.width, p.height, p.channels) {
@@ -343,20 +348,25 @@ impl UnitRecord {
 
 /// Parses the output of [`sealed`] and verifies its checksum; `file` is only used in messages.
 pub(super) fn parse_sealed<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, FileError> {
-    let damaged = |e: serde_json::Error| FileError::of(file, format!("damaged ({e})"));
-    let envelope: Envelope = serde_json::from_str(text).map_err(|e| {
-        let line = e.line();
-        damaged(e).at(line)
-    })?;
+    typed(file, opened(file, text)?)
+}
+
+/// The body of the output of [`sealed`], whose checksum is verified.
+fn opened(file: &Path, text: &str) -> Result<serde_json::Value, FileError> {
+    let envelope: Envelope =
+        serde_json::from_str(text).map_err(|e| damaged(file, &e).at(e.line()))?;
     if checksum(&envelope.body) != envelope.checksum {
         return Err(FileError::of(file, "damaged (its checksum does not match its content)"));
     }
-    let mut body = envelope.body;
-    if let Some(body) = body.as_object_mut() {
-        // Earlier versions stored captions of screens.
-        body.remove("captions");
-    }
-    serde_json::from_value(body).map_err(damaged)
+    Ok(envelope.body)
+}
+
+fn typed<T: DeserializeOwned>(file: &Path, body: serde_json::Value) -> Result<T, FileError> {
+    serde_json::from_value(body).map_err(|e| damaged(file, &e))
+}
+
+fn damaged(file: &Path, error: &serde_json::Error) -> FileError {
+    FileError::of(file, format!("damaged ({error})"))
 }
 
 /// JSON with a checksum over its content.
@@ -367,7 +377,7 @@ pub(super) fn sealed<T: Serialize>(body: &T) -> Result<Vec<u8>, String> {
 }
 
 /// Replaces characters that some file systems do not allow with `_`.
-pub(super) fn safe(text: &str) -> String {
+fn safe(text: &str) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-.=_".contains(c);
     text.chars().map(|c| if allowed(c) { c } else { '_' }).collect()
 }

@@ -47,7 +47,8 @@ pub(super) fn read(
         return Err(place.error("", message));
     };
     let mut spec = EmbedderSpec { parameters, ..EmbedderSpec::new(kind) };
-    validate(&spec).map_err(|e| place.error(e.parameter().unwrap_or_default(), e.to_string()))?;
+    let key = if find(&spec.kind).is_none() { "kind" } else { "" };
+    validate(&spec).map_err(|e| place.error(e.parameter().unwrap_or(key), e.to_string()))?;
     let has_table = find(&spec.kind).is_some_and(|kind| kind.example_table.is_some());
     if let Some(read_numbers) = asked.kinds.read_numbers.filter(|_| has_table) {
         let folder = place.file().parent().unwrap_or(Path::new(""));
@@ -67,10 +68,21 @@ fn table(folder: &Path, spec: &EmbedderSpec, read: ReadNumbers) -> Result<Featur
     let (shape, features) = inside(folder, file)
         .and_then(|path| read(&path, text("array")))
         .map_err(|message| ("file", message))?;
-    let [n, _] = shape[..] else {
-        let message = format!("{file} has shape {shape:?}; allowed: N rows of d features");
-        return Err(("file", message));
+    let (n, plane) = match shape[..] {
+        [n, _] => (n, None),
+        [height, width, _] => (height.saturating_mul(width), Some([height, width])),
+        _ => {
+            let message = format!(
+                "{file} has shape {shape:?}; allowed: N rows of d features, or H × W × d features of the pixels of an image"
+            );
+            return Err(("file", message));
+        }
     };
+    if plane.is_some() && text("coordinates").is_some() {
+        let message =
+            format!("not allowed: {file} has shape {shape:?}, so its rows are the pixels");
+        return Err(("coordinates", message));
+    }
     let name = text("coordinates_array");
     let coordinates = match text("coordinates") {
         None if name.is_some() => {
@@ -97,10 +109,17 @@ fn table(folder: &Path, spec: &EmbedderSpec, read: ReadNumbers) -> Result<Featur
     for number in coordinates.iter().chain(&features) {
         digest.update(&number.to_le_bytes());
     }
+    for side in plane.iter().flatten() {
+        digest.update(&(*side as u64).to_le_bytes());
+    }
     let digest = digest.finalize().to_hex();
-    FeatureTable::new(coordinates, features, &digest[..32]).map_err(|message| {
+    let table = FeatureTable::new(coordinates, features, &digest[..32]).map_err(|message| {
         let is_of_coordinates = message.contains("coordinate") && text("coordinates").is_some();
         (if is_of_coordinates { "coordinates" } else { "file" }, message)
+    })?;
+    Ok(match plane {
+        Some(sides) => table.on_plane(sides),
+        None => table,
     })
 }
 

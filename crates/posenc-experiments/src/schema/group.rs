@@ -87,16 +87,6 @@ impl Group {
         (!self.records(metric)).then_some(message)
     }
 
-    /// Rejects a metric that the group never records; the error is at `key` below `place`.
-    pub(super) fn check_metric(
-        &self,
-        place: &YamlPath<'_>,
-        key: &str,
-        metric: &str,
-    ) -> Result<(), FileError> {
-        self.metric_problem(metric).map_or(Ok(()), |message| Err(place.error(key, message)))
-    }
-
     /// Whether rows with this data label were measured on the paper's own data. Always true for groups without a data set.
     pub fn is_papers_data(&self, label: &str) -> bool {
         self.data.as_ref().is_none_or(|data| self.is_on_papers_data && data.set == label)
@@ -269,15 +259,14 @@ impl WireGroup {
                     (Some(&variant.settings), own.key("settings")),
                     (over.map(|o| &o.settings), here.key("settings")),
                 ] {
-                    for (key, value) in layer.into_iter().flatten() {
-                        if key.as_str() == Some("kind") {
-                            let message =
-                                "the protocol's kind cannot be overridden; make another group";
-                            return Err(place.error("kind", message));
-                        }
-                        settings.insert(key.clone(), value.clone());
-                        at = place.clone();
+                    let Some(layer) = layer else { continue };
+                    if layer.contains_key("kind") {
+                        let message =
+                            "the protocol's kind cannot be overridden; make another group";
+                        return Err(place.error("kind", message));
                     }
+                    settings.extend(layer.clone());
+                    at = at.replaced_by(layer, &place);
                 }
                 let protocol = asked.kinds.protocol(&at, settings)?;
                 asked.add(profile, seeds, &protocol).map_err(|(key, message)| {
@@ -287,6 +276,13 @@ impl WireGroup {
                 if let Some(spec) = &checked.embedder {
                     let fits = protocol.settings().check_embedder(spec);
                     fits.map_err(|(key, message)| at.error(key, message))?;
+                }
+                let has_plane = |spec: &EmbedderSpec| spec.table.as_ref()?.plane();
+                if checked.embedder.as_ref().and_then(has_plane).is_some()
+                    && !protocol.settings().embeds_planes()
+                {
+                    let message = "has features with two axes, which need the protocol `network-nd` with `directions: joint`";
+                    return Err(own.key("embedder").error("file", message));
                 }
                 let kind = protocol.kind();
                 if let Some(parameter) = checked.embedder.as_ref().and_then(EmbedderSpec::auto)

@@ -1,7 +1,5 @@
 //! `experiments/<paper>/paper.yaml`: the paper and its items in the paper's order.
 
-use std::path::Path;
-
 use serde::Deserialize;
 
 use super::keys::check_key;
@@ -75,10 +73,6 @@ pub struct Item {
 }
 
 impl Paper {
-    pub fn read(file: &Path) -> Result<Self, FileError> {
-        Paper::from_document(&Document::read(file)?)
-    }
-
     /// Deserializes a document; every error names file, line and key.
     pub fn from_document(document: &Document) -> Result<Self, FileError> {
         let (root, paper): (_, Paper) = (document.root(), document.typed()?);
@@ -106,6 +100,8 @@ impl Paper {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn paper(key: &str, items: &str) -> Result<Paper, FileError> {

@@ -43,6 +43,11 @@ pub trait Settings: Any + Debug + Send + Sync {
         Ok(())
     }
 
+    /// Whether it embeds the positions of a plane together, as features with two axes need.
+    fn embeds_planes(&self) -> bool {
+        false
+    }
+
     /// Number of values in the sweep. Each value has its own embedder.
     fn swept(&self) -> usize {
         0
@@ -117,9 +122,9 @@ pub struct Kind {
     pub signals_are_samples: bool,
     /// A commented YAML mapping with every key.
     pub example: &'static str,
-    /// The source file whose documentation names every metric in backticks; if empty, any metric is accepted.
+    /// Text of the source file whose documentation names every metric in backticks; if empty, any metric is accepted.
     pub docs: &'static str,
-    /// How units run; `None` in programs that only read definitions.
+    /// How units run; `None` for attention models in a build without them.
     pub runner: Option<&'static (dyn Any + Send + Sync)>,
     pub parse: Parse,
     pub schema: fn(&mut SchemaGenerator) -> Schema,
@@ -194,7 +199,7 @@ pub type ReadNumbers = fn(&Path, Option<&str>) -> Result<(Vec<usize>, Vec<f64>),
 #[derive(Clone, Copy, Debug)]
 pub struct Kinds {
     pub all: &'static [&'static Kind],
-    /// Reads encodings that other programs computed; `None` in programs that only read definitions.
+    /// Reads encodings that other programs computed. Without it, embedders of kind `matrix` have no table.
     pub read_numbers: Option<ReadNumbers>,
 }
 
@@ -265,11 +270,6 @@ impl Protocol {
 
     pub fn settings(&self) -> &dyn Settings {
         &*self.settings
-    }
-
-    /// The settings as their own type; `None` if they are of another protocol.
-    pub fn as_settings<T: Settings>(&self) -> Option<&T> {
-        self.settings().downcast_ref()
     }
 
     /// Canonical text of kind and settings. Protocols with equal texts do the same.

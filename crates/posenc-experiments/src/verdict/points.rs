@@ -112,14 +112,18 @@ pub(super) fn single_points(select: &Select, context: Context<'_>) -> Result<Vec
 }
 
 /// Population standard deviations by method and abscissa.
-pub(super) fn deviations(points: &[Point]) -> Result<Vec<Point>, Unjudged> {
+fn deviations(points: &[Point]) -> Result<Vec<Point>, Unjudged> {
     let deviation = |place: Place<'_>| {
-        let value = posenc_math::statistics::population_std(&place.values());
-        let value = value.map_err(|e| not_run(format!("no standard deviation: {e}")))?;
-        let (method, x) = (place.method.to_owned(), place.x);
+        let (method, x, value) = (place.method.to_owned(), place.x, deviation(&place.values())?);
         Ok(Point { method, signal: String::new(), seed: 0, x, y: None, value })
     };
     places(points)?.into_iter().map(deviation).collect()
+}
+
+/// Population standard deviation.
+pub(super) fn deviation(values: &[f64]) -> Result<f64, Unjudged> {
+    let value = posenc_math::statistics::population_std(values);
+    value.map_err(|e| not_run(format!("no standard deviation: {e}")))
 }
 
 pub(super) fn not_grouped(error: polars::error::PolarsError) -> Unjudged {

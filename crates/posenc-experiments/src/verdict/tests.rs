@@ -276,6 +276,14 @@ fn statistics_of_selections() {
     // With one repetition left out, the deviations are within a few percent of 2 and 0.5.
     assert_eq!(quotient(3.9).verdict, Verdict::Reproduced, "{:?}", quotient(3.9));
     assert_eq!(quotient(4.1).verdict, Verdict::NotReproduced, "{:?}", quotient(4.1));
+    // A sentence may name any two selections, also a mean and a deviation, whose quotient would mean nothing.
+    let order = format!("{{ label: a, kind: ordering, of: [{A}, {B}] }}");
+    let claim = format!("checks: [{order}, {}]", bound.replace("{ kind", "{ label: b, kind"));
+    let experiment = with_claim("protocol: { kind: stable-rank, samples: [1] }", &claim);
+    let published = published();
+    let context = Context { experiment: &experiment, record: Some(&record), published: &published };
+    let numbers = super::Numbers::of(&experiment.claims[0], context);
+    assert!(numbers.ratio(0, 1).is_some() && numbers.ratio(0, 2).is_none());
     let single = "{ kind: bound, of: { group: run, metric: psnr }, at_least: -3 }";
     let judgement = verdict(single, &record);
     assert_eq!(

@@ -9,10 +9,11 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::yaml::nearest;
-use posenc_experiments::{Catalog, Profile};
+use posenc_experiments::{Catalog, Kinds, Profile};
 
 use crate::device::Request;
 use crate::memory::Bytes;
+use crate::repository::Repository;
 use crate::span::Span;
 
 pub use places::Places;
@@ -29,6 +30,14 @@ pub struct DataOptions {
     pub images: Vec<String>,
 }
 
+/// Experiments outside the repository.
+#[derive(Args, Clone)]
+pub struct IncludeOptions {
+    /// Also use the experiments in this folder, which contains a paper.yaml (`cargo xtask new paper` makes one). Can be repeated.
+    #[arg(long, value_name = "DIR")]
+    pub include: Vec<PathBuf>,
+}
+
 /// `reproduce`.
 #[derive(Args)]
 pub struct Reproduce {
@@ -40,6 +49,9 @@ pub struct Reproduce {
     /// Data.
     #[command(flatten)]
     pub data: DataOptions,
+    /// Experiments outside the repository.
+    #[command(flatten)]
+    pub include: IncludeOptions,
     /// Directory for records and the report. Default: out/.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -78,7 +90,7 @@ pub struct Reproduce {
     #[arg(long, short, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Copy the records of this run into report/record unless the records there are better.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "include")]
     pub record: bool,
     /// With --record: accept uncommitted changes. The report marks such records.
     #[arg(long, requires = "record")]
@@ -99,6 +111,17 @@ pub struct Reproduce {
     /// Internal: checksum of the plan of the process that submitted this one.
     #[arg(long, value_name = "CHECKSUM", hide = true)]
     pub plan: Option<String>,
+}
+
+/// Reads the catalog without files that have an error, and prints these errors.
+pub fn usable_catalog(
+    repository: &Repository,
+    include: &[PathBuf],
+    kinds: Kinds,
+) -> Result<Catalog> {
+    let catalog = Catalog::usable(repository.root(), include, kinds)?;
+    catalog.broken.iter().for_each(|error| eprintln!("error: {error}; the file is left out"));
+    Ok(catalog)
 }
 
 /// Parses the name of a profile.
@@ -124,8 +147,9 @@ pub fn parse_selectors(catalog: &Catalog, texts: &[String]) -> Result<Selectors>
         }
         let all: Vec<[&str; 4]> = all.iter().map(|(p, i, g, m)| [*p, *i, *g, *m]).collect();
         let hint = correction(first, &all).map(|c| format!(" Did you mean {c}?"));
+        let among = if catalog.broken.is_empty() { "" } else { " in files without errors" };
         bail!(
-            "selector `{first}` selects nothing.{} `cargo xtask list` shows all.",
+            "selector `{first}` selects nothing{among}.{} `cargo xtask list` shows all.",
             hint.unwrap_or_default()
         );
     }

@@ -24,7 +24,8 @@ pub(super) const KIND: Kind = Kind {
         Parameter::required(
             "file",
             MAX_NAME,
-            "file with the N × d features (npy, npz or safetensors), relative to the experiment file",
+            "file with the N × d features (npy, npz or safetensors), relative to the experiment file; with H × W × d features, for \
+             `network-nd` with `directions: joint`, of the pixels of an image",
         ),
         Parameter::optional(
             "array",
@@ -57,6 +58,7 @@ pub struct FeatureTable {
     coordinates: Vec<f64>,
     features: Vec<f64>,
     dimension: usize,
+    plane: Option<[usize; 2]>,
     digest: String,
 }
 
@@ -110,8 +112,20 @@ impl FeatureTable {
             features: rows.copied().collect(),
             coordinates: sorted,
             dimension,
+            plane: None,
             digest: digest.into(),
         })
+    }
+
+    /// The same features, whose rows are the positions of a plane in reading order.
+    #[must_use]
+    pub fn on_plane(self, sides: [usize; 2]) -> Self {
+        Self { plane: Some(sides), ..self }
+    }
+
+    /// Lengths of the two axes of features on a plane.
+    pub fn plane(&self) -> Option<[usize; 2]> {
+        self.plane
     }
 
     /// The number of rows N.
@@ -146,6 +160,10 @@ struct Matrix(Arc<FeatureTable>);
 impl Embedder for Matrix {
     fn dimension(&self) -> usize {
         self.0.dimension
+    }
+
+    fn plane(&self) -> Option<[usize; 2]> {
+        self.0.plane
     }
 
     fn embed_columns(&self, x: f64, first: usize, out: &mut [f64]) {
@@ -186,7 +204,8 @@ fn example(d: usize) -> FeatureTable {
     let bump = |x: f64, t: f64| 1.0 / (1.0 + ((x - t) / 0.02).powi(2));
     let features = coordinates.iter().flat_map(|&x| centers.iter().map(move |&t| bump(x, t)));
     let features = features.collect();
-    FeatureTable { coordinates, features, dimension: d, digest: format!("example of {d} features") }
+    let digest = format!("example of {d} features");
+    FeatureTable { coordinates, features, dimension: d, plane: None, digest }
 }
 
 #[cfg(test)]

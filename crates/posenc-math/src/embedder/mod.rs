@@ -110,6 +110,12 @@ pub trait Embedder: Send + Sync {
         None
     }
 
+    /// Lengths of the two axes of a plane whose H·W positions, in reading order, are the coordinates i/(H·W); `None` for features of
+    /// one axis.
+    fn plane(&self) -> Option<[usize; 2]> {
+        None
+    }
+
     /// Whether ψ(x + 1/d) is ψ(x) shifted cyclically by one column: the matrix of `N = d` samples is
     /// then circulant.
     fn is_circulant(&self) -> bool {

@@ -332,6 +332,8 @@ fn formula_errors_say_what_and_where() {
     check_error(formula("1/u"), Some("psi"), &["is inf at u = 0"]);
     check_error(formula("sqrt(u)"), Some("psi"), &["is NaN at u = -1"]);
     check_error(formula("ln(0.7 - abs(u))"), Some("psi"), &["at u = -1", "from -1 to 1"]);
+    check_error(formula("pi"), Some("psi"), &["does not contain u"]);
+    check_error(formula("1 + 0*u"), Some("psi"), &["is 1 for every u"]);
     check_error(formula("   "), Some("psi"), &["must be text of 1 to 500 characters"]);
     // Wrapped displacements never leave [-1/2, 1/2), where this one is fine.
     let periodic = formula("ln(0.7 - abs(u))").text("boundary", "periodic");

@@ -25,10 +25,10 @@ use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
 
 /// Number of columns of affine models that the engine multiplies at a time. A task is filled up to a multiple, so that rounding
 /// does not depend on the number of runs in the task.
-pub const COLUMNS: usize = posenc_nets::cpu::GROUP;
+const COLUMNS: usize = posenc_nets::cpu::GROUP;
 
 /// Maximum bytes of the runs of one task: parameters, their moments, activations.
-pub const MAX_TASK: usize = 256 << 20;
+const MAX_TASK: usize = 256 << 20;
 
 impl Protocol for Network1d {
     fn placement(&self) -> Placement {

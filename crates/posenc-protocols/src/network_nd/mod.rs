@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | `axes` | each axis | per direction |
 //! | `diagonals` | x, y, (x + y)/2, (x − y + 1)/2; images only | per direction |
-//! | `joint` | waves along random directions; kind `rff` only | of the whole encoding |
+//! | `joint` | waves along random directions, of kind `rff`; or features of the pixels, of kind `matrix` | of the whole encoding |
 //! | `grid` | products of the axes' features | per axis |
 //!
 //! Records per image or clip:
@@ -92,6 +92,10 @@ impl Settings for NetworkNd {
     }
 
     fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), Fault> {
+        let is_plane = spec.table.as_ref().is_some_and(|table| table.plane().is_some());
+        if self.directions == Directions::Joint && is_plane {
+            return Ok(());
+        }
         self.directions.check(spec)?;
         let Some(sweep) = &self.sweep else {
             return Ok(());
@@ -103,16 +107,19 @@ impl Settings for NetworkNd {
         Ok(())
     }
 
+    fn embeds_planes(&self) -> bool {
+        self.directions == Directions::Joint
+    }
+
     fn swept(&self) -> usize {
         self.sweep.as_ref().map_or(0, |sweep| sweep.values.0.len())
     }
 
     fn depends_on_start(&self, x: Option<f64>) -> bool {
-        match (self.sweep.as_ref().filter(|sweep| sweep.parameter == DEPTH), x) {
-            (Some(_), Some(depth)) => depth > 0.0,
-            (Some(sweep), None) => sweep.values.0.iter().any(|depth| *depth > 0.0),
-            (None, _) => self.depth > 0,
-        }
+        let Some(sweep) = &self.sweep else { return self.depth > 0 };
+        let is_here = |value: &f64| x.is_none_or(|x| (x - value).abs() <= 1e-9 * value.abs());
+        let here = sweep.values.0.iter().enumerate().filter(|(_, value)| is_here(value));
+        here.into_iter().any(|(index, _)| self.at(index).0.depth > 0)
     }
 
     fn has_model_of(&self, other: &dyn Settings) -> Option<bool> {

@@ -427,3 +427,83 @@ fn keys_are_valid_file_names() {
         }
     }
 }
+
+/// A file whose settings come from anchors, merge keys, variants and profiles.
+const LAYERS: &str = r#"
+paper: extensions
+item: mexican-hat
+kind: extra
+title: A title
+shows: What it shows
+groups:
+  - id: one
+    data: { set: div2k-test }
+    protocol: &network
+      kind: network-nd
+      learning_rate: 0.1
+      epochs: 10
+    variants: &variants
+      - id: Gau
+        embedder:
+          kind: gaussian
+          dimension: 16
+          sigma: 0.1
+        settings:
+          depth: 1
+    profiles:
+      smoke:
+        reduced: few epochs
+        settings:
+          epochs: 2
+  - id: two
+    data: { set: div2k-test }
+    protocol:
+      <<: *network
+      width: 8
+    variants: *variants
+claims:
+  - id: first
+    says: it is high
+    source: nowhere
+    check:
+      kind: bound
+      of:
+        group: two
+        metric: test_psnr
+        x:
+          from: 1
+          to: 2
+      at_most: 3
+"#;
+
+/// Catches a typo that is reported at the line of another layer of settings, of an alias, or of the end of its mapping.
+#[test]
+fn typos_are_reported_at_their_line() {
+    let text = LAYERS;
+    parse(text).unwrap();
+    for (from, to) in [
+        ("learning_rate: 0.1", "learning_rat: 0.1"),
+        ("learning_rate: 0.1", "learning_rate: fast"),
+        ("learning_rate: 0.1", "learning_rate: -1"),
+        ("      epochs: 10", "      epoch: 10"),
+        ("sigma: 0.1", "sigma: -0.1"),
+        ("depth: 1", "deph: 1"),
+        ("depth: 1", "depth: 17"),
+        ("reduced: few", "reduce: few"),
+        ("epochs: 2", "epoch: 2"),
+        ("epochs: 2", "epochs: 0"),
+        ("width: 8", "widht: 8"),
+        ("width: 8", "width: 0"),
+        ("kind: network-nd", "kind: network-md"),
+        ("kind: gaussian", "kind: gausian"),
+        ("source: nowhere", "sorce: nowhere"),
+        ("group: two", "gruop: two"),
+        ("group: two", "group: tow"),
+        ("at_most: 3", "at_mots: 3"),
+    ] {
+        let line = text.lines().position(|line| line.contains(from)).unwrap() + 1;
+        let message = parse(&text.replacen(from, to, 1)).expect_err(to);
+        let place = format!("a.yaml:{line}: ");
+        assert!(message.starts_with(&place), "{to}, line {line}: {message}");
+    }
+}

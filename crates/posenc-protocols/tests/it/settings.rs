@@ -170,3 +170,29 @@ fn meaningless_settings_are_refused() {
     }
     assert_eq!((parsed("", WIDGETS), parsed(IMAGES, NETWORK)), (Ok(()), Ok(())));
 }
+
+/// Catches a depth that varies with another parameter but is not counted: one run of such a network would decide a claim.
+#[test]
+fn a_depth_that_varies_along_a_sweep_depends_on_the_start() {
+    let depends = |sweep: &str, x: Option<f64>| {
+        let file = format!(
+            "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: T\nshows: S\ngroups:\n  - id: group\n{IMAGES}    protocol: {{ \
+             {NETWORK}, sweep: {sweep} }}\n    variants: [{{ id: one, embedder: {{ kind: gaussian, dimension: 16, sigma: 0.1 }} }}]\n"
+        );
+        let group = &parse(&file).unwrap().groups[0];
+        let resolved = group.resolved(posenc_experiments::Profile::Paper, 0).unwrap();
+        resolved.protocol.depends_on_start(x)
+    };
+    let also = "{ parameter: sigma, values: [0.1, 0.2], also: { depth: [0, 2] } }";
+    let swept = "{ parameter: depth, values: [0, 2] }";
+    for (sweep, x, expected) in [
+        (also, None, true),
+        (also, Some(0.1), false),
+        (also, Some(0.2), true),
+        (swept, Some(0.0), false),
+        (swept, Some(2.0), true),
+        ("{ parameter: sigma, values: [0.1] }", None, false),
+    ] {
+        assert_eq!(depends(sweep, x), expected, "{sweep} at {x:?}");
+    }
+}

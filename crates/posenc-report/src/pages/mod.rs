@@ -265,10 +265,11 @@ pub fn item_name(inputs: &Inputs<'_>, paper: &str, item: &str) -> String {
     items.next().map_or_else(|| plain(item), |item| label(&item.name))
 }
 
-/// Path of the file of an experiment in the repository.
+/// Path of the file of an experiment in the repository, or its path if it is in another folder.
 fn definition(experiment: &Experiment) -> String {
     let name = experiment.file.file_name().unwrap_or_default().to_string_lossy();
-    format!("experiments/{}/{name}", experiment.paper)
+    let path = format!("experiments/{}/{name}", experiment.paper);
+    if experiment.file.ends_with(&path) { path } else { experiment.file.display().to_string() }
 }
 
 /// Sign and name of a verdict.

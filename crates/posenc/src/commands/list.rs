@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use posenc_experiments::Profile;
 use posenc_experiments::lint::{self, Finding};
-use posenc_experiments::{Catalog, Profile};
 
 use crate::arguments::List;
-use posenc_harness::options::parse_selectors;
+use posenc_harness::options::{parse_selectors, usable_catalog};
 use posenc_harness::repository::Repository;
 use posenc_protocols::KINDS;
 
@@ -21,7 +21,7 @@ pub fn list(repository: &Repository, options: &List) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let catalog = Catalog::read(repository.root(), KINDS)?;
+    let catalog = usable_catalog(repository, &options.include.include, KINDS)?;
     let selectors = parse_selectors(&catalog, &options.selectors)?;
     for paper in &catalog.papers {
         for item in &paper.items {
@@ -72,5 +72,5 @@ pub fn list(repository: &Repository, options: &List) -> Result<ExitCode> {
     for finding in lint::findings(&catalog).iter().filter(|finding| is_shown(finding)) {
         eprintln!("warning: {finding}");
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(u8::from(!catalog.broken.is_empty())))
 }

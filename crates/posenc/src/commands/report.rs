@@ -1,15 +1,18 @@
 //! `report`: render the reference report, or check that it is fresh.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use posenc_experiments::Catalog;
 use posenc_experiments::output::check_folder;
 use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
+use posenc_experiments::verdict::Verdict;
 use posenc_report::{Inputs, Records, Report as Rendered, is_report};
 
 use crate::arguments::Report;
 use posenc_harness::lock::Lock;
+use posenc_harness::options::usable_catalog;
 use posenc_harness::repository::Repository;
 use posenc_harness::store::write_file;
 use posenc_protocols::KINDS;
@@ -18,7 +21,14 @@ pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
     if let Some(directory) = &options.out {
         check_folder(directory, repository.root(), is_report)?;
     }
-    let catalog = Catalog::read(repository.root(), KINDS)?;
+    let include = &options.include.include;
+    if !include.is_empty() && options.out.is_none() {
+        bail!("--include needs --out DIR: report/ shows only the experiments of the repository");
+    }
+    let catalog = match options.check {
+        true => Catalog::read(repository.root(), KINDS)?,
+        false => usable_catalog(repository, include, KINDS)?,
+    };
     let is_written = !options.check && options.out.is_none();
     let _lock = is_written.then(|| Lock::of_reference(repository)).transpose()?;
     let reference = Records::read(&repository.record(), &catalog)?;
@@ -40,6 +50,7 @@ pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let directory = options.out.clone().unwrap_or_else(|| repository.report());
+    let before = posenc_report::verdicts(&directory, false);
     report
         .write(&directory)
         .with_context(|| format!("{} cannot be written", directory.display()))?;
@@ -48,8 +59,11 @@ pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
             write_file(&repository.root().join(page), text.as_bytes())?;
         }
     }
+    if !before.is_empty() {
+        print_changed_verdicts(&before, &posenc_report::verdicts(&directory, false));
+    }
     println!("{}", directory.join("README.md").display());
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(u8::from(!catalog.broken.is_empty())))
 }
 
 /// Pages outside `report/` whose generated block differs from the record: path relative to the repository's root, and the correct
@@ -81,11 +95,45 @@ pub fn render_reference(
     reference: &Records,
     in_place: bool,
 ) -> Result<posenc_report::Report> {
-    posenc_report::render(&Inputs {
+    let report = posenc_report::render(&Inputs {
         catalog,
         reference,
         local: None,
         repository: "..",
         record: in_place.then_some("record"),
-    })
+    })?;
+    Ok(report.with_notice_about(&catalog.broken))
+}
+
+/// Maximum number of changed verdicts to list; further ones are only counted.
+const LISTED: usize = 20;
+/// Maximum number of first verdicts to list. All those of a first run are on its pages.
+const FEW: usize = 5;
+
+/// Prints claims whose verdict is not what it was in an earlier report of the same folder.
+pub fn print_changed_verdicts(
+    before: &BTreeMap<String, Verdict>,
+    after: &BTreeMap<String, Verdict>,
+) {
+    let earlier = |claim: &String| before.get(claim).copied().unwrap_or(Verdict::NotRun);
+    let changed = after.iter().filter(|(claim, verdict)| earlier(claim) != **verdict);
+    let (new, changed): (Vec<_>, Vec<_>) =
+        changed.partition(|(claim, _)| earlier(claim) == Verdict::NotRun);
+    let named = |claim: &String| claim.replacen('#', " ", 1);
+    if !new.is_empty() {
+        eprintln!("claims with a first verdict: {}", new.len());
+    }
+    for (claim, verdict) in new.iter().filter(|_| new.len() <= FEW) {
+        eprintln!("  {}: {} ({})", named(claim), verdict.sign(), verdict.name());
+    }
+    if !changed.is_empty() {
+        eprintln!("verdicts that changed: {}", changed.len());
+    }
+    for (claim, verdict) in changed.iter().take(LISTED) {
+        let (before, after) = (earlier(claim).sign(), verdict.sign());
+        eprintln!("  {}: {before} → {after} ({})", named(claim), verdict.name());
+    }
+    if changed.len() > LISTED {
+        eprintln!("  and {} more", changed.len() - LISTED);
+    }
 }

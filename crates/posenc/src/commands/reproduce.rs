@@ -17,11 +17,12 @@ use anyhow::{Context, Result, bail};
 use posenc_experiments::plan::jobs;
 use posenc_experiments::{Catalog, Experiment};
 
+use super::report::print_changed_verdicts;
 use posenc_harness::data::{self, DataSets};
 use posenc_harness::device::Devices;
 use posenc_harness::interrupts::Interrupts;
 use posenc_harness::lock::{self, Lock};
-use posenc_harness::options::{Reproduce, parse_profile, parse_selectors};
+use posenc_harness::options::{Reproduce, parse_profile, parse_selectors, usable_catalog};
 use posenc_harness::plan::{PlannedJob, Plans, Reason, expand, leave_out_absent_picks, lookup};
 use posenc_harness::progress::Detail;
 use posenc_harness::repository::Repository;
@@ -41,7 +42,10 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         repository.refuse_changes()?;
     }
     let profile = parse_profile(&options.profile)?;
-    let catalog = keep(Catalog::read(repository.root(), KINDS)?);
+    let catalog = keep(match options.record {
+        true => Catalog::read(repository.root(), KINDS)?,
+        false => usable_catalog(repository, &options.include.include, KINDS)?,
+    });
     let selectors = parse_selectors(catalog, &options.selectors)?;
     let data = keep(DataSets::new(data::source(repository, &options.data)?, options.seed));
     let store = keep(Store::new(&out));
@@ -55,7 +59,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     };
     let items: BTreeSet<String> =
         catalog.experiments.iter().filter(is_selected).map(Experiment::id).collect();
-    let page = results::page(&out, &items);
+    let page = results::page(catalog, &out, &items);
     for line in leave_out_absent_picks(&mut selected, data) {
         if !is_second() {
             eprintln!("{line}");
@@ -91,7 +95,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         let lines = notices.print(options.verbose);
         let plan = dry_run::Plan { planned: &planned, store, options };
         plan.print(&repository.record(), &out, lines);
-        return Ok(ExitCode::SUCCESS);
+        return Ok(ExitCode::from(u8::from(!catalog.broken.is_empty())));
     }
     if let Some(tasks) = options.slurm
         && slurm::submit(repository, &out, &planned, store, options, tasks.into())?
@@ -114,7 +118,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let seconds = timings.makespan(&work, workers);
     let size = announce::Size { units, waiting, total, workers, seconds };
     notices.start(&size, options, &work, devices);
-    let verdicts = summary::Verdicts::read(catalog, &work, &out.join("record"));
+    let verdicts = posenc_report::verdicts(&out.join("report"), true);
 
     let detail = Detail::asked(options.quiet, options.verbose);
     let signals = Interrupts::listen().context("signal handlers cannot be installed")?;
@@ -153,8 +157,11 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
             results::write(&inputs, None, only)
         }
     };
-    let changes = written.as_ref().map(|after| verdicts.changed(after)).unwrap_or_default();
-    summary::tell(&outcome, &changes, workers, waiting, options.force);
+    summary::tell_items(&outcome);
+    if options.share.is_none() && written.is_ok() {
+        print_changed_verdicts(&verdicts, &posenc_report::verdicts(&out.join("report"), true));
+    }
+    summary::tell_rest(&outcome, workers, waiting, options.force);
     // An interrupted run keeps its exit status even if its report cannot be written.
     if let Err(error) = written {
         let Some(signal) = outcome.interrupted else { return Err(error) };
@@ -169,7 +176,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     }
     Ok(match outcome.interrupted {
         Some(signal) => ExitCode::from(128 + signal as u8),
-        None => ExitCode::from(u8::from(outcome.failures > 0)),
+        None => ExitCode::from(u8::from(outcome.failures > 0 || !catalog.broken.is_empty())),
     })
 }
 

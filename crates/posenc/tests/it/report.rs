@@ -64,3 +64,34 @@ fn the_speed_page_has_the_recorded_times() {
     repository.write("report/record/benchmarks.json", &benchmark.replace("0.007", "0.008"));
     repository.fails(&["report", "--check"], &["docs/SPEED.md", "cargo xtask report"]);
 }
+
+/// Catches a changed claim or published value whose verdict changes without a word, and a list of all claims in the first report.
+#[test]
+fn changed_verdicts_are_printed() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.ok(&["reproduce", "--profile", "smoke", "--record"]);
+    let file = "experiments/extensions/01-mexican-hat.yaml";
+    let text = repository.read(file);
+    let claim = "  - { id: high, says: s, source: s, ours: true, check: { kind: bound, of: { group: rank, method: Gaussian, metric: stable_rank }, at_least: 0.5 } }\n";
+    let with = |limit: &str| {
+        let claim = claim.replace("at_least: 0.5", &format!("at_least: {limit}"));
+        match text.contains("\nclaims:\n") {
+            true => text.replacen("\nclaims:\n", &format!("\nclaims:\n{claim}"), 1),
+            false => format!("{text}claims:\n{claim}"),
+        }
+    };
+    repository.write(file, &with("0.5"));
+    repository.ok(&["report"]);
+    repository.write(file, &with("1000"));
+    let changed = repository.ok(&["report"]).stderr;
+    assert!(
+        changed.contains("verdicts that changed: 1\n  extensions/mexican-hat high: ☑ → ❌"),
+        "{changed}"
+    );
+    assert!(!repository.ok(&["report"]).stderr.contains("verdicts that changed"));
+    let run = repository.ok(&["reproduce", "--profile", "smoke"]).stderr;
+    assert!(!run.contains("verdicts that changed"), "{run}");
+    repository.write(file, &with("0.5"));
+    let run = repository.ok(&["reproduce", "--profile", "smoke"]).stderr;
+    assert!(run.contains("  extensions/mexican-hat high: ❌ → ☑ (holds)"), "{run}");
+}

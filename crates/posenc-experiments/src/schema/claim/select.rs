@@ -158,11 +158,10 @@ impl Select {
             let message = format!("no variant `{method}` in group `{group}`; allowed: {ids}");
             return Err(place.error(key, message));
         }
-        let mut metrics =
-            [("metric", Some(&self.metric)), ("minus", self.minus.as_ref())].into_iter();
-        metrics.try_for_each(|(key, metric)| match metric {
-            Some(metric) => group.check_metric(place, key, metric),
-            None => Ok(()),
-        })
+        let metrics = [("metric", Some(&self.metric)), ("minus", self.minus.as_ref())];
+        let mut problems = metrics
+            .into_iter()
+            .filter_map(|(key, metric)| Some((key, group.metric_problem(metric?)?)));
+        problems.next().map_or(Ok(()), |(key, message)| Err(place.error(key, message)))
     }
 }

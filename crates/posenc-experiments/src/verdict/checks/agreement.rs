@@ -1,9 +1,12 @@
 //! `agreement`: the means of a curve agree with published ones.
 
+use std::collections::HashMap;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Against, Rule, Tolerance};
+use crate::published::PublishedValue;
 use crate::schema::Group;
 use crate::schema::claim::{Select, Source, same_place};
 use crate::schema::metrics::Metrics;
@@ -14,9 +17,6 @@ use crate::verdict::pairs::check_pairs;
 use crate::verdict::points::{Context, Place, Point, describe, not_run, places, points, show};
 use crate::verdict::statistics::{EQUIVALENCE, Fit, interval_at, mean_interval, near};
 use crate::verdict::{Judged, Judgement, Unjudged, Verdict};
-
-/// Maximum number of points of a curve × published values.
-const MOST: usize = 50_000_000;
 
 /// The means of a curve over signals and seeds agree with the published ones, matched over method and abscissa.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -105,25 +105,28 @@ impl Rule for AgreementCheck {
         let with = self.with.as_ref().unwrap_or(&same);
         let tolerance = Tolerance::given(&self.tolerance)?;
         let printed = points(with, context)?;
-        if printed.len().saturating_mul(printed.len().max(of.len())) > MOST {
-            return Err(not_run("too many points to compare"));
-        }
         let mut expected = expectations(with, &printed, context)?;
         // The claim is about the abscissas that it selects.
         let range = self.of.x.as_ref();
         expected.retain(|e| e.x.is_none() || range.is_none_or(|range| range.contains(e.x)));
         let by_method = self.of.method.is_none() && with.method.is_none();
         let (mut matches, mut missing) = (Vec::new(), 0);
+        let curves: Vec<&[Place<'_>]> = of.chunk_by(|a, b| a.method == b.method).collect();
+        let numbers: HashMap<&str, usize> = curves.iter().map(|c| c[0].method).zip(0..).collect();
         for e in &expected {
-            // A number without an abscissa is compared with whole curves.
-            let is_same = |a: &Place<'_>, b: &Place<'_>| e.x.is_none() && a.method == b.method;
-            let at = |place: &Place<'_>| {
-                e.x.is_none_or(|x| place.x.is_some_and(|own| same_place(own, x)))
+            let own: &[&[Place<'_>]] = match numbers.get(e.method) {
+                _ if !by_method => &curves,
+                Some(number) => &curves[*number..=*number],
+                None => &[],
             };
-            let is_own =
-                |part: &&[Place<'_>]| at(&part[0]) && (!by_method || part[0].method == e.method);
             let before = matches.len();
-            matches.extend(of.chunk_by(is_same).filter(is_own).map(|part| (part, e)));
+            for curve in own {
+                match e.x {
+                    // A number without an abscissa is compared with whole curves.
+                    None => matches.push((*curve, e)),
+                    x => matches.extend(at(curve, x, |p| p.x).chunks(1).map(|part| (part, e))),
+                }
+            }
             missing += usize::from(matches.len() == before);
             check_pairs(matches.len(), [of.len(), expected.len()])?;
         }
@@ -161,16 +164,17 @@ fn expectations<'a>(
     printed: &'a [Point],
     context: Context<'_>,
 ) -> Result<Vec<Expected<'a>>, Unjudged> {
-    let deviation = |place: &Place<'_>| {
-        let is_here = |x: Option<f64>| match (x, place.x) {
-            (Some(x), Some(own)) => same_place(x, own),
-            (x, own) => x == own,
-        };
-        let mut here = context
-            .published_of(with)
-            .filter(|v| v.value.is_some() && v.method == place.method && is_here(v.x));
-        let first = here.next()?.deviation;
-        first.filter(|_| here.next().is_none())
+    let mut values: HashMap<&str, Vec<&PublishedValue>> = HashMap::new();
+    for value in context.published_of(with).filter(|v| v.value.is_some()) {
+        values.entry(&value.method).or_default().push(value);
+    }
+    for own in values.values_mut() {
+        let x = |v: &PublishedValue| v.x.unwrap_or(f64::NEG_INFINITY);
+        own.sort_by(|a, b| x(a).total_cmp(&x(b)));
+    }
+    let deviation = |place: &Place<'_>| match at(values.get(place.method)?, place.x, |v| v.x) {
+        [only] => only.deviation,
+        _ => None,
     };
     let expectation = |place: Place<'a>| Expected {
         method: place.method,
@@ -179,6 +183,17 @@ fn expectations<'a>(
         deviation: deviation(&place),
     };
     Ok(places(printed)?.into_iter().map(expectation).collect())
+}
+
+/// The entries at an abscissa of a list that is sorted by it; entries without an abscissa come first.
+fn at<T>(sorted: &[T], x: Option<f64>, of: impl Fn(&T) -> Option<f64>) -> &[T] {
+    let is_here = |own: Option<f64>| match (own, x) {
+        (Some(own), Some(x)) => same_place(own, x),
+        (own, x) => own == x,
+    };
+    let from = sorted.partition_point(|entry| of(entry) < x && !is_here(of(entry)));
+    let rest = &sorted[from..];
+    &rest[..rest.partition_point(|entry| is_here(of(entry)))]
 }
 
 /// Compares a place of a curve, or all its places, with a published mean; `None` if the tolerance depends on a spread that is unknown.

@@ -100,16 +100,18 @@ impl Rule for PositionCheck {
         let (mut texts, mut fits, mut failures) = (Vec::new(), Vec::new(), Vec::new());
         let mut farthest = 0;
         for curve in &of {
-            let steps = |points: &[(f64, f64)]| match self.place(points) {
-                Some(found) => steps_between(points, found, self.at),
-                None => usize::MAX,
+            let Some(place) = self.place(&curve.points) else { continue };
+            let resampled = |sample: &Vec<&String>| {
+                let points = curve.resampled(sample);
+                let place = self.place(&points);
+                // Places without any of the sampled repetitions are left out, which may be all.
+                place.map_or(usize::MAX, |place| steps_between(&points, place, self.at))
             };
-            let resampled = |sample: &Vec<&String>| steps(&curve.resampled(sample));
             let mut resampled: Vec<usize> = samples.iter().map(resampled).collect();
             resampled.sort_unstable();
             let found = Location {
-                place: self.place(&curve.points).map(|i| curve.points[i].0),
-                steps: steps(&curve.points),
+                place: curve.points[place].0,
+                steps: steps_between(&curve.points, place, self.at),
                 interval: interval(&resampled, keys.len()),
             };
             let fit = found.fit(self.steps, clusters.is_exact);
@@ -138,7 +140,7 @@ impl Rule for PositionCheck {
 }
 
 impl PositionCheck {
-    /// Index of the feature on a curve.
+    /// Index of the feature on a curve; `None` if the curve has no points.
     fn place(&self, points: &[(f64, f64)]) -> Option<usize> {
         let by_value = |i: &usize, j: &usize| points[*i].1.total_cmp(&points[*j].1);
         let highest = (0..points.len()).max_by(by_value);
@@ -177,8 +179,8 @@ fn interval(resampled: &[usize], n: usize) -> Option<(usize, usize)> {
 
 /// Where the feature is on a curve, and its distance in steps from the expected place.
 struct Location {
-    /// Abscissa of the feature on the mean curve; `None` if the curve does not have the feature.
-    place: Option<f64>,
+    /// Abscissa of the feature on the mean curve.
+    place: f64,
     steps: usize,
     /// Interval of the steps; `None` if there are too few repetitions.
     interval: Option<(usize, usize)>,
@@ -203,9 +205,8 @@ impl Location {
             1 => "1 step".to_owned(),
             n => format!("{n} steps"),
         };
-        let place = self.place.map_or("nowhere".to_owned(), show);
-        let mut text =
-            format!("{method}: {place} against {} ({}", show(expected), counted(self.steps));
+        let (place, expected, steps) = (show(self.place), show(expected), counted(self.steps));
+        let mut text = format!("{method}: {place} against {expected} ({steps}");
         if let Some((least, most)) = self.interval {
             text += &format!(", 95 % interval {least} to {}", counted(most));
         }

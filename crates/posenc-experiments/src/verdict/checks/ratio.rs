@@ -1,6 +1,6 @@
 //! `ratio`: a quotient of means or of standard deviations is within limits.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use crate::schema::protocol::Fault;
 use crate::verdict::clusters::Clusters;
 use crate::verdict::comparable::unlike;
 use crate::verdict::pairs::{on_common_seeds, pairs};
-use crate::verdict::points::{Context, Point, deviations, not_run, show, single_points};
+use crate::verdict::points::{Context, Point, deviation, not_run, places, show, single_points};
 use crate::verdict::statistics::{Interval, LEVEL, interval_at, jackknife, mean};
 use crate::verdict::{Judged, Judgement, Unjudged, Verdict};
 
@@ -151,6 +151,9 @@ pub(in crate::verdict) fn quotient(
     clusters: Clusters,
     context: Context<'_>,
 ) -> Result<Quotient, Unjudged> {
+    if above.statistic != below.statistic {
+        return Err(not_run("needs the same statistic on both sides"));
+    }
     let points = [single_points(above, context)?, single_points(below, context)?];
     if above.statistic == Statistic::Deviation {
         return of_deviations(points, clusters);
@@ -179,13 +182,25 @@ pub(in crate::verdict) fn quotient(
 /// each repetition if there are at least three.
 fn of_deviations(sides: [Vec<Point>; 2], clusters: Clusters) -> Result<Quotient, Unjudged> {
     let keys: BTreeSet<String> = sides.iter().flatten().map(|p| clusters.key(p)).collect();
-    let log = |excluded: Option<&String>| {
-        let mean_of = |points: &Vec<Point>| {
-            let kept = points.iter().filter(|p| excluded != Some(&clusters.key(p)));
-            let deviations = deviations(&kept.cloned().collect::<Vec<_>>())?;
-            Ok(mean(deviations.iter().map(|p| p.value)))
+    let number: HashMap<&String, usize> = keys.iter().zip(0..).collect();
+    // The values of each place, with the number of their repetition.
+    let numbered = |points| -> Result<Vec<Vec<(usize, f64)>>, Unjudged> {
+        let value = |point: &&Point| (number[&clusters.key(point)], point.value);
+        let places = places(points)?.into_iter();
+        Ok(places.map(|place| place.points.iter().map(value).collect()).collect())
+    };
+    let sides_by_place = [numbered(&sides[0])?, numbered(&sides[1])?];
+    let log = |excluded: Option<usize>| {
+        let mean_of = |places: &Vec<Vec<(usize, f64)>>| {
+            let kept = |place: &Vec<(usize, f64)>| {
+                let kept = place.iter().filter(|(number, _)| excluded != Some(*number));
+                kept.map(|(_, value)| *value).collect::<Vec<f64>>()
+            };
+            let places = places.iter().map(kept).filter(|values| !values.is_empty());
+            let deviations = places.map(|values| deviation(&values));
+            Ok(mean(deviations.collect::<Result<Vec<f64>, Unjudged>>()?.into_iter()))
         };
-        Ok((mean_of(&sides[0])? / mean_of(&sides[1])?).ln())
+        Ok((mean_of(&sides_by_place[0])? / mean_of(&sides_by_place[1])?).ln())
     };
     let all = log(None)?;
     if keys.len().saturating_mul(sides[0].len().saturating_add(sides[1].len())) > MAX_LEFT_OUT {
@@ -194,7 +209,8 @@ fn of_deviations(sides: [Vec<Point>; 2], clusters: Clusters) -> Result<Quotient,
     let values = match keys.len() < 3 {
         true => vec![all],
         false => {
-            jackknife(all, &keys.iter().map(|key| log(Some(key))).collect::<Result<Vec<_>, _>>()?)
+            let without = (0..keys.len()).map(|number| log(Some(number)));
+            jackknife(all, &without.collect::<Result<Vec<_>, _>>()?)
         }
     };
     Ok(Quotient::new(mean(values.iter().copied()).exp(), true, &values))

@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use exmex::{Express, FlatEx};
+use syntax::Functions;
 
 use super::{
     EmbedderError,
@@ -52,20 +53,18 @@ const MAX_LENGTH: usize = 500;
 const DISPLACEMENT: &str = "u";
 
 struct Formula {
-    expression: FlatEx<f64>,
+    expression: FlatEx<f64, Functions>,
     /// Values of the variables in the order that the expression expects; that of `u` is a placeholder.
     variables: Vec<f64>,
-    /// Index of `u` among the variables; `None` if the formula does not contain `u`.
-    displacement: Option<usize>,
+    /// Index of `u` among the variables.
+    displacement: usize,
 }
 
 impl Profile for Formula {
     fn evaluate(&self, u: &mut [f64]) {
         let mut variables = self.variables.clone();
         for value in u {
-            if let Some(index) = self.displacement {
-                variables[index] = *value;
-            }
+            variables[self.displacement] = *value;
             // An error cannot occur, because the number of variables is right by construction.
             *value = self.expression.eval(&variables).unwrap_or(f64::NAN);
         }
@@ -79,7 +78,7 @@ fn compile(values: &Values) -> Result<Formula, EmbedderError> {
         EmbedderError::new(Some("psi"), format!("embedder 'formula': psi = {text:?} {reason}"))
     };
     let rewritten = syntax::rewrite(&text).map_err(&fault)?;
-    let expression = exmex::parse::<f64>(&rewritten)
+    let expression = FlatEx::<f64, Functions>::parse(&rewritten)
         .map_err(|error| fault(format!("cannot be read: {}", error.msg())))?;
 
     let extras = values.extra_numbers();
@@ -106,7 +105,9 @@ fn compile(values: &Values) -> Result<Formula, EmbedderError> {
         };
         return Err(EmbedderError::conflict(KIND.name, name, &reason));
     }
-    let displacement = names.iter().position(|name| name == DISPLACEMENT);
+    let displacement = names.iter().position(|name| name == DISPLACEMENT).ok_or_else(|| {
+        fault("does not contain u, so all positions have the same features".to_owned())
+    })?;
     let formula = Formula { expression, variables, displacement };
     let key = key(values)?;
     if !is_accepted(&key) {
@@ -137,7 +138,7 @@ fn key(values: &Values) -> Result<String, EmbedderError> {
     Ok(format!("{:?} {:?} {}", values.text("psi")?, values.extra_numbers(), range(values)?))
 }
 
-/// Evaluates the profile on a grid of [-range, range] that contains 0.
+/// Evaluates the profile on a grid of [-range, range] that contains 0. It must be finite and not constant.
 fn probe(formula: &Formula, range: f64) -> Result<(), String> {
     const STEPS: i32 = 1000;
     let grid: Vec<f64> =
@@ -149,6 +150,9 @@ fn probe(formula: &Formula, range: f64) -> Result<(), String> {
             "is {value} at u = {u}; it must be finite for every u from {} to {range}",
             -range
         )),
+        None if profile.iter().all(|value| *value == profile[0]) => {
+            Err(format!("is {} for every u, so all positions have the same features", profile[0]))
+        }
         None => Ok(()),
     }
 }

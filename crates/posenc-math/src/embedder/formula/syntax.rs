@@ -5,11 +5,41 @@
 //! notation. In formulas, `-u^2` means `-(u^2)` and `1e-3` is a number. Ambiguous notation requires
 //! parentheses: `a^b^c`, `a * -b` and `sin u` are errors that suggest what to write instead.
 
-use exmex::{FloatOpsFactory, MakeOperators};
+use exmex::{FloatOpsFactory, MakeOperators, Operator};
+
+/// The functions and constants of formulas. The table in FORMAT.md lists all.
+#[derive(Clone, Debug)]
+pub(super) struct Functions;
+
+impl MakeOperators<f64> for Functions {
+    fn make<'a>() -> Vec<Operator<'a, f64>> {
+        let mut all = FloatOpsFactory::<f64>::make();
+        // At 0, that of the library is 1.
+        all.retain(|operator| operator.repr() != "signum");
+        all.extend([
+            Operator::make_unary("sign", sign),
+            Operator::make_unary("signum", sign),
+            Operator::make_unary("step", |x| if x.is_nan() { x } else { f64::from(u8::from(x >= 0.0)) }),
+            Operator::make_unary("sinc", sinc),
+            Operator::make_constant("pi", std::f64::consts::PI),
+        ]);
+        all
+    }
+}
+
+fn sign(x: f64) -> f64 {
+    if x == 0.0 { 0.0 } else { x.signum() }
+}
+
+/// sin(πx)/(πx).
+fn sinc(x: f64) -> f64 {
+    let x = std::f64::consts::PI * x;
+    if x == 0.0 { 1.0 } else { x.sin() / x }
+}
 
 /// Translates a formula, or returns an error that suggests what to write instead.
 pub(super) fn rewrite(text: &str) -> Result<String, String> {
-    let operators = FloatOpsFactory::<f64>::make();
+    let operators = Functions::make();
     let is_function = |name: &str| {
         operators
             .iter()
@@ -167,13 +197,13 @@ fn number(chars: &[char]) -> Result<(String, usize), String> {
 mod tests {
     use super::*;
     use crate::tolerance::{Tolerance, assert_close};
-    use exmex::Express;
+    use exmex::{Express, FlatEx};
     use proptest::prelude::*;
 
     #[track_caller]
     fn check(text: &str, u: f64, expected: f64) {
         let rewritten = rewrite(text).unwrap();
-        let expression = exmex::parse::<f64>(&rewritten).unwrap();
+        let expression = FlatEx::<f64, Functions>::parse(&rewritten).unwrap();
         let variables = vec![u; expression.var_names().len()];
         assert_close(expression.eval(&variables).unwrap(), expected, Tolerance::relative(1e-15));
     }
@@ -209,6 +239,30 @@ mod tests {
         check("+u - -1".replace("- -", "-").as_str(), 2.0, 1.0);
     }
 
+    /// Catches functions with another value at 0, and a condition that selects the wrong side.
+    #[test]
+    fn own_functions_have_their_values() {
+        check("2*pi", 0.0, std::f64::consts::TAU);
+        check("sinc(u)", 0.0, 1.0);
+        check("sinc(u)", 0.5, 2.0 / std::f64::consts::PI);
+        check("sign(u)", 0.0, 0.0);
+        check("sign(u)", -2.0, -1.0);
+        for (u, expected) in [(-0.3, 2.0), (0.0, 3.0), (0.3, 3.0)] {
+            check("2 + (3-2)*step(u)", u, expected);
+        }
+    }
+
+    /// Catches a function or constant that FORMAT.md does not list.
+    #[test]
+    fn functions_and_constants_are_documented() {
+        let format = include_str!("../../../../../FORMAT.md");
+        let (_, section) = format.split_once("### Formulas").unwrap();
+        for operator in Functions::make() {
+            let name = operator.repr();
+            assert!(section.contains(&format!("`{name}")), "`{name}`");
+        }
+    }
+
     #[test]
     fn ambiguous_text_is_rejected_with_a_suggestion() {
         check_refused("2^3^2", "power of a power");
@@ -230,7 +284,7 @@ mod tests {
         #[test]
         fn no_text_makes_the_parser_panic(text in "[-+*/^(),.0-9eEu sinexpmax_{}π]{0,40}") {
             if let Ok(rewritten) = rewrite(&text) {
-                let _ = exmex::parse::<f64>(&rewritten).map(|expression| {
+                let _ = FlatEx::<f64, Functions>::parse(&rewritten).map(|expression| {
                     expression.eval(&vec![0.5; expression.var_names().len()])
                 });
             }

@@ -53,7 +53,7 @@ impl Bench {
         let data = DataSets::new(source, 0);
         let all = jobs([&self.experiment].into_iter(), &Selectors::default(), Profile::Paper);
         let planned = expand(all, &data, "-", 0, CPU).unwrap().remove(0);
-        let settings = planned.job.protocol().as_settings::<Network1d>().unwrap();
+        let settings = planned.job.protocol().settings().downcast_ref::<Network1d>().unwrap();
         let mut checkpoint = Checkpoint::new(self.directory.path(), &planned.job, &planned.units);
         if self.always {
             checkpoint = checkpoint.always();

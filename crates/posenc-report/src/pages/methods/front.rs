@@ -247,7 +247,7 @@ pub fn best(of: &Comparison, front: &Front, source: Source<'_>, labels: &[&str])
         conditions: plain(&source.conditions(of, |_| true).data_line()),
         n,
         cells: labels.iter().map(cell_of).collect(),
-        is_interpolation_best: has_both.then(|| !top.is_encoding),
+        is_interpolation_best: has_both.then_some(!top.is_encoding),
     })
 }
 

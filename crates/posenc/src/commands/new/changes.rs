@@ -7,7 +7,7 @@ use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
 use posenc_files::is_there;
 
-/// Planned changes, with paths relative to the repository's root.
+/// Planned changes, with paths relative to the repository's root or absolute.
 pub struct Changes<'a> {
     root: &'a Path,
     all: Vec<Change>,
@@ -37,20 +37,21 @@ impl<'a> Changes<'a> {
     }
 
     /// Plans a line above `anchor`, a comment that must occur exactly once in the file.
-    pub fn insert(&mut self, file: &str, anchor: &str, line: &str) -> Result<()> {
+    pub fn insert(&mut self, file: &Path, anchor: &str, line: &str) -> Result<()> {
+        let name = file.display();
         let before = read_text(&self.root.join(file), MAX_RECORD_BYTES)
-            .with_context(|| format!("{file} cannot be read; add this line yourself: {line}"))?;
+            .with_context(|| format!("{name} cannot be read; add this line yourself: {line}"))?;
         let lines: Vec<&str> = before.split_inclusive('\n').collect();
         let places: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].trim() == anchor).collect();
         let &[place] = places.as_slice() else {
             bail!(
-                "{file} has the comment `{anchor}` {} times instead of once; put it back at the end of the list, or add this \
+                "{name} has the comment `{anchor}` {} times instead of once; put it back at the end of the list, or add this \
                  line yourself: {line}",
                 places.len()
             );
         };
         if lines.iter().any(|own| own.trim() == line) {
-            bail!("{file} has the line `{line}` already");
+            bail!("{name} has the line `{line}` already");
         }
         let indent: String = lines[place].chars().take_while(|c| *c == ' ').collect();
         let after =
@@ -129,7 +130,7 @@ mod tests {
         std::fs::write(root.join("list"), LIST).unwrap();
         let mut changes = Changes::new(root);
         changes.create("new".into(), "text".into()).unwrap();
-        changes.insert("list", "// end", "mod b;").unwrap();
+        changes.insert(Path::new("list"), "// end", "mod b;").unwrap();
         let error = changes.write(|| bail!("refused")).unwrap_err();
         assert!(format!("{error:#}").contains("nothing was written: refused"), "{error:#}");
         assert!(!root.join("new").exists());
@@ -147,6 +148,6 @@ mod tests {
         changes.write(|| Ok(())).unwrap();
         assert_eq!(list(), "mod a;\n  mod c;\n  mod b;\n  // end\n");
         // The line exists already, and a list without the anchor is refused with a remedy (`it/new.rs`).
-        assert!(Changes::new(root).insert("list", "// end", "mod b;").is_err());
+        assert!(Changes::new(root).insert(Path::new("list"), "// end", "mod b;").is_err());
     }
 }

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
-use posenc_experiments::{Catalog, Experiment, yaml::Document};
+use posenc_experiments::schema::MODELINE;
+use posenc_experiments::{Experiment, yaml::Document};
 use posenc_files::terminal::print_lines;
 use posenc_math::embedder::{self, EmbedderSpec, ParameterValue};
 use posenc_math::random::stream;
 use posenc_math::spectrum::circulant_stable_rank;
 
 use super::changes::Changes;
-use super::{Name, check_catalog, experiment_file, quoted, register};
+use super::{Name, Target, fill, quoted};
 use crate::arguments::NewEmbedder;
 use posenc_harness::repository::Repository;
 use posenc_protocols::KINDS;
@@ -31,15 +32,15 @@ const IMAGES: usize = 64;
 
 pub fn embedder(repository: &Repository, options: &NewEmbedder) -> Result<()> {
     let root = repository.root();
-    let catalog = Catalog::read(root, KINDS)?;
+    let (target, catalog) = Target::find(root, options.include.as_deref())?;
     let name = Name::parse(&options.name)?;
-    let (kebab, snake) = (name.kebab(), name.snake());
+    let snake = name.snake();
     if let Some(kind) = embedder::registry().iter().find(|k| k.name.replace('-', "_") == snake) {
         bail!("`{}` is a kind of embedder already ({})", kind.name, kind.label);
     }
     let mut changes = Changes::new(root);
-    let mut next = format!("  cargo xtask reproduce extensions/{kebab}");
-    let experiment = match &options.formula {
+    let mut next = format!("  {}", target.command(&name));
+    let text = match &options.formula {
         Some(psi) => of_formula(&name, psi, &numbers(&options.set)?)?,
         None => {
             plan_code(root, &name, &mut changes)?;
@@ -49,15 +50,17 @@ pub fn embedder(repository: &Repository, options: &NewEmbedder) -> Result<()> {
             of_code(&name)?
         }
     };
-    changes.create(experiment_file(&catalog, root, &name)?, experiment)?;
-    register(&name, &format!("{} as an embedder", name.prose()), &mut changes)?;
+    let text = text.replacen("paper: extensions\n", &format!("paper: {}\n", target.key), 1);
+    let text = text.replacen(MODELINE, &target.modeline()?, 1);
+    changes.create(target.experiment_file(&catalog, &name)?, text)?;
+    target.register(&name, &format!("{} as an embedder", name.prose()), &mut changes)?;
     if options.dry_run {
         print_lines(&changes.preview());
         return Ok(());
     }
     // This binary does not know a kind whose code it has just written.
     let is_known = options.formula.is_some();
-    changes.write(|| if is_known { check_catalog(root, &name) } else { Ok(()) })?;
+    changes.write(|| if is_known { target.check_catalog(&name) } else { Ok(()) })?;
     print_lines(&format!("wrote\n{}next\n{next}\n", changes.summary()));
     Ok(())
 }
@@ -76,7 +79,7 @@ fn plan_code(root: &Path, name: &Name, changes: &mut Changes<'_>) -> Result<()> 
     }
     let values = [("kebab", name.kebab()), ("camel", name.camel()), ("prose", name.prose())];
     changes.create(format!("{FOLDER}/{snake}.rs").into(), fill(CODE, &values))?;
-    changes.insert(&format!("{FOLDER}/mod.rs"), ANCHOR, &snake)
+    changes.insert(&Path::new(FOLDER).join("mod.rs"), ANCHOR, &snake)
 }
 
 /// Parses `--set` of a formula; all values must be numbers.
@@ -97,13 +100,6 @@ fn numbers(set: &[String]) -> Result<BTreeMap<String, f64>> {
         }
     }
     Ok(numbers)
-}
-
-/// Replaces `{{key}}` by its value, key by key.
-fn fill(template: &str, values: &[(&str, String)]) -> String {
-    values.iter().fold(template.to_owned(), |text, (key, value)| {
-        text.replace(&format!("{{{{{key}}}}}"), value)
-    })
 }
 
 /// The experiment of a formula: Gaussian and RFF get the formula's stable rank.
@@ -259,7 +255,8 @@ mod tests {
             ("1/(1+(u/w)^2)", &["w=0.1", "w=1"], "appears twice"),
             ("u*psi", &["psi=1"], "another name"),
             ("1/u", &[], "inf at u = 0"),
-            ("u*0", &[], "zero"),
+            ("u*0", &[], "is 0 for every u"),
+            ("w", &["w=1"], "does not contain u"),
             ("{{kebab}}", &[], "psi"),
         ] {
             let error = check(psi, set).unwrap_err();

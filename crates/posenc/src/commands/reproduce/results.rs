@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use posenc_experiments::Catalog;
 use posenc_experiments::record::{Gallery, ItemRecord, item, write_failures};
 use posenc_experiments::verdict::Classified;
 use posenc_report::{Inputs, Records};
@@ -18,11 +19,17 @@ use posenc_harness::run_env::ResultInputs;
 pub type Verdicts = BTreeMap<(String, String), Vec<Classified>>;
 
 /// The page that a run of these items is about: that of the item or of the paper if there is one only, else the first page.
-pub fn page(out: &Path, items: &BTreeSet<String>) -> PathBuf {
+pub fn page(catalog: &Catalog, out: &Path, items: &BTreeSet<String>) -> PathBuf {
+    // Some items share the page of an item of another paper.
+    let host = |id: &str| {
+        let (paper, item) = id.split_once('/')?;
+        let paper = catalog.papers.iter().find(|own| own.key == paper)?;
+        paper.items.iter().find(|own| own.item == item)?.page.as_deref()
+    };
     let papers: BTreeSet<&str> =
         items.iter().map(|id| id.split('/').next().unwrap_or_default()).collect();
     let name = match (items.first(), papers.first()) {
-        (Some(item), _) if items.len() == 1 => item.as_str(),
+        (Some(item), _) if items.len() == 1 => host(item).unwrap_or(item),
         (_, Some(paper)) if papers.len() == 1 => paper,
         _ => "README",
     };
@@ -111,6 +118,7 @@ pub fn write(
     if let Some(notice) = notice {
         report = report.with_notice(notice);
     }
+    report = report.with_notice_about(&catalog.broken);
     report
         .write(&directory)
         .with_context(|| format!("{} cannot be written", directory.display()))?;
