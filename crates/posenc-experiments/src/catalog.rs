@@ -212,7 +212,7 @@ impl Catalog {
         }
         for (i, claim) in experiment.claims.iter_mut().enumerate() {
             let place = root.entry("claims", i);
-            claim.complete(&self.metrics).map_err(|(key, message)| place.error(&key, message))?;
+            claim.complete(&self.metrics).map_err(|(key, message)| place.error(key, message))?;
         }
         experiment.floors.iter_mut().for_each(|floor| floor.complete(&self.metrics));
         for (i, group) in experiment.groups.iter_mut().enumerate() {

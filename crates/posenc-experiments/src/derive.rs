@@ -266,8 +266,11 @@ fn list_text(
     text
 }
 
+/// What precedes the items, their comments and texts, and the indentation.
+type Items = (String, Vec<(String, String)>, usize);
+
 /// The text of a block list before its items, the items with the comments above them, and their indentation; `None` in another style.
-fn items(section: &str, count: usize) -> Option<(String, Vec<(String, String)>, usize)> {
+fn items(section: &str, count: usize) -> Option<Items> {
     let first = section.lines().find(|line| line.trim_start().starts_with("- "));
     let indent = first.map_or(0, |line| line.len() - line.trim_start().len());
     let begins = |line: &str| line.get(indent..).is_some_and(|rest| rest.starts_with("- "));

@@ -314,8 +314,8 @@ mod tests {
         let numbers = (0..24).map(f64::from).collect();
         let table = FeatureTable::new(line(12), numbers, "numbers").unwrap().on_plane([3, 4]);
         let spec = EmbedderSpec::new("matrix").text("file", "f.npy").with_table(table);
-        let settings = settings(r#", "directions": "joint""#);
-        let features = |sides| Features::new(sides, &settings, vec![embedder(&spec, "")]);
+        let features =
+            |sides: &[usize]| Features::new(sides, Directions::Joint, vec![embedder(&spec, "")]);
         let own = features(&[3, 4]).unwrap();
         assert!((own.largest_norm(&[2, 1]).unwrap() - 41f64.sqrt()).abs() < 1e-12);
         let input = own.simple(&[7, 0, 11], &[(3, 2.0)]).unwrap();

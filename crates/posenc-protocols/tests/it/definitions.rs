@@ -261,7 +261,10 @@ fn folders_outside_add_papers() {
         catalog.map(|catalog| catalog.experiments.iter().map(|e| e.id()).collect::<Vec<_>>())
     };
     assert_eq!(read(&[]).unwrap(), ["demo/fig1", "demo/fig2"]);
-    assert_eq!(read(&[outside.clone()]).unwrap(), ["demo/fig1", "demo/fig2", "mine/fig1"]);
+    assert_eq!(
+        read(std::slice::from_ref(&outside)).unwrap(),
+        ["demo/fig1", "demo/fig2", "mine/fig1"]
+    );
     let twice = read(&[outside.clone(), outside.clone()]).unwrap_err().to_string();
     assert!(twice.contains("outside/paper.yaml:1: `key`: `mine` is the key of"), "{twice}");
     std::fs::write(outside.join("paper.yaml"), PAPER).unwrap();

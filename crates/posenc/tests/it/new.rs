@@ -182,7 +182,7 @@ fn every_item_can_be_copied() {
 fn a_paper_outside_the_repository() {
     let repository = Repository::with_experiment(common::EXPERIMENT);
     repository.ok(&["report"]);
-    let before = files(repository.path());
+    let before = contents(repository.path());
     let outside = tempfile::tempdir().unwrap();
     let folder = outside.path().join("my paper");
     let include = ["--include", folder.to_str().unwrap()];
@@ -205,7 +205,7 @@ fn a_paper_outside_the_repository() {
         "--set",
         "w=0.01",
     ]));
-    assert_eq!(files(repository.path()), before);
+    assert_eq!(contents(repository.path()), before);
     let text = std::fs::read_to_string(folder.join("10-copied.yaml")).unwrap();
     assert!(
         text.contains("paper: mine\n") && text.contains("/experiments/schema.json\n"),
