@@ -332,7 +332,7 @@ impl Conditions {
     fn differences(&self, reduced: &str, ours: &str) -> Vec<String> {
         let mut parts = Vec::new();
         if !self.reduced.is_empty() {
-            // Several reductions are told apart by their groups.
+            // Several reductions name their groups.
             let is_single = self.reduced.len() == 1;
             let named = |(what, of): (&String, &BTreeSet<String>)| match is_single {
                 true => what.clone(),

@@ -97,7 +97,7 @@ fn layers<E>(own: &[Layer], name: &str, read: &mut Read<'_, E>) -> Result<Vec<La
 }
 
 impl Detr {
-    /// Replaces the weights by those of a file. Models of patches stay as they are.
+    /// Replaces the weights by those of a file. Models of patches do not change.
     ///
     /// # Errors
     ///

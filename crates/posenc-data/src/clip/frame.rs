@@ -12,7 +12,7 @@ use crate::reduce::{self, Axis};
 /// Maximum number of frames of a clip, as in the papers.
 pub const MAX_FRAMES: usize = 256;
 
-/// Maximum number of pixels of a frame, slightly more than 8K. A frame is in memory as it is stored, with 3 to 12 bytes for each pixel, next to
+/// Maximum number of pixels of a frame, slightly more than 8K. A frame keeps the numbers of its file in memory, 3 to 12 bytes for each pixel, next to
 /// its averages in double precision; FFmpeg holds up to twenty at a time.
 const MAX_FRAME_PIXELS: u64 = 36 << 20;
 

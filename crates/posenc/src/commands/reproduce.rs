@@ -152,7 +152,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let written = match options.share {
         Some(_) => Ok(results::Verdicts::default()),
         None => {
-            // A run of some items leaves the pages of the others.
+            // A run of some items keeps the tables of the others.
             let only = Some(&items).filter(|_| !selectors.is_everything());
             results::write(&inputs, None, only)
         }

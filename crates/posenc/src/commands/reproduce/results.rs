@@ -37,8 +37,8 @@ pub fn page(catalog: &Catalog, out: &Path, items: &BTreeSet<String>) -> PathBuf 
 }
 
 /// Writes tables and report of this machine; with `--record`, also promotes records into the reference. A notice marks an
-/// unfinished run: the report shows it, and nothing is promoted. `only` has the items of the run if it does not run all; the pages of
-/// others are rendered if they are missing.
+/// unfinished run: the report shows it, and nothing is promoted. `only` has the items of the run if it does not run all; the
+/// tables of others are kept.
 pub fn write(
     inputs: &ResultInputs<'_>,
     notice: Option<&str>,
