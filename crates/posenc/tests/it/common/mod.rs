@@ -209,8 +209,11 @@ impl Repository {
     /// Only `extensions`, with the experiment given as text.
     pub fn with_experiment(text: &str) -> Self {
         let repository = Repository::new();
-        for paper in ["rethinking", "trading", "lff"] {
-            std::fs::remove_dir_all(repository.path().join("experiments").join(paper)).unwrap();
+        for entry in std::fs::read_dir(repository.path().join("experiments")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.ends_with("extensions") {
+                std::fs::remove_dir_all(path).unwrap();
+            }
         }
         let own = repository.path().join("experiments/extensions");
         for entry in std::fs::read_dir(own).unwrap() {
