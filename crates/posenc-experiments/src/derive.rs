@@ -302,10 +302,13 @@ fn edited(lines: &str, old: &Value, new: &Value, indent: usize) -> Option<String
     let inner = " ".repeat(indent + 2);
     let mut text = lines.to_owned();
     let [old_source, new_source] = [old, new].map(|v| v.get("source").and_then(Value::as_str));
+    let old_ours = old.get("ours");
     if let (Some(old), Some(new)) = (old_source, new_source) {
         let prefix = new.strip_suffix(old)?;
-        let (first, rest) = text.split_once('\n')?;
-        text = format!("{first}\n{inner}ours: true\n{rest}");
+        if old_ours.is_none() {
+            let (first, rest) = text.split_once('\n')?;
+            text = format!("{first}\n{inner}ours: true\n{rest}");
+        }
         let source = format!("\n{inner}source: ");
         let quoted = format!("{source}\"");
         let from = if text.contains(&quoted) { quoted } else { source };

@@ -12,7 +12,7 @@ use super::protocol::{Fault, Kind, Kinds, Protocol};
 use super::wire::WireGroup;
 use crate::profile::Profile;
 use crate::record::{Row, is_counted};
-use crate::yaml::{FileError, YamlPath, hint};
+use crate::yaml::{FileError, YamlPath, hint, unknown_name};
 
 /// Variants that share a protocol and data.
 #[derive(Debug, Clone)]
@@ -32,8 +32,8 @@ pub struct Group {
     /// Index of the first repetition. A group that adds seeds to another group starts where that one ends.
     pub first_seed: u64,
     pub variants: Vec<Variant>,
-    /// Resolved settings per profile and variant (same order as `variants`).
-    plans: BTreeMap<Profile, Vec<Resolved>>,
+    /// Resolved settings per profile and variant (same order as `variants`); `None` for a variant that does not run.
+    plans: BTreeMap<Profile, Vec<Option<Resolved>>>,
     /// What is reduced at a profile compared with the published protocol.
     reductions: BTreeMap<Profile, String>,
     /// Why the group does not run at a profile.
@@ -92,15 +92,15 @@ impl Group {
         self.data.as_ref().is_none_or(|data| self.is_on_papers_data && data.set == label)
     }
 
-    /// The resolved protocol of variant number `variant` at `profile`. `None` if the group does not run at this profile; at `long`,
-    /// also if the group does not define it.
+    /// The resolved protocol of variant number `variant` at `profile`. `None` if the group or the variant does not run at this
+    /// profile; at `long`, also if the group does not define it.
     pub fn resolved(&self, profile: Profile, variant: usize) -> Option<&Resolved> {
-        self.plans.get(&profile)?.get(variant)
+        self.plans.get(&profile)?.get(variant)?.as_ref()
     }
 
     /// The kind of its protocol; `None` if it runs at no profile.
     pub fn kind(&self) -> Option<&'static Kind> {
-        let plan = self.plans.values().find_map(|plan| plan.first())?;
+        let plan = self.plans.values().flatten().flatten().next()?;
         Some(plan.protocol.kind())
     }
 
@@ -250,6 +250,16 @@ impl WireGroup {
                 let message = "the group has no `data`, so it has no signals to limit";
                 return Err(here.error("signals", message));
             }
+            let chosen = over.and_then(|o| o.variants.as_deref());
+            if let Some(chosen) = chosen {
+                let ids: Vec<&str> = variants.iter().map(|variant| variant.id.as_str()).collect();
+                if chosen.is_empty() {
+                    return Err(here.error("variants", "empty; remove the key to run all variants"));
+                }
+                if let Some((i, message)) = unknown_name("variant", chosen, &ids) {
+                    return Err(here.entry("variants", i).error("", message));
+                }
+            }
             let mut resolved = Vec::new();
             for (i, (variant, checked)) in self.variants.iter().zip(&variants).enumerate() {
                 let own = place.entry("variants", i);
@@ -269,10 +279,13 @@ impl WireGroup {
                     at = at.replaced_by(layer, &place);
                 }
                 let protocol = asked.kinds.protocol(&at, settings)?;
-                asked.add(profile, seeds, &protocol).map_err(|(key, message)| {
-                    let at = if key == "seeds" { seeds_place } else { place };
-                    at.error(key, message)
-                })?;
+                let runs = chosen.is_none_or(|ids| ids.contains(&variant.id));
+                if runs {
+                    asked.add(profile, seeds, &protocol).map_err(|(key, message)| {
+                        let at = if key == "seeds" { seeds_place } else { place };
+                        at.error(key, message)
+                    })?;
+                }
                 if let Some(spec) = &checked.embedder {
                     let fits = protocol.settings().check_embedder(spec);
                     fits.map_err(|(key, message)| at.error(key, message))?;
@@ -315,7 +328,7 @@ impl WireGroup {
                 check_data(data, kind, asked.kinds)
                     .and_then(|()| protocol.settings().check_data(data))
                     .map_err(|(key, message)| place.error(key, message))?;
-                resolved.push(Resolved { protocol, seeds, signals });
+                resolved.push(runs.then_some(Resolved { protocol, seeds, signals }));
             }
             plans.insert(profile, resolved);
         }

@@ -153,6 +153,8 @@ pub(super) struct WireProfile {
     #[serde(default)]
     #[schemars(with = "json::Object")]
     pub(super) settings: Mapping,
+    /// Ids of the variants that run. Default: all.
+    pub(super) variants: Option<Vec<String>>,
     /// Number of repetitions. Default: of the group. Allowed: 1 to 100000.
     pub(super) seeds: Option<usize>,
     /// Maximum number of signals from the data set. Default: all. Allowed: 1 to 100000.

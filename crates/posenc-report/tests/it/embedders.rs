@@ -34,8 +34,8 @@ fn experiment(item: &str, variants: &[&str]) -> String {
 fn formulas_of_experiments_are_drawn_once() {
     let lorentz = "kind: formula, dimension: 8, psi: \"1/(1+(u/w)^2)\", w: 0.1";
     let wider = "kind: formula, dimension: 8, psi: \"1/(1+(u/w)^2)\", w: 0.2";
-    // Zero everywhere.
-    let vanishing = "kind: formula, dimension: 8, psi: \"0*u\"";
+    // Zero at all sampled positions.
+    let vanishing = "kind: formula, dimension: 8, psi: \"max(0, 1-1000000*abs(u-0.001))\"";
     let root = tempfile::tempdir().unwrap();
     let files = [
         ("experiments/demo/paper.yaml", PAPER),

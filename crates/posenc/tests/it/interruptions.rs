@@ -116,5 +116,5 @@ fn the_report_is_written_during_the_run() {
     send("-TERM", &child);
     assert_eq!(child.wait().unwrap().code(), Some(143));
     let text = std::fs::read_to_string(&page).unwrap();
-    assert!(!text.contains(notice) && text.contains("# Reproducibility summary"), "{text}");
+    assert!(!text.contains(notice) && text.contains("# Are the papers right"), "{text}");
 }

@@ -26,11 +26,12 @@ fn rows<'a>(table: &'a Table, group: &str, method: &str, metric: &str) -> Vec<&'
     found
 }
 
-/// The value at an abscissa, or the only value, printed with `digits` digits.
+/// The value at an abscissa, or at all, which is the same for all seeds, printed with `digits` digits.
 fn printed(table: &Table, key: [&str; 3], x: Option<f64>, digits: usize) -> String {
     let mut found = rows(table, key[0], key[1], key[2]);
     found.retain(|row| x.is_none() || row.x == x);
-    assert_eq!(found.len(), 1, "{key:?} at {x:?}");
+    assert!(!found.is_empty(), "{key:?} has no value at {x:?}");
+    assert!(found.iter().all(|row| row.value == found[0].value), "{key:?} at {x:?}");
     format!("{:.digits$}", found[0].value)
 }
 

@@ -85,7 +85,7 @@ fn changed_verdicts_are_printed() {
     repository.write(file, &with("1000"));
     let changed = repository.ok(&["report"]).stderr;
     assert!(
-        changed.contains("verdicts that changed: 1\n  extensions/mexican-hat high: ☑ → ❌"),
+        changed.contains("verdicts that changed: 1\n  extensions/mexican-hat high: ✓ → ✗"),
         "{changed}"
     );
     assert!(!repository.ok(&["report"]).stderr.contains("verdicts that changed"));
@@ -93,5 +93,5 @@ fn changed_verdicts_are_printed() {
     assert!(!run.contains("verdicts that changed"), "{run}");
     repository.write(file, &with("0.5"));
     let run = repository.ok(&["reproduce", "--profile", "smoke"]).stderr;
-    assert!(run.contains("  extensions/mexican-hat high: ❌ → ☑ (holds)"), "{run}");
+    assert!(run.contains("  extensions/mexican-hat high: ✗ → ✓ (holds)"), "{run}");
 }

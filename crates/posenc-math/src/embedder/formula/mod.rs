@@ -151,7 +151,9 @@ fn probe(formula: &Formula, range: f64) -> Result<(), String> {
             -range
         )),
         None if profile.iter().all(|value| *value == profile[0]) => {
-            Err(format!("is {} for every u, so all positions have the same features", profile[0]))
+            // Adding 0 turns -0 into 0.
+            let value = profile[0] + 0.0;
+            Err(format!("is {value} for every u, so all positions have the same features"))
         }
         None => Ok(()),
     }

@@ -452,10 +452,10 @@ fn extreme_sizes_train_or_return_an_error() {
     // The only training position is 0, whose coordinate is zero.
     fails(SETTINGS, "{ kind: identity }", &lines(1, 2), "all features are zero");
     // The features underflow in single precision, but not in double precision.
-    let narrow = "{ kind: formula, dimension: 4, psi: \"1e-60\" }";
+    let narrow = "{ kind: formula, dimension: 4, psi: \"1e-60*(1+u)\" }";
     fails(&format!("{SETTINGS}, scale: none"), narrow, &lines(1, 20), "underflows");
     let sweep = "sweep: { parameter: c, values: [1, 1e-60] }, scale: none";
-    let swept = "{ kind: formula, dimension: 4, psi: \"c\", c: 1 }";
+    let swept = "{ kind: formula, dimension: 4, psi: \"c*(2+u)\", c: 1 }";
     fails(&format!("{SETTINGS}, {sweep}"), swept, &lines(1, 20), "c = 0.0000");
 }
 

@@ -174,11 +174,16 @@ pub fn table(of: &Comparison, front: &Front, source: Source<'_>) -> Option<Strin
             .column("Inside 90 % interval", Align::Right);
     }
     let rows = listed(all);
+    let most = rows.iter().map(|row| row.measured.len()).max().unwrap_or(0);
     for row in &rows {
         let mut cells = vec![
             duration(row.seconds),
             cell(&row.name()),
-            fixed(row.quality, 2),
+            format!(
+                "{}{}",
+                if row.measured.len() < most { "≈ " } else { "" },
+                fixed(row.quality, 2)
+            ),
             row.measured.len().to_string(),
             row.best_among().to_owned(),
         ];
@@ -231,10 +236,15 @@ pub fn best(of: &Comparison, front: &Front, source: Source<'_>, labels: &[&str])
     let cell_of = |label: &&str| {
         let own = best_of(&|own| own.label == *label)?;
         let signals = own.measured.len();
+        // On fewer signals, the measured mean next to that of the best method on the same signals.
+        let pairs = super::paired::pairs(&own.measured, &top.measured);
+        let (own_values, best): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+        let means = (signals < n).then(|| mean(&own_values).ok().zip(mean(&best).ok())).flatten();
         Some(context! {
             label => *label,
             method => own.method,
-            quality => fixed(own.quality, 2),
+            quality => fixed(means.map_or(own.quality, |(own, _)| own), 2),
+            of_best => means.map(|(_, best)| fixed(best, 2)),
             unit => &of.unit,
             time => duration(own.seconds),
             is_best => std::ptr::eq(own, top),

@@ -407,10 +407,10 @@ pub fn experiment(groups: &str) -> String {
     )
 }
 
-/// [`EXPERIMENT`] with a unit that fails when it runs: at the last value of its sweep, all features are zero.
+/// [`EXPERIMENT`] with a unit that fails when it runs: at the last value of its sweep, the features are 0 at all samples.
 pub fn with_a_failing_unit() -> String {
-    let failing = "{ kind: formula, dimension: 128, psi: sigma*exp(-(sigma*sigma*u*u)), sigma: 5 }, \
-                   settings: { sweep: { parameter: sigma, values: [5, 0] } } }";
+    let failing = "{ kind: formula, dimension: 128, psi: \"max(0, 1-sigma*abs(u-0.001))\", sigma: 5 }, \
+                   settings: { sweep: { parameter: sigma, values: [5, 1000000] } } }";
     EXPERIMENT.replace("{ kind: rff, dimension: 128, sigma: 5 } }", failing)
 }
 
