@@ -199,7 +199,7 @@ fn pages_open_in_a_browser_without_a_server() {
         ("gaussian stable rank", "report/rethinking/"),
         ("figure 11", "report/trading/fig11.html"),
         ("triangle", "report/embedders.html"),
-        ("tutorial", "docs/TUTORIAL.html"),
+        ("lorentzian", "docs/EXTENDING.html"),
     ];
     let problems = problems(site, &pages(&files(site)), &searches);
     assert!(problems.is_empty(), "{}", problems.join("\n"));

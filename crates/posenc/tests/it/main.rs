@@ -29,4 +29,3 @@ mod report;
 mod reproduce;
 mod slurm;
 mod terminal;
-mod tutorial;
