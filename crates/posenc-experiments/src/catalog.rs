@@ -23,6 +23,8 @@ pub struct Catalog {
     pub experiments: Vec<Experiment>,
     pub published: Published,
     pub metrics: Metrics,
+    /// Kinds of protocols that experiments can use.
+    pub kinds: Kinds,
     /// Our answers to the papers' questions, by paper; papers without one are absent.
     pub answers: BTreeMap<String, Vec<AnswerSentence>>,
     /// The same in two or three sentences.
@@ -74,6 +76,7 @@ impl Catalog {
         let directory = root.join("experiments");
         let mut catalog = Catalog {
             metrics: Metrics::read(&directory.join("metrics.yaml"))?,
+            kinds,
             ..Catalog::default()
         };
         let sets = DataSetIds::read(&root.join("data/manifest.yaml"))?;

@@ -23,12 +23,14 @@ mod tables;
 mod template;
 mod view;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use minijinja::{Value, context};
 use posenc_experiments::Catalog;
 use posenc_experiments::record::Benchmarks;
+use rayon::prelude::*;
 
 use pages::{Files, links};
 use template::Templates;
@@ -71,13 +73,24 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     let mut pages = Pages { templates, shared, files: Files::new(), texts: Vec::new() };
     let summary = pages::readme::page(inputs, &views, &mut pages.files)?;
     pages.add(PageKind::Summary, "README.md", "readme.md", summary)?;
+    // Figures take most of the time.
+    let page = |view: &&view::View<'_>| -> Result<_> {
+        let mut files = Files::new();
+        let page = pages::item::page(inputs, &views, view, &mut files)?;
+        let key = (view.experiment.paper.clone(), view.experiment.item.clone());
+        Ok((key, (page, files)))
+    };
+    let all: Vec<_> = views.all().collect();
+    let none = || (context! {}, Files::new());
+    let mut items: HashMap<_, _> = all.par_iter().map(page).collect::<Result<_>>()?;
     for (paper, own) in papers.iter().zip(&contexts) {
         let page = context! { paper => own };
         pages.add(PageKind::Paper, links::paper(&paper.key), "paper.md", page)?;
         for (index, item) in paper.items.iter().enumerate() {
-            let view = views.get(&paper.key, &item.item);
-            let page = view.map(|view| pages::item::page(inputs, &views, view, &mut pages.files));
-            let page = context! { paper => own, index, ..page.transpose()?.unwrap_or(context! {}) };
+            let (page, files) =
+                items.remove(&(paper.key.clone(), item.item.clone())).unwrap_or_else(none);
+            pages.files.extend(files);
+            let page = context! { paper => own, index, ..page };
             let path = links::item(&paper.key, &item.item);
             pages.add(PageKind::Item, &path, "item.md", page)?;
             if let Some((host, _)) = moved.page(&path) {
@@ -102,6 +115,8 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     pages.add(PageKind::Overview, "errata.md", "errata.md", context! {})?;
     let embedders = pages::embedders::page(inputs, &mut pages.files)?;
     pages.add(PageKind::Overview, "embedders.md", "embedders.md", embedders)?;
+    let protocols = pages::protocols::page(&inputs.catalog.kinds);
+    pages.add(PageKind::Overview, "protocols.md", "protocols.md", protocols)?;
     let Pages { templates, shared, mut files, texts } = pages;
     let all_claims = claims::render(inputs, &views, &moved);
     files.insert(PathBuf::from(claims::FILE), all_claims);

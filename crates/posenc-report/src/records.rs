@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::Result;
 use posenc_experiments::Catalog;
 use posenc_experiments::record::{
-    Benchmarks, Gallery, ItemRecord, Keys, Provenance, Row, Table, is_clean, is_counted,
-    is_of_machine, item,
+    Benchmarks, Gallery, IndexedTable, ItemRecord, Keys, Provenance, Row, Table, is_clean,
+    is_counted, is_of_machine, item,
 };
 use posenc_experiments::schema::{Experiment, Profile};
 use posenc_experiments::yaml::FileError;
@@ -81,7 +81,7 @@ impl Side {
 #[derive(Debug, Clone)]
 pub struct Run {
     pub side: Side,
-    pub table: Table,
+    pub table: IndexedTable,
     pub provenance: Provenance,
     pub pictures: Gallery,
     /// Rows by group, method and signal (`None` for all signals). Lookups use this index because a record can have
@@ -117,7 +117,7 @@ impl Run {
         }
         Ok(Run {
             side,
-            table: Table { rows },
+            table: IndexedTable::new(Table { rows }),
             provenance: record.provenance.clone(),
             pictures: record.pictures.clone(),
             index,

@@ -16,7 +16,7 @@ macro_rules! sources {
 
 const SOURCES: &[(&str, &str)] = sources! {
     "about.md" "answers.md" "claims.md" "digest.md" "embedder.md" "embedders.md" "errata.md" "item.md" "paper.md"
-    "paper_claims.md" "paper_coverage.md" "parameters.md" "provenance.md" "quantities.md" "readme.md" "speed.md"
+    "paper_claims.md" "paper_coverage.md" "parameters.md" "protocols.md" "provenance.md" "quantities.md" "readme.md" "speed.md"
     "speed_overview.md" "verdicts.md"
 };
 

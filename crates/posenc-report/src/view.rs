@@ -9,6 +9,7 @@ use posenc_experiments::schema::claim::{Claim, ClaimName};
 use posenc_experiments::schema::paper::{Item, Paper};
 use posenc_experiments::verdict::{Classified, Context, Judgement, holm_adjusted, judge};
 use posenc_experiments::{Catalog, Published};
+use rayon::prelude::*;
 
 use crate::numbers::counted;
 use crate::pages::links;
@@ -151,8 +152,8 @@ impl<'a> Views<'a> {
         let catalog: &'a Catalog = inputs.catalog;
         let view =
             |e: &'a Experiment| Ok(((e.paper.clone(), e.item.clone()), View::new(inputs, e)?));
-        let mut views =
-            Views { views: catalog.experiments.iter().map(view).collect::<Result<_>>()? };
+        let views = catalog.experiments.par_iter().map(view).collect::<Result<_>>()?;
+        let mut views = Views { views };
         for paper in &catalog.papers {
             for side in [Side::Reference, Side::Local] {
                 views.adjust(&paper.key, side);

@@ -77,7 +77,7 @@ impl Group {
         if !kind.records(metric) && !is_parameter() {
             let (name, hint) = (kind.name, hint(metric, kind.documented()));
             return Some(format!(
-                "`{name}` records no metric `{metric}`; docs/protocols.md lists its metrics{hint}"
+                "`{name}` records no metric `{metric}`; report/protocols.md lists its metrics{hint}"
             ));
         }
         let id = &self.id;

@@ -6,13 +6,14 @@ use super::keys::check_key;
 use crate::yaml::{Document, FileError};
 
 /// Pages and folders of the report, or of the site built from it, that a paper with this key would overwrite.
-const RESERVED: [&str; 10] = [
+const RESERVED: [&str; 11] = [
     "readme",
     "index",
     "about",
     "claims",
     "errata",
     "embedders",
+    "protocols",
     "coverage",
     "figures",
     "pictures",
@@ -23,7 +24,7 @@ const RESERVED: [&str; 10] = [
 #[serde(deny_unknown_fields)]
 pub struct Paper {
     /// Name of the folder. Other pages and folders of the report have the reserved names `readme`, `index`, `about`, `claims`,
-    /// `errata`, `embedders`, `coverage`, `figures`, `pictures` and `record`. Allowed: a key.
+    /// `errata`, `embedders`, `protocols`, `coverage`, `figures`, `pictures` and `record`. Allowed: a key.
     pub key: String,
     /// Title.
     pub title: String,

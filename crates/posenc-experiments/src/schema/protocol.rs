@@ -156,6 +156,12 @@ impl Kind {
         }
     }
 
+    /// The documentation, as Markdown.
+    pub fn description(&self) -> String {
+        let lines = self.docs.lines().map_while(|line| line.strip_prefix("//!"));
+        lines.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect()
+    }
+
     /// Names in the documentation, among them those of all metrics.
     pub fn documented(&self) -> impl Iterator<Item = &'static str> {
         let lines = self.docs.lines().take_while(|line| line.starts_with("//!"));
@@ -196,7 +202,7 @@ fn parse<T: Settings + Serialize + DeserializeOwned>(
 pub type ReadNumbers = fn(&Path, Option<&str>) -> Result<(Vec<usize>, Vec<f64>), String>;
 
 /// All kinds that a program knows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Kinds {
     pub all: &'static [&'static Kind],
     /// Reads encodings that other programs computed. Without it, embedders of kind `matrix` have no table.

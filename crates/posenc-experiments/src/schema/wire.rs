@@ -101,7 +101,7 @@ pub(super) struct WireGroup {
     /// the item, and below plots that show nothing else. At profile `paper`, such a group follows our own definition. Allowed: a
     /// few words.
     pub(super) ours: Option<String>,
-    /// `kind` and the [settings of the protocol](docs/protocols.md).
+    /// `kind` and the [settings of the protocol](report/protocols.md).
     #[schemars(with = "json::Object")]
     pub(super) protocol: Mapping,
     /// Data set, see below.

@@ -153,7 +153,7 @@ fn of_row(row: &Row, is_exact: bool, context: Context<'_>) -> (Evidence, String)
     match (group.reduced(row.profile), row.profile) {
         (Some(reduced), _) => (Evidence::PaperReduced, reduced.to_owned()),
         (None, Profile::Paper) => {
-            let rows = context.record.into_iter().flat_map(|table| &table.rows);
+            let rows = context.record.into_iter().flat_map(|table| table.of_group(&group.id));
             match group.parts(rows.filter(|other| other.method == row.method)).pop_first() {
                 Some(part) => (Evidence::PaperReduced, part),
                 None => plain(full),

@@ -2,7 +2,7 @@
 
 use super::{Context, Judgement, Verdict, judge};
 use crate::published::Published;
-use crate::record::{Row, Table};
+use crate::record::{IndexedTable, Row, Table};
 use crate::schema::Experiment;
 use crate::schema::protocol::testing::experiment;
 
@@ -40,7 +40,8 @@ fn record(values: &[(&str, &str, f64)], seeds: u64) -> Table {
 fn judged(claim: &str, table: &Table) -> Judgement {
     let experiment = images(&format!("{{ id: c, says: s, source: s, {claim} }}"));
     let published = Published::default();
-    let context = Context { experiment: &experiment, record: Some(table), published: &published };
+    let table = IndexedTable::new(table.clone());
+    let context = Context { experiment: &experiment, record: Some(&table), published: &published };
     judge(&experiment.claims[0], context)
 }
 

@@ -34,10 +34,11 @@ fn add(mean: &mut Mean, value: f64) {
 }
 
 fn of_select(floor: &Floor, select: &Select, context: Context<'_>) -> Option<String> {
-    let is_floor = |row: &Row| row.group == floor.group && row.method == floor.method;
+    let is_floor = |row: &Row| row.method == floor.method && row.group == floor.group;
     let mut floors: BTreeMap<&str, Mean> = BTreeMap::new();
-    let all = context.record.into_iter().flat_map(|table| &table.rows);
-    for row in all.filter(|row| is_floor(row) && row.metric == floor.metric) {
+    let table = context.record.into_iter();
+    let all = table.flat_map(|table| table.of_metric(&floor.group, &floor.metric));
+    for row in all.filter(|row| is_floor(row)) {
         add(floors.entry(&row.signal).or_default(), row.value);
     }
     let mut methods: BTreeMap<&str, BTreeMap<&str, Mean>> = BTreeMap::new();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::pairs::values_at;
 use super::{Unjudged, Verdict};
 use crate::published::{Published, PublishedValue};
-use crate::record::{Keys, Row, Table};
+use crate::record::{IndexedTable, Keys, Row};
 use crate::schema::Experiment;
 use crate::schema::claim::{Select, Source, Statistic};
 
@@ -13,7 +13,7 @@ use crate::schema::claim::{Select, Source, Statistic};
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     pub experiment: &'a Experiment,
-    pub record: Option<&'a Table>,
+    pub record: Option<&'a IndexedTable>,
     pub published: &'a Published,
 }
 
@@ -164,7 +164,8 @@ pub(super) fn rows<'a>(
     select: &'a Select,
     context: Context<'a>,
 ) -> impl Iterator<Item = &'a Row> + 'a {
-    let rows = context.record.into_iter().flat_map(|table| &table.rows);
+    let table = context.record.into_iter();
+    let rows = table.flat_map(|table| table.of_metric(&select.group, &select.metric));
     rows.filter(|row| select.takes_row(row))
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::checks::{Against, Check};
 use super::points::{Context, rows};
-use crate::record::{NO_SIGNAL, Row, is_of_machine};
+use crate::record::{NO_SIGNAL, is_of_machine};
 use crate::schema::claim::{Abscissa, Claim, Select};
 use crate::schema::{Experiment, Group, Profile, Variant};
 
@@ -116,6 +116,5 @@ pub(super) fn one_run(check: &Check, context: Context<'_>) -> Option<String> {
 }
 
 fn group_profile(context: Context<'_>, group: &str, method: &str) -> Option<Profile> {
-    let is_own = |row: &&Row| row.group == group && row.method == method;
-    context.record?.rows.iter().find(is_own).map(|row| row.profile)
+    context.record?.of_group(group).find(|row| row.method == method).map(|row| row.profile)
 }

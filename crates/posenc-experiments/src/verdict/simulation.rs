@@ -7,7 +7,7 @@ use posenc_math::random::{gaussian_vector, stream};
 
 use super::{Context, Verdict, judge};
 use crate::published::Published;
-use crate::record::{Row, Table};
+use crate::record::{IndexedTable, Row, Table};
 use crate::schema::protocol::testing::{A, B, demo};
 
 const TRIALS: usize = 1000;
@@ -46,7 +46,7 @@ fn share(check: &str, verdict: Verdict, n: usize, mean: impl Fn(&str, usize) -> 
     );
     let published = Published::default();
     let wrong = |trial: &usize| {
-        let record = record(n, *trial, &mean);
+        let record = IndexedTable::new(record(n, *trial, &mean));
         let context =
             Context { experiment: &experiment, record: Some(&record), published: &published };
         judge(&experiment.claims[0], context).verdict == verdict

@@ -2,7 +2,7 @@
 
 use super::{Context, Evidence, Judgement, Verdict, difference_interval, judge};
 use crate::published::Published;
-use crate::record::{Row, Table};
+use crate::record::{IndexedTable, Row, Table};
 use crate::schema::protocol::testing::{A, B, demo};
 use crate::schema::{Experiment, Profile};
 
@@ -23,7 +23,8 @@ fn with_claim(group: &str, claim: &str) -> Experiment {
 
 /// The judgement of an experiment's only claim.
 fn judged(experiment: &Experiment, record: &Table, published: &Published) -> Judgement {
-    let context = Context { experiment, record: Some(record), published };
+    let record = IndexedTable::new(record.clone());
+    let context = Context { experiment, record: Some(&record), published };
     judge(&experiment.claims[0], context)
 }
 
@@ -281,6 +282,7 @@ fn statistics_of_selections() {
     let claim = format!("checks: [{order}, {}]", bound.replace("{ kind", "{ label: b, kind"));
     let experiment = with_claim("protocol: { kind: stable-rank, samples: [1] }", &claim);
     let published = published();
+    let record = IndexedTable::new(record);
     let context = Context { experiment: &experiment, record: Some(&record), published: &published };
     let numbers = super::Numbers::of(&experiment.claims[0], context);
     assert!(numbers.ratio(0, 1).is_some() && numbers.ratio(0, 2).is_none());

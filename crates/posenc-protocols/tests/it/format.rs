@@ -1,6 +1,5 @@
 //! `FORMAT.md` and the examples of protocols document every key that the schema knows.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use posenc_experiments::schema::protocol::Kind;
@@ -237,82 +236,6 @@ fn every_example_shows_all_keys() {
     assert!(checked > 400, "only {checked} keys were checked");
 }
 
-/// The documentation of a protocol's module.
-fn description(kind: &Kind) -> String {
-    let file = format!("crates/posenc-protocols/src/{}/mod.rs", kind.name.replace('-', "_"));
-    let source = std::fs::read_to_string(root().join(&file)).expect(&file);
-    let lines = source.lines().map_while(|line| line.strip_prefix("//!"));
-    lines.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect()
-}
-
-/// Requirements of groups with this protocol, and how their units run.
-fn requirements(kind: &Kind) -> String {
-    let repeats = kind
-        .repeats_key
-        .map(|key| format!("`{key}` is the number of runs; the group's `seeds` must be 1."));
-    let sentences = [
-        kind.needs_embedder.then_some("Every variant needs an `embedder`."),
-        (!data_of(kind).is_empty()).then_some("The group needs `data`."),
-        kind.takes_held_out.then_some("With `data.set`, the group needs `data.held_out`."),
-        kind.takes_weights.then_some("The group may name `data.weights`."),
-        repeats.as_deref(),
-        kind.emits_as_batch.then_some("The units of a job are computed together."),
-        kind.measures_time.then_some("The protocol measures time, so its units run alone."),
-        kind.reads_published.then_some("Results depend on the published values of the paper."),
-    ];
-    sentences.into_iter().flatten().collect::<Vec<_>>().join(" ")
-}
-
-/// The expected content of `docs/protocols.md`.
-fn page() -> String {
-    let mut page = "\
-# Protocols
-
-This page is generated from the documentation and the example of each protocol in `crates/posenc-protocols/src`; a test compares
-them. [FORMAT.md](../FORMAT.md#protocols) explains what all protocols share: groups, lists of numbers, position encodings.
-
-Each example has all keys that are allowed under `protocol:` of a group. A key whose comment begins with `default` has its default value
-and may be left out. A key that is commented out is optional, or excludes another one. All other keys are required unless their
-comment says `optional`. Ranges include both ends.
-
-| `kind` | purpose |
-|---|---|
-"
-    .to_owned();
-    let mut sections = String::new();
-    for kind in posenc_protocols::KINDS.all {
-        let (name, description) = (kind.name, description(kind));
-        let purpose = description.lines().next().unwrap_or_default();
-        writeln!(page, "| [`{name}`](#{name}) | {purpose} |").unwrap();
-        let requirements = match requirements(kind) {
-            none if none.is_empty() => none,
-            some => format!("{some}\n\n"),
-        };
-        let example = kind.example;
-        write!(sections, "\n## {name}\n\n{description}\n{requirements}```yaml\n{example}```\n")
-            .unwrap();
-    }
-    page + &sections
-}
-
-/// Catches a protocol that is missing or outdated in `docs/protocols.md`.
-#[test]
-fn the_page_of_protocols_is_up_to_date() {
-    let (file, page) = (root().join("docs/protocols.md"), page());
-    if std::env::var_os("POSENC_UPDATE").is_some_and(|value| value == "1") {
-        std::fs::write(file, page).unwrap();
-        return;
-    }
-    let found = std::fs::read_to_string(file).unwrap_or_default();
-    let differs = found.lines().zip(page.lines()).position(|(found, own)| found != own);
-    let line = differs.unwrap_or_else(|| found.lines().count().min(page.lines().count())) + 1;
-    assert!(
-        found.lines().eq(page.lines()),
-        "docs/protocols.md:{line} is outdated; to regenerate it: \
-         POSENC_UPDATE=1 cargo xtask test the_page_of_protocols"
-    );
-}
-
 /// Catches a description that does not name the format of the files that its protocol reads.
 #[test]
 fn descriptions_name_the_formats_of_files() {
@@ -324,7 +247,7 @@ fn descriptions_name_the_formats_of_files() {
         let weights = kind.takes_weights.then(|| own.weights());
         for format in own.reads().into_iter().chain(weights) {
             let name = format!("`{}`", format.name().replace(' ', "-"));
-            assert!(description(kind).contains(&name), "{} reads {name}", kind.name);
+            assert!(kind.description().contains(&name), "{} reads {name}", kind.name);
             named += 1;
         }
     }

@@ -9,6 +9,7 @@ pub mod links;
 pub mod methods;
 pub mod parameters;
 pub mod pictures;
+pub mod protocols;
 pub mod readme;
 pub mod sentences;
 pub mod speed;

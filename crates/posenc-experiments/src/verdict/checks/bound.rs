@@ -147,6 +147,7 @@ impl Rule for BoundCheck {
         };
         let verdict = Fit::joined(&fits);
         let place = point.x.map(|x| format!(", x = {}", show(x))).unwrap_or_default();
+        let is_zero = limit == 0.0;
         let (value, limit) = (show(value), show(limit));
         let measured = format!("worst case: {}{place}, {value} (limit {limit})", point.method);
         let mut statistics =
@@ -159,6 +160,8 @@ impl Rule for BoundCheck {
             Verdict::WithinNoise => {
                 format!("the {}interval contains the limit", joint(all_places))
             }
+            // No share of a limit of 0.
+            _ if is_zero => "violates the limit".to_owned(),
             _ => format!("violates the limit by {} %", show(100.0 * excess)),
         };
         let of_limit = (1.0 + excess) / (1.0 + self.slack);

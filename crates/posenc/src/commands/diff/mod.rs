@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use posenc_experiments::record::{Provenance, Row, Table};
+use posenc_experiments::record::{IndexedTable, Provenance, Row, Table};
 use posenc_experiments::schema::claim::{Claim, Select};
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::verdict::{Context, judge};
@@ -138,7 +138,8 @@ fn changed_claims(
         }
     };
     let is_selected = |claim: &&Claim| selectors.is_everything() || claim.selects().any(looks_at);
-    let shown = tables.map(|table| Table { rows: shown_rows(experiment, &table.rows) });
+    let shown =
+        tables.map(|table| IndexedTable::new(Table { rows: shown_rows(experiment, &table.rows) }));
     let changed = |claim: &Claim| {
         let [before, after] = [&shown[0], &shown[1]].map(|table| {
             let record = Some(table).filter(|table| !table.rows.is_empty());

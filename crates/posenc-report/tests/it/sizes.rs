@@ -1,0 +1,69 @@
+//! Sizes of the committed Markdown pages of this repository; `posenc-book` checks their links.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Maximum size of a page, in bytes.
+const LONGEST: usize = 72_000;
+/// Maximum size of the first page, in bytes.
+const FIRST: usize = 8192;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository").to_owned()
+}
+
+/// Markdown files of the repository's root, of `docs` and of `report`, by path below the root.
+fn pages() -> BTreeMap<PathBuf, String> {
+    let root = root();
+    let mut found = BTreeMap::new();
+    let mut waiting = vec![(root.clone(), false), (root.join("docs"), true)];
+    waiting.push((root.join("report"), true));
+    while let Some((folder, is_deep)) = waiting.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() && is_deep {
+                waiting.push((path, true));
+            } else if path.extension().is_some_and(|e| e == "md") && path.is_file() {
+                let text = fs::read_to_string(&path).expect("text");
+                found.insert(path.strip_prefix(&root).expect("below").to_owned(), text);
+            }
+        }
+    }
+    found
+}
+
+/// Catches pages that are too long to be read.
+#[test]
+fn pages_are_short() {
+    let pages = pages();
+    let of_report = pages.iter().filter(|(path, _)| path.starts_with("report"));
+    let long = of_report.filter(|(_, text)| text.len() > LONGEST);
+    let long: Vec<_> = long.map(|(path, text)| (path.display().to_string(), text.len())).collect();
+    assert_eq!(long, []);
+    let first = &pages[Path::new("report/README.md")];
+    assert!(first.len() <= FIRST, "report/README.md has {} bytes", first.len());
+}
+
+/// Catches a question without an answer on the first page and in the README, a sentence that the record cannot fill, and a table with more
+/// columns than a person can read.
+#[test]
+fn the_first_page_answers_every_question() {
+    let pages = pages();
+    let first = &pages[Path::new("report/README.md")];
+    for heading in ["Zheng et al. 2021", "Zheng et al. 2022", "Li et al. 2021"] {
+        let section = first.split(&format!("## [{heading}](")).nth(1).expect("a section");
+        let section = section.split("\n## ").next().unwrap_or_default();
+        assert!(section.contains("n = ") && section.contains("Evidence: "), "{section}");
+        assert!(section.contains("*Not tested here:*"), "{section}");
+        assert!(pages[Path::new("README.md")].contains(&format!("- **[{heading}]")), "{heading}");
+    }
+    assert!(first.contains("## Which encoding should I use?\n"), "{first}");
+    assert!(!first.contains(['{', '}']), "{first}");
+    for (path, text) in pages.iter().filter(|(path, _)| path.starts_with("report")) {
+        let is_ruler =
+            |line: &&str| line.starts_with("| -") && line.chars().all(|c| "|-: ".contains(c));
+        let widest = text.lines().filter(is_ruler).map(|line| line.matches('|').count() - 1).max();
+        assert!(widest.unwrap_or(0) <= 8, "{}: {widest:?} columns", path.display());
+    }
+}
