@@ -28,9 +28,6 @@ use crate::unit::Unit;
 
 /// The first bytes of a checkpoint; the number counts changes of the format.
 const MAGIC: &[u8; 16] = b"posenc-job-2\0\0\0\0";
-/// Magic of the previous format, which has no owner and always covers all units of the job.
-const MAGIC_WITHOUT_OWNER: &[u8; 16] = b"posenc-job-1\0\0\0\0";
-
 const NAME: &[u8; 11] = b"posenc-job-";
 
 const KEY: usize = 64;
@@ -75,10 +72,6 @@ impl Owner {
             signals: units.iter().map(|unit| unit.signal.clone()).collect(),
             trained: (0..units.len()).collect(),
         })
-    }
-
-    fn all(&self) -> Vec<usize> {
-        (0..self.signals.len()).collect()
     }
 
     /// Reads the owner from a checkpoint file, without the rest of the file.
@@ -180,11 +173,7 @@ impl Checkpoint {
 
     /// Indices of the units that a killed run trained together, if it left a checkpoint.
     pub fn trained(&self) -> Option<Vec<usize>> {
-        Owner::read(&self.file).map(|owner| owner.trained).or_else(|| {
-            let mut magic = [0; MAGIC.len()];
-            posenc_files::open(&self.file).ok()?.read_exact(&mut magic).ok()?;
-            self.owner.as_ref().filter(|_| magic == *MAGIC_WITHOUT_OWNER).map(Owner::all)
-        })
+        Owner::read(&self.file).map(|owner| owner.trained)
     }
 
     /// Attaches the control through which the run watches the job.
@@ -230,9 +219,7 @@ impl Checkpoint {
             }
             Err(error) => return Saved::Damaged(format!("cannot be read: {error}")),
         };
-        let has_owner = bytes.starts_with(MAGIC);
-        if bytes.len() < HEADER + CHECKSUM || !has_owner && !bytes.starts_with(MAGIC_WITHOUT_OWNER)
-        {
+        if bytes.len() < HEADER + CHECKSUM || !bytes.starts_with(MAGIC) {
             return Saved::Damaged("is not a checkpoint of this version".to_owned());
         }
         let end = bytes.len() - CHECKSUM;
@@ -243,17 +230,12 @@ impl Checkpoint {
             return Saved::Damaged("belongs to another job".to_owned());
         }
         bytes.truncate(end);
-        let mut begin = HEADER;
-        let trained = if has_owner {
-            let length = bytes[HEADER..].first_chunk().map(|l| u64::from_le_bytes(*l));
-            let length = length.and_then(|l| usize::try_from(l).ok()).unwrap_or(usize::MAX);
-            let json = bytes[HEADER..].get(8..).and_then(|rest| rest.get(..length));
-            let owner = json.and_then(|json| serde_json::from_slice::<Owner>(json).ok());
-            begin += 8 + json.map_or(0, <[u8]>::len);
-            owner.map(|owner| owner.trained)
-        } else {
-            self.owner.as_ref().map(Owner::all)
-        };
+        let length = bytes[HEADER..].first_chunk().map(|l| u64::from_le_bytes(*l));
+        let length = length.and_then(|l| usize::try_from(l).ok()).unwrap_or(usize::MAX);
+        let json = bytes[HEADER..].get(8..).and_then(|rest| rest.get(..length));
+        let owner = json.and_then(|json| serde_json::from_slice::<Owner>(json).ok());
+        let begin = HEADER + 8 + json.map_or(0, <[u8]>::len);
+        let trained = owner.map(|owner| owner.trained);
         if trained != self.owner.as_ref().map(|own| own.trained.clone()) {
             return Saved::Damaged("belongs to other units of the job".to_owned());
         }
@@ -449,24 +431,5 @@ mod tests {
         }
         let owner = Owner::read(ours().file()).unwrap();
         assert_eq!((owner.signals.len(), owner.trained), (3, vec![1, 2]));
-    }
-
-    /// Catches checkpoints of the previous format, possibly weeks of training, that are discarded.
-    #[test]
-    fn a_checkpoint_without_an_owner_covers_all_units() {
-        let directory = tempfile::tempdir().unwrap();
-        let ours = || of(directory.path(), &["a", "b"]);
-        let key = ours().key;
-        let mut bytes =
-            [&MAGIC_WITHOUT_OWNER[..], key.as_bytes(), &1f64.to_le_bytes(), b"body"].concat();
-        let checksum = blake3::hash(&bytes);
-        bytes.extend(checksum.as_bytes());
-        std::fs::write(ours().file(), bytes).unwrap();
-        assert_eq!(ours().trained(), Some(vec![0, 1]));
-        assert_eq!(Owner::read(ours().file()), None);
-        let checkpoint = ours();
-        assert_eq!(checkpoint.read(), Saved::Body(b"body".to_vec()));
-        assert_eq!(checkpoint.earlier(), 1.0);
-        assert!(matches!(ours().training(&[1]).read(), Saved::Damaged(_)));
     }
 }

@@ -1,10 +1,9 @@
 //! Checkpoints that no run resumes from.
 //!
 //! A checkpoint is removed if no profile of the catalog plans its job any more, or if all units that it trains have records. The check uses
-//! the data, device and seed of the checkpoint, because another run may use them again. Checkpoints that do not name their job (of older
-//! versions, or damaged) are identified by their file name, with the data and the seed of this run.
+//! the data, device and seed of the checkpoint, because another run may use them again. Checkpoints that do not name their job, since
+//! they are damaged or of another version, are removed.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -14,37 +13,21 @@ use posenc_experiments::record::KeyParts;
 use posenc_experiments::{Catalog, Experiment};
 use posenc_files::Kind;
 
-use crate::checkpoint::{Owner, is_checkpoint, key};
-use crate::plan::{PlannedJob, Plans, all_jobs, defines};
+use crate::checkpoint::{Owner, is_checkpoint};
+use crate::plan::{all_jobs, defines};
 use crate::store::{Found, Store};
 
 /// Removes orphaned checkpoints from a store that no other process uses, and names them. With `is_forced`, units with records run
-/// again, so their checkpoints are kept. Checkpoints that earlier versions left in the common folder move to the folder of their item.
+/// again, so their checkpoints are kept.
 ///
 /// # Errors
 ///
-/// Errors of the plan. No checkpoint that a plan could still use has then been removed.
-pub fn sweep(store: &Store, plans: &Plans<'_>, is_forced: bool) -> Result<()> {
-    let root = store.all_checkpoints();
-    let mut by_name: Option<BTreeMap<String, PathBuf>> = None;
-    for (folder, experiment) in folders(root, plans.catalog) {
+/// A file that cannot be removed.
+pub fn sweep(store: &Store, catalog: &Catalog, is_forced: bool) -> Result<()> {
+    for (folder, experiment) in folders(store.all_checkpoints(), catalog) {
         for file in checkpoints(&folder) {
-            let is_used = match (Owner::read(&file), experiment) {
-                (_, None) if folder != *root => false,
-                (Some(owner), Some(experiment)) => is_used(&owner, experiment, store, is_forced),
-                _ => {
-                    if by_name.is_none() {
-                        by_name = Some(names(store, plans)?);
-                    }
-                    let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-                    let place = by_name.as_ref().zip(name).and_then(|(all, name)| all.get(&name));
-                    match place {
-                        Some(place) if *place != folder => adopt(&file, place),
-                        place => place.is_some(),
-                    }
-                }
-            };
-            if !is_used {
+            let owner = Owner::read(&file).zip(experiment);
+            if !owner.is_some_and(|(owner, own)| is_used(&owner, own, store, is_forced)) {
                 remove(&file, "no run resumes from this checkpoint")?;
             }
         }
@@ -52,21 +35,12 @@ pub fn sweep(store: &Store, plans: &Plans<'_>, is_forced: bool) -> Result<()> {
     Ok(())
 }
 
-/// Moves a checkpoint to the folder of its item; `false` if that folder already has a file of this name.
-fn adopt(file: &Path, folder: &Path) -> bool {
-    let Some(place) = file.file_name().map(|name| folder.join(name)) else { return true };
-    if place.exists() {
-        return false;
-    }
-    // If the move fails, the next run tries again.
-    let _ = posenc_files::make_folder(folder).and_then(|()| std::fs::rename(file, place));
-    true
-}
-
-/// Folders that may contain checkpoints, each with its experiment: the common folder, then the item folders two levels below it.
+/// Folders that may contain checkpoints, each with its experiment: the common folder, then the item folders two levels below it. Those of
+/// unknown papers are left out, since a run with `--include` may use them.
 fn folders<'a>(root: &Path, catalog: &'a Catalog) -> Vec<(PathBuf, Option<&'a Experiment>)> {
     let mut all = vec![(root.to_owned(), None)];
-    for (paper, paper_name) in directories(root) {
+    let is_known = |(_, name): &(PathBuf, String)| catalog.papers.iter().any(|p| p.key == *name);
+    for (paper, paper_name) in directories(root).into_iter().filter(is_known) {
         for (item, item_name) in directories(&paper) {
             all.push((item, catalog.experiment(&paper_name, &item_name)));
         }
@@ -111,18 +85,4 @@ fn is_used(owner: &Owner, experiment: &Experiment, store: &Store, is_forced: boo
     };
     let mut trained = owner.trained.iter().map(|&place| owner.signals.get(place));
     is_forced || !trained.all(|signal| signal.is_some_and(has_record))
-}
-
-/// Names of the checkpoints of all plans with this run's data and seed, with the folder of each.
-fn names(store: &Store, plans: &Plans<'_>) -> Result<BTreeMap<String, PathBuf>> {
-    let mut names = BTreeMap::new();
-    for experiment in &plans.catalog.experiments {
-        let folder = store.checkpoints(&experiment.paper, &experiment.item);
-        for planned in plans.of(experiment)?.iter().flat_map(PlannedJob::on_all_devices) {
-            let each = planned.units.iter().map(|unit| key(std::iter::once(&unit.parts)));
-            let all = key(planned.units.iter().map(|unit| &unit.parts));
-            names.extend(each.chain([all]).map(|name| (name, folder.clone())));
-        }
-    }
-    Ok(names)
 }

@@ -181,11 +181,11 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
 }
 
 fn sweep_checkpoints(store: &Store, plans: &Plans<'_>, options: &Reproduce) {
-    // A build without some protocols does not plan their jobs, whose checkpoints would seem unused.
+    // A build without some protocols does not plan their jobs, and a file with an error has none: their checkpoints would seem unused.
     if !plans.are_whole() {
         return;
     }
-    if let Err(error) = orphans::sweep(store, plans, options.force) {
+    if let Err(error) = orphans::sweep(store, plans.catalog, options.force) {
         eprintln!("warning: checkpoints that no run resumes from are kept: {error:#}");
     }
 }

@@ -148,34 +148,41 @@ fn checkpoints_that_no_run_resumes_from_are_removed() {
     assert!(!file.exists(), "{}", run.stderr);
 }
 
-/// Rewrites a checkpoint in the format of older versions: without an owner, in the common folder of all items.
-fn make_old(file: &Path, root: &Path) {
-    const HEADER: usize = 16 + 64 + 8;
-    let bytes = std::fs::read(file).unwrap();
-    let length = u64::from_le_bytes(bytes[HEADER..HEADER + 8].try_into().unwrap()) as usize;
-    let body = &bytes[HEADER + 8 + length..bytes.len() - blake3::OUT_LEN];
-    let mut old = [&b"posenc-job-1\0\0\0\0"[..], &bytes[16..HEADER], body].concat();
-    let checksum = blake3::hash(&old);
-    old.extend(checksum.as_bytes());
-    std::fs::write(root.join(file.file_name().unwrap()), old).unwrap();
-    std::fs::remove_file(file).unwrap();
-}
-
-/// Catches trainings of older versions that start over, and checkpoints of older versions that are never removed.
+/// Catches checkpoints of other versions that are never removed, or removed without a word.
 #[test]
-fn checkpoints_of_older_versions_are_resumed_or_removed() {
+fn checkpoints_of_other_versions_are_removed() {
     let repository = Repository::with_experiment(&experiment("0.1", EPOCHS));
     repository.kill_at_checkpoint("out");
-    let root = repository.path().join("out/checkpoints");
-    make_old(&checkpoint(&repository), &root);
+    let (file, root) = (checkpoint(&repository), repository.path().join("out/checkpoints"));
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[11] = b'0';
+    std::fs::write(&file, bytes).unwrap();
     let orphan = root.join(format!("{}.bin", "0123456789abcdef".repeat(4)));
     std::fs::write(&orphan, "posenc-job-0, of a job that is no more").unwrap();
-    // A run of another job moves the checkpoint; a run of its own job resumes from it.
     let run = repository.ok(&["reproduce", RANK]);
-    assert!(!orphan.exists(), "{}", run.stderr);
-    assert_eq!(checkpoint(&repository).parent().unwrap(), root.join("extensions/mexican-hat"));
-    let again = repository.ok(&["reproduce", "--verbose"]);
-    assert!(again.stderr.contains("resumes where it was interrupted"), "{}", again.stderr);
-    assert!(steps(&again)[0] < EPOCHS as u64);
-    assert_eq!(repository.checkpoints("out"), 0);
+    assert!(!file.exists() && !orphan.exists(), "{}", run.stderr);
+    let removed = run.stderr.matches("no run resumes from this checkpoint").count();
+    assert_eq!(removed, 2, "{}", run.stderr);
+}
+
+/// Catches a training that is lost because its file has an error for a while, or because a run does not include its folder.
+#[test]
+fn checkpoints_of_absent_experiments_are_kept() {
+    let repository = Repository::with_experiment(&experiment("0.1", EPOCHS));
+    repository.kill_at_checkpoint("out");
+    let file = checkpoint(&repository);
+    let (path, text) = ("experiments/extensions/01-mexican-hat.yaml", experiment("0.1", EPOCHS));
+    let other = text.replace("item: mexican-hat", "item: icon-labels");
+    repository.write("experiments/extensions/02-icon-labels.yaml", &other);
+    repository.write(path, "groups: [");
+    let rank = &RANK.replace("mexican-hat", "icon-labels");
+    assert_eq!(repository.run(&["reproduce", rank]).code, 1);
+    assert!(file.exists());
+    repository.write(path, &text);
+    let included = file.parent().unwrap().parent().unwrap().with_file_name("mine/item");
+    std::fs::create_dir_all(&included).unwrap();
+    let copy = included.join(file.file_name().unwrap());
+    std::fs::copy(&file, &copy).unwrap();
+    repository.ok(&["reproduce", rank]);
+    assert!(file.exists() && copy.exists());
 }

@@ -20,7 +20,6 @@ use posenc_harness::options::parse_selectors;
 use posenc_harness::repository::Repository;
 use posenc_protocols::KINDS;
 
-const WIDTH: usize = 100;
 /// Maximum number of items or methods that are listed for a parameter.
 const LISTED: usize = 4;
 
@@ -65,7 +64,7 @@ pub fn diff(repository: &Repository, options: &Diff) -> Result<ExitCode> {
             "note: the experiments of {} differ from the working tree's; both records are judged by the working tree's claims",
             side.name
         );
-        print_lines(&wrapped(&note, 0));
+        print_lines(&format!("{note}\n"));
     }
     let parameters = parameters.into_iter().map(|(text, places): (String, Vec<String>)| {
         let mut listed = places.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
@@ -91,7 +90,7 @@ pub fn diff(repository: &Repository, options: &Diff) -> Result<ExitCode> {
         }
         for entry in entries {
             for (i, line) in entry.lines().enumerate() {
-                text += &wrapped(line, if i == 0 { 2 } else { 4 });
+                text += &format!("{}{line}\n", if i == 0 { "  " } else { "    " });
             }
         }
     }
@@ -228,43 +227,4 @@ fn changed_parameters(
         found.extend(news.map(|text| (text, Some(method.clone()))));
     }
     found
-}
-
-/// Wraps a line at spaces to [`WIDTH`] columns, with an indent. Continuation lines are indented by 4 more columns.
-fn wrapped(line: &str, indent: usize) -> String {
-    let mut text = String::new();
-    let mut current = " ".repeat(indent);
-    let mut is_empty = true;
-    for word in line.split_whitespace() {
-        if !is_empty && current.chars().count() + 1 + word.chars().count() > WIDTH {
-            text += &current;
-            text.push('\n');
-            current = " ".repeat(indent + 4);
-            is_empty = true;
-        }
-        if !is_empty {
-            current.push(' ');
-        }
-        current += word;
-        is_empty = false;
-    }
-    text + &current + "\n"
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Catches lines beyond the width, lost words, and an empty line before a long word.
-    #[test]
-    fn lines_are_broken_at_spaces() {
-        let long = "word ".repeat(60) + &"x".repeat(120);
-        let text = wrapped(&long, 2);
-        let lines: Vec<&str> = text.lines().collect();
-        assert!(lines.iter().take(lines.len() - 1).all(|line| line.len() <= WIDTH), "{text}");
-        assert!(lines.iter().all(|line| !line.trim().is_empty()), "{text}");
-        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(words(&text), words(&long));
-        assert!(lines[0].starts_with("  word") && lines[1].starts_with("      word"), "{text}");
-    }
 }
