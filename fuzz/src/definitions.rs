@@ -5,7 +5,7 @@ use std::path::Path;
 use posenc_data::Manifest;
 use posenc_experiments::coverage;
 use posenc_experiments::plan::{NO_SIGNAL, jobs};
-use posenc_experiments::record::Table;
+use posenc_experiments::record::IndexedTable;
 use posenc_experiments::schema::metrics::Metrics;
 use posenc_experiments::schema::paper::Paper;
 use posenc_experiments::selector::Selectors;
@@ -41,7 +41,7 @@ fn plan(experiment: &Experiment) {
         }
     }
     let published = Published::default();
-    let nothing = Table::default();
+    let nothing = IndexedTable::default();
     for claim in &experiment.claims {
         for record in [None, Some(&nothing)] {
             judge(claim, Context { experiment, record, published: &published });

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use posenc_experiments::record::{Benchmarks, Gallery, ItemRecord, Provenance, Table, UnitRecord};
+use posenc_experiments::record::{
+    Benchmarks, Gallery, IndexedTable, ItemRecord, Provenance, Table, UnitRecord,
+};
 use posenc_experiments::schema::paper::Paper;
 use posenc_experiments::verdict::{Context, judge};
 use posenc_experiments::yaml::Document;
@@ -47,9 +49,10 @@ pub fn csv_records(bytes: &[u8]) -> usize {
     if let (Some(table), Some(catalog)) = (table(text), catalog()) {
         accepted += 1;
         let published = &catalog.published;
+        let record = &IndexedTable::new(table.clone());
         for experiment in &catalog.experiments {
             for claim in &experiment.claims {
-                judge(claim, Context { experiment, record: Some(&table), published });
+                judge(claim, Context { experiment, record: Some(record), published });
             }
         }
         // The written table must be readable.

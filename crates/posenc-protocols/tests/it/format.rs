@@ -1,5 +1,6 @@
 //! `FORMAT.md` and the examples of protocols document every key that the schema knows.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use posenc_experiments::schema::protocol::Kind;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Maximum size of a page, in bytes.
+/// Maximum size of a page, in bytes; that of protocols is a reference to search in.
 const LONGEST: usize = 72_000;
 /// Maximum size of the first page, in bytes.
 const FIRST: usize = 8192;
@@ -37,7 +37,8 @@ fn pages() -> BTreeMap<PathBuf, String> {
 #[test]
 fn pages_are_short() {
     let pages = pages();
-    let of_report = pages.iter().filter(|(path, _)| path.starts_with("report"));
+    let is_read = |path: &Path| path.starts_with("report") && !path.ends_with("protocols.md");
+    let of_report = pages.iter().filter(|(path, _)| is_read(path));
     let long = of_report.filter(|(_, text)| text.len() > LONGEST);
     let long: Vec<_> = long.map(|(path, text)| (path.display().to_string(), text.len())).collect();
     assert_eq!(long, []);
