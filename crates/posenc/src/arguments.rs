@@ -31,7 +31,7 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 pub enum Verb {
-    /// Run the experiments that have no record yet and render a report of the results.
+    /// Run the experiments that have no record yet and render a report of the results
     ///
     /// Examples:
     ///   cargo xtask reproduce                         all papers, about 20 minutes on two cores with the build
@@ -41,14 +41,14 @@ pub enum Verb {
     ///   cargo xtask reproduce --budget 1h             start only what ends within an hour
     #[command(verbatim_doc_comment)]
     Reproduce(Box<Reproduce>),
-    /// Compare two records: verdicts first, then numbers, then parameters.
+    /// Compare two records: verdicts first, then numbers, then parameters
     ///
     /// Examples:
     ///   cargo xtask diff report/record out/record             the reference and this machine
     ///   cargo xtask diff HEAD~1 report/record trading/table1  one table before and after a commit
     #[command(verbatim_doc_comment)]
     Diff(Diff),
-    /// Repeat recorded units and compare every bit of the results.
+    /// Repeat recorded units and compare every bit of the results
     ///
     /// Examples:
     ///   cargo xtask verify                           8 cheap units of the reference, of many protocols
@@ -58,7 +58,7 @@ pub enum Verb {
     Verify(Verify),
     /// Render report/ from the reference records, or check that it is up to date.
     Report(Report),
-    /// List papers, items, groups and methods.
+    /// List papers, items, groups and methods
     ///
     /// Examples:
     ///   cargo xtask list                  everything
@@ -66,10 +66,10 @@ pub enum Verb {
     ///   cargo xtask list --embedders      embedders and their parameters
     #[command(verbatim_doc_comment)]
     List(List),
-    /// Create an embedder or an experiment of your own.
+    /// Create an embedder, an experiment or a paper of your own
     #[command(subcommand)]
     New(NewVerb),
-    /// Fit a picture or a clip of your own and write its reconstruction.
+    /// Fit a picture or a clip of your own and write its reconstruction
     ///
     /// Examples:
     ///   cargo xtask fit photo.jpg --size 512 --out fitted.png             interpolate, with settings from cross-validation

@@ -150,8 +150,15 @@ pub fn page(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Option<Val
         let status = status(own, views, Side::Reference).map_or("", Status::name);
         context! { section => &own.section, text => &own.statement, status, claims, not_tested, elsewhere }
     };
-    let tested = statements.iter().filter(|s| matches!(s.tested, Tested::By(_))).count();
-    Some(context! { tested, statements => statements.iter().map(one).collect::<Vec<_>>() })
+    let has_claims = |own: &&Statement| matches!(own.tested, Tested::By(_));
+    let is_run = |own: &&Statement| {
+        let Tested::By(names) = &own.tested else { return false };
+        let found = names.iter().filter_map(|name| views.claim(Side::Reference, name));
+        found.into_iter().any(|own| own.judgement.verdict != Verdict::NotRun)
+    };
+    let tested = statements.iter().filter(has_claims).count();
+    let decided = statements.iter().filter(is_run).count();
+    Some(context! { tested, decided, statements => statements.iter().map(one).collect::<Vec<_>>() })
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub struct Claim {
     /// Unique inside the experiment.
     pub id: String,
     pub says: String,
-    /// Where the paper says it.
+    /// Place in the paper.
     pub source: String,
     /// The claim as a finding of the first page, with its numbers.
     pub headline: Option<Sentence>,
@@ -181,7 +181,7 @@ pub(super) struct WireClaim {
     pub id: String,
     /// The statement, in our words. Allowed: one sentence.
     says: String,
-    /// Where the paper says it.
+    /// Place in the paper.
     source: String,
     /// The claim with [numbers of the record](#sentences-with-numbers): the answer of an item that states none. Allowed: one
     /// sentence.
