@@ -116,6 +116,7 @@ pub fn counted(count: usize, what: &str) -> String {
 pub fn duration(seconds: f64) -> String {
     match seconds {
         s if !s.is_finite() || s < 0.0 => MISSING.into(),
+        s if s < 0.0005 => "< 1 ms".into(),
         s if s < 0.0995 => format!("{:.0} ms", 1e3 * s),
         s if s < 99.95 => format!("{s:.1} s"),
         s if s < 5970.0 => format!("{:.0} min", s / 60.0),

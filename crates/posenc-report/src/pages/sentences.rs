@@ -186,6 +186,7 @@ fn difference(interval: &Interval, unit: &str, digits: Option<usize>) -> String 
         let magnitude = if mean == 0.0 { 0.0 } else { mean.abs().log10().floor() };
         (DIGITS as f64 - 1.0 - magnitude).clamp(0.0, 9.0) as usize
     });
+    let unit = if unit == "%" { "percentage points" } else { unit };
     let value = with_unit(signed(mean, digits), unit);
     match interval.half_width {
         None => value,
