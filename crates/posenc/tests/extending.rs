@@ -176,7 +176,7 @@ fn the_sections_with_compiling_can_be_followed() {
         let page = repository.read(&format!("out/report/extensions/{item}.md"));
         let part = format!("{item}-{claim}");
         let line = page.lines().find(|l| l.contains(&part)).unwrap_or_else(|| panic!("no {part}"));
-        assert!(line.contains("✓ holds"), "{line}");
+        assert!(line.contains("✓\u{a0}holds"), "{line}");
     }
     assert!(repository.read("out/report/embedders.md").contains("## Lorentz\n"));
 }

@@ -172,10 +172,10 @@ fn checkpoints_of_absent_experiments_are_kept() {
     repository.kill_at_checkpoint("out");
     let file = checkpoint(&repository);
     let (path, text) = ("experiments/extensions/01-mexican-hat.yaml", experiment("0.1", EPOCHS));
-    let other = text.replace("item: mexican-hat", "item: icon-labels");
-    repository.write("experiments/extensions/02-icon-labels.yaml", &other);
+    let other = text.replace("item: mexican-hat", "item: auto-width-network");
+    repository.write("experiments/extensions/09-auto-width-network.yaml", &other);
     repository.write(path, "groups: [");
-    let rank = &RANK.replace("mexican-hat", "icon-labels");
+    let rank = &RANK.replace("mexican-hat", "auto-width-network");
     assert_eq!(repository.run(&["reproduce", rank]).code, 1);
     assert!(file.exists());
     repository.write(path, &text);
