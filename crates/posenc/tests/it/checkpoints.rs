@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use common::{Repository, Run, finished};
 
