@@ -30,6 +30,16 @@ fn are_refused(cases: &[(&str, &str, &[&str])]) {
 fn mistakes_are_named_with_line_and_remedy() {
     let cases: &[(&str, &str, &[&str])] = &[
         ("item: mexican-hat", "itme: mexican-hat", &["a.yaml:3", "did you mean `item`"]),
+        (
+            "{ reduced: one image, signals: 1 }",
+            "{ variants: [Guu], reduced: one image }",
+            &["a.yaml:14", "groups[0].profiles.smoke.variants[0]", "no variant `Guu`", "`Gau`?"],
+        ),
+        (
+            "{ reduced: one image, signals: 1 }",
+            "{ variants: [], reduced: one image }",
+            &["a.yaml:14", "groups[0].profiles.smoke.variants", "remove the key"],
+        ),
         ("samples: [1, 2]", "samples: many", &["a.yaml:16", "groups[1].protocol.samples"]),
         ("samples: [1, 2]", "samples: [0]", &["samples", "whole numbers from 1"]),
         ("values: [0.1]", "values: [0.1, 0]", &["a.yaml:16", "protocol.sweep.values", "sigma"]),

@@ -196,3 +196,18 @@ fn a_depth_that_varies_along_a_sweep_depends_on_the_start() {
         assert_eq!(depends(sweep, x), expected, "{sweep} at {x:?}");
     }
 }
+
+/// Catches a profile that runs variants it does not name, or drops those that it names.
+#[test]
+fn a_profile_runs_the_variants_that_it_names() {
+    let gau = "embedder: { kind: gaussian, dimension: 16, sigma: 0.1 }";
+    let file = format!(
+        "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: T\nshows: S\ngroups:\n  - id: group\n    protocol: {{ kind: \
+         stable-rank, samples: [4] }}\n    variants: [{{ id: one, {gau} }}, {{ id: two, {gau} }}]\n    profiles: {{ quick: {{ reduced: \
+         one of two, variants: [two] }} }}\n"
+    );
+    let group = &parse(&file).unwrap().groups[0];
+    let runs = |profile| [0, 1].map(|variant| group.resolved(profile, variant).is_some());
+    assert_eq!(runs(posenc_experiments::Profile::Quick), [false, true]);
+    assert_eq!(runs(posenc_experiments::Profile::Paper), [true, true]);
+}

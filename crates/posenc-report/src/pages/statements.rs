@@ -153,8 +153,8 @@ pub fn page(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Option<Val
     let has_claims = |own: &&Statement| matches!(own.tested, Tested::By(_));
     let is_run = |own: &&Statement| {
         let Tested::By(names) = &own.tested else { return false };
-        let found = names.iter().filter_map(|name| views.claim(Side::Reference, name));
-        found.into_iter().any(|own| own.judgement.verdict != Verdict::NotRun)
+        let mut found = names.iter().filter_map(|name| views.claim(Side::Reference, name));
+        found.any(|own| own.judgement.verdict != Verdict::NotRun)
     };
     let tested = statements.iter().filter(has_claims).count();
     let decided = statements.iter().filter(is_run).count();

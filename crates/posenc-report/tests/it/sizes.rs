@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Maximum size of a page, in bytes; that of protocols is a reference to search in.
+/// Maximum size of a page in bytes, except the reference of protocols.
 const LONGEST: usize = 72_000;
 /// Maximum size of the first page, in bytes.
 const FIRST: usize = 8192;
