@@ -24,11 +24,11 @@ use crate::Error;
 pub struct Quantity {
     /// Name of the quantity; Markdown with `$math$`. Records use it as a key.
     pub name: String,
-    /// The value that the paper prints or that its formula yields.
+    /// The value that the paper prints, that its formula yields, or that follows from its printed numbers alone.
     pub printed: Option<f64>,
     /// The value computed without either formula.
     pub measured: Option<f64>,
-    /// The value that the corrected statement yields.
+    /// The value that the corrected statement, or another place of the paper, yields.
     pub corrected: Option<f64>,
     /// Unit; empty for pure numbers.
     pub unit: &'static str,

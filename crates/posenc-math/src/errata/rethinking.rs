@@ -30,10 +30,10 @@ fn prop1_rank(inputs: &Inputs<'_>) -> Result<Finding, Error> {
             .confirmed(residual(&generic)?, 0.0)
             .tolerance(1e-9),
         quantity("residual, $N = 6$, rank $N-1$, all-ones vector among the columns")
-            .refuted(0.0, residual(&holding_ones)?)
-            .tolerance(1e-2),
+            .measured(residual(&holding_ones)?),
     ];
-    Finding::new(quantities, rank(generic.as_ref(), 1e-10)? == (n - 1) as f64)
+    let is_larger = quantities[1].measured > Some(1e-2);
+    Finding::new(quantities, is_larger && rank(generic.as_ref(), 1e-10)? == (n - 1) as f64)
 }
 
 fn prop2_factor(_: &Inputs<'_>) -> Result<Finding, Error> {
@@ -372,7 +372,7 @@ fn sigma_roles(inputs: &Inputs<'_>) -> Result<Finding, Error> {
         ("train PSNR, $\\sigma = 0.1$", train_large),
         ("test PSNR, $\\sigma = 0.1$", test_large),
     ]
-    .map(|(name, value)| quantity(name).measured(value).unit("dB"));
+    .map(|(name, value)| quantity(name).printed(value).unit("dB"));
     // Smoothing would increase the training error together with the test error.
     let holds = train_small - test_small > 50.0
         && (train_large - test_large).abs() < 1.0
@@ -415,10 +415,10 @@ fn fig8_order(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let rank = (get("RFF", "stable_rank_input")?, get("Gaussian", "stable_rank_input")?);
     let psnr = (get("RFF", "final_train_psnr")?, get("Gaussian", "final_train_psnr")?);
     let quantities = [
-        quantity("stable rank of the input, RFF").measured(rank.0),
-        quantity("stable rank of the input, Gaussian").measured(rank.1),
-        quantity("final train PSNR, RFF").measured(psnr.0).unit("dB"),
-        quantity("final train PSNR, Gaussian").measured(psnr.1).unit("dB"),
+        quantity("stable rank of the input, RFF").printed(rank.0),
+        quantity("stable rank of the input, Gaussian").printed(rank.1),
+        quantity("final train PSNR, RFF").printed(psnr.0).unit("dB"),
+        quantity("final train PSNR, Gaussian").printed(psnr.1).unit("dB"),
     ];
     Finding::new(quantities, rank.0 < rank.1 && psnr.0 > psnr.1)
 }
@@ -431,7 +431,7 @@ fn fig8_layers(inputs: &Inputs<'_>) -> Result<Finding, Error> {
             let metric = format!("stable_rank_layer{layer}_final");
             let value = inputs.value("rethinking", "fig8", "real", method, &metric)?;
             let name = format!("stable rank of layer {layer} after training, {method}");
-            quantities.push(quantity(name).measured(value));
+            quantities.push(quantity(name).printed(value));
             Ok(value)
         };
         let (none, rff, gaussian) = (of("none")?, of("RFF")?, of("Gaussian")?);
@@ -458,14 +458,18 @@ fn fig11_k(inputs: &Inputs<'_>) -> Result<Finding, Error> {
 fn learning_rates(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let rate =
         |item: &str, method: &str| inputs.value("rethinking", item, "constant", method, "lr");
-    let (all, own) = (rate("sec5-2", "all")?, rate("sec5-3", "Gaussian")?);
-    Finding::of([
-        quantity("impulse, Sec. 5.2").refuted(all, rate("sec5-2", "Impulse")?).tolerance(0.5),
-        quantity("square and sine, Sec. 5.2")
-            .refuted(all, rate("sec5-2", "Square/Sine")?)
-            .tolerance(0.5),
-        quantity("basic encoding, Sec. 5.3").refuted(own, rate("sec5-3", "basic")?).tolerance(0.5),
-    ])
+    let (all, impulse) = (rate("sec5-2", "all")?, rate("sec5-2", "Impulse")?);
+    let (waves, own) = (rate("sec5-2", "Square/Sine")?, rate("sec5-3", "Gaussian")?);
+    let basic = rate("sec5-3", "basic")?;
+    let quantities = [
+        ("all encodings, Sec. 5.2", all),
+        ("impulse, Sec. 5.2", impulse),
+        ("square and sine, Sec. 5.2", waves),
+        ("Gaussian, Sec. 5.3", own),
+        ("basic encoding, Sec. 5.3", basic),
+    ]
+    .map(|(name, value)| quantity(name).printed(value));
+    Finding::new(quantities, all != impulse && all != waves && own != basic)
 }
 
 fn ten_rows(_: &Inputs<'_>) -> Result<Finding, Error> {
