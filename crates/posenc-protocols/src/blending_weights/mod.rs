@@ -3,6 +3,7 @@
 //! Records over the position ratio β:
 //!
 //! - `alpha_0`, `alpha_1`: weights of the left and the right node. `weight_sum`: their sum.
+//! - `alpha_0_least_squares`: the left weight of the least-squares problem (Eq. 14), solved without any distance.
 //! - `linear`: 1 − β, the left weight of linear interpolation. `excess`: α₀ − (1 − β).
 //! - `encoding_error`: ‖ψ(x) − α₀ψ(x₀) − α₁ψ(x₁)‖/‖ψ(x)‖, the relative error of the blended encoding.
 //!

@@ -42,9 +42,11 @@ impl Protocol for BlendingWeights {
             let excess = alpha_0 - (1.0 - beta);
             departure = departure.max(excess.abs());
             let here = row(beta * self.spacing);
+            let solved = least_squares(&here, &nodes);
             values.extend([
                 Value::new("alpha_0", alpha_0).at(beta),
                 Value::new("alpha_1", alpha_1).at(beta),
+                Value::new("alpha_0_least_squares", solved[0]).at(beta),
                 Value::new("linear", 1.0 - beta).at(beta),
                 Value::new("excess", excess).at(beta),
                 Value::new("weight_sum", alpha_0 + alpha_1).at(beta),
@@ -54,6 +56,15 @@ impl Protocol for BlendingWeights {
         values.push(Value::new("departure_from_linear", departure));
         emit(0, values.into())
     }
+}
+
+/// The weights α that minimize ‖ψ(x) − α0 ψ(x0) − α1 ψ(x1)‖, by Gram–Schmidt, since the nodes are nearly parallel.
+fn least_squares(here: &[f64], [a, b]: &[Vec<f64>; 2]) -> [f64; 2] {
+    let dot = |u: &[f64], v: &[f64]| u.iter().zip(v).map(|(u, v)| u * v).sum::<f64>();
+    let along = dot(a, b) / dot(a, a);
+    let across: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - along * a).collect();
+    let alpha_1 = dot(&across, here) / dot(&across, &across);
+    [dot(a, here) / dot(a, a) - alpha_1 * along, alpha_1]
 }
 
 /// ‖ψ(x) − α0 ψ(x0) − α1 ψ(x1)‖ / ‖ψ(x)‖.
