@@ -58,13 +58,13 @@ impl Clusters {
         }
     }
 
-    /// The same values with samples of random features as repetitions instead of signals; `None` unless exactly one side has several.
+    /// The same values with samples of random features as repetitions instead of signals; `None` if neither side has several.
     pub fn across_samples(&self, sides: [&[Point]; 2]) -> Option<Self> {
         let has_several =
             sides.map(|side| side.iter().any(|p| Some(p.seed) != side.first().map(|f| f.seed)));
-        let is_mixed = has_several[0] != has_several[1];
+        let is_repeated = has_several[0] || has_several[1];
         let samples = Clusters { by_signal: false, is_computed: true, ..*self };
-        (self.by_signal && is_mixed).then_some(samples)
+        (self.by_signal && is_repeated).then_some(samples)
     }
 
     pub fn key(&self, point: &Point) -> String {
@@ -77,6 +77,12 @@ impl Clusters {
     /// A number of clusters in words.
     pub fn counted(&self, n: usize) -> String {
         format!("n = {n} {}", if self.by_signal { "signals" } else { "seeds" })
+    }
+
+    /// A number of clusters at each of several points in words.
+    pub fn counted_at(&self, n: usize, points: usize) -> String {
+        let at = if points > 1 { format!(" at {points} points") } else { String::new() };
+        self.counted(n) + &at
     }
 
     /// Why a single cluster has no uncertainty.
@@ -141,7 +147,7 @@ pub(super) fn is_without_signal(row: &Row, group: &Group) -> bool {
 }
 
 /// A signal's name without the number that distinguishes repetitions of one signal: `row 426 (2)` becomes `row 426`.
-fn unnumbered(signal: &str) -> &str {
+pub(super) fn unnumbered(signal: &str) -> &str {
     let number = signal.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
     match number {
         Some((name, digits))

@@ -1,7 +1,9 @@
 //! Numbers of a claim, for sentences and for data next to its verdict.
 
+use std::collections::BTreeSet;
+
 use super::checks::quotient;
-use super::clusters::Clusters;
+use super::clusters::{Clusters, unnumbered};
 use super::pairs::{Pair, on_common_seeds, paired_differences, pairs};
 use super::points::{Context, points, rows};
 use super::statistics::{Interval, mean, mean_interval};
@@ -33,6 +35,15 @@ impl<'a> Numbers<'a> {
         let (select, clusters) = self.selects.get(index)?;
         let points = points(select, self.context).ok()?;
         Some(interval(*clusters, &clusters.means_of(&points)))
+    }
+
+    /// Number of signals of a selection or, with a single one, of its repetitions.
+    pub fn count(&self, index: usize) -> Option<usize> {
+        let points = points(self.selects.get(index)?.0, self.context).ok()?;
+        let signals: BTreeSet<&str> =
+            points.iter().map(|point| unnumbered(&point.signal)).collect();
+        let seeds: BTreeSet<u64> = points.iter().map(|point| point.seed).collect();
+        Some(if signals.len() > 1 { signals.len() } else { seeds.len() })
     }
 
     /// Mean of the published values of a selection.

@@ -135,8 +135,7 @@ fn an_agreement_compares_with_other_groups() {
     };
     let one = with("psnr", 1.0);
     assert_eq!(one.verdict, Verdict::Reproduced, "{one:?}");
-    assert_eq!(one.measured, "1 of 1 points within tolerance");
-    assert!(one.statistics.contains("deviation 1.5"), "{one:?}");
+    assert!(one.measured.contains("deviation 1.5"), "{one:?}");
     // (10.5 + 30.5) / 2 = 20.5 against 20.
     assert_eq!(with("peak_psnr", 0.6).verdict, Verdict::Reproduced);
     assert_eq!(with("peak_psnr", 0.4).verdict, Verdict::NotReproduced);

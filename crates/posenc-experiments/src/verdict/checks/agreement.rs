@@ -59,6 +59,8 @@ struct Outcome {
     fit: Fit,
     /// Difference divided by the margin.
     excess: f64,
+    /// Method and abscissa.
+    place: String,
     text: String,
 }
 
@@ -147,12 +149,18 @@ impl Rule for AgreementCheck {
             true => Verdict::WithinNoise,
             false => Verdict::NotReproduced,
         };
-        let measured = format!("{agreeing} of {} points within tolerance", outcomes.len());
+        let count = outcomes.len();
         outcomes.sort_by(|a, b| a.excess.total_cmp(&b.excess));
         let Some(worst) = outcomes.last() else {
             return Err(not_run(format!("nothing to compare {} with", describe(&self.of))));
         };
-        let statistics = format!("worst point: {}", worst.text);
+        let (measured, statistics) = match count {
+            1 => (worst.text.clone(), String::new()),
+            _ => {
+                let worst = format!("worst point: {}: {}", worst.place, worst.text);
+                (format!("{agreeing} of {count} points within tolerance"), worst)
+            }
+        };
         let judgement = Judgement::new(verdict, measured, statistics, String::new());
         Ok(judgement.near(Some(worst.excess)).unless(reduced))
     }
@@ -228,8 +236,8 @@ fn outcome(
         None => String::new(),
     };
     let (method, mean, expected) = (part[0].method, show(mean), show(expected.value));
-    let text = format!("{method}{at}: {mean}{spread} against {expected}{theirs}, {margin_text}");
-    Some(Outcome { fit, excess, text })
+    let text = format!("{mean}{spread} against {expected}{theirs}, {margin_text}");
+    Some(Outcome { fit, excess, place: format!("{method}{at}"), text })
 }
 
 /// The margin in standard errors, as a number and in words. `deviation` is the published one.

@@ -153,7 +153,7 @@ impl Rule for BoundCheck {
         let mut statistics =
             if values == 1 { "1 value".into() } else { format!("{values} values") };
         if !is_exact && n > 1 {
-            statistics = format!("{} at {all_places} points", clusters.counted(n));
+            statistics = clusters.counted_at(n, all_places);
         }
         let reason = match verdict {
             Verdict::NotDecided => clusters.lack(),

@@ -92,7 +92,7 @@ impl Rule for EqualityCheck {
         let statistics = match (is_exact, pairs.len()) {
             (_, 1) => "1 pair".to_owned(),
             (true, n) => format!("{n} pairs"),
-            (false, _) => format!("{} at {} points", clusters.counted(repetitions), places.len()),
+            (false, _) => clusters.counted_at(repetitions, places.len()),
         };
         let verdict = Fit::joined(&fits);
         let reason = match verdict {
