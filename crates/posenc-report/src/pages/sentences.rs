@@ -163,6 +163,7 @@ fn shown(number: &Number, own: JudgedClaim<'_>) -> Option<String> {
     };
     Some(match number.quantity {
         Quantity::Mean(i) => with_unit(printed(numbers.mean(i)?.mean), numbers.unit(i)),
+        Quantity::Count(i) => numbers.count(i)?.to_string(),
         Quantity::Published(i) => {
             // Numbers of other data say nothing next to the paper's.
             let is_comparable =

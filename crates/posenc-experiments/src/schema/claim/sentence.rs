@@ -2,8 +2,8 @@
 //!
 //! A number is never typed into such a sentence. `{1}` is the mean of the first selection of the claim's checks, `{paper 1}`
 //! the published value of the same selection, `{1 - 2}` the mean difference of two selections with its 95 % confidence
-//! interval, and `{1 / 2}` the quotient of their means. `{1:2}` has two decimals. In `answer`, the claim comes first:
-//! `{gau-best.1 - 2:2}`. Braces inside `$…$` are LaTeX.
+//! interval, `{1 / 2}` the quotient of their means, and `{n 1}` the number of independent units of the first selection. `{1:2}` has
+//! two decimals. In `answer`, the claim comes first: `{gau-best.1 - 2:2}`. Braces inside `$…$` are LaTeX.
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sentence {
@@ -32,6 +32,8 @@ pub struct Number {
 pub enum Quantity {
     /// Mean of a selection.
     Mean(usize),
+    /// Number of signals of a selection or, with a single one, of its repetitions.
+    Count(usize),
     /// Mean of the published values of a selection.
     Published(usize),
     /// Mean of the first minus mean of the second, paired.
@@ -43,13 +45,16 @@ pub enum Quantity {
 impl Quantity {
     pub fn selections(self) -> Vec<usize> {
         match self {
-            Quantity::Mean(a) | Quantity::Published(a) => vec![a],
+            Quantity::Mean(a) | Quantity::Count(a) | Quantity::Published(a) => vec![a],
             Quantity::Difference(a, b) | Quantity::Ratio(a, b) => vec![a, b],
         }
     }
 }
 
 const MAX_DIGITS: usize = 9;
+
+/// What independent units are called. A typed number of them would be wrong on a smaller run.
+const UNITS: [&str; 6] = ["images", "rows", "clips", "signals", "seeds", "repetitions"];
 
 impl Sentence {
     /// Parses a sentence. `selections` returns the number of selections of a named claim or, for `None`, of the claim that the
@@ -62,6 +67,11 @@ impl Sentence {
         text: &str,
         selections: impl Fn(Option<&str>) -> Option<usize>,
     ) -> Result<Self, String> {
+        if let Some(typed) = typed_count(text) {
+            return Err(format!(
+                "`{typed}` is typed and wrong on a smaller run; write the number as `{{n 1}}`"
+            ));
+        }
         let mut parts = Vec::new();
         let mut plain = String::new();
         let mut in_math = false;
@@ -105,11 +115,23 @@ impl Sentence {
     }
 }
 
+/// The first typed number of independent units, such as "16 images" or "n = 16".
+fn typed_count(text: &str) -> Option<String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
+    // A brace ends a placeholder.
+    let is_number = |word: &str| !word.contains('}') && bare(word).parse::<u32>().is_ok();
+    let of_units = words.windows(2).find(|w| is_number(w[0]) && UNITS.contains(&&*bare(w[1])));
+    let assigned =
+        || words.windows(3).find(|w| bare(w[0]) == "n" && w[1] == "=" && is_number(w[2]));
+    of_units.or_else(assigned).map(|words| words.join(" "))
+}
+
 /// Parses the text between the braces of a placeholder.
 fn number(text: &str) -> Result<Number, String> {
     let wrong = || {
         format!(
-            "`{{{text}}}` is not allowed; allowed: {{1}}, {{paper 1}}, {{1 - 2}}, {{1 / 2}}, each with `:` and decimals"
+            "`{{{text}}}` is not allowed; allowed: {{1}}, {{n 1}}, {{paper 1}}, {{1 - 2}}, {{1 / 2}}, each with `:` and decimals"
         )
     };
     let (body, digits) = match text.rsplit_once(':') {
@@ -130,6 +152,8 @@ fn number(text: &str) -> Result<Number, String> {
     let body = body.trim();
     let quantity = if let Some(of) = body.strip_prefix("paper ") {
         Quantity::Published(index(of)?)
+    } else if let Some(of) = body.strip_prefix("n ") {
+        Quantity::Count(index(of)?)
     } else if let Some((a, b)) = body.split_once('-') {
         Quantity::Difference(index(a)?, index(b)?)
     } else if let Some((a, b)) = body.split_once('/') {
@@ -155,8 +179,24 @@ mod tests {
         let own = Some("gau-best".to_owned());
         assert_eq!(quantity("gau-best.1 - 2:2"), Ok((own, Quantity::Difference(0, 1), Some(2))));
         assert_eq!(quantity("2/1"), Ok((None, Quantity::Ratio(1, 0), None)));
+        assert_eq!(quantity("n 2"), Ok((None, Quantity::Count(1), None)));
         for wrong in ["", "0", "x", "1:99", "1 -", "paper"] {
             assert!(quantity(wrong).unwrap_err().contains("is not allowed"), "{wrong}");
+        }
+    }
+
+    /// Catches sentences whose typed number of units is false on a smaller run.
+    #[test]
+    fn typed_numbers_of_units_are_refused() {
+        for wrong in ["On 16 images, it holds.", "It holds (16 images each).", "It holds (n = 9)."]
+        {
+            let error = Sentence::parse(wrong, |_| None).unwrap_err();
+            assert!(error.contains("is typed"), "{error}");
+        }
+        for right in
+            ["On images of 128 × 128 samples, it holds.", "With N = 256, it holds on {n 1} images."]
+        {
+            assert!(Sentence::parse(right, |_| Some(1)).is_ok(), "{right}");
         }
     }
 
