@@ -48,6 +48,9 @@ pub struct Published {
 const COLUMNS: &[&str] =
     &["item", "group", "method", "signal", "metric", "x", "value", "std", "unit", "source", "note"];
 
+/// Where a published value comes from.
+const SOURCES: [&str; 5] = ["paper", "notebook", "plot", "theory", "code"];
+
 impl Published {
     /// Reads `<directory>/<paper>.csv` for each paper; a missing file is a paper without values.
     pub fn read<'a>(
@@ -73,6 +76,11 @@ impl Published {
             let spaced = |c: &&&str| row.text(c) != row.text(c).trim();
             if let Some(column) = COLUMNS.iter().find(spaced) {
                 return Err(row.error(column, "spaces before or behind the text; remove them"));
+            }
+            if !SOURCES.contains(&row.text("source")) {
+                let allowed = SOURCES.join(", ");
+                let message = format!("`{}` is not allowed; allowed: {allowed}", row.text("source"));
+                return Err(row.error("source", message));
             }
             let number = |column| match row.number(column)? {
                 Some(v) if !v.is_finite() || (column == "std" && v < 0.0) => {

@@ -4,7 +4,7 @@
 //! closest match: the same method at the same profile, at any profile, the same group, the same item, the same protocol. Times are
 //! scaled by [`steps`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use posenc_experiments::Experiment;
@@ -106,7 +106,9 @@ impl Timings {
         for (job, steps, seconds) in units.values().filter(|(.., seconds)| *seconds > 0.0) {
             add(&mut self.reference.times, job, *steps, *seconds);
         }
-        if !units.is_empty() && provenance.units > 0 {
+        // Steps of different protocols cannot be added.
+        let kinds: BTreeSet<&str> = jobs.iter().map(|job| job.protocol().name()).collect();
+        if !units.is_empty() && provenance.units > 0 && kinds.len() == 1 {
             let all: f64 = units.values().map(|(_, steps, _)| steps).sum();
             let of_run = all / units.len() as f64 * provenance.units as f64;
             self.reference.times.insert(experiment.id(), [provenance.seconds, of_run]);

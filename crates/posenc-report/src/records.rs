@@ -225,6 +225,7 @@ pub struct Conditions {
     /// Labels of data; `-` for none.
     pub data: BTreeSet<String>,
     pub devices: BTreeSet<String>,
+    pub groups: BTreeSet<String>,
     /// Reductions of the published protocol, with the groups that they apply to.
     pub reduced: BTreeMap<String, BTreeSet<String>>,
     /// Purposes of the groups that the paper does not have, with these groups.
@@ -245,6 +246,7 @@ impl Conditions {
             all.profiles.insert(row.profile);
             all.data.insert(row.data.clone());
             all.devices.insert(row.device.clone());
+            all.groups.insert(row.group.clone());
             let Some(group) = experiment.group(&row.group) else { continue };
             if row.device != "cpu" {
                 let of = all.other_devices.entry(row.device.clone()).or_default();
@@ -318,9 +320,15 @@ impl Conditions {
         joined(self.data.iter().filter(|data| *data != "-"), ", ")
     }
 
-    /// The conditions in a few words, for captions; empty for the published protocol on the paper's data.
+    /// The conditions in a few words, for captions; empty for the published protocol on the paper's data. A page has long
+    /// reductions once, in its list.
     pub fn remark(&self) -> String {
+        const SHORT: usize = 80;
         let mut parts = self.differences("Reduced run: ", "Not in the paper: ");
+        if self.reduced.keys().any(|what| what.len() > SHORT) {
+            parts[0] =
+                "Reduced run, see \u{201c}Scale and data that differ from the paper\u{201d}".into();
+        }
         if !self.other_data.is_empty() {
             let data: BTreeSet<&str> = self.other_data.keys().map(|(d, _)| d.as_str()).collect();
             parts.push(format!("Data: {}", joined(data, "; ")));
@@ -332,8 +340,9 @@ impl Conditions {
     fn differences(&self, reduced: &str, ours: &str) -> Vec<String> {
         let mut parts = Vec::new();
         if !self.reduced.is_empty() {
-            // Several reductions name their groups.
-            let is_single = self.reduced.len() == 1;
+            // A reduction of some of the groups names them.
+            let is_single =
+                self.reduced.values().all(|of| *of == self.groups) && self.reduced.len() == 1;
             let named = |(what, of): (&String, &BTreeSet<String>)| match is_single {
                 true => what.clone(),
                 false => format!("{what} ({})", joined(of, ", ")),

@@ -63,7 +63,7 @@ impl<'a> CsvFile<'a> {
         let (found, fields) = (record.fields.len(), self.columns.len());
         if found != fields {
             let message = format!(
-                "{found} fields, the header has {fields}; restore the file (git checkout) or delete it"
+                "{found} fields, the header has {fields}; put a text with a comma in quotes, and restore a file that a program wrote (git checkout)"
             );
             return Err(fault(self.file, (record.line, message)));
         }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use posenc_experiments::record::is_counted;
 use posenc_experiments::schema::ItemKind;
 
 use super::{Files, cited, links};
@@ -31,6 +32,10 @@ pub fn render(
             }
             let Some(run) = view.runs().find(|run| run.side == side) else { continue };
             let Some((column, pairs)) = pairs::of(view, run) else { continue };
+            // Counts agree exactly or are wrong; a picture of rounding tells nothing.
+            if is_counted(&column.metric) {
+                continue;
+            }
             panels.push(DotPanel {
                 title: format!("{}, {}", cited(paper), bare(&item.name)),
                 axis: bare(&column.label),
@@ -49,8 +54,8 @@ pub fn render(
     let drawing = svg(&panels, &alt).context("cannot draw the figure of all tables")?;
     let name = format!("figures/summary/tables{}.svg", side.ending());
     let text = format!(
-        "![{}]({name})\n\n<sub>Published (ring) against measured values of {}. Tables measured only at a reduced scale \
-         and on other data are omitted.</sub>\n\n",
+        "![{}]({name})\n\n<sub>Published (ring) against measured values of {}. Tables of parameter counts, \
+         and those measured only at a reduced scale and on other data, are omitted.</sub>\n\n",
         plain(&alt),
         links.join(", ")
     );

@@ -69,7 +69,6 @@ fn erratum(inputs: &Inputs<'_>, views: &Views<'_>, erratum: &Erratum) -> Value {
         link => safe(link(erratum.id)),
         place => erratum.place,
         page => safe(links::erratum(erratum)),
-        wrong => safe(wrong(erratum)),
         severity => erratum.severity.name(),
         printed => safe(erratum.printed),
         correct => safe(erratum.correct),
@@ -83,37 +82,6 @@ fn erratum(inputs: &Inputs<'_>, views: &Views<'_>, erratum: &Erratum) -> Value {
 
 fn rows<'a>(run: Option<&'a Run>, erratum: &Erratum) -> impl Iterator<Item = &'a Row> {
     run.into_iter().flat_map(|run| run.rows(GROUP, erratum.id, None, None))
-}
-
-/// What is wrong: a short formula as printed and as corrected, or else the first sentences of the correction.
-fn wrong(erratum: &Erratum) -> String {
-    const SHORT: usize = 120;
-    let (printed, correct) = (erratum.printed.trim(), first_sentences(erratum.correct, SHORT));
-    match printed.starts_with('$') && printed.len() <= SHORT {
-        true => format!("Printed: {}. Correct: {correct}", printed.trim_end_matches('.')),
-        false => correct,
-    }
-}
-
-/// The first sentence of a text on one line, or the first two if that has fewer than `short` bytes. A point within a formula, after an
-/// abbreviation or before a small letter or a digit ends no sentence.
-fn first_sentences(text: &str, short: usize) -> String {
-    const ABBREVIATIONS: [&str; 7] = ["Eq", "Sec", "Fig", "App", "Prop", "Props", "vs"];
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let is_end = |place: &usize| {
-        let (before, behind) = line.split_at(*place);
-        let word = before.rsplit([' ', '(']).next().unwrap_or_default();
-        let goes_on = |c: char| c.is_lowercase() || c.is_ascii_digit();
-        let is_in_formula = before.matches('$').count() % 2 == 1;
-        !is_in_formula && !ABBREVIATIONS.contains(&word) && !behind[2..].starts_with(goes_on)
-    };
-    let mut ends = line.match_indices(". ").map(|(place, _)| place).filter(is_end);
-    let first = ends.next().map(|place| place + 1);
-    let end = match first.filter(|end| *end < short) {
-        Some(_) => ends.next().map(|place| place + 1),
-        None => first,
-    };
-    line[..end.unwrap_or(line.len())].to_owned()
 }
 
 /// Whether the check of an erratum was run and confirms it.

@@ -89,7 +89,7 @@ pub fn prefix(view: &View<'_>, side: Side) -> String {
 fn not_run(view: &View<'_>) -> Vec<Value> {
     let is_missing = !view.experiment.groups.is_empty();
     let missing = view.sides.iter().filter(|side| is_missing && side.run.is_none());
-    let command = format!("cargo xtask reproduce {}", view.experiment.id());
+    let command = format!("cargo xtask reproduce {} --record", view.experiment.id());
     let one = |side: Side| {
         let command = Some(&command).filter(|_| side == Side::Reference);
         context! { prefix => safe(prefix(view, side)), command }

@@ -147,18 +147,23 @@ pub fn page(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Option<Val
             Tested::Not(reason) => not_tested = Some(reason),
             Tested::Elsewhere(place) => elsewhere = Some(place),
         }
-        let status = status(own, views, Side::Reference).map_or("", Status::name);
-        context! { section => &own.section, text => &own.statement, status, claims, not_tested, elsewhere }
+        let status = match (status(own, views, Side::Reference), not_tested) {
+            // No claim, but an erratum.
+            (Some(Status::Corrected), Some(_)) => "✎ contradicted in print",
+            (status, _) => status.map_or("", Status::name),
+        };
+        let erratum = posenc_math::errata::all().into_iter();
+        let erratum = erratum.filter(|e| own.erratum.as_deref() == Some(e.id)).map(links::erratum);
+        let erratum = erratum.map(safe).next();
+        context! { section => &own.section, text => &own.statement, status, claims, not_tested, elsewhere, erratum }
     };
-    let has_claims = |own: &&Statement| matches!(own.tested, Tested::By(_));
-    let is_run = |own: &&Statement| {
-        let Tested::By(names) = &own.tested else { return false };
-        let mut found = names.iter().filter_map(|name| views.claim(Side::Reference, name));
-        found.any(|own| own.judgement.verdict != Verdict::NotRun)
-    };
-    let tested = statements.iter().filter(has_claims).count();
-    let decided = statements.iter().filter(is_run).count();
-    Some(context! { tested, decided, statements => statements.iter().map(one).collect::<Vec<_>>() })
+    let statuses: Vec<Status> =
+        statements.iter().filter_map(|own| status(own, views, Side::Reference)).collect();
+    let elsewhere = statements.len() - statuses.len();
+    let counts = counts(&statuses);
+    Some(
+        context! { counts, elsewhere, statements => statements.iter().map(one).collect::<Vec<_>>() },
+    )
 }
 
 #[cfg(test)]

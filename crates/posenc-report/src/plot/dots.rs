@@ -109,7 +109,11 @@ pub fn signs(rows: &[&DotRow]) -> Vec<(Sign, String)> {
     let published = rows.iter().any(|row| row.published.is_some());
     let all = [
         (full, Sign::Point(Marker::Disc), "measured, mean ± standard deviation"),
-        (reduced, Sign::Point(Marker::Ring), "measured in a reduced run or on other data"),
+        (
+            reduced,
+            Sign::Point(Marker::Ring),
+            "measured in a reduced run or on other data, mean ± standard deviation",
+        ),
         (published, Sign::Published, "published, mean ± standard deviation"),
     ];
     let shown = all.into_iter().filter(|(is_shown, ..)| *is_shown);

@@ -197,6 +197,10 @@ fn difference(measured: f64, published: f64, column: &Column, printed: usize) ->
         return None;
     }
     if !is_clock(column) {
+        // Equal as printed.
+        if fixed(measured, printed) == fixed(published, printed) {
+            return None;
+        }
         return Some(signed(measured - published, column.digits.min(printed + 1)));
     }
     (published > 0.0).then(|| format!("× {}", significant(measured / published, 2)))

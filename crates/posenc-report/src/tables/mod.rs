@@ -137,10 +137,11 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
         }
     }
     let is_bare = columns.is_empty();
-    // Groups that the paper does not have are folded below those that it has.
+    // Groups that the paper does not have are folded below those that it has, unless no column compares with it.
+    let compares = table.columns.iter().any(|column| column.published);
     let is_ours = |place: &usize| {
         let group = keys.get(*place).and_then(|key| view.experiment.group(&key.group));
-        group.is_some_and(|group| group.ours.is_some())
+        compares && group.is_some_and(|group| group.ours.is_some())
     };
     let (mut ours, mut shown): (Vec<usize>, Vec<usize>) = (0..keys.len()).partition(is_ours);
     if shown.is_empty() {
@@ -187,6 +188,9 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     if table.columns.iter().any(|c| c.aggregate == Aggregate::MeanDeviation) && text.contains(" ± ")
     {
         notes.push("± population standard deviation, left out where it rounds to zero".into());
+    }
+    if text.contains("| **") {
+        notes.push("bold: best of the column".into());
     }
     if table.columns.iter().any(|c| c.aggregate == Aggregate::Median) {
         notes.push("medians, with 90th percentiles in parentheses".into());
