@@ -20,10 +20,6 @@ pub struct SquaredError {
 
 impl SquaredError {
     /// Adds the squared differences of two equally long slices.
-    ///
-    /// # Errors
-    ///
-    /// Slices of different lengths; nothing is added then.
     pub fn add<T: Copy + Into<f64>>(
         &mut self,
         predictions: &[T],
@@ -50,10 +46,6 @@ impl SquaredError {
     }
 
     /// Mean squared error over everything added.
-    ///
-    /// # Errors
-    ///
-    /// Nothing was added.
     pub fn mean(&self) -> Result<f64, Error> {
         if self.count == 0 {
             let reason = "no values to compare; the mean squared error needs at least one";
@@ -63,20 +55,12 @@ impl SquaredError {
     }
 
     /// Peak signal-to-noise ratio over everything added, in dB, for a peak value of 1.
-    ///
-    /// # Errors
-    ///
-    /// Nothing was added.
     pub fn psnr(&self) -> Result<f64, Error> {
         self.mean().map(psnr_of)
     }
 }
 
 /// Mean squared error of two equally long slices.
-///
-/// # Errors
-///
-/// Slices that are empty or of different lengths.
 pub fn mean_squared_error<T: Copy + Into<f64>>(
     predictions: &[T],
     targets: &[T],
@@ -87,10 +71,6 @@ pub fn mean_squared_error<T: Copy + Into<f64>>(
 }
 
 /// Peak signal-to-noise ratio of two equally long slices, in dB, for a peak value of 1.
-///
-/// # Errors
-///
-/// Slices that are empty or of different lengths.
 pub fn psnr<T: Copy + Into<f64>>(predictions: &[T], targets: &[T]) -> Result<f64, Error> {
     mean_squared_error(predictions, targets).map(psnr_of)
 }
