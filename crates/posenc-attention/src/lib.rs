@@ -44,10 +44,6 @@ pub use burn::tensor::Device;
 pub use burn::tensor::DeviceKind;
 
 /// Opens a wgpu adapter for models, with automatic differentiation. Later errors of the device panic.
-///
-/// # Errors
-///
-/// Returns the message of wgpu if the adapter does not open.
 #[cfg(feature = "wgpu")]
 pub fn wgpu(adapter: DeviceKind) -> Result<Device, String> {
     let opened = Device::wgpu_options().device_kind(adapter).init();

@@ -125,10 +125,6 @@ pub struct Prepared {
 impl PositionEncoding {
     /// Samples an encoder for positions of the given sides in a model of width `width`. $W_r$ is sampled first, so encodings
     /// that differ only in the layers after it share it.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`Encoding::check`].
     pub fn new(
         encoding: &Encoding,
         sides: &[usize],

@@ -52,12 +52,6 @@ impl DataDirectory {
     pub fn path(&self) -> &Path {
         &self.path
     }
-
-    /// The folder in which a user may put images of their own for data set `id`.
-    #[must_use]
-    pub fn images_folder(&self, id: &str) -> PathBuf {
-        self.path.join(id)
-    }
 }
 
 #[cfg(test)]

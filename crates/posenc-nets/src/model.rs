@@ -74,10 +74,6 @@ impl Network {
 
     /// A Kronecker layer on `features` features (∏ K_a), at most one hidden layer, and `output`
     /// outputs without activation.
-    ///
-    /// # Errors
-    ///
-    /// A size of zero.
     pub fn kronecker(
         features: usize,
         hidden: Option<usize>,
@@ -220,10 +216,6 @@ pub struct Parameters<T = f32> {
 
 impl<T> Parameters<T> {
     /// Checks that the shapes match `network`.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NetError::Shape`] for the first size that differs.
     pub fn check(&self, network: &Network) -> Result<(), NetError> {
         let shapes = network.layers();
         same("layers", self.layers.len(), shapes.len())?;

@@ -42,10 +42,6 @@ impl Resumption<'_> {
 
     /// Trains from the saved state `resume` of this fit, or from the start, and writes checkpoints. `start` creates a new session; the
     /// trained session is returned.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the engine.
     pub fn fit(
         &self,
         start: impl Fn() -> Result<Box<dyn Session>, NetError>,

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use posenc_experiments::schema::NumberList;
 use posenc_experiments::schema::protocol::Fault;
+use posenc_math::blending::{InnerProducts, Weights};
 use posenc_math::embedder::{self, EmbedderSpec, FitModel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::blending_weights::{InnerProducts, Weights};
 use crate::checks::{absent, default_decay, is_false, preset};
 use crate::network_1d::Scale;
 

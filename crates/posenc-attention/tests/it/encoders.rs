@@ -186,34 +186,3 @@ proptest! {
         prop_assert!((features.kernel(&delta) - features.kernel(&delta.map(|v| -v))).abs() < 1e-12);
     }
 }
-
-/// The encodings of the paper's image model, built at its scale, have the sizes of its Table 3 (LFF Section 4.1, Appendix B; without the
-/// 768 parameters of the color embedding).
-#[test]
-fn encoders_of_the_papers_image_model_have_their_sizes() {
-    let of = |features| Encoding { features, ..Encoding::none() };
-    let wide = |learned| Encoding { learned, gamma: Some(1.0), ..of(Features::Fourier) };
-    let modulated = |mut encoding: Encoding| {
-        encoding.modulator = Some(Modulator { hidden: 32, layer_norm: true, dropout: 0.1 });
-        encoding
-    };
-    let network = Encoding { hidden: Some(32), ..of(Features::Network) };
-    let narrow = Encoding { width: Some(384), ..wide(true) };
-    for (encoding, count) in [
-        (of(Features::Embed), 49_152),
-        (of(Features::Sine), 0),
-        (of(Features::SummedSine), 0),
-        (modulated(of(Features::SummedSine)), 51_552),
-        (network.clone(), 25_440),
-        (modulated(network), 76_992),
-        (wide(false), 0),
-        (modulated(wide(false)), 51_552),
-        (wide(true), 768),
-        (modulated(wide(true)), 52_320),
-        (modulated(narrow), 38_880),
-    ] {
-        assert_eq!(parameters::count(&build(&encoding, &[64, 64], 768)), count, "{encoding:?}");
-    }
-    let flat = Encoding { flat: true, ..of(Features::Embed) };
-    assert_eq!(parameters::count(&build(&flat, &[64, 64, 3], 1024)), 12_582_912);
-}

@@ -29,8 +29,8 @@ pub struct Picture {
 impl Picture {
     /// Reads the image file at `path`; its content, not its name, determines the format.
     ///
-    /// An alpha channel is dropped, with a warning; colors that are multiplied by it are divided. A rotation stored in the file is applied.
-    /// Of a file with several pages or frames, one is read, with a warning.
+    /// An alpha channel is dropped, with a warning. A rotation stored in the file is applied. Of an animation, the still image is read, with
+    /// a warning, and of a TIFF file the first page.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         // A file is not much larger than its decoded image, so the same limit applies.
         Self::parse(path, &read_whole(path, "the image file", MAX_IMAGE_BYTES)?)
@@ -52,11 +52,6 @@ impl Picture {
         image.apply_orientation(orientation);
 
         let has_alpha = image.color().has_alpha();
-        match &mut image {
-            DynamicImage::ImageRgba8(image) if page.is_premultiplied => divide(image, 255),
-            DynamicImage::ImageRgba16(image) if page.is_premultiplied => divide(image, 65535),
-            _ => {}
-        }
         let image = match image {
             DynamicImage::ImageLuma8(_)
             | DynamicImage::ImageLuma16(_)
@@ -220,7 +215,6 @@ fn page<'a>(path: &Path, bytes: &'a [u8]) -> Result<(ImageFormat, Page<'a>), Dat
     let format = image::guess_format(bytes).map_err(|_| not_an_image(path, "unknown format"))?;
     let page = match format {
         ImageFormat::Png => Page::of_png(bytes),
-        ImageFormat::Tiff => Page::of_tiff(bytes),
         _ => Page::only(bytes),
     };
     Ok((format, page))
@@ -257,14 +251,4 @@ pub(crate) fn images_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
         )));
     }
     Ok(files)
-}
-
-fn divide<T: Copy + Into<u32> + TryFrom<u32>>(values: &mut [T], white: u32) {
-    for [colors @ .., alpha] in values.as_chunks_mut::<4>().0 {
-        let alpha = (*alpha).into().max(1);
-        for color in colors {
-            let value = (white * (*color).into() + alpha / 2) / alpha;
-            *color = T::try_from(value.min(white)).unwrap_or(*color);
-        }
-    }
 }

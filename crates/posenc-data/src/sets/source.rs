@@ -108,7 +108,7 @@ fn array_name(index: usize) -> String {
 }
 
 impl DataSource {
-    /// A source without images of the user's own, except in folders of the data directory.
+    /// A source without images of the user's own.
     pub fn new(manifest: Manifest, directory: DataDirectory) -> Self {
         DataSource { manifest, directory, overrides: BTreeMap::new() }
     }
@@ -141,9 +141,8 @@ impl DataSource {
     /// Loads data set `id` of images.
     ///
     /// The signals come from the first source that exists: the images given by [`DataSource::use_images`]; the files that the manifest
-    /// names; a folder `<id>/` with images in the data directory; the embedded generator, whose images depend on `seed`. Loads the first
-    /// `max` signals, and never more than the manifest's `count`. A damaged file is an error: nothing is silently replaced by the
-    /// stand-in.
+    /// names; the embedded generator, whose images depend on `seed`. Loads the first `max` signals, and never more than the manifest's
+    /// `count`. A damaged file is an error: nothing is silently replaced by the stand-in.
     pub fn load(&self, id: &str, seed: u64, max: Option<usize>) -> Result<ImageSet, DataError> {
         let set = self.of_kind(id, Kind::Images)?;
         let (mut identity, found) = self.find(set, seed)?;
@@ -238,34 +237,14 @@ impl DataSource {
         }
         let (root, kind) = (self.directory.path(), set.kind.name());
         let label = set.generated_label();
-        let no_video = |path: &Path| {
-            format!(
-                "{id}: {} contains video files, which this build cannot read; using generated clips instead, labeled \
-                 {label}; {VIDEO_CURE}",
-                path.display()
-            )
-        };
-        let folder = self.directory.images_folder(id);
-        let own = folder.display();
-        let in_folder = match folder.is_dir().then(|| user_files(set, &folder)) {
-            Some(Err(DataError::EmptyFolder(_))) => {
-                warnings.push(format!("{id}: {own} contains no {kind}"));
-                None
-            }
-            found => found.transpose()?,
-        };
         if let Some(path) = self.layout_path(set) {
             let used = path.display();
-            // An empty folder does not matter if other files are found.
-            warnings.clear();
-            if in_folder.is_some() {
-                warnings.push(format!(
-                    "{id}: {used} is used, not the {kind} in {own}; use --images {id}={own} for those"
-                ));
-            }
             let (sha256, found) = read_layout(set, &path)?;
             if found.unreadable().is_some() {
-                warnings.push(no_video(&path));
+                warnings.push(format!(
+                    "{id}: {used} contains video files, which this build cannot read; using generated clips instead, \
+                     labeled {label}; {VIDEO_CURE}"
+                ));
                 return Ok(generated(set, seed, warnings));
             }
             let what = match set.kind {
@@ -278,22 +257,14 @@ impl DataSource {
             let signals = found.names(set);
             return Ok((Identity { label, origin, sha256, signals, warnings }, found));
         }
-        match in_folder {
-            Some((found, skipped)) if found.unreadable().is_none() => {
-                return user_identity(set, &folder, (found, skipped));
-            }
-            Some(_) => warnings.push(no_video(&folder)),
-            None => {
-                let paths: Vec<String> =
-                    set.any_of().iter().map(|path| path.display().to_string()).collect();
-                warnings.push(format!(
-                    "{id}: not found in {} (looked for {}); using generated {kind} instead, labeled {label}; to get it: \
-                     cargo xtask data fetch {id}",
-                    root.display(),
-                    paths.join(", ")
-                ));
-            }
-        }
+        let paths: Vec<String> =
+            set.any_of().iter().map(|path| path.display().to_string()).collect();
+        warnings.push(format!(
+            "{id}: not found in {} (looked for {}); using generated {kind} instead, labeled {label}; to get it: \
+             cargo xtask data fetch {id}",
+            root.display(),
+            paths.join(", ")
+        ));
         Ok(generated(set, seed, warnings))
     }
 

@@ -10,7 +10,6 @@ use crate::clip::video::video_support;
 use crate::directory::DataDirectory;
 use crate::error::{DataError, VIDEO_CURE};
 use crate::files::FileSet;
-use crate::image::picture;
 use crate::sets::fetch::Download;
 use crate::sets::manifest::{DataSet, Kind, Manifest};
 use crate::sets::origin::Origin;
@@ -48,8 +47,6 @@ pub enum State {
     Generated,
     /// The files are there and have another checksum.
     Other { sha256: String },
-    /// A folder of the user's own images or clips replaces the set.
-    User { n_signals: usize },
     /// The files are missing; the stand-in, if any, is generated.
     Absent,
     /// The files are there but cannot be used.
@@ -113,16 +110,11 @@ fn first(directory: &DataDirectory, any_of: &[PathBuf]) -> Option<PathBuf> {
 
 /// State of a set of signals, and its path.
 fn state(source: &DataSource, set: &DataSet, compare: bool) -> (PathBuf, Result<State, DataError>) {
-    let folder = source.directory().images_folder(&set.id);
+    let first = first(source.directory(), set.any_of()).unwrap_or_default();
     if set.layout.is_none() {
-        return (folder, Ok(State::Generated));
+        return (first, Ok(State::Generated));
     }
-    let Some(path) = source.layout_path(set) else {
-        return match folder.is_dir() {
-            true => (folder.clone(), of_folder(set, &folder)),
-            false => (first(source.directory(), set.any_of()).unwrap_or(folder), Ok(State::Absent)),
-        };
-    };
+    let Some(path) = source.layout_path(set) else { return (first, Ok(State::Absent)) };
     // The seed only matters for generated signals, which have nothing to check.
     let state = match compare {
         true => source.find(set, 0).map(|(found, _)| State::compared(found.origin, found.sha256)),
@@ -137,18 +129,6 @@ fn needs_video(set: &DataSet, path: &Path) -> bool {
     let has_array = set.layout.as_ref().is_some_and(|layout| layout.key.is_some());
     let may_be_video = set.kind == Kind::Clips && !has_array && !video_support();
     may_be_video && footage::at(path).is_ok_and(|clips| footage::unreadable(&clips).is_some())
-}
-
-/// State of a folder of the user's own signals.
-fn of_folder(set: &DataSet, folder: &Path) -> Result<State, DataError> {
-    if set.kind == Kind::Images {
-        return Ok(State::User { n_signals: picture::images_in(folder)?.len() });
-    }
-    let clips = footage::at(folder)?;
-    Ok(match footage::unreadable(&clips) {
-        Some(_) => State::NeedsVideo,
-        None => State::User { n_signals: clips.len() },
-    })
 }
 
 fn describe(set: &DataSet) -> String {
@@ -204,7 +184,6 @@ impl Status {
             State::Other { sha256 } => {
                 format!("other data {path} (they have SHA-256 {sha256}, not the published one)")
             }
-            State::User { n_signals } => format!("your own   {path} ({n_signals} files)"),
             State::Absent if self.stand_in.is_none() => {
                 format!("absent     looked for {path}; experiments that read it are skipped")
             }

@@ -170,13 +170,6 @@ fn clips_of_the_user_take_precedence_and_are_labeled() {
     source.use_images("folder", &data.path("holiday")).unwrap();
     let set = source.load_clips("folder", 0, None).unwrap();
     assert_eq!((set.label.as_str(), names(&set.signals)), ("user:holiday", vec!["holiday"]));
-    // A folder named like the set, next to the manifest's files, is mentioned.
-    save_frames(&data, "folder", 4, 8, 8);
-    let set = data.source().load_clips("folder", 0, None).unwrap();
-    assert_eq!(set.label, "other:folder");
-    assert_says(&set.warnings.join("\n"), &["not the clips in", "--images folder="]);
-    std::fs::remove_dir_all(data.path("footage")).unwrap();
-    assert_eq!(data.source().load_clips("folder", 0, None).unwrap().label, "user:folder");
     let error = source.use_images("folder", &data.path("nothing")).unwrap_err();
     assert_says(&error, &["nothing", "file or folder not found"]);
 }

@@ -116,65 +116,6 @@ fn truncated_jpegs_are_refused_and_what_follows_a_whole_one_is_ignored() {
     }
 }
 
-/// A TIFF file. Each page has a side, a kind and the bytes of every pixel: gray, or red, green and blue multiplied by alpha.
-fn tiff(pages: &[(u32, u32, &[u8])]) -> Vec<u8> {
-    let mut file = b"II*\0\x10\0\0\0\x08\0\x08\0\x08\0\x08\0".to_vec();
-    for (i, &(side, kind, pixel)) in pages.iter().enumerate() {
-        let (start, n) = (file.len() as u32 + 138, pixel.len() as u32);
-        let end = start + side * side * n;
-        file.extend(11u16.to_le_bytes());
-        for (tag, count, value) in [
-            (254u16, 1, kind),
-            (256, 1, side),
-            (257, 1, side),
-            // One depth, or the place of four.
-            (258, n, 8),
-            (259, 1, 1),
-            (262, 1, n.div_ceil(3)),
-            (273, 1, start),
-            (277, 1, n),
-            (278, 1, side),
-            (279, 1, side * side * n),
-            (338, 1, u32::from(n == 4)),
-        ] {
-            let short = u16::from(!matches!(tag, 254 | 273 | 279));
-            file.extend([tag.to_le_bytes(), (4 - short).to_le_bytes()].concat());
-            file.extend([count.to_le_bytes(), value.to_le_bytes()].concat());
-        }
-        file.extend(if i + 1 < pages.len() { end } else { 0 }.to_le_bytes());
-        file.extend(pixel.repeat((side * side) as usize));
-    }
-    file
-}
-
-/// Catches a thumbnail or one of several pages that is read without a word, and colors that stay multiplied by the alpha channel.
-#[test]
-fn one_page_of_a_tiff_file_is_read_with_a_note() {
-    let [full, small]: [(u32, u32, &[u8]); 2] = [(4, 0, &[200]), (2, 1, &[90])];
-    for (pages, side, note) in [
-        (vec![full], 4, ""),
-        (vec![small, full, small], 4, "a.tif: page 2 of 3 is used"),
-        (vec![full, full], 4, "a.tif: page 1 of 2 is used"),
-        (vec![small], 2, "page 1 of 1 is used, a reduced copy"),
-    ] {
-        let picture = Picture::parse(Path::new("a.tif"), &tiff(&pages)).unwrap();
-        assert_eq!(
-            (picture.width(), picture.warnings.len()),
-            (side, usize::from(!note.is_empty()))
-        );
-        assert_says(&picture.warnings.concat(), &[note]);
-    }
-    let colors = tiff(&[(1, 0, &[50, 100, 0, 100])]);
-    let picture = Picture::parse(Path::new("a.tif"), &colors).unwrap();
-    // 50 / 100 · 255 = 127.5
-    assert_eq!(picture.to_image(String::new()).pixels, [128.0 / 255.0, 1.0, 0.0]);
-    // A second page that is the first one again.
-    let mut circle = tiff(&[full, full]);
-    let link = circle.len() - 20;
-    circle[link..link + 4].copy_from_slice(&[8, 0, 0, 0]);
-    assert!(Picture::parse(Path::new("a.tif"), &circle).is_ok());
-}
-
 #[test]
 fn floating_point_pixels_are_refused() {
     let folder = folder();

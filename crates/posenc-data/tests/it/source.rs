@@ -125,38 +125,31 @@ fn the_first_existing_path_is_used() {
 }
 
 #[test]
-fn a_folder_named_like_the_set_replaces_it() {
+fn images_of_a_folder_are_sorted_and_identified() {
     let data = Data::empty();
-    std::fs::create_dir(data.path("trio")).unwrap();
+    let folder = data.path("mine");
+    std::fs::create_dir(&folder).unwrap();
     for name in ["d.png", "b.png", "c.png", "a.PNG"] {
-        save_rgb(&data.path("trio").join(name), 16, 16);
+        save_rgb(&folder.join(name), 16, 16);
     }
     // Neither other files nor hidden ones nor folders are images.
     for name in ["a.txt", ".hidden.png", "._b.png"] {
-        std::fs::write(data.path("trio").join(name), "").unwrap();
+        std::fs::write(folder.join(name), "").unwrap();
     }
-    std::fs::create_dir(data.path("trio/a.png")).unwrap();
-    let source = data.source();
+    std::fs::create_dir(folder.join("a.png")).unwrap();
+    let mut source = data.source();
+    source.use_images("trio", &folder).unwrap();
     let set = source.load("trio", 0, None).unwrap();
-    assert_eq!((set.label.as_str(), set.origin), ("user:trio", Origin::User));
+    assert_eq!((set.label.as_str(), set.origin), ("user:mine", Origin::User));
     let names: Vec<&str> = set.signals.iter().map(|image| image.name.as_str()).collect();
     assert_eq!(names, ["a.PNG", "b.png", "c.png"]);
     assert_says(&set.warnings.join("\n"), &["4 images", "first 3"]);
     // A changed image changes the identity, unless the image is unused.
     let before = source.identity("trio", 0).unwrap();
-    save_rgb(&data.path("trio/d.png"), 17, 17);
+    save_rgb(&folder.join("d.png"), 17, 17);
     assert_eq!(source.identity("trio", 0).unwrap(), before);
-    save_rgb(&data.path("trio/b.png"), 17, 17);
+    save_rgb(&folder.join("b.png"), 17, 17);
     assert_ne!(source.identity("trio", 0).unwrap(), before);
-}
-
-#[test]
-fn an_empty_folder_named_like_the_set_is_skipped_with_a_warning() {
-    let data = Data::empty();
-    std::fs::create_dir(data.path("trio")).unwrap();
-    let set = data.source().load("trio", 0, Some(0)).unwrap();
-    assert_eq!(set.origin, Origin::Embedded);
-    assert_says(&set.warnings.join("\n"), &["contains no images"]);
 }
 
 #[test]
@@ -191,15 +184,6 @@ fn names_that_records_cannot_contain_are_refused() {
         let error = data.source().use_images("trio", &folder).unwrap_err();
         assert_says(&error, &["rename it", "UTF-8"]);
     }
-}
-
-#[test]
-fn images_next_to_the_published_files_cause_a_warning() {
-    let data = Data::with_trio(3);
-    save_rgb(&data.path("trio/mine.png"), 16, 16);
-    let set = data.source().load("trio", 0, None).unwrap();
-    assert_eq!(set.origin, Origin::Published);
-    assert_says(&set.warnings.join("\n"), &["not the images in", "--images trio="]);
 }
 
 #[test]

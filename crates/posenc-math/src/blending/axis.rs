@@ -1,6 +1,6 @@
 //! Cells and weights of the coordinates along one axis.
 
-use super::{VirtualGrid, WeightVariant, blend};
+use super::{VirtualGrid, Weights, blend};
 use crate::Error;
 
 /// The lower node and the two weights of each coordinate of a list.
@@ -10,16 +10,16 @@ use crate::Error;
 ///
 /// ```
 /// use posenc_math::blending::{
-///     AxisBlending, Blending, DistanceSource, GridConvention, VirtualGrid, WeightVariant, distance_function,
+///     AxisBlending, Blending, InnerProducts, GridConvention, VirtualGrid, Weights, distance_function,
 /// };
 /// use posenc_math::embedder::{EmbedderSpec, build, matrix};
 /// # use posenc_math::random::stream;
 /// let spec = EmbedderSpec::new("gaussian").number("dimension", 64.0).number("sigma", 0.05);
 /// let embedder = build(&spec, &mut stream(0, "blending")).unwrap();
-/// let distance = distance_function(DistanceSource::Law, &spec, &*embedder)?;
+/// let distance = distance_function(InnerProducts::Law, &spec, &*embedder)?;
 /// let grid = VirtualGrid::new(65, GridConvention::Consistent)?;
 /// // A point between two nodes gets nearly its own encoding.
-/// let axis = AxisBlending::new(&grid, &[0.3], &*distance, WeightVariant::Printed)?;
+/// let axis = AxisBlending::new(&grid, &[0.3], &*distance, Weights::Printed)?;
 /// let nodes = matrix(&*embedder, &grid.encoded_positions());
 /// let own = matrix(&*embedder, &[0.3]);
 /// let point = Blending::<f64, 1>::new([&axis], vec![[0]])?;
@@ -41,15 +41,11 @@ pub struct AxisBlending {
 
 impl AxisBlending {
     /// Computes the weights of `coordinates`, in [0, 1], on the nodes of `grid`; `distance` is D.
-    ///
-    /// # Errors
-    ///
-    /// A coordinate outside of [0, 1], and those of [`blend`].
     pub fn new(
         grid: &VirtualGrid,
         coordinates: &[f64],
         distance: &dyn Fn(f64) -> f64,
-        variant: WeightVariant,
+        variant: Weights,
     ) -> Result<Self, Error> {
         let mut lower = Vec::with_capacity(coordinates.len());
         let mut weights = Vec::with_capacity(coordinates.len());

@@ -1,5 +1,8 @@
 //! The embedding distance from which blending weights are computed.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::Error;
 use crate::distance::ANCHOR;
 use crate::embedder::{CodeDistance, Embedder, EmbedderSpec, find};
@@ -8,36 +11,30 @@ use crate::spectrum::dot;
 /// D(Δ), up to a factor, for Δ in units of x.
 pub type DistanceFunction<'a> = Box<dyn Fn(f64) -> f64 + Send + Sync + 'a>;
 
-/// Where D comes from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DistanceSource {
-    /// As in the authors' code, the [`CodeDistance`] of the kind: `exp(-Δ²/(4σ²))` for the Gaussian,
-    /// `exp(-2π²σ²Δ²)` for random Fourier features, the square `¼ max(2h − |Δ|, 0)²` of Prop. 5 for the
-    /// triangle of half width h, and [`Sampled`](Self::Sampled) for every other kind.
+/// Inner products from which blending weights are computed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InnerProducts {
+    /// As in the authors' code: the laws of Gaussian and RFF, the printed square for the triangle, and the inner products of the encoding
+    /// for all other kinds.
     #[default]
     Code,
-    /// The law for infinitely many features; for the triangle the cubic B-spline, which is its true
-    /// autocorrelation.
+    /// The law for infinitely many features.
     Law,
-    /// Inner products of the encoding itself, ψ(1/2)·ψ(1/2 + Δ): with the sampled frequencies of random Fourier features, and
-    /// with the finitely many centers of shifted embedders.
+    /// The inner products of the encoding itself.
     Sampled,
 }
 
 /// The embedding distance D of an embedder that was built from `spec`.
-///
-/// # Errors
-///
-/// [`DistanceSource::Law`] for a kind without a known law.
 pub fn distance_function<'a>(
-    source: DistanceSource,
+    source: InnerProducts,
     spec: &EmbedderSpec,
     embedder: &'a dyn Embedder,
 ) -> Result<DistanceFunction<'a>, Error> {
     let by_code = match source {
-        DistanceSource::Sampled => return Ok(sampled(embedder)),
-        DistanceSource::Law => CodeDistance::Law,
-        DistanceSource::Code => find(&spec.kind).map_or(CodeDistance::Sampled, |k| k.code_distance),
+        InnerProducts::Sampled => return Ok(sampled(embedder)),
+        InnerProducts::Law => CodeDistance::Law,
+        InnerProducts::Code => find(&spec.kind).map_or(CodeDistance::Sampled, |k| k.code_distance),
     };
     match by_code {
         CodeDistance::Sampled => Ok(sampled(embedder)),

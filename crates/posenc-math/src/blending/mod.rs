@@ -17,7 +17,7 @@
 //! | step | item |
 //! |---|---|
 //! | D of an embedder | [`distance_function`] |
-//! | the two weights | [`blend`], as printed or divided by their sum ([`WeightVariant`]) |
+//! | the two weights | [`blend`], as printed or divided by their sum ([`Weights`]) |
 //! | cell and β of a coordinate | [`VirtualGrid`], as in the authors' code or consistent ([`GridConvention`]) |
 //! | weights of all coordinates along an axis | [`AxisBlending`] |
 //! | points | [`Blending`]: [`gather`](Blending::gather), [`scatter`](Blending::scatter), [`matrix`](Blending::matrix) |
@@ -32,20 +32,24 @@ mod points;
 #[cfg(test)]
 mod tests;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::Error;
 
 pub use axis::AxisBlending;
-pub use distance::{DistanceFunction, DistanceSource, distance_function};
+pub use distance::{DistanceFunction, InnerProducts, distance_function};
 pub use grid::{GridConvention, VirtualGrid};
 pub use points::Blending;
 
-/// Normalization of the least-squares weights.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WeightVariant {
-    /// No normalization, as printed in Eq. 15.
-    Printed,
-    /// Division by their sum, as in the authors' code.
+/// Whether the least-squares weights are normalized.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weights {
+    /// Not normalized, as printed (`trading` Eq. 15).
     #[default]
+    Printed,
+    /// Divided by their sum, as in the authors' code.
     Normalized,
 }
 
@@ -73,7 +77,7 @@ pub fn blend(
     distance: &dyn Fn(f64) -> f64,
     spacing: f64,
     beta: f64,
-    variant: WeightVariant,
+    variant: Weights,
 ) -> Result<[f64; 2], Error> {
     if !(0.0..=1.0).contains(&beta) {
         return Err(Error(format!("β must be between 0 and 1, got {beta}")));
@@ -93,9 +97,9 @@ pub fn blend(
     let (sum, difference) = ((left + right) / plus, (left - right) / minus);
     let weights = [0.5 * (sum + difference), 0.5 * (sum - difference)];
     match variant {
-        WeightVariant::Printed => Ok(weights),
-        WeightVariant::Normalized if sum.abs() > LEAST_SUM => Ok(weights.map(|w| w / sum)),
-        WeightVariant::Normalized => Err(Error(format!(
+        Weights::Printed => Ok(weights),
+        Weights::Normalized if sum.abs() > LEAST_SUM => Ok(weights.map(|w| w / sum)),
+        Weights::Normalized => Err(Error(format!(
             "the weights at β = {beta} between nodes {spacing} apart sum to {sum} and cannot be normalized: the \
              encoding there is nearly orthogonal to the sum of the two nodes' encodings; use more nodes, a wider \
              embedder, or unnormalized weights"

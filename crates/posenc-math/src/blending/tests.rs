@@ -19,12 +19,7 @@ fn published() -> [EmbedderSpec; 5] {
     ]
 }
 
-fn weights(
-    source: DistanceSource,
-    spec: &EmbedderSpec,
-    beta: f64,
-    variant: WeightVariant,
-) -> [f64; 2] {
+fn weights(source: InnerProducts, spec: &EmbedderSpec, beta: f64, variant: Weights) -> [f64; 2] {
     let embedder = built(spec);
     let distance = distance_function(source, spec, &*embedder).unwrap();
     blend(&*distance, 1.0 / 256.0, beta, variant).unwrap()
@@ -34,7 +29,7 @@ fn weights(
 fn weights_equal_those_of_the_protocol_sheet() {
     // Fig. 6 of the sheet, spacing 1/256. Catches an inverse of the wrong sign, a distance with another
     // exponent, and the half width of a triangle mistaken for its full width.
-    use DistanceSource::{Code, Law};
+    use InnerProducts::{Code, Law};
     let triangle = |h: f64| spec("triangle", 256, "half_width", h / 256.0);
     let gaussian = |sigma| spec("gaussian", 256, "sigma", sigma);
     for (source, spec, beta, expected) in [
@@ -47,11 +42,11 @@ fn weights_equal_those_of_the_protocol_sheet() {
         (Law, triangle(1.0), 0.5, [0.575, 0.575]),
         (Code, gaussian(0.005), 0.25, [0.7705, 0.2563]),
     ] {
-        let printed = weights(source, &spec, beta, WeightVariant::Printed);
+        let printed = weights(source, &spec, beta, Weights::Printed);
         let decimals = if beta == 0.25 { 4 } else { 3 };
         assert_all_close(&printed, &expected, Tolerance::decimals(decimals));
         let sum = printed[0] + printed[1];
-        let normalized = weights(source, &spec, beta, WeightVariant::Normalized);
+        let normalized = weights(source, &spec, beta, Weights::Normalized);
         assert_all_close(&normalized, &printed.map(|w| w / sum), Tolerance::relative(1e-15));
     }
 }
@@ -73,8 +68,8 @@ fn the_weights_are_the_least_squares_solution() {
                 (gram[(1, 1)] * right[(0, 0)] - gram[(0, 1)] * right[(1, 0)]) / determinant,
                 (gram[(0, 0)] * right[(1, 0)] - gram[(1, 0)] * right[(0, 0)]) / determinant,
             ];
-            let distance = distance_function(DistanceSource::Sampled, spec, &*embedder).unwrap();
-            let actual = blend(&*distance, step, beta, WeightVariant::Printed).unwrap();
+            let distance = distance_function(InnerProducts::Sampled, spec, &*embedder).unwrap();
+            let actual = blend(&*distance, step, beta, Weights::Printed).unwrap();
             assert_all_close(&actual, &expected, Tolerance::absolute(1e-9));
         }
     }
@@ -86,9 +81,9 @@ fn sampled_inner_products_of_many_centers_follow_the_law() {
     for (kind, name, value) in [("gaussian", "sigma", 0.05), ("triangle", "half_width", 0.1)] {
         let spec = spec(kind, 2000, name, value);
         let embedder = built(&spec);
-        let [law, sampled] = [DistanceSource::Law, DistanceSource::Sampled].map(|source| {
+        let [law, sampled] = [InnerProducts::Law, InnerProducts::Sampled].map(|source| {
             let distance = distance_function(source, &spec, &*embedder).unwrap();
-            blend(&*distance, 0.04, 0.3, WeightVariant::Printed).unwrap()
+            blend(&*distance, 0.04, 0.3, Weights::Printed).unwrap()
         });
         assert_all_close(&sampled, &law, Tolerance::absolute(1e-5));
     }
@@ -100,11 +95,11 @@ proptest! {
     // 1 − β is exact for multiples of 2⁻²⁰, so the symmetry holds bit for bit.
     #[test]
     fn weights_swap_when_the_position_is_mirrored(kind in 0..5usize, tick in 0..=1u32 << 20, normalized: bool) {
-        let variant = if normalized { WeightVariant::Normalized } else { WeightVariant::Printed };
+        let variant = if normalized { Weights::Normalized } else { Weights::Printed };
         let beta = f64::from(tick) / f64::from(1u32 << 20);
         let spec = &published()[kind];
-        let [a0, a1] = weights(DistanceSource::Code, spec, beta, variant);
-        let [b0, b1] = weights(DistanceSource::Code, spec, 1.0 - beta, variant);
+        let [a0, a1] = weights(InnerProducts::Code, spec, beta, variant);
+        let [b0, b1] = weights(InnerProducts::Code, spec, 1.0 - beta, variant);
         prop_assert_eq!([a0.to_bits(), a1.to_bits()], [b1.to_bits(), b0.to_bits()]);
     }
 }
@@ -112,8 +107,8 @@ proptest! {
 #[test]
 fn nodes_get_exactly_their_own_encoding() {
     for spec in published() {
-        for source in [DistanceSource::Code, DistanceSource::Law, DistanceSource::Sampled] {
-            for variant in [WeightVariant::Printed, WeightVariant::Normalized] {
+        for source in [InnerProducts::Code, InnerProducts::Law, InnerProducts::Sampled] {
+            for variant in [Weights::Printed, Weights::Normalized] {
                 for (beta, expected) in [(0.0, [1.0, 0.0]), (1.0, [0.0, 1.0])] {
                     let weights = weights(source, &spec, beta, variant);
                     assert_eq!(weights, expected, "{}", spec.canonical());
@@ -122,13 +117,13 @@ fn nodes_get_exactly_their_own_encoding() {
         }
         // Through grids of 2 to 300 nodes, many of which have (N−1)·(i/(N−1)) ≠ i.
         let embedder = built(&spec);
-        let distance = distance_function(DistanceSource::Code, &spec, &*embedder).unwrap();
+        let distance = distance_function(InnerProducts::Code, &spec, &*embedder).unwrap();
         for nodes in [2, 50, 99, 256, 257, 300] {
             let grid = VirtualGrid::new(nodes, GridConvention::Consistent).unwrap();
             let positions = grid.encoded_positions();
             let psi = embedder::matrix(&*embedder, &positions);
-            let axis = AxisBlending::new(&grid, &positions, &*distance, WeightVariant::Normalized)
-                .unwrap();
+            let axis =
+                AxisBlending::new(&grid, &positions, &*distance, Weights::Normalized).unwrap();
             let points = (0..nodes as u32).map(|point| [point]).collect();
             let blending = Blending::<f64, 1>::new([&axis], points).unwrap();
             for j in 0..psi.ncols() {
@@ -171,12 +166,12 @@ fn random_blending<const D: usize>(
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let spec = spec("gaussian", 16, "sigma", 0.2);
     let embedder = built(&spec);
-    let distance = distance_function(DistanceSource::Code, &spec, &*embedder).unwrap();
+    let distance = distance_function(InnerProducts::Code, &spec, &*embedder).unwrap();
     let axes = std::array::from_fn(|axis| {
         let grid = VirtualGrid::new([5, 4, 3][axis], GridConvention::Consistent).unwrap();
         let mut coordinates: Vec<f64> = (0..7 + axis).map(|_| rng.random_range(0.0..1.0)).collect();
         coordinates.extend([0.0, 1.0]);
-        AxisBlending::new(&grid, &coordinates, &*distance, WeightVariant::Printed).unwrap()
+        AxisBlending::new(&grid, &coordinates, &*distance, Weights::Printed).unwrap()
     });
     let points = (0..n_points)
         .map(|_| std::array::from_fn(|axis| rng.random_range(0..(9 + axis) as u32)))
@@ -261,12 +256,12 @@ fn single_precision_rounds_once_per_axis() {
 
 #[test]
 fn errors_name_the_invalid_input() {
-    let variant = WeightVariant::Normalized;
+    let variant = Weights::Normalized;
     // Too narrow: both weights are zero at the middle of the cell.
     let narrow = |delta: f64| (1.0 - 4.0 * delta.abs()).max(0.0);
     let message = blend(&narrow, 1.0, 0.5, variant).unwrap_err().to_string();
     assert!(message.contains("sum to 0 and cannot be normalized"), "{message}");
-    assert_eq!(blend(&narrow, 1.0, 0.5, WeightVariant::Printed), Ok([0.0, 0.0]));
+    assert_eq!(blend(&narrow, 1.0, 0.5, Weights::Printed), Ok([0.0, 0.0]));
     // Both nodes have the same, the opposite, a zero or a NaN encoding.
     for distance in [|_: f64| 1.0, |delta: f64| 1.0 - 2.0 * delta, |_| 0.0, |_| f64::NAN] {
         let message = blend(&distance, 1.0, 0.5, variant).unwrap_err().to_string();
@@ -302,7 +297,7 @@ fn errors_name_the_invalid_input() {
 
     let random = EmbedderSpec::new("formula").text("psi", "exp(-u*u)").number("dimension", 8.0);
     let embedder = built(&random);
-    let law = distance_function(DistanceSource::Law, &random, &*embedder).err().unwrap();
+    let law = distance_function(InnerProducts::Law, &random, &*embedder).err().unwrap();
     assert!(law.to_string().contains("is known for 'formula'"), "{law}");
-    assert!(distance_function(DistanceSource::Code, &random, &*embedder).is_ok());
+    assert!(distance_function(InnerProducts::Code, &random, &*embedder).is_ok());
 }

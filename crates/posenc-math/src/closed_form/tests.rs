@@ -152,50 +152,6 @@ proptest! {
 }
 
 #[test]
-fn the_solution_has_the_least_norm_among_equal_predictions() {
-    // Ψ has equal columns 0 and 1, so the predictions of W + t (e_0 − e_1) do not depend on t.
-    let mut psi = random(8, 4, 5);
-    for i in 0..8 {
-        psi[(i, 1)] = psi[(i, 0)];
-    }
-    let factorization = Factorization::new(psi.as_ref()).unwrap();
-    assert_eq!(factorization.report().rank, 3);
-    let signal = random(8, 8, 6);
-    let w = solve_2d(&factorization, &factorization, &[signal.as_ref()]).unwrap().remove(0);
-    let predicted = predict_2d(psi.as_ref(), psi.as_ref(), &[w.as_ref()]).unwrap().remove(0);
-    for t in [-0.5, -1e-3, 1e-3, 0.5] {
-        let moved = Mat::from_fn(4, 4, |i, j| w[(i, j)] + t * [1.0, -1.0, 0.0, 0.0][i]);
-        assert!(moved.norm_l2() > w.norm_l2(), "t = {t}");
-        let same = predict_2d(psi.as_ref(), psi.as_ref(), &[moved.as_ref()]).unwrap().remove(0);
-        check_close(&same, &predicted, Tolerance::absolute(1e-12));
-    }
-}
-
-#[test]
-fn triangle_of_one_spacing_is_bilinear_interpolation() {
-    // trading, Table 1, closed form Tri: the training matrix is the identity. f32, as published.
-    let d = 1.0 / 256.0;
-    let train = narrow(&triangle(256, 256, d));
-    let factorization = Factorization::new(train.as_ref()).unwrap();
-    let report = factorization.report();
-    assert_eq!((report.rank, report.condition, report.method), (256, 1.0, Method::Diagonal));
-    let signal = narrow(&random(256, 256, 3));
-    let w = solve_2d(&factorization, &factorization, &[signal.as_ref()]).unwrap().remove(0);
-    let full = narrow(&triangle(512, 256, d));
-    let predicted = predict_2d(full.as_ref(), full.as_ref(), &[w.as_ref()]).unwrap().remove(0);
-
-    // Even pixels are training pixels, odd ones the mean of their neighbors; past the last training
-    // pixel the neighbor is zero, which halves the last row and column.
-    let pixel =
-        |i: usize, j: usize| if i < 256 && j < 256 { f64::from(signal[(i, j)]) } else { 0.0 };
-    let ends = |i: usize| [i / 2, i.div_ceil(2)];
-    let bilinear = Mat::from_fn(512, 512, |i, j| {
-        ends(i).iter().flat_map(|&p| ends(j).map(|q| pixel(p, q))).sum::<f64>() / 4.0
-    });
-    check_close(&widen(&predicted), &bilinear, Tolerance::absolute(1e-5));
-}
-
-#[test]
 fn numerical_ranks_of_the_published_encoders_in_single_precision() {
     // Protocol sheet, "Closed form": K = N with the scripts' cutoff. PyTorch 2.15's
     // `torch.linalg.lstsq(...).rank` on the CPU gives 57, 140, 129 and 256 for the first five too.

@@ -1,7 +1,6 @@
 use super::*;
-use crate::spectrum::stable_rank;
-use crate::testing::{entries, gaussian, narrow, of_rank, random, times};
-use crate::tolerance::{Tolerance, assert_all_close, assert_close};
+use crate::testing::{entries, gaussian, narrow, random, times};
+use crate::tolerance::{Tolerance, assert_all_close};
 use proptest::prelude::*;
 
 /// Singular values above 1e-9 of the largest; every matrix here has a clear gap there.
@@ -41,42 +40,6 @@ proptest! {
         let abc = dense(dense(factors[0].as_ref(), factors[1].as_ref()).as_ref(), factors[2].as_ref());
         prop_assert_eq!(fast.shape(), n);
         assert_all_close(fast.values(), &times(&abc, w.values()), Tolerance::absolute(1e-12));
-    }
-
-    // trading, Eq. 9.
-    #[test]
-    fn rank_of_the_product_is_the_product_of_the_ranks(r in 1..5usize, s in 1..5usize, seed in 0..1000u64) {
-        let (a, b) = (of_rank(6, 5, r, seed), of_rank(5, 7, s, seed + 3));
-        prop_assert_eq!((rank(&a), rank(&b)), (r, s));
-        prop_assert_eq!(rank(&dense(a.as_ref(), b.as_ref())), r * s);
-    }
-
-    // The singular values of the product are all products of singular values, so stable ranks multiply
-    // like ranks. Catches a stable rank without the square, or with the largest row norm.
-    #[test]
-    fn stable_rank_of_the_product_is_the_product_of_the_stable_ranks(
-        n in prop::array::uniform3(1..5usize), k in prop::array::uniform3(1..5usize), seed in 0..1000u64,
-    ) {
-        let factors: Vec<_> = (0..3).map(|axis| random(n[axis], k[axis], seed + axis as u64)).collect();
-        let stable = |m: &Mat<f64>| stable_rank(m.as_ref()).unwrap();
-        let pair = dense(factors[0].as_ref(), factors[1].as_ref());
-        let product = dense(pair.as_ref(), factors[2].as_ref());
-        let expected: f64 = factors.iter().map(stable).product();
-        assert_close(stable(&product), expected, Tolerance::relative(1e-9));
-        // The definition: sum of squares over the square of the largest singular value.
-        let values = product.singular_values().unwrap();
-        let by_definition = values.iter().map(|s| (s / values[0]).powi(2)).sum::<f64>();
-        assert_close(expected, by_definition, Tolerance::relative(1e-9));
-    }
-
-    // trading, Eqs. 7 and 8: whatever the weights, the image of the simple linear encoding has rank 2.
-    #[test]
-    fn the_image_of_the_simple_encoding_has_rank_two_at_most(n in 3..9usize, m in 3..9usize, k in 1..6usize, seed in 0..1000u64) {
-        let (psi_x, psi_y) = (random(n, k, seed), random(m, k, seed + 1));
-        let w: Vec<f64> = (0..2 * k).map(|i| ((seed as usize + i) as f64 * 1.7).cos()).collect();
-        let pixels = times(&simple_features(psi_y.as_ref(), psi_x.as_ref()), &w);
-        let image = Mat::from_fn(m, n, |row, column| pixels[row * n + column]);
-        prop_assert!(rank(&image) <= 2);
     }
 }
 

@@ -2,16 +2,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    distance::{centered_displacements, measured_distance, sampled_preserved_length},
-    embedder::{EmbedderSpec, build, line, matrix},
+    embedder::EmbedderSpec,
     random::{gaussian_vector, stream},
-    spectrum::{line_stable_rank, singular_values, toeplitz_stable_rank},
+    spectrum::{line_stable_rank, toeplitz_stable_rank},
     testing::{built, spec},
     tolerance::{Tolerance, assert_close},
 };
-
-/// σ_g·σ_f of a Gaussian embedder and random Fourier features of equal stable rank and distance law (`rethinking` Sec. 5.1).
-const GAUSSIAN_RFF_PRODUCT: f64 = 1.0 / (2.0 * std::f64::consts::SQRT_2 * PI);
 
 fn measured(spec: &EmbedderSpec, n: usize) -> f64 {
     line_stable_rank(&*built(spec), n).unwrap()
@@ -105,23 +101,6 @@ fn laws_with_negative_values_are_stable_ranks() {
 }
 
 #[test]
-fn two_centers_per_sigma_suffice() {
-    // σ = 0.005, N = 256, open interval; from d = 100 on as in Fig. 5.
-    for (d, expected, tolerance) in [
-        (20, 19.7, 0.05),
-        (40, 39.6, 0.05),
-        (60, 53.1, 0.05),
-        (100, 56.264, 0.0015),
-        (200, 56.295, 0.0015),
-        (256, 56.29, 0.005),
-        (1000, 56.268, 0.0015),
-    ] {
-        let rank = measured(&spec("gaussian", d, "sigma", 0.005), 256);
-        assert_close(rank, expected, Tolerance::absolute(tolerance));
-    }
-}
-
-#[test]
 fn proposition_3_for_infinitely_many_frequencies() {
     for (sigma, open) in [
         (1.0, 2.74),
@@ -137,86 +116,6 @@ fn proposition_3_for_infinitely_many_frequencies() {
         assert_close(toeplitz_stable_rank(&row).unwrap(), open, Tolerance::decimals(2));
         let periodic = exact_stable_rank(1000, periodized(|delta| rff_law(sigma, delta), 3));
         assert_close(periodic, rff_stable_rank(sigma), Tolerance::relative(1e-4));
-    }
-}
-
-#[test]
-fn sampled_frequencies_stay_below_the_limit() {
-    // Compares the mean of ten seeds, N = 256, with the sheet's mean of four (their spread is about 6 %).
-    for (sigma, d, expected) in [(22.508, 100, 23.2), (22.508, 1000, 39.1), (40.0, 4000, 75.0)] {
-        let spec = spec("rff", d, "sigma", sigma);
-        let mean = (0..10)
-            .map(|seed| {
-                let embedder = build(&spec, &mut stream(seed, "draws")).unwrap();
-                line_stable_rank(&*embedder, 256).unwrap() / 10.0
-            })
-            .sum::<f64>();
-        assert_close(mean, expected, Tolerance::relative(0.12));
-        assert!(mean < rff_stable_rank(sigma));
-    }
-}
-
-#[test]
-fn the_periodic_waves_of_fig_3() {
-    let square = |levels: &str| {
-        EmbedderSpec::new("square").number("dimension", 10_000.0).text("levels", levels)
-    };
-    for (n, expected) in [(3, 1.8), (5, 1.923), (50, 2.0)] {
-        assert_close(measured(&square("zero-one"), n), expected, Tolerance::decimals(3));
-    }
-    assert_close(measured(&square("plus-minus"), 500), 2.467, Tolerance::decimals(3));
-    let sine = |offset: f64| spec("sine", 10_000, "offset", offset);
-    assert_close(measured(&sine(0.7), 50), 2.0204, Tolerance::decimals(4));
-    assert_close(measured(&sine(0.7), 2), 1.98, Tolerance::decimals(2));
-    assert_close(measured(&sine(0.0), 50), 2.0, Tolerance::absolute(1e-9));
-}
-
-#[test]
-fn impulses_have_full_rank_and_random_rows_almost() {
-    let impulse = EmbedderSpec::new("impulse").number("dimension", 10_000.0);
-    assert_close(measured(&impulse, 50), 50.0, Tolerance::relative(1e-12));
-    let random = EmbedderSpec::new("random").number("dimension", 10_000.0);
-    for (n, expected) in [(16, 15.1), (64, 54.1), (256, 178.6)] {
-        assert_close(measured(&random, n), expected, Tolerance::relative(0.06));
-    }
-}
-
-#[test]
-fn singular_values_of_trading_fig_9() {
-    // 256 samples, 256 features: stable rank and the number of values above 1 % of the largest.
-    for (spec, expected, count) in [
-        (spec("linf", 256, "sigma", 4.5), 43.6, 51),
-        (spec("logf", 256, "sigma", 6.5), 15.1, 126),
-        (spec("gaussian", 256, "sigma", 0.004), 70.4, 256),
-        (spec("gaussian", 256, "sigma", 0.0025), 116.6, 256),
-        (spec("triangle", 256, "half_width", 2.0 / 256.0), 95.9, 240),
-        (spec("triangle", 256, "half_width", 1.0 / 256.0), 256.0, 256),
-    ] {
-        let x = matrix(&*built(&spec), &line(256));
-        let values = singular_values(x.as_ref()).unwrap();
-        assert_eq!(numerical_rank(&values, 0.01), count, "{spec:?}");
-        let rank = crate::spectrum::stable_rank_of(&values).unwrap();
-        assert_close(rank, expected, Tolerance::decimals(1));
-        assert_close(measured(&spec, 256), rank, Tolerance::relative(1e-9));
-    }
-}
-
-#[test]
-fn embedders_trade_rank_for_distance_along_one_curve() {
-    // The feature curve of the notebooks: N = d = 2000, k = 1, length from the sampled distances.
-    let d = 2000;
-    let ratio = |spec: &EmbedderSpec| {
-        let embedder = built(spec);
-        let distances = measured_distance(&*embedder, &centered_displacements(d)).unwrap();
-        let l = sampled_preserved_length(&distances, 1.0);
-        line_stable_rank(&*embedder, d).unwrap() / stable_rank_for_interval(l, 1.0)
-    };
-    for sigma in [0.003, 0.01, 0.05] {
-        let gaussian = spec("gaussian", d, "sigma", sigma).text("boundary", "periodic");
-        assert_close(ratio(&gaussian), 1.0, Tolerance::absolute(0.03));
-        // Random frequencies stay below their limit, by more for larger spreads.
-        let rff = ratio(&spec("rff", d, "sigma", GAUSSIAN_RFF_PRODUCT / sigma));
-        assert!((0.5..1.1).contains(&rff), "{sigma}: {rff}");
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! It implements everything that a [`Session`](crate::Session) does with dense matrices, one run after the other,
 //! and loops as in the formulas. It is slow on purpose. Tests compare the engines with it, and compare it with
-//! finite differences and with another library's automatic differentiation.
+//! finite differences.
 //!
 //! # One run
 //!
@@ -33,4 +33,4 @@ mod session;
 pub use adam::AdamState;
 pub use gradient::{loss, loss_and_gradient, outputs};
 pub use parameters::{Layer, Parameters};
-pub use session::{ReferenceEngine, ReferenceSession};
+pub use session::ReferenceEngine;

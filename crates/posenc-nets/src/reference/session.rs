@@ -64,10 +64,6 @@ struct RunState {
 
 impl ReferenceSession {
     /// Starts a session of `task`.
-    ///
-    /// # Errors
-    ///
-    /// Returns the error of [`Task::check`].
     pub fn new(task: &Task) -> Result<Self, NetError> {
         task.check()?;
         let run = |initial| RunState {
@@ -86,11 +82,6 @@ impl ReferenceSession {
             runs: task.initial.iter().map(run).collect(),
             progress: Progress::new(task.runs()),
         })
-    }
-
-    /// Current parameters of one run, not rounded; `None` if there is no such run.
-    pub fn parameters_of(&self, run: usize) -> Option<&Parameters> {
-        self.runs.get(run).map(|run| &run.parameters)
     }
 }
 

@@ -16,15 +16,17 @@ use faer::Mat;
 use posenc_nets::reference::ReferenceEngine;
 use posenc_nets::{Adam, CpuEngine, Engine, Input, Network, SampleSet, Task};
 
-const STEPS: usize = 50;
-
 fn dense(columns: Mat<f32>) -> Input {
     Input::dense(columns).unwrap()
 }
 
-/// Trains with both engines and compares the errors and parameters of every step.
+/// Trains for 50 steps with both engines and compares the errors and parameters of every step.
 fn agree(name: &str, task: &Task) {
-    let comparison = common::compare(name, &CpuEngine::new(2), &ReferenceEngine, task, STEPS);
+    agree_for(50, name, task);
+}
+
+fn agree_for(steps: usize, name: &str, task: &Task) {
+    let comparison = common::compare(&CpuEngine::new(2), &ReferenceEngine, task, steps);
     comparison.check(name);
     assert!(comparison.smooth_steps > 0, "{name}: the first step is near a kink and tests little");
 }
@@ -88,7 +90,8 @@ fn networks_on_bands() {
         for (depth, outputs, runs) in [(0, 1, 1), (0, 1, 5), (2, 2, 1)] {
             let network = network(matrix.nrows(), depth, 16, outputs, false);
             let task = task(network, dense(matrix.clone()), Adam::new(1e-3), runs);
-            agree(&format!("depth {depth}, {name}, {runs} runs"), &task);
+            // A wrong band shows in the first steps.
+            agree_for(12, &format!("depth {depth}, {name}, {runs} runs"), &task);
         }
     }
 }

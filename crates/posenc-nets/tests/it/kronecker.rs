@@ -39,7 +39,7 @@ fn training_matches_the_reference() {
             assert_eq!(engines.len(), if has_gram { 3 } else { 2 }, "{name}");
             for engine in engines {
                 let name = format!("{name}, hidden {hidden:?}, {engine:?}");
-                common::compare(&name, &engine, &ReferenceEngine, &task, 20).check(&name);
+                common::compare(&engine, &ReferenceEngine, &task, 20).check(&name);
             }
         }
     }
@@ -113,7 +113,7 @@ fn the_gram_form_trains_like_the_residual_form() {
         // Compare the weights step by step.
         let network = Network::kronecker(48 * 48, None, 3).unwrap();
         let task = task(network, grid(48), Adam::new(1e-3), 1);
-        let comparison = common::compare(name, &gram, &residual, &task, 50);
+        let comparison = common::compare(&gram, &residual, &task, 50);
         assert!(comparison.deviation.error.0 < 1e-5, "{name}: {}", comparison.deviation);
         assert!(comparison.deviation.parameters() < 5e-4, "{name}: {}", comparison.deviation);
     }

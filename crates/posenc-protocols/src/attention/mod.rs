@@ -45,19 +45,11 @@ pub const PLACEMENT: Placement =
     if cfg!(feature = "attention-wgpu") { Placement::Device } else { Placement::CpuInThisBuild };
 
 /// The device on which the attention models of a job train.
-///
-/// # Errors
-///
-/// An adapter that cannot be opened.
 pub fn device(context: &Context<'_>) -> Result<Device> {
     adapter(context).map(|own| own.unwrap_or_else(posenc_attention::cpu))
 }
 
 /// Unwraps a new model.
-///
-/// # Errors
-///
-/// An encoding that is not allowed; the message names its key.
 pub fn accepted<M>(model: Result<M, Fault>) -> Result<M> {
     model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))
 }
@@ -73,10 +65,6 @@ pub fn next(left: &mut Vec<usize>, count: usize, rng: &mut ChaCha8Rng) -> Option
 
 /// The folder of `data.set`. Without `data`, `generate` writes files into a temporary folder, which is deleted when the second value is
 /// dropped.
-///
-/// # Errors
-///
-/// Files that are missing or cannot be written.
 pub fn files(
     context: &Context<'_>,
     what: &str,
@@ -91,10 +79,6 @@ pub fn files(
 }
 
 /// The files of `data.weights`, if available.
-///
-/// # Errors
-///
-/// Files that exist but cannot be read.
 pub fn weights(context: &Context<'_>) -> Result<Option<FileIdentity>> {
     let set = context.job.group.data.as_ref().and_then(|data| data.weights.as_ref());
     let files = set.map(|set| context.data.files(set)).transpose()?.flatten();

@@ -37,10 +37,6 @@ const NOTED: (usize, u64) = (500, 10);
 
 /// Trains to the last step, from the checkpoint of an interrupted run if there is one. `own` is the state besides the model and the random
 /// streams; `fits` checks one that was read against its number of steps.
-///
-/// # Errors
-///
-/// Those of `step`, which takes one step.
 pub fn train<M: Module, T: Serialize + DeserializeOwned, const N: usize>(
     context: &Context<'_>,
     trainer: &mut Trainer<M>,

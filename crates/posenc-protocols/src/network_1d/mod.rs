@@ -23,9 +23,7 @@ pub(crate) mod signals;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use posenc_math::embedder::{EmbedderSpec, ParameterValue};
 use schemars::JsonSchema;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use posenc_experiments::schema::NumberList;
 
@@ -165,8 +163,8 @@ pub enum Scale {
 }
 
 /// Learning rate: a number, or a power of the embedder's `sigma`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(untagged, expecting = "a number or {base, sigma, exponent}")]
 pub enum LearningRate {
     /// The learning rate, for all σ.
     Constant(f64),
@@ -195,38 +193,6 @@ impl LearningRate {
                 Some(rule.base * (sigma? / rule.sigma).powf(rule.exponent))
             }
         }
-    }
-}
-
-impl<'de> Deserialize<'de> for LearningRate {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct RateVisitor;
-
-        impl<'de> Visitor<'de> for RateVisitor {
-            type Value = LearningRate;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a number or {base, sigma, exponent}")
-            }
-
-            fn visit_f64<E>(self, v: f64) -> Result<LearningRate, E> {
-                Ok(LearningRate::Constant(v))
-            }
-
-            fn visit_u64<E>(self, v: u64) -> Result<LearningRate, E> {
-                Ok(LearningRate::Constant(v as f64))
-            }
-
-            fn visit_i64<E>(self, v: i64) -> Result<LearningRate, E> {
-                Ok(LearningRate::Constant(v as f64))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LearningRate, A::Error> {
-                PowerRule::deserialize(MapAccessDeserializer::new(map)).map(LearningRate::Power)
-            }
-        }
-
-        deserializer.deserialize_any(RateVisitor)
     }
 }
 

@@ -39,10 +39,6 @@ pub struct Choice {
 
 /// Chooses the parameter that is `auto`, and the cutoff if it is not given, from every `step`-th position along each axis. Returns `None`
 /// if no parameter is `auto`, or if a line has too few samples.
-///
-/// # Errors
-///
-/// An embedder that cannot be built.
 pub fn choose(
     signal: &Signal,
     step: usize,

@@ -84,14 +84,14 @@ impl Scattered {
             Nodes::Closed => (k + 1, GridConvention::Consistent),
         };
         let grid = VirtualGrid::new(nodes, convention)?;
-        let distance = distance_function(blending.distance.into(), spec, embedder)?;
+        let distance = distance_function(blending.distance, spec, embedder)?;
         let mut nodes = embedding_matrix(embedder, &grid.encoded_positions())?;
         if scale != Scale::None {
             scale_by_largest_row_norm(&mut nodes);
         }
         let axes = sides
             .iter()
-            .map(|&n| AxisBlending::new(&grid, &line(n), &*distance, blending.weights.into()))
+            .map(|&n| AxisBlending::new(&grid, &line(n), &*distance, blending.weights))
             .collect::<Result<_, _>>()?;
         Ok(Scattered { sides: sides.to_vec(), nodes, axes })
     }

@@ -12,13 +12,20 @@
 //! - `rank`: numerical rank of the explicit product. `condition_digits`: log₁₀ of its condition number.
 //! - `multiply_adds_naive`, `multiply_adds_separable`: operations of the evaluation with and without the explicit product.
 
-mod run;
-
+use anyhow::{Context as _, Result, ensure};
+use faer::Mat;
+use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use posenc_harness::protocol::{Context, Emit, Protocol};
+use posenc_math::closed_form::{Factorization, normal_equations, predict_2d, solve_2d};
+use posenc_math::embedder::line;
+use posenc_math::kronecker::{dense, separable_2d};
+use posenc_math::random::gaussian_vector;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::range;
+use crate::memory::embedding_matrix;
 
 pub const KIND: Kind = Kind {
     needs_embedder: true,
@@ -38,4 +45,108 @@ impl Settings for SeparableSolution {
     fn check(&self) -> Result<(), Fault> {
         self.points.iter().try_for_each(|&n| range("points", n, 1, 256))
     }
+}
+
+/// Singular values of the explicit product above this share of the largest count.
+const RANK_TOLERANCE: f64 = 1e-12;
+
+/// Maximum number of entries of the explicit product. The time of its singular values grows much faster than the number of entries.
+const MAX: f64 = 1e6;
+
+impl Protocol for SeparableSolution {
+    /// Random weights and a random signal on a grid of M × N points.
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        let embedder = context.embedder()?;
+        let [n, m] = self.points;
+        let encoded = |points: usize| embedding_matrix(&*embedder, &line(points));
+        let (psi_x, psi_y) = (encoded(n)?, encoded(m)?);
+        let k = psi_x.ncols();
+        let entries = (n * m) as f64 * (k * k) as f64;
+        ensure!(
+            entries <= MAX,
+            "the explicit product of {n} × {m} points and {k} × {k} features has {entries} entries; allowed: {MAX}. \
+             Lower `points` or `dimension`"
+        );
+        let mut rng = context.stream("weights and signal");
+        let mut gaussian = |rows: usize, columns: usize| {
+            let numbers = gaussian_vector(&mut rng, rows * columns);
+            Mat::from_fn(rows, columns, |i, j| numbers[i * columns + j])
+        };
+        let weights = gaussian(k, k);
+        let signal = gaussian(m, n);
+
+        let written_out = dense(psi_y.as_ref(), psi_x.as_ref());
+        let evaluated = separable_2d(psi_y.as_ref(), weights.as_ref(), psi_x.as_ref())?;
+        let forward = difference(&by_rows(&evaluated), &(&written_out * by_rows(&weights)));
+
+        // The reference: the minimum-norm solution from the singular value decomposition of the explicit product.
+        let svd = written_out.thin_svd().ok().context("the singular values did not converge")?;
+        let values = svd.S().column_vector();
+        let rank = (0..values.nrows()).filter(|&i| values[i] > RANK_TOLERANCE * values[0]).count();
+        let mut coefficients = svd.U().subcols(0, rank).transpose() * by_rows(&signal);
+        for i in 0..rank {
+            coefficients[(i, 0)] /= values[i];
+        }
+        let reference = svd.V().subcols(0, rank) * coefficients;
+        let residual =
+            |weights: &Mat<f64>| difference(&(&written_out * weights), &by_rows(&signal));
+
+        // (Ψyᵀ Ψy)⁻¹ Ψyᵀ S Ψx (Ψxᵀ Ψx)⁻¹ with one row per point; the paper has one column per point.
+        let right = psi_y.transpose() * &signal * &psi_x;
+        let half = normal_equations(psi_y.as_ref(), &right);
+        let printed = by_rows(
+            &normal_equations(psi_x.as_ref(), &half.transpose().to_owned()).transpose().to_owned(),
+        );
+        ensure!(
+            printed.col(0).iter().all(|w| w.is_finite()),
+            "Eq. 12 has no solution for this embedder: the Gram matrix of {k} features at {n} and {m} \
+             points is singular; lower `dimension` or take more points"
+        );
+
+        let (rows, columns) =
+            (Factorization::new(psi_y.as_ref())?, Factorization::new(psi_x.as_ref())?);
+        let ours = solve_2d(&rows, &columns, &[signal.as_ref()])?;
+        let predicted = predict_2d(psi_y.as_ref(), psi_x.as_ref(), &[ours[0].as_ref()])?;
+        let full = k * k;
+        let smallest = values[full.min(n * m) - 1] / values[0];
+        let ours_deviation = difference(&by_rows(&ours[0]), &reference);
+        let printed_deviation = difference(&printed, &reference);
+        emit(
+            0,
+            vec![
+                Value::new("forward_deviation", forward),
+                Value::new("forward_digits", digits(forward)),
+                Value::new("rank", rank as f64),
+                Value::new("condition_digits", digits(smallest)),
+                Value::new("weights_deviation", printed_deviation),
+                Value::new("weights_digits", digits(printed_deviation)),
+                Value::new("weights_digits_orthogonal", digits(ours_deviation)),
+                Value::new("residual_printed", residual(&printed)),
+                Value::new(
+                    "residual_orthogonal",
+                    difference(&by_rows(&predicted[0]), &by_rows(&signal)),
+                ),
+                Value::new("residual_least", residual(&reference)),
+                Value::new("multiply_adds_naive", (n * m) as f64 * full as f64),
+                Value::new("multiply_adds_separable", (m * k * k + m * k * n) as f64),
+            ]
+            .into(),
+        )
+    }
+}
+
+/// The entries of a matrix row by row, in the order of the columns of a Kronecker product.
+fn by_rows(matrix: &Mat<f64>) -> Mat<f64> {
+    let columns = matrix.ncols();
+    Mat::from_fn(matrix.nrows() * columns, 1, |i, _| matrix[(i / columns, i % columns)])
+}
+
+/// ‖a − b‖ / ‖b‖.
+fn difference(a: &Mat<f64>, b: &Mat<f64>) -> f64 {
+    (a - b).norm_l2() / b.norm_l2()
+}
+
+/// −log₁₀ of a ratio, at most 16, the digits of double precision.
+fn digits(ratio: f64) -> f64 {
+    -ratio.max(1e-16).log10()
 }

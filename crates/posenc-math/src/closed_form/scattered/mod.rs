@@ -143,10 +143,6 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     }
 
     /// `A w`: the P values at the points for the given weights.
-    ///
-    /// # Errors
-    ///
-    /// A wrong number of weights.
     pub fn apply(&self, weights: &[T]) -> Result<Vec<T>, Error> {
         check_length("weights", weights.len(), self.n_weights())?;
         let mut values = vec![T::zero_impl(); self.n_points()];
@@ -160,7 +156,7 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     /// result reports whether the tolerance was met; running out of iterations is not an error.
     ///
     /// ```
-    /// use posenc_math::blending::{AxisBlending, Blending, GridConvention, VirtualGrid, WeightVariant};
+    /// use posenc_math::blending::{AxisBlending, Blending, GridConvention, VirtualGrid, Weights};
     /// use posenc_math::closed_form::{LeastSquaresOptions, ScatteredSystem};
     /// use posenc_math::faer::Mat;
     ///
@@ -169,7 +165,7 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     /// // Five points between 8 × 8 nodes.
     /// let grid = VirtualGrid::new(8, GridConvention::Consistent)?;
     /// let coordinates = [0.0, 0.2, 0.45, 0.7, 1.0];
-    /// let axis = AxisBlending::new(&grid, &coordinates, &|x| kernel(5.0 * x), WeightVariant::Normalized)?;
+    /// let axis = AxisBlending::new(&grid, &coordinates, &|x| kernel(5.0 * x), Weights::Normalized)?;
     /// let points = [[0, 4], [1, 1], [2, 3], [3, 0], [4, 2]];
     /// let blending = Blending::new([&axis, &axis], points.to_vec())?;
     /// let system = ScatteredSystem::new([psi.as_ref(), psi.as_ref()], &blending)?;
@@ -200,10 +196,6 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
 
     /// Solves for one channel, like [`Self::solve`]. After each iteration, `observe` gets its number, from 1, and the weights, and
     /// returns whether to continue.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::solve`].
     pub fn solve_observed(
         &self,
         target: &[T],

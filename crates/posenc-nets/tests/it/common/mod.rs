@@ -336,19 +336,10 @@ impl Comparison {
             assert!(deviation.parameters() < parameters, "{name}: {deviation}");
         }
     }
-
-    /// Prints the deviation in one or two lines.
-    pub fn print(&self, name: &str) {
-        println!("{name}: {}", self.deviation);
-        if !self.is_smooth {
-            println!("  before a kink, {} steps: {}", self.smooth_steps, self.smooth);
-        }
-    }
 }
 
-/// Trains one task with two engines, step by step, and prints their deviation.
+/// Trains one task with two engines, step by step.
 pub fn compare(
-    name: &str,
     engine: &dyn Engine,
     reference: &dyn Engine,
     task: &Task,
@@ -364,7 +355,6 @@ pub fn compare(
         comparison.record(step, [&errors[0], &errors[1]], &before, [&after[0], &after[1]]);
         [_, before] = after;
     }
-    comparison.print(name);
     comparison
 }
 
