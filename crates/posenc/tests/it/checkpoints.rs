@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use common::{Repository, Run, finished};
 
 /// A joint training of four images, and a group without training.
-fn experiment() -> String {
+fn experiment(epochs: usize) -> String {
     format!(
         "paper: extensions
 item: mexican-hat
@@ -17,7 +17,7 @@ shows: A test
 groups:
   - id: lines
     data: {{ set: embedded-images }}
-    protocol: {{ kind: network-1d, lines: {{ rows: [3] }}, learning_rate: 1e-3, epochs: {EPOCHS}, repeats: 2 }}
+    protocol: {{ kind: network-1d, lines: {{ rows: [3] }}, learning_rate: 1e-3, epochs: {epochs}, repeats: 2 }}
     variants: [{{ id: v, embedder: {{ kind: gaussian, dimension: 1024, sigma: 0.1 }} }}]
     profiles: {{ smoke: {{ reduced: a test, signals: 2 }} }}
   - id: rank
@@ -51,9 +51,10 @@ fn record(repository: &Repository, out: &str, image: usize) -> PathBuf {
 /// checkpoint that remains.
 #[test]
 fn an_error_between_the_records_of_a_training_costs_no_step() {
-    let repository = Repository::with_experiment(&experiment());
+    let epochs = 2_000;
+    let repository = Repository::with_experiment(&experiment(epochs));
     let whole = repository.ok(&["reproduce", "--out", "whole", "--verbose"]);
-    assert_eq!(steps(&whole), [EPOCHS as u64, 0, 0, 0]);
+    assert_eq!(steps(&whole), [epochs as u64, 0, 0, 0]);
     // A folder in the way of the third record.
     let third = record(&repository, "whole", 2);
     let place = repository.path().join("out/raw/extensions/mexican-hat");
@@ -77,7 +78,7 @@ fn an_error_between_the_records_of_a_training_costs_no_step() {
 /// record.
 #[test]
 fn a_checkpoint_belongs_to_its_own_units() {
-    let repository = Repository::with_experiment(&experiment());
+    let repository = Repository::with_experiment(&experiment(EPOCHS));
     repository.ok(&["reproduce", "--out", "whole"]);
     // Two of the four units have records when the others are trained, so the training has only two units.
     repository.ok(&["reproduce", "--profile", "smoke"]);

@@ -4,7 +4,7 @@ use crate::common;
 
 use std::path::Path;
 
-use common::{Repository, contents};
+use common::{EXPERIMENT, Repository, contents};
 use posenc_experiments::derive::{NewItem, derive};
 use posenc_experiments::plan::jobs;
 use posenc_experiments::selector::Selectors;
@@ -29,7 +29,7 @@ fn with_code(repository: &Repository) {
 /// machine.
 #[test]
 fn an_embedder_by_formula_is_in_the_report_of_a_run() {
-    let repository = Repository::new();
+    let repository = Repository::with_experiment(EXPERIMENT);
     let before = contents(repository.path());
     repository.ok(&[&LORENTZIAN[..], &["--dry-run"]].concat());
     assert_eq!(contents(repository.path()), before, "--dry-run wrote something");
@@ -63,7 +63,7 @@ fn an_embedder_by_formula_is_in_the_report_of_a_run() {
 /// Catches a rejection without a clear message, or one that leaves some of its files.
 #[test]
 fn refused_commands_leave_no_files() {
-    let repository = Repository::new();
+    let repository = Repository::with_experiment(EXPERIMENT);
     with_code(&repository);
     let before = contents(repository.path());
     let formula = |name: &'static str| ["new", "embedder", name, "--formula", "exp(-u^2)"];
@@ -81,13 +81,12 @@ fn refused_commands_leave_no_files() {
     repository
         .fails(&["new", "embedder", "hat", "--code", "--formula", "u"], &["cannot be used with"]);
     let from = |item: &'static str| ["new", "experiment", "mine", "--from", item];
-    repository.fails(&from("trading/tabel1"), &["Did you mean trading/table1?"]);
-    repository.fails(&from("trading"), &["no such item"]);
-    repository.fails(&from("lff/errata"), &["checks the errata of its paper"]);
     repository.fails(
-        &["new", "experiment", "mine", "--from", "trading/table1", "--group", "closed"],
-        &["has no such group; allowed: simple,"],
+        &from("extensions/mexcian-hat"),
+        &["no such item", "Did you mean extensions/mexican-hat?"],
     );
+    let group = [&from("extensions/mexican-hat")[..], &["--group", "closed"]].concat();
+    repository.fails(&group, &["has no such group; allowed: rank, images"]);
     assert_eq!(contents(repository.path()), before);
 
     // A list without the anchor comment at its end.
@@ -102,12 +101,13 @@ fn refused_commands_leave_no_files() {
     }
     let repository = Repository::new();
     repository.fails(&["new", "embedder", "two-sided"], &["no code can be added", "--formula"]);
+    repository.fails(&from("lff/errata"), &["checks the errata of its paper"]);
 }
 
 /// Catches a line of code that is missing or in the wrong list. `extending.rs` compiles the code.
 #[test]
 fn an_embedder_by_code_is_registered_everywhere() {
-    let repository = Repository::new();
+    let repository = Repository::with_experiment(EXPERIMENT);
     with_code(&repository);
     repository.ok(&["new", "embedder", "two_sided"]);
     let folder = "crates/posenc-math/src/embedder";

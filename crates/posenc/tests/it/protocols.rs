@@ -13,8 +13,8 @@ use crate::common::{Repository, Run, contents, experiment, parse_error, value, v
 /// A file of labelled screens, below the root of a repository.
 const BOXES: &str = "data/rico_semantics/val.json";
 
-/// Steps that take longer than the half second to the first checkpoint, by model.
-const STEPS: [usize; 8] = [3000, 3000, 700, 2500, 700, 2500, 1500, 8000];
+/// Steps that take a few times the half second to the first checkpoint, by model.
+const STEPS: [usize; 8] = [2500, 2000, 200, 1000, 500, 1200, 600, 4000];
 
 /// Small models without a number of steps.
 const TRAININGS: [&str; 8] = [
