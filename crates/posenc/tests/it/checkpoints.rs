@@ -28,7 +28,7 @@ groups:
 }
 
 // Long enough that half of the images train past the first checkpoint (0.5 s) on a fast machine.
-const EPOCHS: usize = 20_000;
+const EPOCHS: usize = 12_000;
 
 /// Training steps of each unit of `lines` that a run with `--verbose` wrote.
 fn steps(run: &Run) -> Vec<u64> {
