@@ -201,7 +201,24 @@ fn pages_open_in_a_browser_without_a_server() {
         ("triangle", "report/embedders.html"),
         ("lorentzian", "docs/EXTENDING.html"),
     ];
-    let problems = problems(site, &pages(&files(site)), &searches);
+    let files = files(site);
+    // Of items, which have one template, the longest page of each paper and every fourth other one.
+    let folder = |page: &String| page.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+    let mut longest: BTreeMap<_, &String> = BTreeMap::new();
+    let all = pages(&files);
+    for page in &all {
+        let best = longest.entry(folder(page)).or_insert(page);
+        if files[page].len() > files[*best].len() {
+            *best = page;
+        }
+    }
+    let is_item = |page: &String| page.matches('/').count() > 1;
+    let places = all.iter().enumerate();
+    let shown = places.filter(|(place, page)| {
+        !is_item(page) || place % 4 == 0 || longest.values().any(|best| best == page)
+    });
+    let shown: Vec<String> = shown.map(|(_, page)| page.clone()).collect();
+    let problems = problems(site, &shown, &searches);
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 

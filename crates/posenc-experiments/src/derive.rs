@@ -19,8 +19,6 @@ pub struct NewItem<'a> {
     pub title: &'a str,
     /// Groups to keep; all if empty.
     pub groups: &'a [String],
-    /// The first line of the new file.
-    pub modeline: &'a str,
 }
 
 pub struct Derived {
@@ -146,7 +144,7 @@ impl Parts<'_> {
         format!(
             "{}# From {}{which}, by `cargo xtask new experiment`: claims are marked as ours, those about printed numbers are left out,\n\
              # as are the answer, errata, times and the analysis. Random numbers differ, since streams depend on the item name.\n",
-            target.modeline,
+            MODELINE,
             self.source.id()
         )
     }
@@ -466,7 +464,7 @@ deviations:
 "#;
 
     fn new_item<'a>(title: &'a str, groups: &'a [String]) -> NewItem<'a> {
-        NewItem { paper: "extensions", item: "mine", title, groups, modeline: MODELINE }
+        NewItem { paper: "extensions", item: "mine", title, groups }
     }
 
     fn derived(groups: &[&str]) -> Derived {

@@ -229,12 +229,6 @@ pub fn create_program(path: &Path) -> Result<File> {
     Ok(folder.open_with(name, &options)?.into_std())
 }
 
-/// Writes a file that must not exist yet, and missing folders, without waiting for the disk; for folders that only this process uses.
-pub fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
-    let (folder, name) = locate(path, true)?;
-    folder.open_with(name, &exclusive())?.write_all(bytes)
-}
-
 /// Opens a regular file for reading and writing. A missing file and missing folders are created.
 ///
 /// # Errors

@@ -24,7 +24,7 @@ mod text;
 
 pub use file::{
     Prepared, create_program, is_full, is_same, is_there, open, open_or_create, prepare,
-    prepare_with, read, remove, remove_empty_folder, write_atomically, write_if_changed, write_new,
+    prepare_with, read, remove, remove_empty_folder, write_atomically, write_if_changed,
     write_parts_atomically, write_with,
 };
 pub use folder::{Entry, Kind, entries, is_half_written, make_folder, protect, sweep};

@@ -5,7 +5,7 @@
 //! depends on the clock; the results do not.
 //!
 //! The key covers all units that the plan has for the job, with or without records. A run that is killed between the records of one
-//! training therefore finds the checkpoint again. The module `orphans` removes checkpoints that no run resumes from.
+//! training therefore finds the checkpoint again.
 //!
 //! Trainings call [`Checkpoint::is_due`] after every step. If the job must stop, it writes its checkpoint there and unwinds.
 
@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use posenc_experiments::plan::Job;
 use posenc_experiments::record::KeyParts;
 use posenc_experiments::record::table::write_parts_atomically;
 use posenc_files::limits::MAX_VECTOR_BYTES;
@@ -28,13 +27,12 @@ use crate::unit::Unit;
 
 /// The first bytes of a checkpoint; the number counts changes of the format.
 const MAGIC: &[u8; 16] = b"posenc-job-2\0\0\0\0";
-const NAME: &[u8; 11] = b"posenc-job-";
 
 const KEY: usize = 64;
 const HEADER: usize = MAGIC.len() + KEY + 8;
 const CHECKSUM: usize = blake3::OUT_LEN;
 
-/// Maximum size of an owner in bytes, enough for the signals of a hundred thousand units.
+/// Maximum size of an owner in bytes, enough for millions of units.
 const LONGEST_OWNER: usize = 64 << 20;
 
 /// Time to the first checkpoint of a job. Each later one is due when the running time has doubled, at most [`LONGEST_INTERVAL`] after the
@@ -45,37 +43,16 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(30);
 /// Writing checkpoints takes at most 1 / `WRITING_SHARE` of the running time.
 const WRITING_SHARE: u32 = 20;
 
-/// The job that a checkpoint belongs to.
+/// What a checkpoint covers of the job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Owner {
-    pub group: String,
-    pub method: String,
-    /// Repetition, from 0.
-    pub repetition: u64,
-    /// Key parts of the first unit. The other units differ only in the signal.
-    pub parts: KeyParts,
-    /// Signals of all units that the plan has for the job, in plan order.
-    pub signals: Vec<String>,
-    /// Indices into `signals` of the units that are trained together, ascending.
-    pub trained: Vec<usize>,
+struct Owner {
+    /// Indices of the units that are trained together, among those that the plan has for the job, ascending.
+    trained: Vec<usize>,
 }
 
 impl Owner {
-    /// A job that trains all of its units.
-    pub fn of(job: &Job<'_>, units: &[Unit]) -> Option<Self> {
-        Some(Owner {
-            group: job.group.id.clone(),
-            method: job.variant.id.clone(),
-            repetition: job.seed_index,
-            parts: units.first()?.parts.clone(),
-            signals: units.iter().map(|unit| unit.signal.clone()).collect(),
-            trained: (0..units.len()).collect(),
-        })
-    }
-
     /// Reads the owner from a checkpoint file, without the rest of the file.
-    pub fn read(file: &Path) -> Option<Self> {
+    fn read(file: &Path) -> Option<Self> {
         let mut file = posenc_files::open(file).ok()?;
         let mut head = [0; HEADER + 8];
         file.read_exact(&mut head).ok()?;
@@ -87,15 +64,8 @@ impl Owner {
     }
 }
 
-/// Whether a file begins like a checkpoint of any version.
-pub fn is_checkpoint(file: &Path) -> bool {
-    let mut start = [0; NAME.len()];
-    posenc_files::open(file).is_ok_and(|mut file| file.read_exact(&mut start).is_ok())
-        && start == *NAME
-}
-
 /// The key of a job with these units. Its checkpoint file has this name.
-pub fn key<'a>(units: impl Iterator<Item = &'a KeyParts>) -> String {
+fn key(units: &[&KeyParts]) -> String {
     let mut hasher = blake3::Hasher::new();
     for parts in units {
         hasher.update(parts.key().as_bytes());
@@ -107,7 +77,7 @@ pub fn key<'a>(units: impl Iterator<Item = &'a KeyParts>) -> String {
 pub struct Checkpoint {
     file: PathBuf,
     key: String,
-    owner: Option<Owner>,
+    owner: Owner,
     started: Instant,
     /// Time that this process has spent.
     spent: Stopwatch,
@@ -138,20 +108,19 @@ pub enum Saved {
 
 impl Checkpoint {
     /// The checkpoint, in `directory`, of a job that trains all units of its plan.
-    pub fn new(directory: &Path, job: &Job<'_>, units: &[Unit]) -> Self {
-        let key = key(units.iter().map(|unit| &unit.parts));
-        Checkpoint::with(directory, key, Owner::of(job, units))
+    pub fn new(directory: &Path, units: &[Unit]) -> Self {
+        Checkpoint::with(directory, &units.iter().map(|unit| &unit.parts).collect::<Vec<_>>())
     }
 
-    fn with(directory: &Path, key: String, owner: Option<Owner>) -> Self {
+    fn with(directory: &Path, units: &[&KeyParts]) -> Self {
         let started = Instant::now();
-        let spent = Stopwatch::start(owner.as_ref().map_or(CPU, |owner| &owner.parts.device));
+        let key = key(units);
         Checkpoint {
             file: directory.join(format!("{key}.bin")),
             key,
-            owner,
+            owner: Owner { trained: (0..units.len()).collect() },
             started,
-            spent,
+            spent: Stopwatch::start(units.first().map_or(CPU, |unit| &unit.device)),
             earlier: Cell::new(0.0),
             next: Cell::new(started + FIRST_INTERVAL),
             failed: Cell::new(false),
@@ -165,9 +134,7 @@ impl Checkpoint {
 
     /// Restricts training to the units at these indices; the others have records.
     pub fn training(mut self, places: &[usize]) -> Self {
-        if let Some(owner) = &mut self.owner {
-            owner.trained = places.to_vec();
-        }
+        self.owner.trained = places.to_vec();
         self
     }
 
@@ -185,14 +152,7 @@ impl Checkpoint {
     /// The checkpoint of one unit of the same job.
     pub fn of_unit(&self, unit: &Unit) -> Self {
         let directory = self.file.parent().unwrap_or(Path::new("."));
-        let owner = self.owner.clone().map(|owner| Owner {
-            parts: unit.parts.clone(),
-            signals: vec![unit.signal.clone()],
-            trained: vec![0],
-            ..owner
-        });
-        let key = key(std::iter::once(&unit.parts));
-        Checkpoint::with(directory, key, owner).of_job(&self.control)
+        Checkpoint::with(directory, &[&unit.parts]).of_job(&self.control)
     }
 
     /// A checkpoint that is always due, for tests.
@@ -235,8 +195,7 @@ impl Checkpoint {
         let json = bytes[HEADER..].get(8..).and_then(|rest| rest.get(..length));
         let owner = json.and_then(|json| serde_json::from_slice::<Owner>(json).ok());
         let begin = HEADER + 8 + json.map_or(0, <[u8]>::len);
-        let trained = owner.map(|owner| owner.trained);
-        if trained != self.owner.as_ref().map(|own| own.trained.clone()) {
+        if owner.as_ref() != Some(&self.owner) {
             return Saved::Damaged("belongs to other units of the job".to_owned());
         }
         let mut seconds = [0; 8];
@@ -301,7 +260,7 @@ impl Checkpoint {
         let began = Instant::now();
         let spent = self.earlier.get() + self.spent.seconds();
         let seconds = spent.to_le_bytes();
-        // An owner contains only numbers and strings, so serialization cannot fail.
+        // An owner contains only numbers, so serialization cannot fail.
         let owner = serde_json::to_vec(&self.owner).unwrap_or_default();
         let length = (owner.len() as u64).to_le_bytes();
         let mut parts: Vec<&[u8]> = vec![MAGIC, self.key.as_bytes(), &seconds, &length, &owner];
@@ -347,15 +306,7 @@ mod tests {
     /// The checkpoint of a job with one unit per signal.
     fn of(directory: &Path, signals: &[&str]) -> Checkpoint {
         let all: Vec<KeyParts> = signals.iter().map(|signal| parts(signal)).collect();
-        let owner = Owner {
-            group: "g".to_owned(),
-            method: "m".to_owned(),
-            repetition: 0,
-            parts: all[0].clone(),
-            signals: signals.iter().map(|signal| (*signal).to_owned()).collect(),
-            trained: (0..signals.len()).collect(),
-        };
-        Checkpoint::with(directory, key(all.iter()), Some(owner))
+        Checkpoint::with(directory, &all.iter().collect::<Vec<_>>())
     }
 
     /// Catches a damaged checkpoint that is accepted or causes a panic, and a checkpoint that another job accepts.
@@ -429,7 +380,5 @@ mod tests {
             let refused = Saved::Damaged("belongs to other units of the job".to_owned());
             assert_eq!(ours().training(others).read(), refused);
         }
-        let owner = Owner::read(ours().file()).unwrap();
-        assert_eq!((owner.signals.len(), owner.trained), (3, vec![1, 2]));
     }
 }

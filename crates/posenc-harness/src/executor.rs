@@ -259,7 +259,7 @@ impl State {
     }
 
     /// Notes that a job's thread has returned: `left` are its units without a record.
-    fn ended(&mut self, run: &Run, id: usize, seconds: f64, mut left: Vec<Unit>, end: End) {
+    fn ended(&mut self, id: usize, seconds: f64, mut left: Vec<Unit>, end: End) {
         let Some(one) = self.running.remove(&id) else { return };
         self.queue.ended(one.bytes);
         let job = one.job;
@@ -279,25 +279,14 @@ impl State {
             let others =
                 if job.emits_as_batch() { Vec::new() } else { left.split_off(left.len().min(1)) };
             for unit in std::mem::replace(&mut left, others) {
-                self.fail(run, &job, &unit, reason, one.since.elapsed().as_secs_f64());
+                self.progress.failed(&named(&job.job.path(), &unit.signal), reason);
+                self.summary.failures += 1;
+                self.count(&job, one.since.elapsed().as_secs_f64(), true);
             }
         }
         if !left.is_empty() {
             self.queue.put_back(job.only(left), &self.summary.timings);
         }
-    }
-
-    fn fail(&mut self, run: &Run, job: &PlannedJob<'_>, unit: &Unit, reason: &str, seconds: f64) {
-        let (experiment, store) = (job.job.experiment, run.site.store);
-        let failure = job.failure(unit, reason, (seconds * 1000.0).round() / 1000.0);
-        let kept = store.write_failure(&experiment.paper, &experiment.item, &failure);
-        let path = named(&job.job.path(), &unit.signal);
-        self.progress.failed(&path, reason);
-        if let Err(error) = kept {
-            self.progress.warn(&format!("warning: the failure cannot be stored: {error:#}"));
-        }
-        self.summary.failures += 1;
-        self.count(job, seconds, true);
     }
 }
 
@@ -428,7 +417,7 @@ fn work(run: &Run, lane: Lane) {
         };
         let left = job.to_run.iter().filter(|unit| !written.contains(&unit.parts.key()));
         let left = left.cloned().collect();
-        run.state().ended(run, id, seconds, left, end);
+        run.state().ended(id, seconds, left, end);
         run.changed.notify_all();
     }
 }
@@ -465,7 +454,7 @@ fn run_units(
     let RunEnv { store, data, devices, seed, commit } = run.site;
     let experiment = job.job.experiment;
     let folder = store.checkpoints(&experiment.paper, &experiment.item);
-    let checkpoint = Checkpoint::new(&folder, &job.job, &job.units).of_job(control);
+    let checkpoint = Checkpoint::new(&folder, &job.units).of_job(control);
     let places = trained(job, &checkpoint);
     let checkpoint = checkpoint.training(&places);
     let units: Vec<Unit> = places.iter().filter_map(|&i| job.units.get(i).cloned()).collect();

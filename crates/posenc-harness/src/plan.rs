@@ -6,13 +6,12 @@ use std::sync::{Arc, Mutex};
 use anyhow::{Result, bail};
 use posenc_data::{Format, Identity};
 use posenc_experiments::plan::{Job, NO_SIGNAL, jobs};
-use posenc_experiments::record::{Failure, KeyParts, UnitFailure};
 use posenc_experiments::schema::Data;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Catalog, Experiment, Profile};
 
 use crate::data::DataSets;
-use crate::device::{CLASSES, CPU};
+use crate::device::CPU;
 use crate::options::Places;
 use crate::protocol::{self, Placement, Protocol};
 use crate::store::{Found, Store};
@@ -52,12 +51,6 @@ impl<'a> PlannedJob<'a> {
         Some(PlannedJob::new(self.job.clone(), self.units.iter().map(on_class).collect()))
     }
 
-    /// This job, followed by the same job on each device class that can run it.
-    pub fn on_all_devices(&self) -> Vec<Self> {
-        let of_class = CLASSES.into_iter().filter_map(|class| self.on(class));
-        std::iter::once(self.clone()).chain(of_class).collect()
-    }
-
     /// Restricts this process to the signals at these indices in their data set. Units that do not have a single signal are kept.
     pub fn restrict_to(&mut self, places: &Places) {
         self.to_run.retain(|unit| {
@@ -70,35 +63,12 @@ impl<'a> PlannedJob<'a> {
     pub fn emits_as_batch(&self) -> bool {
         self.job.protocol().kind().emits_as_batch
     }
-
-    /// The failure of one of its units after `seconds`.
-    pub fn failure(&self, unit: &Unit, reason: &str, seconds: f64) -> UnitFailure {
-        UnitFailure {
-            parts: unit.parts.clone(),
-            failure: Failure {
-                group: self.job.group.id.clone(),
-                method: self.job.variant.id.clone(),
-                signal: unit.signal.clone(),
-                seed: self.job.seed_index,
-                reason: reason.to_owned(),
-                seconds,
-            },
-        }
-    }
 }
 
 /// The jobs of an experiment at all profiles.
 pub fn all_jobs(experiment: &Experiment) -> Vec<Job<'_>> {
     let at = |profile| jobs(std::iter::once(experiment), &Selectors::default(), profile);
     Profile::ALL.into_iter().flat_map(at).collect()
-}
-
-/// Whether `job` has this group, method and repetition and still defines a unit of `signal` with these key parts. Data, device and seed are
-/// those of `parts`.
-pub fn defines(job: &Job<'_>, name: (&str, &str, u64), signal: &str, parts: &KeyParts) -> bool {
-    let KeyParts { data, device, seed, .. } = parts;
-    name == (&job.group.id, &job.variant.id, job.seed_index)
-        && job.key_parts(signal, data, device, *seed, &job.protocol().revision()) == *parts
 }
 
 /// The data set of a job and the number of signals that its group needs, if the group picks signals that the set lacks. The user's own set
@@ -258,12 +228,6 @@ impl<'a> Plans<'a> {
     /// Creates plans; each experiment is planned on first use.
     pub fn new(catalog: &'a Catalog, data: &'a DataSets, published: String, seed: u64) -> Self {
         Plans { catalog, data, published, seed, planned: Mutex::default() }
-    }
-
-    /// Whether this build can run all experiments, and all could be read.
-    pub fn are_whole(&self) -> bool {
-        let catalog = self.catalog;
-        catalog.broken.is_empty() && catalog.experiments.iter().all(|own| self.is_whole(own))
     }
 
     /// Whether this build can run all groups of an experiment.

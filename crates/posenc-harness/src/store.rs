@@ -4,9 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use posenc_experiments::output::remove;
 use posenc_experiments::record::table::write_atomically;
-use posenc_experiments::record::{KeyParts, Picture, StoredPicture, UnitFailure, UnitRecord};
+use posenc_experiments::record::{KeyParts, Picture, StoredPicture, UnitRecord};
 
 use crate::lock::sweep;
 
@@ -15,7 +14,6 @@ use crate::lock::sweep;
 pub struct Store {
     directory: PathBuf,
     checkpoints: PathBuf,
-    failed: PathBuf,
 }
 
 /// Result of looking up a unit.
@@ -34,16 +32,7 @@ impl Store {
     /// The store below `out`.
     pub fn new(out: &Path) -> Self {
         posenc_files::protect(out);
-        Store {
-            directory: out.join("raw"),
-            checkpoints: out.join("checkpoints"),
-            failed: out.join("failed"),
-        }
-    }
-
-    /// The folder of all checkpoints.
-    pub fn all_checkpoints(&self) -> &Path {
-        &self.checkpoints
+        Store { directory: out.join("raw"), checkpoints: out.join("checkpoints") }
     }
 
     /// Folder for the checkpoints of an item. Jobs of two items may have the same key.
@@ -138,43 +127,9 @@ impl Store {
         write_file(&file, &record.bytes().map_err(anyhow::Error::msg)?)
     }
 
-    /// Stores a unit's failure.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be written.
-    pub fn write_failure(&self, paper: &str, item: &str, failure: &UnitFailure) -> Result<()> {
-        let folder = self.failed.join(paper).join(item);
-        failure.write(&folder).with_context(|| {
-            let name = UnitRecord::file_name(&failure.parts);
-            format!("{} cannot be written", folder.join(name).display())
-        })
-    }
-
-    /// Removes a unit's failure, if it has one.
-    pub fn forget_failure(&self, paper: &str, item: &str, parts: &KeyParts) {
-        let file = self.failed.join(paper).join(item).join(UnitRecord::file_name(parts));
-        let _ = remove(&file, "the unit has a record or is no longer defined");
-    }
-
-    /// Stored failures of an item, and one line for each unusable file.
-    pub fn failures(&self, paper: &str, item: &str) -> (Vec<UnitFailure>, Vec<String>) {
-        let folder = self.failed.join(paper).join(item);
-        let entries = posenc_files::entries(&folder).unwrap_or_default().into_iter();
-        let files = entries.map(|entry| folder.join(entry.name));
-        let (mut failures, mut damaged) = (Vec::new(), Vec::new());
-        for file in files.filter(|file| file.extension().is_some_and(|e| e == "json")) {
-            match UnitFailure::read(&file) {
-                Ok(failure) => failures.push(failure),
-                Err(why) => damaged.push(format!("the failure in {why}; it is ignored")),
-            }
-        }
-        (failures, damaged)
-    }
-
     /// Removes temporary files of killed processes.
     pub fn sweep(&self) {
-        for folder in [&self.directory, &self.checkpoints, &self.failed] {
+        for folder in [&self.directory, &self.checkpoints] {
             sweep(folder);
         }
     }

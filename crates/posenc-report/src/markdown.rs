@@ -500,12 +500,12 @@ mod tests {
 
     /// Catches quadratic time: it would take hours for these texts.
     #[test]
-    fn hostile_texts_of_a_megabyte_take_linear_time() {
+    fn long_hostile_texts_take_linear_time() {
         for part in [
             "`", "$", "\\", "|", "<", "a ", "```\n", "- a\n", "$a|", "` `` ", "[", "#\n",
             "\u{202e}", "a\n\n",
         ] {
-            let text = part.repeat((1 << 20) / part.len());
+            let text = part.repeat((1 << 18) / part.len());
             for make in [
                 inline,
                 label,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use posenc_experiments::record::Failure;
 use posenc_experiments::schema::Experiment;
 use posenc_experiments::schema::claim::{Claim, ClaimName};
 use posenc_experiments::schema::paper::{Item, Paper};
@@ -11,7 +10,6 @@ use posenc_experiments::verdict::{Classified, Context, Judgement, holm_adjusted,
 use posenc_experiments::{Catalog, Published};
 use rayon::prelude::*;
 
-use crate::numbers::counted;
 use crate::pages::links;
 use crate::records::{Conditions, Run, Side};
 use crate::{Inputs, Records};
@@ -33,7 +31,6 @@ pub struct SideView {
     pub judgements: Vec<Judgement>,
     /// p-values of the claims after Holm's correction over all checks of the paper's claims that have one; that of the check that decides each claim.
     pub holm: Vec<Option<f64>>,
-    pub failures: Vec<Failure>,
 }
 
 impl<'a> View<'a> {
@@ -44,13 +41,12 @@ impl<'a> View<'a> {
             let record = records.get(&experiment.paper, &experiment.item);
             let run = record.map(|r| Run::of(side, experiment, r)).transpose()?;
             let run = run.filter(|r| !r.table.rows.is_empty());
-            let failures = record.map(|r| r.failures.clone()).unwrap_or_default();
             let record = run.as_ref().map(|r| &r.table);
             let context = Context { experiment, record, published };
-            let judged = |claim: &Claim| lacking(claim, judge(claim, context), &failures);
+            let judged = |claim: &Claim| judge(claim, context);
             let judgements: Vec<Judgement> = experiment.claims.iter().map(judged).collect();
             let holm = vec![None; judgements.len()];
-            Ok(SideView { side, run, judgements, holm, failures })
+            Ok(SideView { side, run, judgements, holm })
         };
         let mut sides = vec![side(Side::Reference, inputs.reference)?];
         if let Some(local) = inputs.local {
@@ -77,24 +73,6 @@ impl<'a> View<'a> {
     pub fn conditions(&self, run: &Run) -> Conditions {
         Conditions::of(self.experiment, run, |_| true)
     }
-}
-
-/// Adds the number of failed units that the claim selects to the reason of the verdict.
-fn lacking(claim: &Claim, mut judgement: Judgement, failures: &[Failure]) -> Judgement {
-    let is_asked = |failure: &&Failure| {
-        claim.selects().any(|select| {
-            select.group == failure.group && select.takes(&failure.method, &failure.signal)
-        })
-    };
-    let units = failures.iter().filter(is_asked).count();
-    if units > 0 {
-        let lacks = format!("{} that this claim needs failed", counted(units, "unit"));
-        judgement.reason = match judgement.reason.as_str() {
-            "" => lacks,
-            reason => format!("{reason}; {lacks}"),
-        };
-    }
-    judgement
 }
 
 /// A claim with its verdict on a run.

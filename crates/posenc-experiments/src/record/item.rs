@@ -1,5 +1,5 @@
 //! The record of an item: the folder `<paper>/<item>/` of a directory of records, such as `report/record` or `out/record`, with its
-//! two tables, their provenance, its pictures, and the units that failed.
+//! two tables, their provenance, and its pictures.
 //!
 //! The tables and the provenance are first written next to their places, so that a full disk leaves the old ones. If the process is
 //! killed between the renames, the tables do not match the checksum in the provenance, which every reader reports.
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use posenc_files::{Prepared, is_same, is_there, prepare};
 
-use super::{Failure, Gallery, Provenance, Table, failure};
+use super::{Gallery, Provenance, Table};
 use crate::output;
 use crate::text::{self, MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
@@ -22,8 +22,6 @@ pub struct ItemRecord {
     pub table: Table,
     pub provenance: Provenance,
     pub pictures: Gallery,
-    /// Units that failed; none in the reference.
-    pub failures: Vec<Failure>,
 }
 
 /// The folder of an item in a directory of records.
@@ -39,13 +37,8 @@ impl ItemRecord {
     /// A damaged file, with its name, line and column; tables that do not match their provenance; a missing or damaged picture; a
     /// record of an earlier version.
     pub fn read(folder: &Path) -> Result<Option<Self>, FileError> {
-        let failures = failure::read_failures(folder)?;
-        let Some((table, provenance)) = ItemRecord::read_tables(folder)? else {
-            let none = (!failures.is_empty()).then(|| ItemRecord { failures, ..Self::default() });
-            return Ok(none);
-        };
-        let pictures = Gallery::read(folder)?;
-        Ok(Some(ItemRecord { table, provenance, pictures, failures }))
+        let Some((table, provenance)) = ItemRecord::read_tables(folder)? else { return Ok(None) };
+        Ok(Some(ItemRecord { table, provenance, pictures: Gallery::read(folder)? }))
     }
 
     /// Reads the tables in `folder` and their provenance; `None` without tables.

@@ -2,7 +2,6 @@
 
 pub mod benchmark;
 pub mod csv;
-pub mod failure;
 pub mod gallery;
 mod indexed;
 pub mod item;
@@ -13,7 +12,6 @@ pub mod table;
 pub mod unit;
 
 pub use benchmark::{Benchmark, Benchmarks};
-pub use failure::{Failure, UnitFailure, write_failures};
 pub use gallery::{Gallery, GalleryPicture};
 pub use indexed::IndexedTable;
 pub use item::ItemRecord;

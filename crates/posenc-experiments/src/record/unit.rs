@@ -346,11 +346,6 @@ impl UnitRecord {
     }
 }
 
-/// Parses the output of [`sealed`] and verifies its checksum; `file` is only used in messages.
-pub(super) fn parse_sealed<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, FileError> {
-    typed(file, opened(file, text)?)
-}
-
 /// The body of the output of [`sealed`], whose checksum is verified.
 fn opened(file: &Path, text: &str) -> Result<serde_json::Value, FileError> {
     let envelope: Envelope =
@@ -370,7 +365,7 @@ fn damaged(file: &Path, error: &serde_json::Error) -> FileError {
 }
 
 /// JSON with a checksum over its content.
-pub(super) fn sealed<T: Serialize>(body: &T) -> Result<Vec<u8>, String> {
+fn sealed<T: Serialize>(body: &T) -> Result<Vec<u8>, String> {
     let body = serde_json::to_value(body).map_err(|e| e.to_string())?;
     let envelope = Envelope { checksum: checksum(&body), body };
     serde_json::to_vec(&envelope).map_err(|e| e.to_string())

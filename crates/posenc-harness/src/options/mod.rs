@@ -30,14 +30,6 @@ pub struct DataOptions {
     pub images: Vec<String>,
 }
 
-/// Experiments outside the repository.
-#[derive(Args, Clone)]
-pub struct IncludeOptions {
-    /// Also use the experiments in this folder, which contains a paper.yaml (`cargo xtask new paper` makes one). Can be repeated.
-    #[arg(long, value_name = "DIR")]
-    pub include: Vec<PathBuf>,
-}
-
 /// `reproduce`.
 #[derive(Args)]
 pub struct Reproduce {
@@ -49,9 +41,6 @@ pub struct Reproduce {
     /// Data.
     #[command(flatten)]
     pub data: DataOptions,
-    /// Experiments outside the repository.
-    #[command(flatten)]
-    pub include: IncludeOptions,
     /// Directory for records and the report. Default: out/.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -90,7 +79,7 @@ pub struct Reproduce {
     #[arg(long, short, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Copy the records of this run into report/record unless the records there are better.
-    #[arg(long, conflicts_with = "include")]
+    #[arg(long)]
     pub record: bool,
     /// With --record: accept uncommitted changes. The report marks such records.
     #[arg(long, requires = "record")]
@@ -114,12 +103,8 @@ pub struct Reproduce {
 }
 
 /// Reads the catalog without files that have an error, and prints these errors.
-pub fn usable_catalog(
-    repository: &Repository,
-    include: &[PathBuf],
-    kinds: Kinds,
-) -> Result<Catalog> {
-    let catalog = Catalog::usable(repository.root(), include, kinds)?;
+pub fn usable_catalog(repository: &Repository, kinds: Kinds) -> Result<Catalog> {
+    let catalog = Catalog::usable(repository.root(), kinds)?;
     catalog.broken.iter().for_each(|error| eprintln!("error: {error}; the file is left out"));
     Ok(catalog)
 }

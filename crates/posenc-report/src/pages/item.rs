@@ -4,25 +4,18 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use minijinja::{Value, context};
-use posenc_experiments::plan::NO_SIGNAL;
-use posenc_experiments::record::{Failure, Row};
+use posenc_experiments::record::Row;
 use posenc_experiments::schema::display::Plot;
 use posenc_experiments::schema::{ItemKind, Profile};
 use posenc_experiments::verdict::Evidence;
 
 use super::{Files, errata, links, methods, parameters, pictures, sentences, speed};
 use crate::markdown::{code, inline};
-use crate::numbers::MISSING;
 use crate::plot::FigureSource;
 use crate::records::{Conditions, Run, Side};
 use crate::template::safe;
 use crate::view::{View, Views};
 use crate::{Inputs, tables};
-
-/// Maximum number of rows in the table of failures; further ones are only counted.
-const MAX_FAILURES: usize = 20;
-/// Maximum number of characters of a reason.
-const MAX_REASON: usize = 300;
 
 /// What the page of an item shows; adds pictures to `files`.
 pub fn page(
@@ -70,7 +63,6 @@ pub fn page(
         tables => safe(experiment.tables.iter().map(|own| tables::render(view, own)).collect::<String>()),
         numbers => numbers(inputs, view),
         repeat,
-        failures => failures(view),
         shared => shared.collect::<Vec<_>>(),
         analysis => experiment.analysis.trim(),
         errata => errata::of_item(inputs, views, experiment),
@@ -140,26 +132,4 @@ fn conditions(view: &View<'_>, run: &Run, plot: &Plot) -> Conditions {
         })
     };
     Conditions::of(view.experiment, run, drawn)
-}
-
-/// Units that failed on this machine.
-pub fn failed<'a>(view: &'a View<'_>) -> impl Iterator<Item = &'a Failure> {
-    view.sides.iter().filter(|side| side.side == Side::Local).flat_map(|side| &side.failures)
-}
-
-fn failures(view: &View<'_>) -> Value {
-    let count = failed(view).count();
-    let one = |failure: &Failure| {
-        let mut reason: String = failure.reason.chars().take(MAX_REASON).collect();
-        if reason.len() < failure.reason.len() {
-            reason.push('…');
-        }
-        let signal = match failure.signal.as_str() {
-            NO_SIGNAL => MISSING,
-            signal => signal,
-        };
-        context! { method => &failure.method, group => &failure.group, signal, seed => failure.seed, reason }
-    };
-    let listed: Vec<Value> = failed(view).take(MAX_FAILURES).map(one).collect();
-    context! { count, listed, more => count.saturating_sub(MAX_FAILURES) }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 use minijinja::{Value, context};
 
-use super::{Files, comparison, item, links};
+use super::{Files, comparison};
 use crate::Inputs;
 use crate::records::Side;
 use crate::template::safe;
@@ -20,19 +20,7 @@ pub fn page(inputs: &Inputs<'_>, views: &Views<'_>, files: &mut Files) -> Result
             figures.push(context! { side => side.name(), text => safe(text) });
         }
     }
-    let (mut failed, mut failed_count) = (Vec::new(), 0);
-    for paper in &inputs.catalog.papers {
-        for own in &paper.items {
-            let view = views.get(&paper.key, &own.item);
-            let count = view.map_or(0, |view| item::failed(view).count());
-            if count > 0 {
-                let page = safe(links::item(&paper.key, &own.item));
-                failed.push(context! { name => &own.name, page, count });
-                failed_count += count;
-            }
-        }
-    }
-    Ok(context! { figures, failed, failed_count })
+    Ok(context! { figures })
 }
 
 /// What the page on the report itself shows: the machines of each run.

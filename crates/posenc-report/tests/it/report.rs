@@ -253,41 +253,6 @@ fn items_show_the_speed_of_their_workloads() {
     }
 }
 
-/// Catches failures that are missing from the page, from the summary's count or from a claim, and failures in the report of the
-/// reference.
-#[test]
-fn failures_of_this_machine_are_shown_and_counted() {
-    let mut local = records(LOCAL);
-    let key = ("demo".to_owned(), "fig1".to_owned());
-    let failure = posenc_experiments::record::Failure {
-        group: "rank".into(),
-        method: "RFF".into(),
-        signal: "-".into(),
-        seed: 2,
-        reason: "took longer than 10 min".into(),
-        seconds: 600.0,
-    };
-    local.items.entry(key).or_default().failures = (0..22)
-        .map(|seed| posenc_experiments::record::Failure { seed, ..failure.clone() })
-        .collect();
-    let other = ("demo".to_owned(), "table1".to_owned());
-    local.items.insert(other, ItemRecord { failures: vec![failure], ..Default::default() });
-    let report = report(&records(REFERENCE), Some(&local));
-    let text = paper(&report);
-    assert!(text.contains("**Failed on this machine:** 22 units"), "{text}");
-    assert!(text.contains("| RFF (rank) | – | 2 | took longer than 10 min |"), "{text}");
-    assert!(text.contains("and 2 more."), "{text}");
-    assert!(text.contains("22 units that this claim needs failed"), "{text}");
-    assert!(text.contains("**Failed on this machine:** 1 unit\n"), "{text}");
-    let summary = page(&report, "README.md");
-    assert!(
-        summary.contains("**Failed on this machine:** 23 units ([Figure 1](demo/fig1.md) 22, "),
-        "{summary}"
-    );
-    let reference = self::report(&records(REFERENCE), None);
-    assert!(!paper(&reference).contains("Failed"));
-}
-
 /// Catches sentences of answers that are shown although their claims fail or were not run, on pages of items and papers, on the first
 /// page and in the repository's README, and a published number next to other data.
 #[test]

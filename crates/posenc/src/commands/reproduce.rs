@@ -29,7 +29,7 @@ use posenc_harness::repository::Repository;
 use posenc_harness::run_env::{ResultInputs, RunEnv, keep};
 use posenc_harness::store::Store;
 use posenc_harness::timings::Timings;
-use posenc_harness::{executor, machine, orphans, share, slurm};
+use posenc_harness::{executor, machine, share, slurm};
 use posenc_protocols::KINDS;
 
 use live::LiveRun;
@@ -44,7 +44,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let profile = parse_profile(&options.profile)?;
     let catalog = keep(match options.record {
         true => Catalog::read(repository.root(), KINDS)?,
-        false => usable_catalog(repository, &options.include.include, KINDS)?,
+        false => usable_catalog(repository, KINDS)?,
     });
     let selectors = parse_selectors(catalog, &options.selectors)?;
     let data = keep(DataSets::new(data::source(repository, &options.data)?, options.seed));
@@ -107,7 +107,6 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let _lock = options.share.is_none().then(|| Lock::take(&out)).transpose()?;
     if options.share.is_none() {
         store.sweep();
-        sweep_checkpoints(store, &plans, options);
     }
     let work = to_run(&planned, store, options);
     let timings = Timings::read(&out, &repository.record(), &work);
@@ -178,16 +177,6 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         Some(signal) => ExitCode::from(128 + signal as u8),
         None => ExitCode::from(u8::from(outcome.failures > 0 || !catalog.broken.is_empty())),
     })
-}
-
-fn sweep_checkpoints(store: &Store, plans: &Plans<'_>, options: &Reproduce) {
-    // A build without some protocols does not plan their jobs, and a file with an error has none: their checkpoints would seem unused.
-    if !plans.are_whole() {
-        return;
-    }
-    if let Err(error) = orphans::sweep(store, plans.catalog, options.force) {
-        eprintln!("warning: checkpoints that no run resumes from are kept: {error:#}");
-    }
 }
 
 /// Jobs with units to run: without a record, or all with `--force`.

@@ -66,10 +66,10 @@ struct Repeated {
 
 /// Runs the verb: status 1 if a value differs, a unit fails or, with `--all`, a method has changed.
 pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
-    let catalog = keep(Catalog::with(repository.root(), &options.include.include, KINDS)?);
+    let catalog = keep(Catalog::read(repository.root(), KINDS)?);
     let selectors = parse_selectors(catalog, &options.selectors)?;
     let reference = || repository.record().display().to_string();
-    let source = Source::open(repository, &options.from.clone().unwrap_or_else(reference))?;
+    let source = Source::open(&options.from.clone().unwrap_or_else(reference))?;
     // Names of methods by reason.
     let mut refused: BTreeMap<Refusal, Vec<String>> = BTreeMap::new();
     let not_here = || Refusal::Changed("not defined here".to_owned());

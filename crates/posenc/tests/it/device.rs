@@ -174,7 +174,7 @@ fn an_environment_variable_replaces_the_option() {
 /// Catches a killed training on an adapter that starts over or ends with other numbers.
 #[test]
 fn a_killed_training_on_an_adapter_resumes_with_the_same_bits() {
-    let long = EXPERIMENT.replace("epochs: 150", "epochs: 1500");
+    let long = EXPERIMENT.replace("epochs: 150", "epochs: 200");
     let repository = Repository::with_experiment(&long);
     let Some(device) = software(&repository) else { return };
     repository.kill_at_checkpoint_on(&device, "killed");

@@ -23,55 +23,31 @@ const QUICK: &str = "  - id: rank
       - { id: RFF, embedder: { kind: rff, dimension: 128, sigma: 5 } }
 ";
 
-fn failures(repository: &Repository, out: &str) -> Vec<std::path::PathBuf> {
-    let folder = repository.path().join(out).join("failed/extensions/mexican-hat");
-    common::files_in(&folder, "json")
-}
-
-/// Catches a failure that is forgotten: it must be stored, appear in this machine's report and not in the reference, run
-/// again, and disappear when the unit has a record.
+/// Catches a failed unit that is not named, counts as done, ends the others or does not run again.
 #[test]
-fn a_failure_is_kept_shown_and_retried() {
-    let text = with_a_failing_unit().replace(
-        "of: { group: rank, method: Gaussian, metric",
-        "of: { group: rank, method: RFF, metric",
-    );
+fn a_failed_unit_is_named_and_runs_again() {
+    let text = with_a_failing_unit();
     let repository = Repository::with_experiment(&text);
-    let run = repository.run(&["reproduce", "--profile", "smoke", "--record"]);
+    let smoke = ["reproduce", "--profile", "smoke"];
+    let run = repository.run(&smoke);
     assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("failed: extensions/mexican-hat/rank/RFF"), "{}", run.stderr);
+    assert!(run.stderr.contains("sigma = 1000000"), "{}", run.stderr);
     assert!(run.stderr.contains("run the same command again"), "{}", run.stderr);
-    assert_eq!(failures(&repository, "out").len(), 1);
-    let page = repository.read("out/report/extensions/mexican-hat.md");
-    assert!(page.contains("**Failed on this machine:** 1 unit"), "{page}");
-    assert!(page.contains("| RFF (rank) | – | 0 |"), "{page}");
-    assert!(page.contains("1 unit that this claim needs failed"), "{page}");
-    assert!(
-        repository.read("out/report/README.md").contains("**Failed on this machine:** 1 unit ([")
-    );
-    for file in ["report/extensions/mexican-hat.md", "report/README.md"] {
-        assert!(!repository.read(file).contains("Failed on this machine"), "{file}");
-    }
-    let mut recorded = contents(&repository.path().join("report/record/extensions")).into_keys();
-    assert!(recorded.all(|file| !file.ends_with("failures.json")));
-
-    let again = repository.run(&["reproduce", "--profile", "smoke"]);
+    assert_eq!(repository.raw("out").len(), 5);
+    let again = repository.run(&smoke);
     assert_eq!(again.code, 1);
     assert!(again.stderr.contains("1 of 6 units to run"), "{}", again.stderr);
 
-    // After the repair, the failure disappears from the folder and from the page.
     let file = "experiments/extensions/01-mexican-hat.yaml";
     repository.write(file, &text.replace("values: [5, 1000000]", "values: [5, 1]"));
-    repository.ok(&["reproduce", "--profile", "smoke"]);
-    assert_eq!(failures(&repository, "out").len(), 0);
-    assert!(
-        !repository.read("out/report/extensions/mexican-hat.md").contains("Failed on this machine")
-    );
+    repository.ok(&smoke);
 }
 
-/// Catches a failure on the user's images that ends every later run of the item, or that a run on other data removes. Catches a
-/// group that needs more images than exist and ends the run instead of being skipped with a message.
+/// Catches a unit that fails on the user's images and ends the others, and a group that needs more images than exist and ends the run
+/// instead of being skipped with a message.
 #[test]
-fn a_failure_on_the_users_images_survives_runs_on_other_data() {
+fn a_failure_on_the_users_images_ends_no_other_unit() {
     let on_images = "  - id: own
     data: { set: div2k-test }
     protocol: { kind: network-nd, side: 100, epochs: 1, learning_rate: 0.01 }
@@ -86,37 +62,11 @@ fn a_failure_on_the_users_images_survives_runs_on_other_data() {
     std::fs::create_dir(&folder).unwrap();
     let photo = image::RgbImage::from_fn(512, 512, |x, y| image::Rgb([x as u8, y as u8, 7]));
     photo.save(folder.join("one.png")).unwrap();
-    let own = ["reproduce", "--images", "div2k-test=photos"];
-    let run = repository.run(&own);
+    let run = repository.run(&["reproduce", "--images", "div2k-test=photos"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     let left_out = "not run: extensions/mexican-hat/tenth: needs at least 10 signals of `div2k-test`, and user:photos has 1";
     assert!(run.stderr.contains(left_out), "{}", run.stderr);
-    assert!(
-        repository.read("out/report/extensions/mexican-hat.md").contains("Failed on this machine")
-    );
-    assert_eq!((failures(&repository, "out").len(), repository.raw("out").len()), (1, 2));
-
-    // Other data, and something to run, so that the report is written again.
-    repository.ok(&["reproduce", "extensions/mexican-hat/rank", "--force"]);
-    assert!(
-        !repository.read("out/report/extensions/mexican-hat.md").contains("Failed on this machine")
-    );
-    assert_eq!(failures(&repository, "out").len(), 1, "the failure is forgotten");
-    let again = repository.run(&own);
-    assert_eq!(again.code, 1, "{}", again.stderr);
-    assert!(again.stderr.contains("1 of 3 units to run"), "{}", again.stderr);
-}
-
-/// Catches a damaged failure file that ends the run or is trusted.
-#[test]
-fn a_damaged_failure_is_ignored_with_a_note() {
-    let repository = Repository::with_experiment(&with_a_failing_unit());
-    assert_eq!(repository.run(&["reproduce", "extensions/mexican-hat/rank"]).code, 1);
-    let file = failures(&repository, "out").remove(0);
-    let whole = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, whole.replace("sigma", "sigme")).unwrap();
-    let run = repository.ok(&["reproduce", "extensions/mexican-hat/rank/Gaussian", "--force"]);
-    assert!(run.stderr.contains("it is ignored"), "{}", run.stderr);
+    assert_eq!(repository.raw("out").len(), 2);
 }
 
 /// Catches a budget that is exceeded or starts nothing, and remaining units that are not reported.
@@ -146,12 +96,15 @@ fn a_damaged_record_is_run_again_with_a_warning() {
     repository.ok(&run);
     let (files, rows) = (repository.raw("out"), repository.rows("out"));
     let whole = std::fs::read(&files[0]).unwrap();
+    let record = UnitRecord::read(&files[0]).unwrap();
     for place in 0..whole.len() {
         let mut changed = whole.clone();
         changed[place] ^= 1;
         for damaged in [&whole[..place], &changed] {
             std::fs::write(&files[0], damaged).unwrap();
-            assert!(UnitRecord::read(&files[0]).is_err(), "byte {place}");
+            // A last digit may change without changing the number.
+            let read = UnitRecord::read(&files[0]);
+            assert!(read.is_err() || read.is_ok_and(|read| read == record), "byte {place}");
         }
     }
     for (place, file) in files.iter().enumerate() {
@@ -254,7 +207,9 @@ fn a_full_disk_is_named_and_costs_no_record() {
 /// Catches two processes that write into one directory, an error that does not name the owner, and lost records.
 #[test]
 fn a_second_process_names_the_owner_of_the_directory() {
-    let repository = Repository::with_experiment(EXPERIMENT);
+    // Large images, so that the first process still runs when the second one starts.
+    let large = EXPERIMENT.replace(", side: 64", "").replace("dimension: 64", "dimension: 256");
+    let repository = Repository::with_experiment(&large);
     let mut first = repository.start(&["reproduce", "--jobs", "1"]);
     let lock = repository.path().join("out/.lock");
     let started = Instant::now();

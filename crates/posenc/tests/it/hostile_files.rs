@@ -134,7 +134,8 @@ fn hostile_inputs_are_named() {
     ] {
         let whole = std::fs::read(scene.at(file)).ok();
         let name = file.rsplit('/').next().unwrap();
-        for hostile in ALL {
+        // `posenc-files` refuses devices as it refuses pipes.
+        for hostile in [Hostile::Pipe, Hostile::Dangling] {
             scene.replace(file, hostile);
             scene.fails(arguments, &[name]);
         }
@@ -165,14 +166,11 @@ fn hostile_files_in_the_output_directory_cost_only_themselves() {
     let scene = Scene::recorded();
     let raw = scene.raw("out").remove(0);
     let raw = raw.strip_prefix(scene.path()).unwrap().to_str().unwrap().to_owned();
-    let failed = raw.replace("out/raw", "out/failed");
     for file in [
         "out/timings.json",
         "out/record/extensions/mexican-hat/values.csv",
-        "out/record/extensions/mexican-hat/failures.json",
         "out/report/extensions/mexican-hat.md",
         &raw,
-        &failed,
     ] {
         for hostile in [Hostile::Pipe, Hostile::Zeros] {
             scene.replace(file, hostile);
@@ -180,9 +178,7 @@ fn hostile_files_in_the_output_directory_cost_only_themselves() {
             let runs = if file == raw { "1 of 6 units to run" } else { "0 of 6 units to run" };
             assert!(run.stderr.contains(runs), "{file} {hostile:?}: {}", run.stderr);
             let is_replaced = std::fs::metadata(scene.at(file)).is_ok_and(|found| found.is_file());
-            let may_stay = ["timings.json", "failures.json"].iter().any(|end| file.ends_with(end));
-            assert!(is_replaced || may_stay || file == failed, "{file} {hostile:?}");
-            scene.clear(&failed);
+            assert!(is_replaced || file.ends_with("timings.json"), "{file} {hostile:?}");
         }
     }
 }
@@ -308,10 +304,10 @@ fn wrong_folders_for_output_are_refused_and_unchanged() {
     };
     for out in &wrong {
         check(&["reproduce", "--profile", "smoke", "--force", "--out", out]);
-        // A copy of the reference is a report.
-        if *out != path(copy.path()) {
-            check(&["report", "--out", out]);
-        }
+    }
+    // Other commands check a folder with the same function.
+    for out in ["report/new/folder", ".", &path(foreign)] {
+        check(&["report", "--out", out]);
     }
     for arguments in [
         &["reproduce", "--slurm", "2", "--out", "experiments"][..],
@@ -396,7 +392,6 @@ fn a_hostile_git_configuration_runs_nothing() {
     git(&scene, &["add", "experiments", "data", "report", ".gitattributes"]);
     git(&scene, &["commit", "--quiet", "--message", "all"]);
     let commit = git(&scene, &["rev-parse", "--short=12", "HEAD"]);
-    let blob = git(&scene, &["rev-parse", &format!("HEAD:{TABLE}")]);
     let config = format!(
         "[core]\nrepositoryFormatVersion = 1\nfsmonitor = EVIL\nhooksPath = {}\npager = EVIL\nsshCommand = EVIL\n\
          gitProxy = EVIL\naskPass = EVIL\neditor = EVIL\n[diff]\nexternal = EVIL\n[diff \"evil\"]\ntextconv = EVIL\n\
@@ -421,23 +416,14 @@ fn a_hostile_git_configuration_runs_nothing() {
     };
     control("core.hooksPath=", &["status"]);
     control("core.fsmonitor=false", &["-c", "core.hooksPath=", "status"]);
-    for arguments in [
-        &["reproduce", "--profile", "smoke", "--force", "--record"][..],
-        &["verify", "--from", "HEAD"],
-        &["diff", "HEAD", "out/record"],
-        &["doctor"],
-    ] {
+    for arguments in [&["reproduce", "--profile", "smoke", "--force", "--record"][..], &["doctor"]]
+    {
         touch(DEFINITION);
         scene.ok(arguments);
         assert!(!proof.exists(), "{arguments:?} ran a program");
     }
     let provenance = scene.read("out/record/extensions/mexican-hat/provenance.json");
     assert!(provenance.contains(&format!("\"commit\": \"{commit}\"")), "{provenance}");
-    // A missing object would be fetched from the address.
-    std::fs::remove_file(scene.at(&format!(".git/objects/{}/{}", &blob[..2], &blob[2..]))).unwrap();
-    control("core.fsmonitor=false", &["cat-file", "blob", &blob]);
-    scene.fails(&["diff", "HEAD", "out/record"], &["git cannot read", "mexican-hat"]);
-    assert!(!proof.exists());
 }
 
 /// Catches output and data folders that are rejected because they are links.
@@ -461,7 +447,7 @@ fn users_may_keep_folders_elsewhere() {
 fn file_names_that_are_not_utf8_are_no_records() {
     let scene = Scene::recorded();
     let name = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
-    for folder in ["out/raw/extensions/mexican-hat", "out/failed", "report/record", "report"] {
+    for folder in ["out/raw/extensions/mexican-hat", "report/record", "report"] {
         std::fs::create_dir_all(scene.at(folder)).unwrap();
         std::fs::write(scene.at(folder).join(name(b"\xff.json")), "{").unwrap();
         std::fs::write(scene.at(folder).join(name(b"mexican\xff.csv")), "{").unwrap();
@@ -481,55 +467,6 @@ fn file_names_that_are_not_utf8_are_no_records() {
 
 fn git(scene: &Scene, arguments: &[&str]) -> String {
     common::git(scene.path(), arguments)
-}
-
-/// Writes a git tree with arbitrary names.
-fn tree(scene: &Scene, entries: &[(&str, &str, &str)]) -> String {
-    let mut bytes = Vec::new();
-    for (mode, name, object) in entries {
-        bytes.extend(format!("{mode} {name}\0").bytes());
-        let digits = object.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
-        bytes.extend(digits.map(|pair| u8::from_str_radix(pair, 16).unwrap()));
-    }
-    std::fs::write(scene.at("tree"), bytes).unwrap();
-    git(scene, &["hash-object", "-t", "tree", "-w", "--literally", "tree"])
-}
-
-/// Commits a tree as `report/record`.
-fn commit(scene: &Scene, record: &str) -> String {
-    let report = tree(scene, &[("40000", "record", record)]);
-    let root = tree(scene, &[("40000", "report", &report)]);
-    git(scene, &["commit-tree", &root, "-m", "evil"])
-}
-
-/// Catches names in a revision that lead out of the temporary folder of its records, and records of unlimited size.
-#[test]
-fn a_hostile_revision_writes_nowhere() {
-    let scene = Scene::recorded();
-    git(&scene, &["init", "--quiet"]);
-    let units = TABLE.replace("values", "units");
-    let units = git(&scene, &["hash-object", "-w", &units]);
-    let table = git(&scene, &["hash-object", "-w", TABLE]);
-    scene.write("evil", "evil");
-    let evil = git(&scene, &["hash-object", "-w", "evil"]);
-    let evil = tree(&scene, &[("100644", "evil.csv", &evil)]);
-    let item = tree(&scene, &[("100644", "units.csv", &units), ("100644", "values.csv", &table)]);
-    let good = tree(&scene, &[("100644", "..", &table), ("40000", "mexican-hat", &item)]);
-    let up = tree(&scene, &[("40000", "..", &evil), ("40000", "extensions", &good)]);
-    // The temporary folder must stay empty, which every run checks.
-    let run = scene.ok(&["diff", &commit(&scene, &up), "out/record"]);
-    assert!(!run.stdout.contains("evil"), "{}", run.stdout);
-    let only = tree(&scene, &[("40000", "..", &evil)]);
-    scene.fails(&["diff", &commit(&scene, &only), "out/record"], &["no records in report/record"]);
-
-    let large = std::fs::File::create(scene.at("large")).unwrap();
-    large.set_len((1 << 27) + 1).unwrap();
-    let large = git(&scene, &["hash-object", "-w", "large"]);
-    let large = tree(&scene, &[("100644", "units.csv", &large)]);
-    let large = tree(&scene, &[("40000", "mexican-hat", &large)]);
-    let large = tree(&scene, &[("40000", "extensions", &large)]);
-    let needles = ["mexican-hat/units.csv", "134217729 bytes", "at most 134217728"];
-    scene.fails(&["diff", &commit(&scene, &large), "out/record"], &needles);
 }
 
 /// Catches a table of one run that is accepted with the provenance of another.

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use common::{EXPERIMENT, Repository, begun, contents, files_in, finished, records};
 
-const KILLS: usize = 16;
+const KILLS: usize = 8;
 
 /// 74 units of 6 protocols: closed forms, ranks, trainings with and without checkpoints.
 fn experiment() -> String {

@@ -4,7 +4,12 @@ use crate::common;
 
 use std::path::Path;
 
-use common::{Repository, contents};
+use common::{EXPERIMENT, Repository, contents};
+use posenc_experiments::derive::{NewItem, derive};
+use posenc_experiments::plan::jobs;
+use posenc_experiments::selector::Selectors;
+use posenc_experiments::{Catalog, Experiment, Profile};
+use posenc_protocols::KINDS;
 
 const LORENTZIAN: [&str; 7] =
     ["new", "embedder", "lorentzian", "--formula", "1/(1+(u/w)^2)", "--set", "w=0.01"];
@@ -24,7 +29,7 @@ fn with_code(repository: &Repository) {
 /// machine.
 #[test]
 fn an_embedder_by_formula_is_in_the_report_of_a_run() {
-    let repository = Repository::new();
+    let repository = Repository::with_experiment(EXPERIMENT);
     let before = contents(repository.path());
     repository.ok(&[&LORENTZIAN[..], &["--dry-run"]].concat());
     assert_eq!(contents(repository.path()), before, "--dry-run wrote something");
@@ -58,7 +63,7 @@ fn an_embedder_by_formula_is_in_the_report_of_a_run() {
 /// Catches a rejection without a clear message, or one that leaves some of its files.
 #[test]
 fn refused_commands_leave_no_files() {
-    let repository = Repository::new();
+    let repository = Repository::with_experiment(EXPERIMENT);
     with_code(&repository);
     let before = contents(repository.path());
     let formula = |name: &'static str| ["new", "embedder", name, "--formula", "exp(-u^2)"];
@@ -76,13 +81,12 @@ fn refused_commands_leave_no_files() {
     repository
         .fails(&["new", "embedder", "hat", "--code", "--formula", "u"], &["cannot be used with"]);
     let from = |item: &'static str| ["new", "experiment", "mine", "--from", item];
-    repository.fails(&from("trading/tabel1"), &["Did you mean trading/table1?"]);
-    repository.fails(&from("trading"), &["no such item"]);
-    repository.fails(&from("lff/errata"), &["checks the errata of its paper"]);
     repository.fails(
-        &["new", "experiment", "mine", "--from", "trading/table1", "--group", "closed"],
-        &["has no such group; allowed: simple,"],
+        &from("extensions/mexcian-hat"),
+        &["no such item", "Did you mean extensions/mexican-hat?"],
     );
+    let group = [&from("extensions/mexican-hat")[..], &["--group", "closed"]].concat();
+    repository.fails(&group, &["has no such group; allowed: rank, images"]);
     assert_eq!(contents(repository.path()), before);
 
     // A list without the anchor comment at its end.
@@ -97,12 +101,13 @@ fn refused_commands_leave_no_files() {
     }
     let repository = Repository::new();
     repository.fails(&["new", "embedder", "two-sided"], &["no code can be added", "--formula"]);
+    repository.fails(&from("lff/errata"), &["checks the errata of its paper"]);
 }
 
 /// Catches a line of code that is missing or in the wrong list. `extending.rs` compiles the code.
 #[test]
 fn an_embedder_by_code_is_registered_everywhere() {
-    let repository = Repository::new();
+    let repository = Repository::with_experiment(EXPERIMENT);
     with_code(&repository);
     repository.ok(&["new", "embedder", "two_sided"]);
     let folder = "crates/posenc-math/src/embedder";
@@ -122,120 +127,45 @@ fn an_embedder_by_code_is_registered_everywhere() {
 #[test]
 fn every_item_can_be_copied() {
     let repository = Repository::new();
-    let listed = repository.ok(&["list"]).stdout;
-    let mut items: Vec<(String, Vec<String>)> = Vec::new();
-    for line in listed.lines().filter(|l| !l.contains("no experiment yet")) {
-        match line.strip_prefix("  ") {
-            None => items.push((line.split(": ").next().unwrap().to_owned(), Vec::new())),
-            Some(group) => {
-                items.last_mut().unwrap().1.push(group.split(": ").next().unwrap().to_owned())
-            }
-        }
-    }
-    items.retain(|(item, _)| !item.ends_with("/errata"));
-    assert!(items.len() > 50, "{}", items.len());
-    let copy = |name: &str, item: &str, group: Option<&str>| {
-        let mut arguments = vec!["new", "experiment", name, "--from", item];
-        arguments.extend(group.into_iter().flat_map(|g| ["--group", g]));
-        // Fails unless the catalog reads the copy and plans it at every profile.
-        let run = repository.ok(&arguments);
-        let file = run
-            .stdout
-            .lines()
-            .find_map(|l| l.trim().strip_prefix("new "))
-            .unwrap()
-            .trim()
-            .to_owned();
-        repository.read(&file)
+    let is_errata = |e: &Experiment| {
+        let mut settings = e.groups.iter().filter_map(|g| g.resolved(Profile::Paper, 0));
+        settings.any(|r| r.protocol.kind().reads_published)
     };
-    for (i, (item, groups)) in items.iter().enumerate() {
-        let text = copy(&format!("copy-{i}"), item, None);
-        assert!(!text.contains("without the comments"), "{item}");
+    let catalog = Catalog::read(repository.path(), KINDS).unwrap();
+    let mut lines = String::new();
+    let mut copy = |name: String, source: &Experiment, groups: &[String]| {
+        let text = std::fs::read_to_string(&source.file).unwrap();
+        let new = NewItem { paper: "extensions", item: &name, title: "A copy", groups };
+        let text = derive(source, &text, &new).unwrap().text;
+        repository.write(&format!("experiments/extensions/{name}.yaml"), &text);
+        lines += &format!("  - {{ item: {name}, name: A copy, title: A copy }}\n");
+        text
+    };
+    let sources: Vec<_> = catalog.experiments.iter().filter(|e| !is_errata(e)).collect();
+    assert!(sources.len() > 50, "{}", sources.len());
+    for (i, source) in sources.iter().enumerate() {
+        let text = copy(format!("copy-{i}"), source, &[]);
+        assert!(!text.contains("without the comments"), "{}", source.id());
         // Only groups that share settings may depend on other groups.
-        let shares = groups.len() > 1 && text.contains(": &");
-        let last = groups.last().map(String::as_str).filter(|_| shares);
-        if let Some(last) = last {
-            let text = copy(&format!("part-{i}"), item, Some(last));
-            assert_eq!(
-                text.matches(&format!("- id: {last}\n")).count().min(1),
-                1,
-                "{item}: {text}"
-            );
+        let shares = source.groups.len() > 1 && text.contains(": &");
+        if let Some(last) = source.groups.last().filter(|_| shares) {
+            let text = copy(format!("part-{i}"), source, std::slice::from_ref(&last.id));
+            let found = text.contains(&format!("- id: {}\n", last.id));
+            assert!(found, "{}: {text}", source.id());
         }
     }
-    let plan = repository.ok(&[
-        "reproduce",
-        "extensions/copy-*",
-        "--dry-run",
-        "--verbose",
-        "--profile",
-        "smoke",
-    ]);
-    let copies =
-        (0..items.len()).filter(|i| plan.stdout.contains(&format!("extensions/copy-{i}/")));
-    // Without data, items that only read files plan nothing.
-    assert!(copies.count() + 4 >= items.len(), "{}", plan.stdout);
-}
-
-/// Catches a folder outside the repository whose items are not listed, run and shown, or that changes files of the repository.
-#[test]
-fn a_paper_outside_the_repository() {
-    let repository = Repository::with_experiment(common::EXPERIMENT);
-    repository.ok(&["report"]);
-    let before = contents(repository.path());
-    let outside = tempfile::tempdir().unwrap();
-    let folder = outside.path().join("my paper");
-    let include = ["--include", folder.to_str().unwrap()];
-    let with = |arguments: &[&'static str]| [arguments, &include[..]].concat();
-    repository.fails(
-        &with(&["new", "experiment", "b", "--from", "mine/first-item"]),
-        &["new paper NAME"],
-    );
-    repository.ok(&with(&["new", "paper", "mine", "--dry-run"]));
-    let made = repository.ok(&with(&["new", "paper", "mine"])).stdout;
-    assert!(made.contains("reproduce mine/first-item --include '"), "{made}");
-    repository.fails(&with(&["new", "paper", "mine"]), &["nothing is overwritten"]);
-    repository.ok(&with(&["new", "experiment", "copied", "--from", "mine/first-item"]));
-    repository.ok(&with(&[
-        "new",
-        "embedder",
-        "bell",
-        "--formula",
-        "exp(-(u/w)^2)",
-        "--set",
-        "w=0.01",
-    ]));
-    assert_eq!(contents(repository.path()), before);
-    let text = std::fs::read_to_string(folder.join("10-copied.yaml")).unwrap();
-    assert!(
-        text.contains("paper: mine\n") && text.contains("/experiments/schema.json\n"),
-        "{text}"
-    );
-    let listed = repository.ok(&with(&["list"])).stdout;
-    for item in ["extensions/mexican-hat:", "mine/first-item:", "mine/copied:", "mine/bell:"] {
-        assert!(listed.contains(item), "{item}: {listed}");
+    let paper = "experiments/extensions/paper.yaml";
+    let anchor = "  # new items: above this line";
+    repository.write(paper, &repository.read(paper).replace(anchor, &(lines + anchor)));
+    let catalog = Catalog::read(repository.path(), KINDS).unwrap();
+    let copies = catalog.experiments.iter().filter(|e| e.id().starts_with("extensions/copy-"));
+    for copy in copies.clone() {
+        for profile in Profile::ALL {
+            let plans = !jobs(std::iter::once(copy), &Selectors::default(), profile).is_empty();
+            let is_left_out = copy.groups.iter().all(|group| !group.runs_at(profile));
+            assert!(plans || is_left_out, "{} at {profile}", copy.id());
+        }
     }
-    let run = repository.ok(&with(&["reproduce", "mine/first-item"]));
-    assert!(run.stderr.contains("  mine/first-item narrow-higher: ✓ (holds)"), "{}", run.stderr);
-    assert!(repository.read("out/report/mine/first-item.md").contains("first-item.yaml"));
-    repository.ok(&["report", "--check"]);
-    repository.fails(&with(&["report"]), &["--include needs --out"]);
-    repository.ok(&with(&["report", "--out", "shown"]));
-    assert!(repository.path().join("shown/mine/first-item.md").exists());
-    repository.fails(&with(&["reproduce", "--record"]), &["cannot be used with"]);
-    let verified = repository.ok(&with(&["verify", "mine", "--from", "out/record"]));
-    assert!(verified.stdout.contains("equal"), "{}", verified.stdout);
-
-    // A broken file is reported, and the others run.
-    std::fs::write(folder.join("10-copied.yaml"), text.replacen("kind: extra", "kind: extar", 1))
-        .unwrap();
-    let broken =
-        repository.fails(&with(&["reproduce", "mine/first-item"]), &["10-copied.yaml:", "`extar`"]);
-    assert_eq!(broken.code, 1, "{}", broken.stderr);
-    assert!(repository.read("out/report/README.md").contains("Left out because of errors"));
-    let listed = repository.fails(&with(&["list"]), &["10-copied.yaml:"]).stdout;
-    assert!(
-        listed.contains("mine/first-item:") && listed.contains("no experiment yet"),
-        "{listed}"
-    );
+    assert_eq!(copies.count(), sources.len());
+    repository.ok(&["reproduce", "extensions/copy-*", "--dry-run", "--profile", "smoke"]);
 }

@@ -1,5 +1,6 @@
 //! Protocols of attention models and of files end to end: the real binary, real records, files that the tests write.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use posenc_data::generate::ScreenGrammar;
@@ -7,34 +8,37 @@ use posenc_data::interfaces::write_widget_screens;
 use posenc_data::{AnnotatedBox, write_annotated, write_archive};
 use posenc_math::random::stream;
 
-use crate::common::{Repository, contents, experiment, parse_error, value, values};
+use crate::common::{Repository, Run, contents, experiment, parse_error, value, values, wait};
 
 /// A file of labelled screens, below the root of a repository.
 const BOXES: &str = "data/rico_semantics/val.json";
 
-/// Small models, each with steps for more than one checkpoint.
+/// Steps that take a few times the half second to the first checkpoint, by model.
+const STEPS: [usize; 8] = [2500, 2000, 200, 1000, 500, 1200, 600, 4000];
+
+/// Small models without a number of steps.
 const TRAININGS: [&str; 8] = [
-    "kind: image-model, side: 6, levels: 4, held_out: 8, layers: 1, width: 16, heads: 2, feed_forward: 16, batch: 4, steps: 3000, \
-     learning_rate: 0.01, warm_up: 2, measure_every: 900, encoding: { features: fourier, learned: true, gamma: 1, modulator: { hidden: 8, \
+    "kind: image-model, side: 6, levels: 4, held_out: 8, layers: 1, width: 16, heads: 2, feed_forward: 16, batch: 4, \
+     learning_rate: 0.01, warm_up: 2, encoding: { features: fourier, learned: true, gamma: 1, modulator: { hidden: 8, \
      layer_norm: true, dropout: 0.1 } }",
     "kind: translation, words: 6, max_len: 8, lengths: uniform, held_out: 4, layers: 1, width: 16, heads: 2, feed_forward: 16, \
-     deviation: 0.02, batch: 8, steps: 3000, learning_rate: 0.01, warm_up: 1, bin: 2",
-    "kind: reformer, steps: 700, batch: 2, held_out: 2, learning_rate: 0.01, warm_up: 0, encoding: { features: sine }, model: { side: 8, \
+     deviation: 0.02, batch: 8, learning_rate: 0.01, warm_up: 1, bin: 2",
+    "kind: reformer, batch: 2, held_out: 2, learning_rate: 0.01, warm_up: 0, encoding: { features: sine }, model: { side: 8, \
      layers: 1, width: 16, pixel_width: 12, feed_forward: 8, hashing: { heads: 2, head_width: 4, chunk: 32, buckets: 4 } }",
     "kind: detection, sides: [16, 24], held_out: 8, width: 16, heads: 2, feed_forward: 16, encoder_layers: 1, decoder_layers: 1, \
-     queries: 3, batch: 8, steps: 2500, learning_rate: 0.002, warm_up: 5, measure_every: 900, encoding: { features: sine }",
-    "kind: detr, steps: 700, held_out: 2, encoding: { features: sine }, model: { blocks: [1, 1, 1, 1], channels: 2, width: 16, heads: 2, \
+     queries: 3, batch: 8, learning_rate: 0.002, warm_up: 5, encoding: { features: sine }",
+    "kind: detr, held_out: 2, encoding: { features: sine }, model: { blocks: [1, 1, 1, 1], channels: 2, width: 16, heads: 2, \
      feed_forward: 16, encoder_layers: 1, decoder_layers: 1, queries: 3 }, resizing: { short_sides: [32, 40], longest: 64, \
      before_window: [36], window: [24, 36], measured: 40 }",
     "kind: captioning, screens: 24, held_out: 6, width: 16, heads: 2, feed_forward: 16, encoder_layers: 1, decoder_layers: 1, batch: 8, \
-     steps: 2500, learning_rate: 0.004, warm_up: 2, decay: cosine, encoding: { features: fourier, learned: true, gamma: 10, groups: 2, \
+     learning_rate: 0.004, warm_up: 2, decay: cosine, encoding: { features: fourier, learned: true, gamma: 10, groups: 2, \
      width: 8, modulator: { hidden: 8, dropout: 0.2 } }",
-    "kind: widget-captioning, steps: 1500, batch: 2, screens: 6, held_out: 4, learning_rate: 0.01, warm_up: 1, encoding: { features: \
+    "kind: widget-captioning, batch: 2, screens: 6, held_out: 4, learning_rate: 0.01, warm_up: 1, encoding: { features: \
      fourier, learned: true, gamma: 100, groups: 4, width: 4, modulator: { hidden: 4, dropout: 0.2 } }, model: { vocabulary: 120, \
      word_width: 6, types: 12, tree_rows: 30, width: 8, heads: 2, feed_forward: 8, encoder_layers: 1, decoder_layers: 1, channels: [2, 3] }",
-    "kind: icon-labels, min_count: 20, max_boxes: 4, width: 16, heads: 2, feed_forward: 16, layers: 1, dropout: 0.1, batch: 4, steps: \
-     8000, measure_every: 2000, learning_rate: 0.004, warm_up: 2, decay: cosine, encoding: { features: fourier, learned: true, gamma: 10, \
-     groups: 2, width: 8, modulator: { hidden: 8, dropout: 0.2 } }",
+    "kind: icon-labels, min_count: 20, max_boxes: 4, width: 16, heads: 2, feed_forward: 16, layers: 1, dropout: 0.1, batch: 4, \
+     learning_rate: 0.004, warm_up: 2, decay: cosine, encoding: { features: fourier, learned: true, gamma: 10, groups: 2, width: 8, \
+     modulator: { hidden: 8, dropout: 0.2 } }",
 ];
 
 /// An experiment with one group.
@@ -52,35 +56,76 @@ fn record(repository: &Repository, out: &str) -> String {
     std::fs::read_to_string(&raw[0]).unwrap()
 }
 
+/// An experiment with a group of each of [`TRAININGS`], with files for those that read some.
+fn all_trainings(steps: [usize; 8], variants: &str) -> Repository {
+    let group = |(protocol, steps): (&str, usize)| {
+        let kind = protocol.split([' ', ',']).nth(1).unwrap();
+        let data = match kind {
+            "icon-labels" => "    data: { set: rico-semantics }\n",
+            _ => "",
+        };
+        let every = match kind {
+            "icon-labels" | "image-model" | "detection" => {
+                format!(", measure_every: {}", steps / 3)
+            }
+            _ => String::new(),
+        };
+        format!(
+            "  - id: {kind}\n{data}    protocol: {{ {protocol}, steps: {steps}{every} }}\n    variants: [{variants}]\n"
+        )
+    };
+    let groups: String = TRAININGS.into_iter().zip(steps).map(group).collect();
+    let repository = Repository::with_experiment(&experiment(&groups));
+    repository.write(BOXES, &labelled());
+    repository
+}
+
 /// Catches a killed training of each model that starts over, ends with other numbers than an uninterrupted one, or leaves its
-/// checkpoint behind; results that depend on the number of workers or not on the seed; and methods that do not share their random
-/// samples. A checkpoint has parameters, moments, running statistics, positions in random streams, curves and counts.
+/// checkpoint behind. A checkpoint has parameters, moments, running statistics, positions in random streams, curves and counts.
 #[test]
 fn each_training_resumes_with_the_same_bits() {
+    let repository = all_trainings(STEPS, "{ id: one }");
+    let whole = repository.ok(&["reproduce", "--out", "whole"]);
+    assert!(!whole.stderr.contains("resumes"), "{}", whole.stderr);
+    // Each run ends what the kill before it interrupted, and is killed at the first checkpoint of another training.
+    let (mut interrupted, mut resumed) = (BTreeSet::new(), 0);
+    while interrupted.len() < STEPS.len() {
+        let mut child = repository.start(&["reproduce", "--out", "killed"]);
+        wait("checkpoint", || {
+            assert!(child.try_wait().unwrap().is_none(), "it ended: {interrupted:?}");
+            let before = interrupted.len();
+            interrupted.extend(repository.checkpoint_files("killed"));
+            interrupted.len() > before
+        });
+        child.kill().unwrap();
+        let run: Run = child.wait_with_output().unwrap().into();
+        resumed += run.stderr.matches("resumes after step").count();
+    }
+    let last = repository.ok(&["reproduce", "--out", "killed"]);
+    resumed += last.stderr.matches("resumes after step").count();
+    assert_eq!(resumed, STEPS.len(), "{}", last.stderr);
+    assert_eq!(repository.checkpoints("killed"), 0, "a checkpoint is left");
+    assert_eq!(repository.rows("killed"), repository.rows("whole"));
+}
+
+/// Catches results that depend on the number of workers or not on the seed, and methods that do not share their random samples.
+#[test]
+fn workers_change_nothing_and_seeds_do() {
+    let repository = all_trainings([9; 8], "{ id: one }, { id: other }");
+    for (out, options) in [("a", ["--jobs", "1"]), ("b", ["--jobs", "2"]), ("c", ["--seed", "7"])] {
+        repository.ok(&[&["reproduce", "--out", out], &options[..]].concat());
+    }
+    let rows = repository.rows("a");
+    assert_eq!(repository.rows("b"), rows);
+    let of = |rows: &[String], group: &str, method: &str| -> Vec<String> {
+        let name = format!(",{group},{method},");
+        rows.iter().filter(|row| row.contains(&name)).map(|row| row.replace(&name, ",")).collect()
+    };
     for protocol in TRAININGS {
-        let data = if protocol.contains("icon-labels") { "set: rico-semantics" } else { "" };
-        let text = group(data, protocol, "{ id: one }, { id: other }");
-        let repository = Repository::with_experiment(&text);
-        repository.write(BOXES, &labelled());
-        repository.kill_at_checkpoint("killed");
-        assert!(repository.raw("killed").is_empty(), "a unit had ended: {protocol}");
-        let resumed = repository.ok(&["reproduce", "--jobs", "2", "--out", "killed"]);
-        assert!(resumed.stderr.contains("resumes after step"), "{protocol}: {}", resumed.stderr);
-        assert_eq!(repository.checkpoints("killed"), 0, "a checkpoint is left");
-        let whole = repository.ok(&["reproduce", "--jobs", "1", "--out", "whole"]);
-        assert!(!whole.stderr.contains("resumes"), "{}", whole.stderr);
-        let rows = repository.rows("whole");
-        assert_eq!(repository.rows("killed"), rows);
-        let of = |rows: &[String], method: &str| -> Vec<String> {
-            let method = format!(",{method},");
-            let own = rows.iter().filter(|row| row.contains(&method));
-            own.map(|row| row.replace(&method, ",")).collect()
-        };
-        let one = of(&rows, "one");
-        assert!(one.len() > 5 && one == of(&rows, "other"), "{protocol}");
-        let seven = ["reproduce", "extensions/mexican-hat/group/one", "--seed", "7", "--out", "s"];
-        repository.ok(&seven);
-        assert_ne!(of(&repository.rows("s"), "one"), one, "{protocol}");
+        let kind = protocol.split([' ', ',']).nth(1).unwrap();
+        let one = of(&rows, kind, "one");
+        assert!(one.len() > 3 && one == of(&rows, kind, "other"), "{kind}: {one:#?}");
+        assert_ne!(of(&repository.rows("c"), kind, "one"), one, "{kind}");
     }
 }
 
@@ -449,7 +494,7 @@ fn positions_of_boxes_are_counted() {
 /// ones, and beam search or a penalty that changes what it must not change.
 #[test]
 fn variants_share_what_they_do_not_change() {
-    let image = TRAININGS[0].replace("3000", "6").replace("900", "2");
+    let image = format!("{}, steps: 6, measure_every: 2", TRAININGS[0]);
     let fixed = "learning_rate: 1e-9, encoding: { features: fourier, gamma: 1, learned: false } }";
     let slow = "learning_rate: 1e-9, encoding: { features: fourier, gamma: 1, learned: true } }";
     let variants =
@@ -471,7 +516,7 @@ fn variants_share_what_they_do_not_change() {
     let bits = value(&rows, "one", "bits");
     assert!(bits > 0.0 && bits < 4.0, "{bits}");
 
-    let captions = TRAININGS[5].replace("2500", "8") + ", similarity: [20, 10]";
+    let captions = format!("{}, steps: 8, similarity: [20, 10]", TRAININGS[5]);
     let variants = "{ id: one }, { id: beams, settings: { beams: 3 } }, { id: penalized, settings: { divergence: { form: covariance, \
                     weight: 1 } } }";
     let repository = Repository::with_experiment(&group("", &captions, variants));

@@ -86,8 +86,10 @@ fn every_item_of_the_guides_can_be_run() {
         }
     }
     assert!(items.len() >= 5, "{items:?}");
+    let plan = ["reproduce", "--profile", "smoke", "--dry-run", "--verbose"];
+    let plan: Vec<&str> = plan.into_iter().chain(items.iter().map(String::as_str)).collect();
+    let plan = repository.ok(&plan);
     for item in items {
-        let plan = repository.ok(&["reproduce", &item, "--profile", "smoke", "--dry-run"]);
         assert!(plan.stdout.lines().any(|line| line.starts_with(&item)), "{item}: {}", plan.stdout);
     }
     let plan = repository.ok(&["reproduce", "rethinking/fig7", "--profile", "paper", "--dry-run"]);

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{EXPERIMENT, Repository, with_a_failing_unit};
+use common::{EXPERIMENT, Repository};
 
 /// Catches a run without a report page, and a run that repeats finished work.
 #[test]
@@ -132,8 +132,10 @@ fn a_dry_run_names_the_reason_and_runs_nothing() {
 #[test]
 fn a_dry_run_fits_on_a_screen() {
     let repository = Repository::new();
-    for profile in ["smoke", "quick", "paper"] {
-        for selector in ["*", "trading", "trading/table1"] {
+    for (profile, selectors) in
+        [("smoke", &["*"][..]), ("quick", &["trading"]), ("paper", &["*", "trading/table1"])]
+    {
+        for selector in selectors {
             let arguments = ["reproduce", selector, "--dry-run", "--profile", profile];
             let plan = repository.ok(&arguments);
             let lines = plan.stdout.lines().count() + plan.stderr.lines().count();
@@ -156,34 +158,6 @@ fn a_dry_run_fits_on_a_screen() {
     }
 }
 
-/// Catches a hint of another kind than the wrong part of a selector.
-#[test]
-fn a_wrong_selector_suggests_the_nearest_name() {
-    let repository = Repository::new();
-    for (wrong, hint) in [
-        ("tradign", "Did you mean trading?"),
-        ("trading/tabel1", "Did you mean trading/table1?"),
-        ("table1", "Did you mean trading/table1?"),
-        ("trading/table1/close-form", "Did you mean trading/table1/closed-form?"),
-        ("trading/table1/closed-form/Gaus", "Did you mean trading/table1/closed-form/Gau?"),
-    ] {
-        for verb in ["reproduce", "list"] {
-            repository.fails(&[verb, wrong], &[hint]);
-        }
-    }
-}
-
-/// Catches a failing unit that stops the others or looks like success.
-#[test]
-fn a_failing_unit_affects_only_the_exit_code() {
-    let repository = Repository::with_experiment(&with_a_failing_unit());
-    let run = repository.run(&["reproduce", "extensions/mexican-hat/rank"]);
-    assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(run.stderr.contains("failed: extensions/mexican-hat/rank/RFF"), "{}", run.stderr);
-    assert!(run.stderr.contains("sigma = 1000000"), "{}", run.stderr);
-    assert_eq!(repository.raw("out").len(), 2);
-}
-
 /// Catches output directories that cause a panic or fail silently. A file in the way represents all directories that cannot be
 /// created, since permissions do not stop root.
 #[test]
@@ -200,6 +174,7 @@ fn wrong_options_are_named_with_what_is_allowed() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.fails(&["reproduce", "trading"], &["selector `trading` selects nothing", "list"]);
     repository.fails(&["reproduce", "a/b/c/d/e"], &["`a/b/c/d/e` selects nothing"]);
+    repository.fails(&["list", "mexcian-hat"], &["Did you mean extensions/mexican-hat?"]);
     repository.fails(&["reproduce", "--profile", "fast"], &["smoke, quick, long, paper"]);
     repository.fails(&["reproduce", "--data", "nowhere"], &["nowhere"]);
     repository.fails(&["reproduce", "--images", "div2k-test"], &["SET=DIR"]);

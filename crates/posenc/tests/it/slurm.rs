@@ -40,11 +40,8 @@ fn units_to_run(log: &str) -> Vec<usize> {
 /// next to shares that removes their files.
 #[test]
 fn shares_side_by_side_give_the_records_of_one_run() {
-    let repository = Repository::new();
-    let items =
-        ["rethinking/prop2", "rethinking/fig9", "trading/appendix-c", "lff/fig2", "lff/eq9"];
-    let run =
-        |more: &[&'static str]| [&["reproduce", "--profile", "smoke"], &items[..], more].concat();
+    let repository = Repository::with_experiment(common::EXPERIMENT);
+    let run = |more: &[&'static str]| [&["reproduce", "--profile", "smoke"], more].concat();
     repository.ok(&run(&["--out", "here"]));
     let shares = ["1/3", "2/3", "3/3"].map(|share| repository.start(&run(&["--share", share])));
     let units = shares.map(|share| {
@@ -83,7 +80,7 @@ fn a_killed_task_and_a_dead_node_lose_nothing() {
     variants:
 ",
     );
-    for n in 0..24 {
+    for n in 0..16 {
         let sigma = 0.1 + f64::from(n) / 100.0;
         groups += &format!(
             "      - {{ id: width {n}, embedder: {{ kind: gaussian, dimension: 1000, sigma: {sigma} }} }}\n"
@@ -96,7 +93,7 @@ fn a_killed_task_and_a_dead_node_lose_nothing() {
     let slurm = ["reproduce", "--profile", "smoke", "--record", "--out", out, "--slurm", "3"];
     let submitted = run(&repository, &cluster, &slurm);
     assert_eq!(submitted.code, 0, "{}", submitted.stderr);
-    for said in ["an array of 3 tasks for 25 units", "logs:", "scancel --name=posenc-"] {
+    for said in ["an array of 3 tasks for 17 units", "logs:", "scancel --name=posenc-"] {
         assert!(submitted.stderr.contains(said), "{}", submitted.stderr);
     }
     let again = run(&repository, &cluster, &slurm);

@@ -54,7 +54,7 @@ impl Bench {
         let all = jobs([&self.experiment].into_iter(), &Selectors::default(), Profile::Paper);
         let planned = expand(all, &data, "-", 0, CPU).unwrap().remove(0);
         let settings = planned.job.protocol().settings().downcast_ref::<Network1d>().unwrap();
-        let mut checkpoint = Checkpoint::new(self.directory.path(), &planned.job, &planned.units);
+        let mut checkpoint = Checkpoint::new(self.directory.path(), &planned.units);
         if self.always {
             checkpoint = checkpoint.always();
         }

@@ -27,8 +27,7 @@ const LISTED: usize = 4;
 pub fn diff(repository: &Repository, options: &Diff) -> Result<ExitCode> {
     let catalog = Catalog::read(repository.root(), KINDS)?;
     let selectors = parse_selectors(&catalog, &options.selectors)?;
-    let sides =
-        [Source::open(repository, &options.before)?, Source::open(repository, &options.after)?];
+    let sides = [Source::open(&options.before)?, Source::open(&options.after)?];
     let (mut claims, mut numbers, mut parameters) = (Vec::new(), Vec::new(), BTreeMap::new());
     let mut only: [Vec<String>; 2] = Default::default();
     for (paper, item) in items(&catalog, &selectors, &sides)? {
@@ -58,13 +57,6 @@ pub fn diff(repository: &Repository, options: &Diff) -> Result<ExitCode> {
             let place = method.map_or_else(|| id.clone(), |method| format!("{id}/{method}"));
             parameters.entry(text).or_insert_with(Vec::new).push(place);
         }
-    }
-    for side in sides.iter().filter(|side| side.is_of_other_definitions) {
-        let note = format!(
-            "note: the experiments of {} differ from the working tree's; both records are judged by the working tree's claims",
-            side.name
-        );
-        print_lines(&format!("{note}\n"));
     }
     let parameters = parameters.into_iter().map(|(text, places): (String, Vec<String>)| {
         let mut listed = places.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");

@@ -15,7 +15,6 @@ Read `report/README.md` first. Git ignores this folder, and nothing in it is nee
 | `record/` | for each figure, table or proposition `units.csv`, `values.csv`, provenance and pictures | the next run collects it again from `raw/` |
 | `raw/` | one JSON record per finished unit | **the next run computes these units again** |
 | `checkpoints/` | unfinished training runs | interrupted training starts from the beginning |
-| `failed/` | units that failed, each with its reason | the report no longer shows them |
 | `slurm/` | script, program and logs of jobs on a cluster | waiting jobs fail |
 | `book/` | the report as a site (`cargo xtask book`) | the next call renders it again |
 | `timings.json` | measured times and memory, used for estimates only | estimates of the next run are less accurate |

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{Gallery, ItemRecord, item, write_failures};
+use posenc_experiments::record::{Gallery, ItemRecord, item};
 use posenc_experiments::verdict::Classified;
 use posenc_report::{Inputs, Records};
 
 use posenc_harness::collect::collect;
-use posenc_harness::failed;
 use posenc_harness::lock::Lock;
 use posenc_harness::promote::{promote, promote_pictures};
 use posenc_harness::run_env::ResultInputs;
@@ -59,19 +58,10 @@ pub fn write(
             continue;
         }
         let folder = item::folder(&local_directory, &experiment.paper, &experiment.item);
-        // Failures stay on this machine: they do not concern the run that the reference records.
-        let (failures, damaged) = failed::current(experiment, plans, store)?;
-        if notice.is_none() {
-            damaged.iter().for_each(|line| eprintln!("note: {line}"));
-        }
-        write_failures(&folder, &failures)?;
         let Some(local) = collect(experiment, plans, store, devices, repository)? else {
             // The table of an earlier state. Items that this run does not select keep it, but the report does not show it.
             if notice.is_none() && only.is_none_or(|only| only.contains(&experiment.id())) {
                 ItemRecord::remove(&folder, "no unit of this item has a record")?;
-            }
-            if !failures.is_empty() {
-                shown.push(experiment);
             }
             continue;
         };

@@ -131,7 +131,7 @@ pub fn large_files() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let table = |row: &dyn Fn(usize) -> [String; 3]| -> Vec<u8> {
         let mut units = "unit,group,method,signal,seed,profile,device,data\n".to_owned();
         let mut values = "unit,metric,x,y,value,measure\n".to_owned();
-        for i in 0..60_000 {
+        for i in 0..20_000 {
             let [method, x, profile] = row(i);
             units += &format!("{i},rank,{method},-,0,{profile},cpu,-\n");
             for metric in ["stable_rank", "stable_rank_bound", "stable_rank_limit"] {
@@ -155,7 +155,7 @@ pub fn large_files() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         table(&|i| [format!("m{i}"), String::new(), smoke()]),
     );
     let items: String =
-        (0..25_000).map(|i| format!("  - {{ item: i{i}, name: n, title: t }}\n")).collect();
+        (0..12_000).map(|i| format!("  - {{ item: i{i}, name: n, title: t }}\n")).collect();
     let head = "key: p\ntitle: t\nauthors: [a]\nvenue: v\nyear: 2000\nsummary: s\nitems:\n";
     add("yaml", "items of a paper", format!("{head}{items}").into());
     let stars = "*a".repeat(200);
