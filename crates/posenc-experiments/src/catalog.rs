@@ -45,24 +45,34 @@ impl Catalog {
     ///
     /// The first file with an error.
     pub fn read(root: &Path, kinds: Kinds) -> Result<Self, FileError> {
-        let mut catalog = Catalog::usable(root, kinds)?;
+        Catalog::with(root, &[], kinds)
+    }
+
+    /// Like [`Catalog::read`], with further folders of experiments, each with its `paper.yaml`.
+    pub fn with(root: &Path, include: &[PathBuf], kinds: Kinds) -> Result<Self, FileError> {
+        let mut catalog = Catalog::usable(root, include, kinds)?;
         let first = (!catalog.broken.is_empty()).then(|| catalog.broken.swap_remove(0));
         first.map_or(Ok(catalog), Err)
     }
 
-    /// Like [`Catalog::read`], but leaves out experiments and papers whose YAML file has an error.
+    /// Like [`Catalog::with`], but leaves out experiments and papers whose YAML file has an error.
     ///
     /// # Errors
     ///
     /// An error in a file that all experiments need.
-    pub fn usable(root: &Path, kinds: Kinds) -> Result<Self, FileError> {
+    pub fn usable(root: &Path, include: &[PathBuf], kinds: Kinds) -> Result<Self, FileError> {
         let mut broken = Vec::new();
-        let catalog = Catalog::checked(root, kinds, &mut broken);
+        let catalog = Catalog::checked(root, include, kinds, &mut broken);
         let broken = broken.into_iter().map(Document::locate).collect();
         Ok(Catalog { broken, ..catalog.map_err(Document::locate)? })
     }
 
-    fn checked(root: &Path, kinds: Kinds, broken: &mut Vec<FileError>) -> Result<Self, FileError> {
+    fn checked(
+        root: &Path,
+        include: &[PathBuf],
+        kinds: Kinds,
+        broken: &mut Vec<FileError>,
+    ) -> Result<Self, FileError> {
         let directory = root.join("experiments");
         let mut catalog = Catalog {
             metrics: Metrics::read(&directory.join("metrics.yaml"))?,
@@ -78,15 +88,22 @@ impl Catalog {
             (known.unwrap_or(PAPER_ORDER.len()), name == crate::derive::PAPER, name)
         };
         folders.sort_by_key(rank);
-        let mut documents: Vec<Document> = Vec::new();
-        for folder in &folders {
+        let own = folders.len();
+        folders.extend_from_slice(include);
+        let (mut documents, mut files): (Vec<Document>, Vec<PathBuf>) = (Vec::new(), Vec::new());
+        for (i, folder) in folders.iter().enumerate() {
             let file = folder.join("paper.yaml");
             let read = |file: &Path| {
                 let document = Document::read(file)?;
                 let paper = Paper::from_document(&document)?;
                 let (name, root) = (file_name(folder), document.root());
-                if paper.key != name {
+                if i < own && paper.key != name {
                     let message = format!("`{}`, but the folder is `{name}`", paper.key);
+                    return Err(root.error("key", message));
+                }
+                if let Some(other) = catalog.papers.iter().position(|p| p.key == paper.key) {
+                    let (key, other) = (&paper.key, files[other].display());
+                    let message = format!("`{key}` is the key of {other} already; choose another");
                     return Err(root.error("key", message));
                 }
                 for (i, set) in paper.data.iter().enumerate() {
@@ -101,6 +118,7 @@ impl Catalog {
                     catalog.experiments.extend(experiments);
                     catalog.papers.push(paper);
                     documents.push(document);
+                    files.push(file);
                 }
                 Err(error) => broken.push(error),
             }

@@ -19,6 +19,8 @@ pub struct NewItem<'a> {
     pub title: &'a str,
     /// Groups to keep; all if empty.
     pub groups: &'a [String],
+    /// The first line of the new file.
+    pub modeline: &'a str,
 }
 
 pub struct Derived {
@@ -144,7 +146,7 @@ impl Parts<'_> {
         format!(
             "{}# From {}{which}, by `cargo xtask new experiment`: claims are marked as ours, those about printed numbers are left out,\n\
              # as are the answer, errata, times and the analysis. Random numbers differ, since streams depend on the item name.\n",
-            MODELINE,
+            target.modeline,
             self.source.id()
         )
     }
@@ -464,7 +466,7 @@ deviations:
 "#;
 
     fn new_item<'a>(title: &'a str, groups: &'a [String]) -> NewItem<'a> {
-        NewItem { paper: "extensions", item: "mine", title, groups }
+        NewItem { paper: "extensions", item: "mine", title, groups, modeline: MODELINE }
     }
 
     fn derived(groups: &[&str]) -> Derived {

@@ -79,7 +79,8 @@ impl Published {
             }
             if !SOURCES.contains(&row.text("source")) {
                 let allowed = SOURCES.join(", ");
-                let message = format!("`{}` is not allowed; allowed: {allowed}", row.text("source"));
+                let message =
+                    format!("`{}` is not allowed; allowed: {allowed}", row.text("source"));
                 return Err(row.error("source", message));
             }
             let number = |column| match row.number(column)? {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use posenc_harness::device::Request;
-use posenc_harness::options::{DataOptions, Reproduce};
+use posenc_harness::options::{DataOptions, IncludeOptions, Reproduce};
 use posenc_harness::span::Span;
 use posenc_protocols::interpolation::Method;
 use posenc_protocols::network_nd::Encoding;
@@ -66,7 +66,7 @@ pub enum Verb {
     ///   cargo xtask list --embedders      embedders and their parameters
     #[command(verbatim_doc_comment)]
     List(List),
-    /// Create an embedder or an experiment of your own
+    /// Create an embedder, an experiment or a paper of your own
     #[command(subcommand)]
     New(NewVerb),
     /// Fit a picture or a clip of your own and write its reconstruction
@@ -121,6 +121,9 @@ pub struct Verify {
     /// Data.
     #[command(flatten)]
     pub data: DataOptions,
+    /// Experiments outside the repository.
+    #[command(flatten)]
+    pub include: IncludeOptions,
     /// Device for units that were measured on another than the CPU: auto, wgpu, or wgpu:NAME.
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "POSENC_DEVICE")]
     pub device: Request,
@@ -137,6 +140,9 @@ pub struct Report {
     /// Render into this directory instead of report/.
     #[arg(long, value_name = "DIR", conflicts_with = "check")]
     pub out: Option<PathBuf>,
+    /// Experiments outside the repository, which are only rendered into another directory.
+    #[command(flatten)]
+    pub include: IncludeOptions,
 }
 
 #[derive(Args)]
@@ -146,6 +152,9 @@ pub struct List {
     /// List the embedders with their parameters instead.
     #[arg(long)]
     pub embedders: bool,
+    /// Experiments outside the repository.
+    #[command(flatten)]
+    pub include: IncludeOptions,
 }
 
 #[derive(Subcommand)]
@@ -184,6 +193,20 @@ pub enum NewVerb {
     Embedder(NewEmbedder),
     /// Copy an experiment, reduced to the parts that you may want to change.
     Experiment(NewExperiment),
+    /// Create a folder of experiments outside the repository, with one item.
+    Paper(NewPaper),
+}
+
+#[derive(Args)]
+pub struct NewPaper {
+    /// Key of the paper: a-z, 0-9 and hyphens.
+    pub name: String,
+    /// The folder. Commands use it with the same option.
+    #[arg(long, value_name = "DIR")]
+    pub include: PathBuf,
+    /// Print the files without writing them.
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Args)]
@@ -199,6 +222,9 @@ pub struct NewEmbedder {
     /// Write Rust code to edit. This is the default without --formula.
     #[arg(long)]
     pub code: bool,
+    /// Write into this folder, made by `new paper`, instead of experiments/extensions.
+    #[arg(long, value_name = "DIR")]
+    pub include: Option<PathBuf>,
     /// Print the files without writing them.
     #[arg(long)]
     pub dry_run: bool,
@@ -214,6 +240,9 @@ pub struct NewExperiment {
     /// Copy only this group. Can be repeated.
     #[arg(long, value_name = "GROUP")]
     pub group: Vec<String>,
+    /// Write into this folder, made by `new paper`, instead of experiments/extensions.
+    #[arg(long, value_name = "DIR")]
+    pub include: Option<PathBuf>,
     /// Print the files without writing them.
     #[arg(long)]
     pub dry_run: bool,

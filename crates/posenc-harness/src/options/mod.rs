@@ -30,6 +30,14 @@ pub struct DataOptions {
     pub images: Vec<String>,
 }
 
+/// Experiments outside the repository.
+#[derive(Args, Clone)]
+pub struct IncludeOptions {
+    /// Also use the experiments in this folder, which contains a paper.yaml (`cargo xtask new paper` makes one). Can be repeated.
+    #[arg(long, value_name = "DIR")]
+    pub include: Vec<PathBuf>,
+}
+
 /// `reproduce`.
 #[derive(Args)]
 pub struct Reproduce {
@@ -41,6 +49,9 @@ pub struct Reproduce {
     /// Data.
     #[command(flatten)]
     pub data: DataOptions,
+    /// Experiments outside the repository.
+    #[command(flatten)]
+    pub include: IncludeOptions,
     /// Directory for records and the report. Default: out/.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -79,7 +90,7 @@ pub struct Reproduce {
     #[arg(long, short, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Copy the records of this run into report/record unless the records there are better.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "include")]
     pub record: bool,
     /// With --record: accept uncommitted changes. The report marks such records.
     #[arg(long, requires = "record")]
@@ -103,8 +114,12 @@ pub struct Reproduce {
 }
 
 /// Reads the catalog without files that have an error, and prints these errors.
-pub fn usable_catalog(repository: &Repository, kinds: Kinds) -> Result<Catalog> {
-    let catalog = Catalog::usable(repository.root(), kinds)?;
+pub fn usable_catalog(
+    repository: &Repository,
+    include: &[PathBuf],
+    kinds: Kinds,
+) -> Result<Catalog> {
+    let catalog = Catalog::usable(repository.root(), include, kinds)?;
     catalog.broken.iter().for_each(|error| eprintln!("error: {error}; the file is left out"));
     Ok(catalog)
 }

@@ -195,8 +195,8 @@ fn an_erratum_and_its_correction_have_equal_tolerances() {
     }
 }
 
-/// A repository with the paper `demo`, whose items are fig1 and fig2.
-fn two_items() -> tempfile::TempDir {
+/// A repository with the papers `demo` (items fig1 and fig2) and a folder outside with the paper `mine`.
+fn two_papers() -> (tempfile::TempDir, std::path::PathBuf) {
     let root = tempfile::tempdir().unwrap();
     let write = |file: &str, text: &str| {
         let file = root.path().join(file);
@@ -209,7 +209,10 @@ fn two_items() -> tempfile::TempDir {
     write("experiments/demo/02-fig2.yaml", &item("demo", "fig2"));
     write("data/manifest.yaml", "sets:\n  - id: pictures\nfile_sets:\n  - id: texts\n");
     write("data/papers/demo.csv", "item,group,method,signal,metric,x,value,std,unit,source,note\n");
-    root
+    write("outside/paper.yaml", &PAPER.replace("demo", "mine"));
+    write("outside/01-fig1.yaml", &item("mine", "fig1"));
+    let outside = root.path().join("outside");
+    (root, outside)
 }
 
 fn item(paper: &str, item: &str) -> String {
@@ -222,10 +225,10 @@ fn item(paper: &str, item: &str) -> String {
 /// Catches a broken file that hides the other experiments or is not reported, and other files that are blamed for it.
 #[test]
 fn a_broken_file_is_left_out_alone() {
-    let root = two_items();
+    let (root, outside) = two_papers();
     let file = root.path().join("experiments/demo/01-fig1.yaml");
     let good = std::fs::read_to_string(&file).unwrap();
-    let usable = || Catalog::usable(root.path(), posenc_protocols::KINDS).unwrap();
+    let usable = || Catalog::usable(root.path(), &[], posenc_protocols::KINDS).unwrap();
     assert!(usable().broken.is_empty());
     // Published values, coverage and comparisons may name the item that is left out.
     let csv = root.path().join("data/papers/demo.csv");
@@ -244,12 +247,35 @@ fn a_broken_file_is_left_out_alone() {
         assert_eq!(strict.to_string(), error.to_string());
     }
     std::fs::write(&file, good).unwrap();
+    std::fs::write(outside.join("paper.yaml"), "key: [").unwrap();
+    let catalog = Catalog::usable(root.path(), &[outside], posenc_protocols::KINDS).unwrap();
+    assert_eq!((catalog.papers.len(), catalog.broken.len()), (1, 1));
+}
+
+/// Catches a folder outside the repository that is not read, or whose paper replaces another one.
+#[test]
+fn folders_outside_add_papers() {
+    let (root, outside) = two_papers();
+    let read = |include: &[std::path::PathBuf]| {
+        let catalog = Catalog::with(root.path(), include, posenc_protocols::KINDS);
+        catalog.map(|catalog| catalog.experiments.iter().map(|e| e.id()).collect::<Vec<_>>())
+    };
+    assert_eq!(read(&[]).unwrap(), ["demo/fig1", "demo/fig2"]);
+    assert_eq!(
+        read(std::slice::from_ref(&outside)).unwrap(),
+        ["demo/fig1", "demo/fig2", "mine/fig1"]
+    );
+    let twice = read(&[outside.clone(), outside.clone()]).unwrap_err().to_string();
+    assert!(twice.contains("outside/paper.yaml:1: `key`: `mine` is the key of"), "{twice}");
+    std::fs::write(outside.join("paper.yaml"), PAPER).unwrap();
+    let taken = read(&[outside]).unwrap_err().to_string();
+    assert!(taken.contains("`demo` is the key of") && taken.contains("demo/paper.yaml"), "{taken}");
 }
 
 /// Catches a data set that does not exist and that only a run finds.
 #[test]
 fn data_sets_are_in_the_manifest() {
-    let root = two_items();
+    let (root, _) = two_papers();
     let file = root.path().join("experiments/demo/01-fig1.yaml");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("set: pictures", "set: picture")).unwrap();

@@ -21,7 +21,7 @@ pub fn list(repository: &Repository, options: &List) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let catalog = usable_catalog(repository, KINDS)?;
+    let catalog = usable_catalog(repository, &options.include.include, KINDS)?;
     let selectors = parse_selectors(&catalog, &options.selectors)?;
     for paper in &catalog.papers {
         for item in &paper.items {

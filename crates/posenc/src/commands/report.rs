@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use posenc_experiments::Catalog;
 use posenc_experiments::output::check_folder;
 use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
@@ -21,9 +21,13 @@ pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
     if let Some(directory) = &options.out {
         check_folder(directory, repository.root(), is_report)?;
     }
+    let include = &options.include.include;
+    if !include.is_empty() && options.out.is_none() {
+        bail!("--include needs --out DIR: report/ shows only the experiments of the repository");
+    }
     let catalog = match options.check {
         true => Catalog::read(repository.root(), KINDS)?,
-        false => usable_catalog(repository, KINDS)?,
+        false => usable_catalog(repository, include, KINDS)?,
     };
     let is_written = !options.check && options.out.is_none();
     let _lock = is_written.then(|| Lock::of_reference(repository)).transpose()?;

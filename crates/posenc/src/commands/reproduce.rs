@@ -44,7 +44,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let profile = parse_profile(&options.profile)?;
     let catalog = keep(match options.record {
         true => Catalog::read(repository.root(), KINDS)?,
-        false => usable_catalog(repository, KINDS)?,
+        false => usable_catalog(repository, &options.include.include, KINDS)?,
     });
     let selectors = parse_selectors(catalog, &options.selectors)?;
     let data = keep(DataSets::new(data::source(repository, &options.data)?, options.seed));

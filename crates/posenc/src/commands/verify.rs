@@ -66,7 +66,7 @@ struct Repeated {
 
 /// Runs the verb: status 1 if a value differs, a unit fails or, with `--all`, a method has changed.
 pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
-    let catalog = keep(Catalog::read(repository.root(), KINDS)?);
+    let catalog = keep(Catalog::with(repository.root(), &options.include.include, KINDS)?);
     let selectors = parse_selectors(catalog, &options.selectors)?;
     let reference = || repository.record().display().to_string();
     let source = Source::open(&options.from.clone().unwrap_or_else(reference))?;

@@ -7,6 +7,7 @@ use std::path::Path;
 use common::{EXPERIMENT, Repository, contents};
 use posenc_experiments::derive::{NewItem, derive};
 use posenc_experiments::plan::jobs;
+use posenc_experiments::schema::MODELINE;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Catalog, Experiment, Profile};
 use posenc_protocols::KINDS;
@@ -135,7 +136,13 @@ fn every_item_can_be_copied() {
     let mut lines = String::new();
     let mut copy = |name: String, source: &Experiment, groups: &[String]| {
         let text = std::fs::read_to_string(&source.file).unwrap();
-        let new = NewItem { paper: "extensions", item: &name, title: "A copy", groups };
+        let new = NewItem {
+            paper: "extensions",
+            item: &name,
+            title: "A copy",
+            groups,
+            modeline: MODELINE,
+        };
         let text = derive(source, &text, &new).unwrap().text;
         repository.write(&format!("experiments/extensions/{name}.yaml"), &text);
         lines += &format!("  - {{ item: {name}, name: A copy, title: A copy }}\n");
@@ -168,4 +175,67 @@ fn every_item_can_be_copied() {
     }
     assert_eq!(copies.count(), sources.len());
     repository.ok(&["reproduce", "extensions/copy-*", "--dry-run", "--profile", "smoke"]);
+}
+
+/// Catches a folder outside the repository whose items are not listed, run and shown, or that changes files of the repository.
+#[test]
+fn a_paper_outside_the_repository() {
+    let repository = Repository::with_experiment(common::EXPERIMENT);
+    repository.ok(&["report"]);
+    let before = contents(repository.path());
+    let outside = tempfile::tempdir().unwrap();
+    let folder = outside.path().join("my paper");
+    let include = ["--include", folder.to_str().unwrap()];
+    let with = |arguments: &[&'static str]| [arguments, &include[..]].concat();
+    repository.fails(
+        &with(&["new", "experiment", "b", "--from", "mine/first-item"]),
+        &["new paper NAME"],
+    );
+    repository.ok(&with(&["new", "paper", "mine", "--dry-run"]));
+    let made = repository.ok(&with(&["new", "paper", "mine"])).stdout;
+    assert!(made.contains("reproduce mine/first-item --include '"), "{made}");
+    repository.fails(&with(&["new", "paper", "mine"]), &["nothing is overwritten"]);
+    repository.ok(&with(&["new", "experiment", "copied", "--from", "mine/first-item"]));
+    repository.ok(&with(&[
+        "new",
+        "embedder",
+        "bell",
+        "--formula",
+        "exp(-(u/w)^2)",
+        "--set",
+        "w=0.01",
+    ]));
+    assert_eq!(contents(repository.path()), before);
+    let text = std::fs::read_to_string(folder.join("10-copied.yaml")).unwrap();
+    assert!(
+        text.contains("paper: mine\n") && text.contains("/experiments/schema.json\n"),
+        "{text}"
+    );
+    let listed = repository.ok(&with(&["list"])).stdout;
+    for item in ["extensions/mexican-hat:", "mine/first-item:", "mine/copied:", "mine/bell:"] {
+        assert!(listed.contains(item), "{item}: {listed}");
+    }
+    let run = repository.ok(&with(&["reproduce", "mine/first-item"]));
+    assert!(run.stderr.contains("  mine/first-item narrow-higher: ✓ (holds)"), "{}", run.stderr);
+    assert!(repository.read("out/report/mine/first-item.md").contains("first-item.yaml"));
+    repository.ok(&["report", "--check"]);
+    repository.fails(&with(&["report"]), &["--include needs --out"]);
+    repository.ok(&with(&["report", "--out", "shown"]));
+    assert!(repository.path().join("shown/mine/first-item.md").exists());
+    repository.fails(&with(&["reproduce", "--record"]), &["cannot be used with"]);
+    let verified = repository.ok(&with(&["verify", "mine", "--from", "out/record"]));
+    assert!(verified.stdout.contains("equal"), "{}", verified.stdout);
+
+    // A broken file is reported, and the others run.
+    std::fs::write(folder.join("10-copied.yaml"), text.replacen("kind: extra", "kind: extar", 1))
+        .unwrap();
+    let broken =
+        repository.fails(&with(&["reproduce", "mine/first-item"]), &["10-copied.yaml:", "`extar`"]);
+    assert_eq!(broken.code, 1, "{}", broken.stderr);
+    assert!(repository.read("out/report/README.md").contains("Left out because of errors"));
+    let listed = repository.fails(&with(&["list"]), &["10-copied.yaml:"]).stdout;
+    assert!(
+        listed.contains("mine/first-item:") && listed.contains("no experiment yet"),
+        "{listed}"
+    );
 }

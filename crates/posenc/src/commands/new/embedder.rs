@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
-use posenc_experiments::{Catalog, Experiment, yaml::Document};
+use posenc_experiments::schema::MODELINE;
+use posenc_experiments::{Experiment, yaml::Document};
 use posenc_files::terminal::print_lines;
 use posenc_math::embedder::{self, EmbedderSpec, ParameterValue};
 use posenc_math::random::stream;
 use posenc_math::spectrum::circulant_stable_rank;
 
 use super::changes::Changes;
-use super::{Name, check_catalog, command, experiment_file, fill, quoted, register};
+use super::{Name, Target, fill, quoted};
 use crate::arguments::NewEmbedder;
 use posenc_harness::repository::Repository;
 use posenc_protocols::KINDS;
@@ -21,7 +22,7 @@ const CODE: &str = include_str!("templates/embedder.rs.txt");
 const EXPERIMENT: &str = include_str!("templates/embedder.yaml");
 const SAME_RANK: &str = include_str!("templates/same-rank.yaml");
 const RISES: &str = include_str!("templates/rank-rises.yaml");
-const CODE_FOLDER: &str = "crates/posenc-math/src/embedder";
+const FOLDER: &str = "crates/posenc-math/src/embedder";
 const ANCHOR: &str = "// new kinds: above this line";
 /// Width of the starting profile exp(-|u|/w) in the experiment.
 const WIDTH: f64 = 0.01;
@@ -31,52 +32,54 @@ const IMAGES: usize = 64;
 
 pub fn embedder(repository: &Repository, options: &NewEmbedder) -> Result<()> {
     let root = repository.root();
-    let catalog = Catalog::read(root, KINDS)?;
+    let (target, catalog) = Target::find(root, options.include.as_deref())?;
     let name = Name::parse(&options.name)?;
     let snake = name.snake();
     if let Some(kind) = embedder::registry().iter().find(|k| k.name.replace('-', "_") == snake) {
         bail!("`{}` is a kind of embedder already ({})", kind.name, kind.label);
     }
     let mut changes = Changes::new(root);
-    let mut next = format!("  {}", command(&name));
+    let mut next = format!("  {}", target.command(&name));
     let text = match &options.formula {
         Some(psi) => of_formula(&name, psi, &numbers(&options.set)?)?,
         None => {
             plan_code(root, &name, &mut changes)?;
             next = format!(
-                "  write your formula at the places marked HERE in {CODE_FOLDER}/{snake}.rs\n  cargo xtask test {snake}\n{next}"
+                "  write your formula at the places marked HERE in {FOLDER}/{snake}.rs\n  cargo xtask test {snake}\n{next}"
             );
             of_code(&name)?
         }
     };
-    changes.create(experiment_file(root, &catalog, &name)?, text)?;
-    register(&name, &format!("{} as an embedder", name.prose()), &mut changes)?;
+    let text = text.replacen("paper: extensions\n", &format!("paper: {}\n", target.key), 1);
+    let text = text.replacen(MODELINE, &target.modeline()?, 1);
+    changes.create(target.experiment_file(&catalog, &name)?, text)?;
+    target.register(&name, &format!("{} as an embedder", name.prose()), &mut changes)?;
     if options.dry_run {
         print_lines(&changes.preview());
         return Ok(());
     }
     // This binary does not know a kind whose code it has just written.
     let is_known = options.formula.is_some();
-    changes.write(|| if is_known { check_catalog(root, &name) } else { Ok(()) })?;
+    changes.write(|| if is_known { target.check_catalog(&name) } else { Ok(()) })?;
     print_lines(&format!("wrote\n{}next\n{next}\n", changes.summary()));
     Ok(())
 }
 
 fn plan_code(root: &Path, name: &Name, changes: &mut Changes<'_>) -> Result<()> {
     let snake = name.snake();
-    let module = root.join(CODE_FOLDER);
+    let module = root.join(FOLDER);
     if !module.join("mod.rs").is_file() {
         bail!(
-            "{CODE_FOLDER} does not exist, so no code can be added; give the profile as a formula: \
+            "{FOLDER} does not exist, so no code can be added; give the profile as a formula: \
              --formula \"exp(-abs(u)/w)\" --set w={WIDTH}"
         );
     }
     if module.join(&snake).exists() || module.join(format!("{snake}.rs")).exists() {
-        bail!("{CODE_FOLDER} has a module `{snake}` already; choose another name");
+        bail!("{FOLDER} has a module `{snake}` already; choose another name");
     }
     let values = [("kebab", name.kebab()), ("camel", name.camel()), ("prose", name.prose())];
-    changes.create(format!("{CODE_FOLDER}/{snake}.rs").into(), fill(CODE, &values))?;
-    changes.insert(&Path::new(CODE_FOLDER).join("mod.rs"), ANCHOR, &snake)
+    changes.create(format!("{FOLDER}/{snake}.rs").into(), fill(CODE, &values))?;
+    changes.insert(&Path::new(FOLDER).join("mod.rs"), ANCHOR, &snake)
 }
 
 /// Parses `--set` of a formula; all values must be numbers.

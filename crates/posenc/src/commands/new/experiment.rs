@@ -3,20 +3,19 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
+use posenc_experiments::Profile;
 use posenc_experiments::derive::{NewItem, derive};
 use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
-use posenc_experiments::{Catalog, Profile};
 use posenc_files::terminal::print_lines;
 
 use super::changes::Changes;
-use super::{Name, PAPER, check_catalog, command, experiment_file, register};
+use super::{Name, Target};
 use crate::arguments::NewExperiment;
 use posenc_harness::repository::Repository;
-use posenc_protocols::KINDS;
 
 pub fn experiment(repository: &Repository, options: &NewExperiment) -> Result<()> {
     let root = repository.root();
-    let catalog = Catalog::read(root, KINDS)?;
+    let (place, catalog) = Target::find(root, options.include.as_deref())?;
     let name = Name::parse(&options.name)?;
     let from = options.from.trim();
     let source = from.split_once('/').and_then(|(paper, item)| catalog.experiment(paper, item));
@@ -39,18 +38,23 @@ pub fn experiment(repository: &Repository, options: &NewExperiment) -> Result<()
     }
     let text = read_text(&source.file, MAX_RECORD_BYTES)?;
     let title = format!("{}, after {from}", source.title.trim());
-    let target =
-        NewItem { paper: PAPER, item: &name.kebab(), title: &title, groups: &options.group };
+    let target = NewItem {
+        paper: &place.key,
+        item: &name.kebab(),
+        title: &title,
+        groups: &options.group,
+        modeline: &place.modeline()?,
+    };
     let derived = derive(source, &text, &target)?;
 
     let mut changes = Changes::new(root);
-    changes.create(experiment_file(root, &catalog, &name)?, derived.text)?;
-    register(&name, &title, &mut changes)?;
+    changes.create(place.experiment_file(&catalog, &name)?, derived.text)?;
+    place.register(&name, &title, &mut changes)?;
     if options.dry_run {
         print_lines(&changes.preview());
         return Ok(());
     }
-    changes.write(|| check_catalog(root, &name))?;
+    changes.write(|| place.check_catalog(&name))?;
     println!("wrote");
     print_lines(&changes.summary());
     if !derived.left_out.is_empty() {
@@ -58,7 +62,7 @@ pub fn experiment(repository: &Repository, options: &NewExperiment) -> Result<()
         derived.left_out.iter().for_each(|line| println!("  {line}"));
     }
     println!("next");
-    println!("  {} --dry-run", command(&name));
-    println!("  {}", command(&name));
+    println!("  {} --dry-run", place.command(&name));
+    println!("  {}", place.command(&name));
     Ok(())
 }

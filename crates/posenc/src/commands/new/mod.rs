@@ -1,16 +1,19 @@
-//! `new`: writes files for a new embedder or experiment.
+//! `new`: writes files for a new embedder, experiment or paper.
 
 mod changes;
 mod embedder;
 mod experiment;
 mod names;
+mod paper;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use posenc_experiments::plan::jobs;
+use posenc_experiments::schema::MODELINE;
 use posenc_experiments::selector::Selectors;
+use posenc_experiments::shell;
 use posenc_experiments::{Catalog, Profile};
 
 use crate::arguments::NewVerb;
@@ -27,67 +30,125 @@ pub fn new(repository: &Repository, verb: &NewVerb) -> Result<ExitCode> {
     match verb {
         NewVerb::Embedder(options) => embedder::embedder(repository, options)?,
         NewVerb::Experiment(options) => experiment::experiment(repository, options)?,
+        NewVerb::Paper(options) => paper::paper(repository, options)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The folder of the repository's own extensions, which gets a new item.
-const FOLDER: &str = "experiments/extensions";
-/// Its paper.
-const PAPER: &str = "extensions";
-
-/// Path of the new experiment file, numbered after all existing ones.
-fn experiment_file(root: &Path, catalog: &Catalog, name: &Name) -> Result<PathBuf> {
-    let (item, folder) = (name.kebab(), Path::new(FOLDER));
-    let file = folder.join("paper.yaml");
-    if item == "paper" {
-        bail!("`paper` is the name of {}; choose another", file.display());
-    }
-    let paper = catalog.papers.iter().find(|p| p.key == PAPER);
-    let paper = paper.with_context(|| format!("{} does not exist", file.display()))?;
-    if paper.items.iter().any(|i| i.item == item) {
-        bail!("`{item}` is an item of {} already; choose another name", file.display());
-    }
-    let entries = posenc_files::entries(&root.join(folder))
-        .with_context(|| format!("{FOLDER} cannot be listed"))?;
-    let number = |file: &str| {
-        let digits: String = file.chars().take_while(char::is_ascii_digit).collect();
-        digits.parse::<u32>().ok()
-    };
-    let taken = entries.iter().filter_map(|entry| number(&entry.name.to_string_lossy()));
-    let number = taken.map(|taken| taken.saturating_add(1)).fold(FIRST_NUMBER, u32::max);
-    Ok(folder.join(format!("{number:02}-{item}.yaml")))
+/// The paper that gets a new item.
+struct Target<'a> {
+    root: &'a Path,
+    /// Relative to the root, or absolute for a folder outside the repository.
+    folder: PathBuf,
+    key: String,
+    include: Vec<PathBuf>,
 }
 
-/// Plans the line in `paper.yaml`.
-fn register(name: &Name, title: &str, changes: &mut Changes<'_>) -> Result<()> {
-    let line = format!(
-        "- {{ item: {}, name: {}, title: {} }}",
-        name.kebab(),
-        quoted(&name.prose()),
-        quoted(title)
-    );
-    changes.insert(&Path::new(FOLDER).join("paper.yaml"), ANCHOR, &line)
-}
-
-/// The command that runs a new item.
-fn command(name: &Name) -> String {
-    format!("cargo xtask reproduce {PAPER}/{}", name.kebab())
-}
-
-/// Reads the whole catalog with the new item and plans it at every profile.
-fn check_catalog(root: &Path, name: &Name) -> Result<()> {
-    let (catalog, item) = (Catalog::read(root, KINDS)?, name.kebab());
-    let experiment = catalog.experiment(PAPER, &item).context("the new item was not read")?;
-    let is_planned = |profile: &Profile| {
-        let everything = Selectors::default();
-        !jobs(std::iter::once(experiment), &everything, *profile).is_empty()
-            || experiment.groups.iter().all(|group| !group.runs_at(*profile))
-    };
-    match Profile::ALL.into_iter().find(|profile| !is_planned(profile)) {
-        Some(profile) => bail!("{PAPER}/{item} has nothing to run at `{profile}`"),
-        None => Ok(()),
+impl<'a> Target<'a> {
+    /// The paper in the folder `include`, or else the repository's own extensions; and the catalog with it.
+    fn find(root: &'a Path, include: Option<&Path>) -> Result<(Self, Catalog)> {
+        let include: Vec<PathBuf> = include.map(absolute).transpose()?.into_iter().collect();
+        if let Some(folder) = include.first()
+            && !posenc_files::is_there(&folder.join("paper.yaml"))
+        {
+            bail!(
+                "{} has no paper.yaml; make one: cargo xtask new paper NAME --include {0}",
+                folder.display()
+            );
+        }
+        let catalog = Catalog::with(root, &include, KINDS)?;
+        let target = match (include.first(), catalog.papers.last()) {
+            (Some(folder), Some(paper)) => {
+                Target { root, folder: folder.clone(), key: paper.key.clone(), include }
+            }
+            _ => {
+                let folder = "experiments/extensions".into();
+                Target { root, folder, key: "extensions".to_owned(), include }
+            }
+        };
+        Ok((target, catalog))
     }
+
+    /// Path of the new experiment file, numbered after all existing ones.
+    fn experiment_file(&self, catalog: &Catalog, name: &Name) -> Result<PathBuf> {
+        let (item, file) = (name.kebab(), self.folder.join("paper.yaml"));
+        if item == "paper" {
+            bail!("`paper` is the name of {}; choose another", file.display());
+        }
+        let paper = catalog.papers.iter().find(|p| p.key == self.key);
+        let paper = paper.with_context(|| format!("{} does not exist", file.display()))?;
+        if paper.items.iter().any(|i| i.item == item) {
+            bail!("`{item}` is an item of {} already; choose another name", file.display());
+        }
+        let folder = self.root.join(&self.folder);
+        let entries = posenc_files::entries(&folder)
+            .with_context(|| format!("{} cannot be listed", folder.display()))?;
+        let number = |file: &str| {
+            let digits: String = file.chars().take_while(char::is_ascii_digit).collect();
+            digits.parse::<u32>().ok()
+        };
+        let taken = entries.iter().filter_map(|entry| number(&entry.name.to_string_lossy()));
+        let number = taken.map(|taken| taken.saturating_add(1)).fold(FIRST_NUMBER, u32::max);
+        Ok(self.folder.join(format!("{number:02}-{item}.yaml")))
+    }
+
+    /// Plans the line in `paper.yaml`.
+    fn register(&self, name: &Name, title: &str, changes: &mut Changes<'_>) -> Result<()> {
+        let line = format!(
+            "- {{ item: {}, name: {}, title: {} }}",
+            name.kebab(),
+            quoted(&name.prose()),
+            quoted(title)
+        );
+        changes.insert(&self.folder.join("paper.yaml"), ANCHOR, &line)
+    }
+
+    /// The first line of an experiment file, which names its JSON Schema.
+    fn modeline(&self) -> Result<String> {
+        match self.include.is_empty() {
+            true => Ok(MODELINE.to_owned()),
+            false => modeline(self.root),
+        }
+    }
+
+    /// The command that runs a new item.
+    fn command(&self, name: &Name) -> String {
+        let include = self.include.iter();
+        let include =
+            include.map(|own| format!(" --include {}", shell::quoted(&own.to_string_lossy())));
+        format!(
+            "cargo xtask reproduce {}/{}{}",
+            self.key,
+            name.kebab(),
+            include.collect::<String>()
+        )
+    }
+
+    /// Reads the whole catalog with the new item and plans it at every profile.
+    fn check_catalog(&self, name: &Name) -> Result<()> {
+        let catalog = Catalog::with(self.root, &self.include, KINDS)?;
+        let (key, item) = (&self.key, name.kebab());
+        let experiment = catalog.experiment(key, &item).context("the new item was not read")?;
+        let is_planned = |profile: &Profile| {
+            let everything = Selectors::default();
+            !jobs(std::iter::once(experiment), &everything, *profile).is_empty()
+                || experiment.groups.iter().all(|group| !group.runs_at(*profile))
+        };
+        match Profile::ALL.into_iter().find(|profile| !is_planned(profile)) {
+            Some(profile) => bail!("{key}/{item} has nothing to run at `{profile}`"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The first line of an experiment file outside the repository at `root`.
+fn modeline(root: &Path) -> Result<String> {
+    let schema = absolute(&root.join("experiments/schema.json"))?;
+    Ok(MODELINE.replace("../schema.json", &schema.to_string_lossy()))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).with_context(|| format!("{} cannot be resolved", path.display()))
 }
 
 /// Replaces `{{key}}` by its value, key by key.
