@@ -67,5 +67,5 @@ fn errata_are_shown_with_their_numbers() {
     assert!(section(third).contains("– check not run"));
     assert!(text.contains(&format!("1 of {}", own.len())), "{text}");
     let line = text.lines().find(|line| line.contains(&format!("#{second})"))).expect("an entry");
-    assert!(line.contains(", not confirmed by its check). "), "{line}");
+    assert!(line.contains(", not confirmed by its check)<br>"), "{line}");
 }
