@@ -179,3 +179,22 @@ impl Published {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a misspelled source, which tables would show as the paper's, and a text with a comma whose remedy destroys the file.
+    #[test]
+    fn sources_and_commas_are_checked() {
+        let parse = |row: &str| {
+            let text = format!("{}\n{row}\n", COLUMNS.join(","));
+            Published::parse(Path::new("a.csv"), text).map(|all| all.len())
+        };
+        assert_eq!(parse("fig1,run,A,,psnr,,1,,dB,paper,\"a, b\"").unwrap(), 1);
+        let wrong = parse("fig1,run,A,,psnr,,1,,dB,figure,").unwrap_err().to_string();
+        assert!(wrong.contains("a.csv:2") && wrong.contains("allowed: paper, notebook"), "{wrong}");
+        let comma = parse("fig1,run,A,,psnr,,1,,dB,paper,a, b").unwrap_err().to_string();
+        assert!(comma.contains("in quotes") && !comma.contains("delete"), "{comma}");
+    }
+}

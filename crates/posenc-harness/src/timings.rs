@@ -1,8 +1,8 @@
 //! Times and memory of earlier units, from which a run estimates those of other units.
 //!
 //! They come from earlier runs on this machine (`timings.json` in the output directory) and from the reference record. An estimate uses the
-//! closest match: the same method at the same profile, at any profile, the same group, the same item, the same protocol. Times are
-//! scaled by [`steps`].
+//! closest match: the same method at the same profile, at any profile, the same group, the same item if it has one protocol, the same protocol.
+//! Times are scaled by [`steps`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -32,6 +32,10 @@ pub const ANCHOR: f64 = 0.5;
 /// assert!((law(preserved_length(law, 1.0, 0.5)) - 0.1).abs() < 1e-9);
 /// # Ok::<(), posenc_math::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// When the anchor's row is zero or a value is not finite.
 pub fn measured_distance(
     embedder: &dyn Embedder,
     displacements: &[f64],
@@ -73,6 +77,10 @@ pub fn measured_distance(
 ///
 /// By the Wiener–Khinchin theorem it is the inverse Fourier transform of the power spectrum: O(d log d)
 /// instead of the O(d²) of [`measured_distance`], equal to it up to rounding.
+///
+/// # Errors
+///
+/// When the row is empty, zero or not finite.
 pub fn cyclic_distance(row: &[f64]) -> Result<Vec<f64>, Error> {
     check_values(row)?;
     let mut spectrum: Vec<Complex<f64>> = row.iter().map(|&v| Complex::new(v, 0.0)).collect();

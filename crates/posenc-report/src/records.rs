@@ -225,6 +225,7 @@ pub struct Conditions {
     /// Labels of data; `-` for none.
     pub data: BTreeSet<String>,
     pub devices: BTreeSet<String>,
+    /// All groups of the rows.
     pub groups: BTreeSet<String>,
     /// Reductions of the published protocol, with the groups that they apply to.
     pub reduced: BTreeMap<String, BTreeSet<String>>,
@@ -324,11 +325,13 @@ impl Conditions {
     /// reductions once, in its list.
     pub fn remark(&self) -> String {
         const SHORT: usize = 80;
-        let mut parts = self.differences("Reduced run: ", "Not in the paper: ");
-        if self.reduced.keys().any(|what| what.len() > SHORT) {
-            parts[0] =
-                "Reduced run, see \u{201c}Scale and data that differ from the paper\u{201d}".into();
-        }
+        let is_long = self.reduced.keys().any(|what| what.len() > SHORT);
+        let reduced = self.reductions().map(|what| match is_long {
+            true => "Reduced run, see “Scale and data that differ from the paper”".to_owned(),
+            false => format!("Reduced run: {what}"),
+        });
+        let purposes = self.purposes().map(|what| format!("Not in the paper: {what}"));
+        let mut parts: Vec<String> = reduced.into_iter().chain(purposes).collect();
         if !self.other_data.is_empty() {
             let data: BTreeSet<&str> = self.other_data.keys().map(|(d, _)| d.as_str()).collect();
             parts.push(format!("Data: {}", joined(data, "; ")));
@@ -336,23 +339,19 @@ impl Conditions {
         parts.join(" · ")
     }
 
-    /// The reductions and, if no row belongs to a group of the paper, the purposes of the groups marked `ours`.
-    fn differences(&self, reduced: &str, ours: &str) -> Vec<String> {
-        let mut parts = Vec::new();
-        if !self.reduced.is_empty() {
-            // A reduction of some of the groups names them.
-            let is_single =
-                self.reduced.values().all(|of| *of == self.groups) && self.reduced.len() == 1;
-            let named = |(what, of): (&String, &BTreeSet<String>)| match is_single {
-                true => what.clone(),
-                false => format!("{what} ({})", joined(of, ", ")),
-            };
-            parts.push(format!("{reduced}{}", joined(self.reduced.iter().map(named), "; ")));
-        }
-        if !self.has_published && !self.ours.is_empty() {
-            parts.push(format!("{ours}{}", joined(self.ours.keys(), "; ")));
-        }
-        parts
+    /// The reductions; those of some of the groups name them.
+    fn reductions(&self) -> Option<String> {
+        let is_of_all = |of: &BTreeSet<String>| self.reduced.len() == 1 && *of == self.groups;
+        let named = |(what, of): (&String, &BTreeSet<String>)| match is_of_all(of) {
+            true => what.clone(),
+            false => format!("{what} ({})", joined(of, ", ")),
+        };
+        (!self.reduced.is_empty()).then(|| joined(self.reduced.iter().map(named), "; "))
+    }
+
+    /// The purposes of the groups marked `ours`, if no row belongs to a group of the paper.
+    fn purposes(&self) -> Option<String> {
+        (!self.has_published && !self.ours.is_empty()).then(|| joined(self.ours.keys(), "; "))
     }
 
     /// Profile, data and device in one line, for pictures.
@@ -368,7 +367,8 @@ impl Conditions {
         ];
         let named = named.into_iter().filter(|(_, value)| !value.is_empty());
         let mut parts: Vec<String> = named.map(|(name, value)| format!("{name} {value}")).collect();
-        parts.extend(self.differences("reduced run: ", "not in the paper: "));
+        parts.extend(self.reductions().map(|what| format!("reduced run: {what}")));
+        parts.extend(self.purposes().map(|what| format!("not in the paper: {what}")));
         parts.join(" · ")
     }
 }

@@ -12,6 +12,7 @@ fn images(claims: &str) -> Experiment {
         "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n\
          \x20 - {{ id: run, data: {{ set: images }}, protocol: {{ kind: network-nd }}, variants: [{{ id: A, embedder: {{ kind: identity }} }}, \
          {{ id: B, embedder: {{ kind: identity }} }}, {{ id: R, embedder: {{ kind: rff, dimension: 4, sigma: 1 }} }}] }}\n\
+         \x20 - {{ id: other, data: {{ set: images }}, protocol: {{ kind: network-nd }}, variants: [{{ id: S, embedder: {{ kind: rff, dimension: 4, sigma: 2 }} }}] }}\n\
          \x20 - {{ id: constant, data: {{ set: images }}, protocol: {{ kind: network-nd }}, variants: [{{ id: Mean, embedder: {{ kind: identity }} }}] }}\n\
          floors: [{{ group: constant, method: Mean, metric: psnr, applies_to: [run] }}]\n\
          claims: [{claims}]\n"
@@ -23,7 +24,7 @@ fn record(values: &[(&str, &str, f64)], seeds: u64) -> Table {
     let mut table = Table::default();
     for (group, method, value) in values {
         for image in 0..6 {
-            for seed in 0..if *method == "R" { seeds } else { 1 } {
+            for seed in 0..if ["R", "S"].contains(method) { seeds } else { 1 } {
                 let noise = 0.01 * f64::from(image % 3) * value.abs().sqrt();
                 table.rows.push(Row {
                     signal: format!("image-{image}"),
@@ -136,6 +137,35 @@ fn few_samples_of_random_features_do_not_decide() {
         judged(&format!("check: {}", order(["A", "B"])), &table).verdict,
         Verdict::Reproduced
     );
+}
+
+/// Catches an order of two methods with random features whose interval leaves out their samples: of five, one fails and four differ in the
+/// other direction.
+#[test]
+fn samples_on_both_sides_count() {
+    let mut table = record(&[LEARNED, &[("other", "S", 20.0)]].concat(), 5);
+    for row in table.rows.iter_mut().filter(|row| row.method == "S") {
+        row.value += if row.seed == 0 { -20.0 } else { 3.0 };
+    }
+    let check = order(["R", "S"]).replace("run, method: S", "other, method: S");
+    let judgement = judged(&format!("check: {check}"), &table);
+    assert_eq!(judgement.verdict, Verdict::WithinNoise, "{judgement:?}");
+    assert!(judgement.statistics.contains("n = 5 seeds"), "{judgement:?}");
+}
+
+/// Catches a mean over signals that a sentence calls one of a single signal, as a comparison with a printed value, which has no
+/// repetitions, once did.
+#[test]
+fn signals_are_counted_whatever_the_check() {
+    let table = IndexedTable::new(record(LEARNED, 5));
+    let published = Published::default();
+    let value = format!("{{ kind: value, of: {}, expect: 25 }}", select("A"));
+    for check in [order(["A", "R"]), value] {
+        let experiment = images(&format!("{{ id: c, says: s, source: s, check: {check} }}"));
+        let context =
+            Context { experiment: &experiment, record: Some(&table), published: &published };
+        assert_eq!(super::Numbers::of(&experiment.claims[0], context).count(0), Some(6), "{check}");
+    }
 }
 
 /// Catches a selection by name that takes other methods or signals, too, and one that lacks a signal and is judged on the others.

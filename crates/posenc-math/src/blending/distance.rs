@@ -26,6 +26,14 @@ pub enum InnerProducts {
 }
 
 /// The embedding distance D of an embedder that was built from `spec`.
+///
+/// [`InnerProducts::Code`] is `exp(-Δ²/(4σ²))` for the Gaussian, `exp(-2π²σ²Δ²)` for random Fourier features, and the square
+/// `¼ max(2h − |Δ|, 0)²` of Prop. 5 for the triangle of half width h. [`InnerProducts::Law`] of the triangle is the cubic B-spline, its true
+/// autocorrelation.
+///
+/// # Errors
+///
+/// [`InnerProducts::Law`] for a kind without a known law.
 pub fn distance_function<'a>(
     source: InnerProducts,
     spec: &EmbedderSpec,

@@ -69,6 +69,10 @@ pub fn simple_features<T: RealField + Copy>(psi_y: MatRef<'_, T>, psi_x: MatRef<
 /// assert_eq!(values[(2, 3)], written_out[(2 * 4 + 3, 0)]);
 /// # Ok::<(), posenc_math::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// A `W` that is not k × l.
 pub fn separable_2d<T: RealField + Copy>(
     a: MatRef<'_, T>,
     w: MatRef<'_, T>,
@@ -113,6 +117,10 @@ pub struct Cube<T> {
 
 impl<T: RealField + Copy> Cube<T> {
     /// Cube of `shape` from its values, last index fastest.
+    ///
+    /// # Errors
+    ///
+    /// A number of values other than `shape[0]·shape[1]·shape[2]`.
     pub fn new(shape: [usize; 3], values: Vec<T>) -> Result<Self, Error> {
         let needed: usize = shape.iter().product();
         if needed != values.len() {

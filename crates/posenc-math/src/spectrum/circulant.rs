@@ -9,6 +9,10 @@ use super::{check_values, stable_rank_of};
 use crate::Error;
 
 /// The singular values of the circulant matrix with this first column, in decreasing order.
+///
+/// # Errors
+///
+/// An empty column or entries that are not finite.
 pub fn circulant_singular_values(first_column: &[f64]) -> Result<Vec<f64>, Error> {
     let mut values = fourier_magnitudes(first_column)?;
     values.sort_by(|a, b| b.total_cmp(a));
@@ -45,6 +49,10 @@ fn fourier_magnitudes(c: &[f64]) -> Result<Vec<f64>, Error> {
 /// assert!((circulant_stable_rank(&[1.0, 0.0, 0.0, 0.0])? - 4.0).abs() < 1e-12);
 /// # Ok::<(), posenc_math::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// Those of [`circulant_singular_values`], or a zero column.
 pub fn circulant_stable_rank(first_column: &[f64]) -> Result<f64, Error> {
     stable_rank_of(&circulant_singular_values(first_column)?)
 }

@@ -103,6 +103,10 @@ pub fn embedding_stable_rank(embedder: &dyn Embedder, xs: &[f64]) -> Result<f64,
 /// assert!((line_stable_rank(&*embedder, 10).unwrap() - 10.0).abs() < 0.01);
 /// assert!((line_stable_rank(&*embedder, 200).unwrap() - bound).abs() < 1e-6);
 /// ```
+///
+/// # Errors
+///
+/// Those of [`embedding_stable_rank`].
 pub fn line_stable_rank(embedder: &dyn Embedder, n: usize) -> Result<f64, Error> {
     let xs = line(n);
     if n > 0 && embedder.is_circulant() && embedder.dimension().is_multiple_of(n) {

@@ -19,6 +19,8 @@ enum Status {
     Holds,
     /// It holds after a correction, or in one of two readings.
     Corrected,
+    /// No claim tests it, and an erratum refutes it from what is printed.
+    Contradicted,
     /// It fails, by computation or on the paper's data at the full protocol.
     Fails,
     /// It holds at a reduced scale or on other data.
@@ -37,6 +39,7 @@ impl Status {
         match self {
             Status::Holds => "✓ holds",
             Status::Corrected => "✎ holds after correction",
+            Status::Contradicted => "✎ contradicted in print",
             Status::Fails => "✗ fails",
             Status::TendsToHold => "✓ tends to hold",
             Status::TendsToFail => "✗ tends to fail",
@@ -82,7 +85,7 @@ fn status(statement: &Statement, views: &Views<'_>, side: Side) -> Option<Status
         Tested::By(claims) => claims,
         Tested::Elsewhere(_) => return None,
         // The computation of the erratum decides it.
-        Tested::Not(_) if erratum == Some(true) => return Some(Status::Corrected),
+        Tested::Not(_) if erratum == Some(true) => return Some(Status::Contradicted),
         Tested::Not(_) => return Some(Status::NotTested),
     };
     let judged: Vec<&Judgement> =
@@ -119,7 +122,7 @@ fn counts(all: &[Status]) -> Value {
     context! {
         all => all.len(),
         holds => count(Status::Holds) + tend_to_hold,
-        corrected => count(Status::Corrected),
+        corrected => count(Status::Corrected) + count(Status::Contradicted),
         fails => count(Status::Fails) + tend_to_fail,
         undecided => count(Status::Undecided),
         not_tested => count(Status::NotTested),
@@ -140,30 +143,26 @@ pub fn page(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Option<Val
             page => safe(links::claim(&name.paper, &name.item, &name.claim)),
         }
     };
-    let one = |own: &Statement| {
+    let one = |(own, status): (&Statement, &Option<Status>)| {
         let (mut claims, mut not_tested, mut elsewhere) = (Vec::new(), None, None);
         match &own.tested {
             Tested::By(names) => claims = names.iter().map(&link).collect(),
             Tested::Not(reason) => not_tested = Some(reason),
             Tested::Elsewhere(place) => elsewhere = Some(place),
         }
-        let status = match (status(own, views, Side::Reference), not_tested) {
-            // No claim, but an erratum.
-            (Some(Status::Corrected), Some(_)) => "✎ contradicted in print",
-            (status, _) => status.map_or("", Status::name),
-        };
-        let erratum = posenc_math::errata::all().into_iter();
-        let erratum = erratum.filter(|e| own.erratum.as_deref() == Some(e.id)).map(links::erratum);
-        let erratum = erratum.map(safe).next();
+        let status = status.map_or("", Status::name);
+        let mut errata = posenc_math::errata::all().into_iter();
+        let erratum = errata.find(|erratum| own.erratum.as_deref() == Some(erratum.id));
+        let erratum = erratum.map(|erratum| safe(links::erratum(erratum)));
         context! { section => &own.section, text => &own.statement, status, claims, not_tested, elsewhere, erratum }
     };
-    let statuses: Vec<Status> =
-        statements.iter().filter_map(|own| status(own, views, Side::Reference)).collect();
-    let elsewhere = statements.len() - statuses.len();
-    let counts = counts(&statuses);
-    Some(
-        context! { counts, elsewhere, statements => statements.iter().map(one).collect::<Vec<_>>() },
-    )
+    let statuses: Vec<Option<Status>> =
+        statements.iter().map(|own| status(own, views, Side::Reference)).collect();
+    let counted: Vec<Status> = statuses.iter().copied().flatten().collect();
+    let elsewhere = statements.len() - counted.len();
+    let counts = counts(&counted);
+    let statements: Vec<_> = statements.iter().zip(&statuses).map(one).collect();
+    Some(context! { counts, elsewhere, statements })
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //!
 //! A number is never typed into such a sentence. `{1}` is the mean of the first selection of the claim's checks, `{paper 1}`
 //! the published value of the same selection, `{1 - 2}` the mean difference of two selections with its 95 % confidence
-//! interval, `{1 / 2}` the quotient of their means, and `{n 1}` the number of independent units of the first selection. `{1:2}` has
-//! two decimals. In `answer`, the claim comes first: `{gau-best.1 - 2:2}`. Braces inside `$…$` are LaTeX.
+//! interval, `{1 / 2}` the quotient of their means, and `{n 1}` the number of signals or repetitions of the first selection. `{1:2}`
+//! has two decimals. In `answer`, the claim comes first: `{gau-best.1 - 2:2}`. Braces inside `$…$` are LaTeX.
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sentence {
