@@ -220,6 +220,17 @@ impl WireGroup {
             let over = self.profiles.get(&profile);
             let here = place.key(&format!("profiles.{profile}"));
             if let Some(reason) = over.and_then(|o| o.refused.clone()) {
+                // A reason that names another profile promises that the group runs there.
+                let runs = |p: Profile| {
+                    defined(p) && self.profiles.get(&p).is_none_or(|o| o.refused.is_none())
+                };
+                let named = |p: &Profile| *p != profile && reason.contains(&format!("`{p}`"));
+                if let Some(other) = Profile::ALL.into_iter().filter(named).find(|p| !runs(*p)) {
+                    let message = format!(
+                        "names `{other}`, at which the group does not run; define `{other}` or name another profile"
+                    );
+                    return Err(here.error("refused", message));
+                }
                 refusals.insert(profile, reason);
                 continue;
             }

@@ -125,6 +125,11 @@ fn mistakes_are_named_with_line_and_remedy() {
             &["a.yaml:14", "groups[0].profiles.smoke.seeds", "allowed: 1 to"],
         ),
         ("smoke: {", "paper: {", &["cannot be reduced"]),
+        (
+            "smoke: {",
+            "quick: { refused: it runs at `long` }\n      smoke: {",
+            &["groups[0].profiles.quick.refused", "define `long`"],
+        ),
         ("data: { set: div2k-test }", "seeds: 1", &["a.yaml:14", "no `data`"]),
         ("kind: extra", "kind: picture", &["a.yaml:4", "kind"]),
         ("paper: extensions", "paper: \"a/b\"", &["a.yaml:2", "a-z"]),
