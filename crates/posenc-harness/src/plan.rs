@@ -177,8 +177,8 @@ pub fn expand<'a>(
             None => vec![unit(NO_SIGNAL, 0, NO_DATA, NO_DATA)],
             Some(Data { set, held_out: Some(other), .. }) => {
                 let (own, measured) = (data.identity(set)?, data.identity(other)?);
-                // The label names a replaced set if there is one, else the training set.
-                let label = if measured.label == *other { &own.label } else { &measured.label };
+                // Values are measured on `held_out`. If only the other set is replaced, the label names that.
+                let label = if own.label == *set { &measured.label } else { &own.label };
                 vec![unit(ALL_SIGNALS, 0, &format!("{} {}", own.sha256, measured.sha256), label)]
             }
             Some(set) => {

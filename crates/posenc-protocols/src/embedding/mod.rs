@@ -30,7 +30,7 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Embedding {
-    /// Positions x of the recorded rows.
+    /// Positions x of the recorded rows. Embedders are defined on [0, 1]; other positions show what they output outside.
     pub positions: NumberList,
     /// Number of equally spaced positions whose rows determine the numerical rank.
     #[serde(default = "preset::<64, usize>")]
@@ -40,7 +40,7 @@ pub struct Embedding {
 impl Settings for Embedding {
     fn check(&self) -> Result<(), Fault> {
         range("rank_points", self.rank_points, 2, 4096)?;
-        self.positions.0.iter().try_for_each(|&x| range("positions", x, 0.0, 1.0))
+        self.positions.0.iter().try_for_each(|&x| range("positions", x, -1.0, 2.0))
     }
 }
 

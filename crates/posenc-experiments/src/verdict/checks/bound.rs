@@ -164,7 +164,7 @@ impl Rule for BoundCheck {
             _ if is_zero => "violates the limit".to_owned(),
             _ => format!("violates the limit by {} %", show(100.0 * excess)),
         };
-        let of_limit = (1.0 + excess) / (1.0 + self.slack);
-        Ok(Judgement::new(verdict, measured, statistics, reason).near(Some(of_limit)))
+        let of_limit = (!is_zero).then(|| (1.0 + excess) / (1.0 + self.slack));
+        Ok(Judgement::new(verdict, measured, statistics, reason).near(of_limit))
     }
 }
