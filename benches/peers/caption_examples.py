@@ -11,7 +11,6 @@ import random
 import sys
 
 from nltk.stem.porter import PorterStemmer
-from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from nltk.translate.meteor_score import meteor_score
 from pycocoevalcap.bleu.bleu import Bleu
 from pycocoevalcap.cider.cider import Cider
@@ -84,17 +83,12 @@ def example(seed, candidates, longest):
     truths = {n: [" ".join(r) for r in references] for n, (_, references) in enumerate(corpus)}
     bleu, each = Bleu(4).compute_score(truths, results, verbose=0)
     rouge, cider = Rouge().compute_score(truths, results), Cider().compute_score(truths, results)
-    smoothed = [
-        sentence_bleu(references, words, [(1.0,), (0.5, 0.5)], SmoothingFunction(epsilon=0.1).method1)
-        for words, references in corpus
-    ]
     meteor = [meteor_score(references, words, wordnet=NoSynsets()) for words, references in corpus]
     mean = lambda values: sum(values) / len(values)
     plain = lambda scores: {"mean": float(scores[0]), "each": [float(v) for v in scores[1]]}
     return {
         "captions": [[results[n][0], truths[n]] for n in range(candidates)],
         "bleu": [{"corpus": float(bleu[k]), "each": [float(v) for v in each[k]]} for k in range(2)],
-        "smoothed_bleu": [plain((mean(values), values)) for values in zip(*smoothed)],
         "rouge": plain(rouge),
         "cider": plain(cider),
         "meteor": plain((mean(meteor), meteor)),

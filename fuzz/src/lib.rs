@@ -21,7 +21,7 @@ pub use selectors::selectors;
 /// A function of bytes that returns the number of readers that accepted them.
 pub type Target = fn(&[u8]) -> usize;
 
-/// All targets by name. A target has a folder of that name in `fuzz/corpus` and a file in `fuzz/fuzz_targets`.
+/// All targets by name. A target has a folder of that name in `fuzz/corpus` and a binary in `fuzz/Cargo.toml`.
 pub const TARGETS: &[(&str, Target)] = &[
     ("yaml", yaml),
     ("csv_records", csv_records),

@@ -17,12 +17,12 @@ use crate::error::DataError;
 use crate::image::Image;
 
 impl Image {
-    /// The image as a PNG file of 8-bit values: v becomes 255 v, rounded. Values outside of [0, 1] are clipped (a reconstruction
+    /// Writes the image as a PNG file of 8-bit values: v becomes 255 v, rounded. Values outside of [0, 1] are clipped (a reconstruction
     /// overshoots), and NaN becomes 0.
     ///
     /// # Errors
-    /// When the image is empty or has neither one nor three channels.
-    pub(crate) fn to_png_bytes(&self) -> Result<Vec<u8>, DataError> {
+    /// When the image is empty or has neither one nor three channels, and when the file cannot be written.
+    pub fn write_png(&self, path: &Path) -> Result<(), DataError> {
         let unwritable = |reason: String| unwritable_signal(&self.name, reason);
         let color = match self.channels {
             1 => ExtendedColorType::L8,
@@ -42,16 +42,7 @@ impl Image {
         PngEncoder::new(&mut png)
             .write_image(&values, width, height, color)
             .map_err(|error| unwritable(error.to_string()))?;
-        Ok(png.into_inner())
-    }
-
-    /// Writes [`Image::to_png_bytes`] to `path`.
-    ///
-    /// # Errors
-    /// As [`Image::to_png_bytes`], and when the file cannot be written.
-    pub fn write_png(&self, path: &Path) -> Result<(), DataError> {
-        let bytes = self.to_png_bytes()?;
-        write_whole(path, |file| file.write_all(&bytes))
+        write_whole(path, |file| file.write_all(png.get_ref()))
     }
 }
 

@@ -44,15 +44,29 @@ impl std::error::Error for LockError {}
 impl Lock {
     /// Takes the lock of a file, or fails immediately. A missing file is created.
     pub fn try_take(path: &Path) -> std::result::Result<Lock, LockError> {
+        let owner = format!("process {} on {}", std::process::id(), host());
+        Lock::locked(path, File::try_lock, &owner)
+    }
+
+    /// As [`Lock::try_take`], but together with other processes that share the lock. Messages of others name this one as `owner`.
+    pub fn try_share(path: &Path, owner: &str) -> std::result::Result<Lock, LockError> {
+        Lock::locked(path, File::try_lock_shared, owner)
+    }
+
+    fn locked(
+        path: &Path,
+        lock: fn(&File) -> std::result::Result<(), TryLockError>,
+        own: &str,
+    ) -> std::result::Result<Lock, LockError> {
         let mut file = open_or_create(path).map_err(LockError::Io)?;
-        match file.try_lock() {
+        match lock(&file) {
             // Only for messages; the lock itself is the kernel's.
-            Ok(()) => _ = write_owner(&mut file),
+            Ok(()) => _ = write_owner(&mut file, own),
             Err(TryLockError::WouldBlock) => {
                 return Err(LockError::Held { owner: owner(&file) });
             }
             Err(TryLockError::Error(reason)) => crate::eprintln!(
-                "note: {} cannot be locked ({reason}); make sure that only one process writes there",
+                "note: {} cannot be locked ({reason}); make sure that no other run writes there",
                 path.display()
             ),
         }
@@ -85,10 +99,10 @@ impl Lock {
     }
 }
 
-fn write_owner(file: &mut File) -> Result<()> {
+fn write_owner(file: &mut File, owner: &str) -> Result<()> {
     file.set_len(0)?;
     file.rewind()?;
-    write!(file, "process {} on {}", std::process::id(), host())
+    file.write_all(owner.as_bytes())
 }
 
 /// The process that wrote a lock file.

@@ -293,14 +293,7 @@ mod tests {
     use super::*;
 
     fn parts(signal: &str) -> KeyParts {
-        KeyParts {
-            identity: signal.to_owned(),
-            specification: "s".to_owned(),
-            data: "-".to_owned(),
-            device: "cpu".to_owned(),
-            seed: 0,
-            revisions: "1".to_owned(),
-        }
+        KeyParts { identity: signal.to_owned(), ..KeyParts::default() }
     }
 
     /// The checkpoint of a job with one unit per signal.
@@ -365,20 +358,5 @@ mod tests {
         assert!(blocked.write(&[]).is_some());
         blocked.next.set(Instant::now());
         assert!(!blocked.is_due());
-    }
-
-    /// Catches a training of some units that resumes as a training of others, and a checkpoint that does not name its units.
-    #[test]
-    fn a_checkpoint_names_the_units_that_it_trains() {
-        let directory = tempfile::tempdir().unwrap();
-        let ours = || of(directory.path(), &["a", "b", "c"]);
-        assert_eq!(ours().trained(), None);
-        assert!(ours().training(&[1, 2]).write(&[b"body"]).is_none());
-        assert_eq!(ours().trained(), Some(vec![1, 2]));
-        assert_eq!(ours().training(&[1, 2]).read(), Saved::Body(b"body".to_vec()));
-        for others in [&[0, 1][..], &[0, 1, 2], &[1]] {
-            let refused = Saved::Damaged("belongs to other units of the job".to_owned());
-            assert_eq!(ours().training(others).read(), refused);
-        }
     }
 }

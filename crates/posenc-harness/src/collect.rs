@@ -14,7 +14,7 @@ use crate::device::{CLASSES, Devices};
 use crate::machine;
 use crate::plan::{PlannedJob, Plans};
 use crate::repository::Repository;
-use crate::store::{Found, Store};
+use crate::store::Store;
 use crate::unit::{NO_DATA, Unit};
 
 /// Results of an item on this machine.
@@ -201,7 +201,7 @@ fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
         let experiment = job.experiment;
         for unit in units.iter() {
             let found = store.find(&experiment.paper, &experiment.item, &unit.parts);
-            let Found::Record(record) = found else {
+            let Ok(record) = found else {
                 results.complete = false;
                 continue;
             };

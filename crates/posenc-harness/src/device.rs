@@ -241,16 +241,4 @@ mod tests {
             assert!(error.contains("allowed are auto"), "{text}: {error}");
         }
     }
-
-    /// Catches two device classes with the same name, whose records would be confused.
-    #[test]
-    fn classes_are_distinct_and_the_cpu_is_the_default() {
-        let mut classes = CLASSES.to_vec();
-        classes.sort_unstable();
-        classes.dedup();
-        assert_eq!(classes.len(), CLASSES.len());
-        let cpu = Devices::cpu();
-        assert_eq!((cpu.training(), cpu.label(GPU)), (CPU, CPU));
-        assert_eq!(cpu.engine(GPU).device(), "cpu, 1 thread");
-    }
 }

@@ -10,8 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use posenc_experiments::plan::Job;
-use posenc_experiments::record::{UnitRecord, Value, is_full};
+use posenc_experiments::record::{UnitRecord, is_full};
 
 use crate::checkpoint::Checkpoint;
 use crate::control::{Control, Stopped};
@@ -481,7 +480,7 @@ fn run_units(
         };
         let seconds = outcome.earlier + last.elapsed().as_secs_f64();
         let peak_memory = machine::peak_memory();
-        let (values, main) = (outcome.values.len(), main_result(&job.job, &outcome.values));
+        let values = outcome.values.len();
         let record = UnitRecord {
             parts: unit.parts.clone(),
             device: devices.label(&unit.parts.device).to_owned(),
@@ -497,7 +496,7 @@ fn run_units(
         store.write(&experiment.paper, &experiment.item, record, &outcome.pictures)?;
         written(unit, seconds);
         let steps = control.take_steps();
-        let finished = Finished { seconds, peak_memory, values, steps, main };
+        let finished = Finished { seconds, peak_memory, values, steps };
         run.state().unit_finished(id, unit, &finished);
         // The time to write pictures does not count for the next unit.
         last = Instant::now();
@@ -509,20 +508,4 @@ fn run_units(
     }
     checkpoint.remove();
     Ok(())
-}
-
-/// Name, mean and unit of the first metric in the first table or plot that shows the job's group; else of the first value's metric.
-fn main_result(job: &Job<'_>, values: &[Value]) -> Option<(String, f64, String)> {
-    let group = &job.group.id;
-    let experiment = job.experiment;
-    let of_tables = experiment.tables.iter().filter(|table| table.groups.contains(group));
-    let of_plots = experiment.plots.iter().flat_map(|plot| &plot.panels);
-    let shown = of_tables
-        .flat_map(|table| table.columns.first().map(|column| &column.metric))
-        .chain(of_plots.filter(|panel| panel.group == *group).map(|panel| &panel.metric))
-        .find(|metric| values.iter().any(|value| value.metric == **metric));
-    let metric = shown.or_else(|| values.first().map(|value| &value.metric))?;
-    let of: Vec<&Value> = values.iter().filter(|value| value.metric == *metric).collect();
-    let mean = of.iter().map(|value| value.value).sum::<f64>() / of.len() as f64;
-    Some((metric.clone(), mean, of.first().map_or_else(String::new, |v| v.unit.clone())))
 }

@@ -1,13 +1,12 @@
 //! Locks: one `reproduce` per output directory, and one writer of the reference.
 
-use std::fs::{File, TryLockError};
-use std::io::{Read as _, Seek as _, Write as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use posenc_experiments::output::check_folder;
-use posenc_files::LockError;
+use posenc_files::{Lock, LockError};
 
 use crate::options::Share;
 use crate::repository::Repository;
@@ -42,91 +41,63 @@ pub fn output(repository: &Repository, given: Option<&Path>) -> Result<PathBuf> 
     Ok(out)
 }
 
-/// An exclusive lock on a directory. It is released when it is dropped or when the process ends for any reason.
-pub struct Lock {
-    _lock: posenc_files::Lock,
-}
-
-impl Lock {
-    /// Locks and marks an output directory, which [`output`] accepted, and creates it if it is missing. Fails at once if another process
-    /// holds the lock.
-    ///
-    /// # Errors
-    ///
-    /// Another process holds the lock, or the directory cannot be written.
-    pub fn take(directory: &Path) -> Result<Self> {
-        posenc_files::protect(directory);
-        match posenc_files::Lock::try_take(&directory.join(FILE)) {
-            Ok(lock) => {
-                mark(directory)?;
-                Ok(Lock { _lock: lock })
-            }
-            Err(held @ LockError::Held { .. }) => bail!(
-                "another reproduce is running in {} ({held}); wait for it, or use another --out DIR",
-                directory.display()
-            ),
-            Err(LockError::Io(error)) => Err(anyhow!(error).context(cannot_lock(directory))),
-        }
-    }
-
-    /// Locks `report/`, so that its records do not change between reading and writing them. Waits while another process holds the lock.
-    ///
-    /// # Errors
-    ///
-    /// Another process holds the lock for too long, or the lock file cannot be written.
-    pub fn of_reference(repository: &Repository) -> Result<Self> {
-        let file = repository.report().join(FILE);
-        let waits = |held: &LockError| {
-            eprintln!(
-                "waiting for another process that writes {} ({held})",
-                repository.report().display()
-            );
-        };
-        match posenc_files::Lock::take(&file, PATIENCE, waits) {
-            Ok(lock) => {
-                sweep(&repository.report());
-                Ok(Lock { _lock: lock })
-            }
-            Err(held @ LockError::Held { .. }) => bail!(
-                "another process has been writing {} for {} minutes ({held})",
-                repository.report().display(),
-                PATIENCE.as_secs() / 60
-            ),
-            Err(LockError::Io(error)) => {
-                Err(anyhow!(error).context(format!("{} cannot be locked", file.display())))
-            }
-        }
-    }
-}
-
-/// Marks an output directory and keeps runs without `--share` out of it until the file is dropped. Other shares use it as well, since they
-/// write other files.
+/// Locks and marks an output directory, which [`output`] accepted, and creates it if it is missing. Fails at once if another process holds
+/// the lock. Runs with `--share` share it, since they write different files.
 ///
 /// # Errors
 ///
-/// A run without `--share` uses the directory, or it cannot be written.
-pub fn join(directory: &Path, share: Share) -> Result<File> {
+/// Another process holds the lock, or the directory cannot be written.
+pub fn take(directory: &Path, share: Option<Share>) -> Result<Lock> {
     posenc_files::protect(directory);
-    mark(directory)?;
-    let file = posenc_files::open_or_create(&directory.join(FILE));
-    let mut file = file.with_context(|| cannot_lock(directory))?;
-    match file.try_lock_shared() {
-        Ok(()) => {
-            // Only for messages of others.
-            let own = format!("share {share} on {}", posenc_files::host());
-            let _ = file.set_len(0).and_then(|()| file.rewind());
-            let _ = file.write_all(own.as_bytes());
+    let file = directory.join(FILE);
+    let lock = match share {
+        None => Lock::try_take(&file),
+        Some(share) => {
+            Lock::try_share(&file, &format!("share {share} on {}", posenc_files::host()))
         }
-        Err(TryLockError::WouldBlock) => bail!(
-            "a reproduce without --share is running in {}; wait for it, or use another --out DIR",
+    };
+    match lock {
+        Ok(lock) => {
+            mark(directory)?;
+            Ok(lock)
+        }
+        Err(held @ LockError::Held { .. }) => bail!(
+            "{} is running in {} ({held}); wait for it, or use another --out DIR",
+            if share.is_some() { "a reproduce without --share" } else { "another reproduce" },
             directory.display()
         ),
-        Err(TryLockError::Error(reason)) => eprintln!(
-            "note: this file system has no locks ({reason}); run nothing else in {} until all shares have ended",
-            directory.display()
-        ),
+        Err(LockError::Io(error)) => {
+            let file = file.display();
+            let message = format!("{file} cannot be locked; choose another place with --out DIR");
+            Err(anyhow!(error).context(message))
+        }
     }
-    Ok(file)
+}
+
+/// Locks `report/`, so that its records do not change between reading and writing them. Waits while another process holds the lock.
+///
+/// # Errors
+///
+/// Another process holds the lock for too long, or the lock file cannot be written.
+pub fn of_reference(repository: &Repository) -> Result<Lock> {
+    let (folder, file) = (repository.report(), repository.report().join(FILE));
+    let waits = |held: &LockError| {
+        eprintln!("waiting for another process that writes {} ({held})", folder.display());
+    };
+    match Lock::take(&file, PATIENCE, waits) {
+        Ok(lock) => {
+            sweep(&folder);
+            Ok(lock)
+        }
+        Err(held @ LockError::Held { .. }) => bail!(
+            "another process has been writing {} for {} minutes ({held})",
+            folder.display(),
+            PATIENCE.as_secs() / 60
+        ),
+        Err(LockError::Io(error)) => {
+            Err(anyhow!(error).context(format!("{} cannot be locked", file.display())))
+        }
+    }
 }
 
 fn mark(directory: &Path) -> Result<()> {
@@ -134,11 +105,6 @@ fn mark(directory: &Path) -> Result<()> {
     posenc_files::open_or_create(&marker)
         .map(drop)
         .with_context(|| format!("{} cannot be written", marker.display()))
-}
-
-fn cannot_lock(directory: &Path) -> String {
-    let file = directory.join(FILE);
-    format!("{} cannot be locked; choose another place with --out DIR", file.display())
 }
 
 /// Removes half-written files of killed processes and names them.

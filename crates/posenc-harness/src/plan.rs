@@ -14,7 +14,7 @@ use crate::data::DataSets;
 use crate::device::CPU;
 use crate::options::Places;
 use crate::protocol::{self, Placement, Protocol};
-use crate::store::{Found, Store};
+use crate::store::{Reason, Store};
 use crate::unit::{ALL_SIGNALS, NO_DATA, Unit};
 
 /// A job with its units.
@@ -305,27 +305,6 @@ fn check_format(
     )
 }
 
-/// Why a unit would run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
-    NoRecord,
-    /// Its key changed in these parts.
-    Changed(Vec<&'static str>),
-    Damaged(String),
-    Forced,
-}
-
-impl std::fmt::Display for Reason {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Reason::NoRecord => f.write_str("no record"),
-            Reason::Changed(parts) => write!(f, "key changed: {}", parts.join(", ")),
-            Reason::Damaged(why) => write!(f, "record unusable: {why}"),
-            Reason::Forced => f.write_str("forced"),
-        }
-    }
-}
-
 /// The units of a job that must run, with the reason. With `force`, every unit must run. With `explain`, older records are read to explain
 /// why.
 pub fn lookup(
@@ -335,18 +314,10 @@ pub fn lookup(
     explain: bool,
 ) -> Vec<(Unit, Reason)> {
     let (paper, item) = (&planned.job.experiment.paper, &planned.job.experiment.item);
-    let reason = |unit: &Unit| {
-        let found = match (force, explain) {
-            (true, _) => return Some(Reason::Forced),
-            (_, true) => store.explain(paper, item, &unit.parts),
-            (_, false) => store.find(paper, item, &unit.parts),
-        };
-        match found {
-            Found::Record(_) => None,
-            Found::Stale(parts) => Some(Reason::Changed(parts)),
-            Found::Damaged(why) => Some(Reason::Damaged(why)),
-            Found::Nothing => Some(Reason::NoRecord),
-        }
+    let reason = |unit: &Unit| match (force, explain) {
+        (true, _) => Some(Reason::Forced),
+        (_, true) => store.explain(paper, item, &unit.parts).err(),
+        (_, false) => store.find(paper, item, &unit.parts).err(),
     };
     planned.to_run.iter().filter_map(|unit| Some((unit.clone(), reason(unit)?))).collect()
 }

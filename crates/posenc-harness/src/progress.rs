@@ -1,6 +1,5 @@
 //! Progress display: bars on a terminal, one line per finished item otherwise.
 
-use std::collections::VecDeque;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -13,7 +12,6 @@ use crate::span::{and_failed, counted, duration};
 /// Without a terminal, the remaining time is printed if nothing else was printed for this long.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 const DRAW_EVERY: Duration = Duration::from_millis(250);
-const RESULTS: usize = 3;
 /// Maximum number of units in flight that have their own line.
 const MOST_LINES: usize = 24;
 
@@ -44,8 +42,6 @@ pub struct Finished {
     pub values: usize,
     /// Training steps of this process since the previous unit.
     pub steps: u64,
-    /// Name, mean and unit of the metric that the unit's table or plot shows first.
-    pub main: Option<(String, f64, String)>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -91,9 +87,6 @@ struct Screen {
     /// Styles of a running unit with and without a known fraction.
     styles: [ProgressStyle; 2],
     lines: Vec<ProgressBar>,
-    last: Vec<ProgressBar>,
-    /// The latest results, the newest last.
-    results: VecDeque<String>,
 }
 
 impl Screen {
@@ -110,19 +103,7 @@ impl Screen {
         let bar = line(style("{bar:30} {wide_msg}"));
         let [_, plain] = &styles;
         let lines = (0..workers.clamp(1, MOST_LINES)).map(|_| line(plain.clone())).collect();
-        let last = (0..RESULTS).map(|_| line(plain.clone())).collect();
-        Screen { all, bar, styles, lines, last, results: VecDeque::new() }
-    }
-
-    /// Shows a unit's result below the units in flight.
-    fn result(&mut self, line: String) {
-        if self.results.len() == RESULTS {
-            self.results.pop_front();
-        }
-        self.results.push_back(escaped(&line).into_owned());
-        for (bar, line) in self.last.iter().zip(&self.results) {
-            bar.set_message(line.clone());
-        }
+        Screen { all, bar, styles, lines }
     }
 }
 
@@ -186,17 +167,11 @@ impl Progress {
     /// Reports a unit that now has a record, with its name and key. `expected` is its estimated time in seconds.
     pub fn finished(&mut self, name: &str, key: &str, expected: f64, finished: &Finished) {
         self.done += 1;
-        let Finished { seconds, peak_memory, values, steps, ref main } = *finished;
-        let result = main.as_ref().map_or_else(String::new, |(metric, value, measure)| {
-            format!(", {metric} {}", format!("{value:.4} {measure}").trim_end())
-        });
-        if let Some(screen) = &mut self.screen {
-            screen.result(format!("done: {name}: {seconds:.2} s{result}"));
-        }
+        let Finished { seconds, peak_memory, values, steps } = *finished;
         if self.detail == Detail::Verbose {
             let memory = peak_memory.map(|bytes| format!(", peak memory {} MiB", bytes >> 20));
             self.say(&format!(
-                "[{}/{}] {name}: {seconds:.2} s{result}, expected {}{}, {values} values, {steps} steps, key {key}",
+                "[{}/{}] {name}: {seconds:.2} s, expected {}{}, {values} values, {steps} steps, key {key}",
                 self.done + self.failed,
                 self.total,
                 duration(expected),

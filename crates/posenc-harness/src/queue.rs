@@ -214,14 +214,8 @@ pub mod testing {
     }
 
     pub fn unit(signal: &str) -> Unit {
-        let parts = KeyParts {
-            identity: signal.to_owned(),
-            specification: "s".to_owned(),
-            data: "-".to_owned(),
-            device: "cpu".to_owned(),
-            seed: 0,
-            revisions: "1".to_owned(),
-        };
+        let device = crate::device::CPU.to_owned();
+        let parts = KeyParts { identity: signal.to_owned(), device, ..KeyParts::default() };
         Unit { signal: signal.to_owned(), signal_index: 0, parts, data: "-".to_owned() }
     }
 }

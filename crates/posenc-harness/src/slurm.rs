@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use posenc_experiments::shell::quoted;
 
 use crate::device::{Devices, GPU, Request};
-use crate::lock::Lock;
+use crate::lock;
 use crate::options::Reproduce;
 use crate::plan::{PlannedJob, lookup};
 use crate::repository::Repository;
@@ -63,7 +63,7 @@ pub fn submit(
          or use another --out DIR",
         out.display()
     );
-    let lock = Lock::take(&out)?;
+    let lock = lock::take(&out, None)?;
 
     // Jobs that measure time run after the array, on a node of their own.
     let is_exclusive = planned.iter().any(measures_time);

@@ -16,16 +16,26 @@ pub struct Store {
     checkpoints: PathBuf,
 }
 
-/// Result of looking up a unit.
-#[derive(Debug)]
-pub enum Found {
-    /// A record of exactly this key.
-    Record(Box<UnitRecord>),
-    /// The unit has records under other keys only. These key parts differ from the nearest record.
-    Stale(Vec<&'static str>),
-    /// The record of this key is unusable, for this reason.
+/// Why a unit must run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    NoRecord,
+    /// It has records under other keys only. These key parts differ from the nearest record.
+    Changed(Vec<&'static str>),
+    /// The record of its key is unusable, for this reason.
     Damaged(String),
-    Nothing,
+    Forced,
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Reason::NoRecord => f.write_str("no record"),
+            Reason::Changed(parts) => write!(f, "key changed: {}", parts.join(", ")),
+            Reason::Damaged(why) => write!(f, "record unusable: {why}"),
+            Reason::Forced => f.write_str("forced"),
+        }
+    }
 }
 
 impl Store {
@@ -52,30 +62,37 @@ impl Store {
 
     /// Looks up a usable record of exactly this key, with all its pictures. Reads the files, because a unit with a damaged
     /// record must run again.
-    pub fn find(&self, paper: &str, item: &str, parts: &KeyParts) -> Found {
+    pub fn find(
+        &self,
+        paper: &str,
+        item: &str,
+        parts: &KeyParts,
+    ) -> Result<Box<UnitRecord>, Reason> {
         let file = self.file(paper, item, parts);
         if !posenc_files::is_there(&file) {
-            return Found::Nothing;
+            return Err(Reason::NoRecord);
         }
         match UnitRecord::read(&file) {
             Ok(record) if record.parts == *parts => {
                 let folder = self.folder(paper, item);
                 let of_pictures = record.pictures.iter().find_map(|p| p.damage(&folder));
-                match of_pictures {
-                    Some(why) => Found::Damaged(why),
-                    None => Found::Record(Box::new(record)),
-                }
+                of_pictures.map_or(Ok(Box::new(record)), |why| Err(Reason::Damaged(why)))
             }
-            Ok(_) => Found::Damaged(format!("{}: belongs to another unit", file.display())),
-            Err(error) => Found::Damaged(error.to_string()),
+            Ok(_) => Err(Reason::Damaged(format!("{}: belongs to another unit", file.display()))),
+            Err(error) => Err(Reason::Damaged(error.to_string())),
         }
     }
 
     /// As [`Store::find`], but reports for units without a record what changed since the nearest older one. Slower, because it lists the
     /// folder.
-    pub fn explain(&self, paper: &str, item: &str, parts: &KeyParts) -> Found {
+    pub fn explain(
+        &self,
+        paper: &str,
+        item: &str,
+        parts: &KeyParts,
+    ) -> Result<Box<UnitRecord>, Reason> {
         let found = self.find(paper, item, parts);
-        if !matches!(found, Found::Nothing) {
+        if !matches!(found, Err(Reason::NoRecord)) {
             return found;
         }
         let name = UnitRecord::file_name(parts);
@@ -90,7 +107,7 @@ impl Store {
         let records = names.filter(is_of_unit).map(|name| UnitRecord::read(&folder.join(name)));
         let others = records.flatten().filter(|other| other.parts.identity == parts.identity);
         let nearest = others.map(|other| parts.differences(&other.parts)).min_by_key(Vec::len);
-        nearest.map_or(Found::Nothing, Found::Stale)
+        Err(nearest.map_or(Reason::NoRecord, Reason::Changed))
     }
 
     /// Writes a record atomically: first its pictures, then the file that lists them.

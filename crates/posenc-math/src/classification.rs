@@ -4,11 +4,6 @@
 //! mean gives every class the same weight, so a model that always predicts the most frequent class scores low.
 
 /// Share of entries that are equal; NaN for empty slices.
-///
-/// ```
-/// use posenc_math::classification::accuracy;
-/// assert_eq!(accuracy(&[0, 1, 2, 2], &[0, 2, 2, 2]), 0.75);
-/// ```
 pub fn accuracy(truth: &[usize], predicted: &[usize]) -> f64 {
     let correct = truth.iter().zip(predicted).filter(|(a, b)| a == b).count();
     correct as f64 / truth.len().min(predicted.len()) as f64

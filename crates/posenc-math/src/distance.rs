@@ -3,8 +3,7 @@
 //! `D(Δ) = ψ(x0)·ψ(x0 + Δ) / ‖ψ(x0)‖²` is measured from the middle x0 = 1/2 of the line
 //! (`rethinking` Eq. 5, Fig. 3b). D is a similarity: 1 at Δ = 0 and smaller elsewhere.
 
-use crate::fourier::{Complex, forward, inverse};
-
+use crate::fourier::{Complex, inverse, of_real};
 use crate::{
     Error,
     embedder::Embedder,
@@ -18,24 +17,6 @@ pub const ANCHOR: f64 = 0.5;
 ///
 /// For Fourier embedders, this evaluates the exact Gram kernel, one cosine per frequency. Rows of other embedders are computed in
 /// blocks of columns, so no whole row is in memory.
-///
-/// ```
-/// use posenc_math::distance::{measured_distance, preserved_length};
-/// use posenc_math::embedder::{EmbedderSpec, build};
-/// # use posenc_math::random::stream;
-/// let spec = EmbedderSpec::new("triangle").number("dimension", 4000.0).number("half_width", 0.1);
-/// let embedder = build(&spec, &mut stream(0, "distance")).unwrap();
-/// let measured = measured_distance(&*embedder, &[0.0, 0.05, 0.2])?;
-/// let law = |delta: f64| embedder.distance_law(delta).unwrap();
-/// assert!(measured[0] == 1.0 && (measured[1] - law(0.05)).abs() < 1e-4 && measured[2].abs() < 1e-12);
-/// // D falls to a tenth of D(0) at this displacement.
-/// assert!((law(preserved_length(law, 1.0, 0.5)) - 0.1).abs() < 1e-9);
-/// # Ok::<(), posenc_math::Error>(())
-/// ```
-///
-/// # Errors
-///
-/// When the anchor's row is zero or a value is not finite.
 pub fn measured_distance(
     embedder: &dyn Embedder,
     displacements: &[f64],
@@ -77,14 +58,9 @@ pub fn measured_distance(
 ///
 /// By the Wiener–Khinchin theorem it is the inverse Fourier transform of the power spectrum: O(d log d)
 /// instead of the O(d²) of [`measured_distance`], equal to it up to rounding.
-///
-/// # Errors
-///
-/// When the row is empty, zero or not finite.
 pub fn cyclic_distance(row: &[f64]) -> Result<Vec<f64>, Error> {
     check_values(row)?;
-    let mut spectrum: Vec<Complex<f64>> = row.iter().map(|&v| Complex::new(v, 0.0)).collect();
-    forward(row.len()).process(&mut spectrum);
+    let mut spectrum = of_real(row);
     for value in &mut spectrum {
         *value = Complex::new(value.norm_sqr(), 0.0);
     }

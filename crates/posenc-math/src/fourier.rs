@@ -16,3 +16,10 @@ pub fn forward(length: usize) -> Arc<dyn Fft<f64>> {
 pub fn inverse(length: usize) -> Arc<dyn Fft<f64>> {
     FftPlanner::new().plan_fft_inverse(length)
 }
+
+/// The forward transform of real values.
+pub(crate) fn of_real(values: &[f64]) -> Vec<Complex<f64>> {
+    let mut spectrum: Vec<_> = values.iter().map(|&value| Complex::new(value, 0.0)).collect();
+    forward(values.len()).process(&mut spectrum);
+    spectrum
+}

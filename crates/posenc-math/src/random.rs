@@ -14,13 +14,6 @@ use rand_distr::StandardNormal;
 const CONTEXT: &str = "posenc 2026 random stream v1";
 
 /// The generator of `(base_seed, label)`, at the start of its stream.
-///
-/// ```
-/// use posenc_math::random::{gaussian_vector, stream};
-/// let first = gaussian_vector(&mut stream(7, "weights"), 3);
-/// assert_eq!(first, gaussian_vector(&mut stream(7, "weights"), 3));
-/// assert_ne!(first, gaussian_vector(&mut stream(8, "weights"), 3));
-/// ```
 pub fn stream(base_seed: u64, label: &str) -> ChaCha8Rng {
     let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
     hasher.update(&base_seed.to_le_bytes());

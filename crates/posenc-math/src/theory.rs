@@ -12,7 +12,7 @@
 
 use std::f64::consts::{LN_10, PI};
 
-use crate::fourier::{Complex, forward};
+use crate::fourier::of_real;
 use faer::{Mat, MatRef};
 
 use crate::Error;
@@ -117,8 +117,7 @@ pub fn periodized(law: impl Fn(f64) -> f64, n_images: u32) -> impl Fn(f64) -> f6
 pub fn exact_stable_rank(n: usize, kernel: impl Fn(f64) -> f64) -> f64 {
     let row: Vec<f64> = (0..n).map(|j| kernel(j as f64 / n as f64)).collect();
     let row_sum: f64 = row.iter().sum();
-    let mut values: Vec<Complex<f64>> = row.iter().map(|&v| Complex::new(v, 0.0)).collect();
-    forward(n).process(&mut values);
+    let values = of_real(&row);
     let least = values.iter().map(|value| value.re).fold(f64::INFINITY, f64::min);
     let most = values.iter().map(|value| value.re).fold(row_sum, f64::max);
     // The transform rounds, so the row sum itself is the largest unless another one clearly is.
@@ -139,10 +138,6 @@ pub fn stable_rank_for_interval(l: f64, k: f64) -> f64 {
 ///
 /// Projects `y` on the left singular vectors of [X, 1] whose singular values exceed
 /// `relative_tolerance` times the largest.
-///
-/// # Errors
-///
-/// An empty matrix, entries that are not finite, or a target whose length is not N.
 pub fn memorization_residual(
     x: MatRef<'_, f64>,
     y: &[f64],

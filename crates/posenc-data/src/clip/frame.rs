@@ -312,8 +312,6 @@ mod tests {
             assert_eq!(numbers(&clip), expected.collect::<Vec<u8>>(), "of {n}");
             assert_eq!(notes.is_empty(), n >= 8, "of {n}: {notes:?}");
         }
-        let error = target().middle_cube(counting(3, 8, 8), 4, 4).unwrap_err().to_string();
-        assert!(error.contains("3 frames") && error.contains("at least 4"), "{error}");
     }
 
     #[test]
@@ -326,27 +324,6 @@ mod tests {
         assert_eq!((clip.frames, clip.height, clip.width), (2, 4, 4));
         let expected = [9.5, 13.5, 17.5, 21.5].map(|mean| (mean * 1000.0 / 65535.0) as f32);
         assert_eq!(clip.voxels[..4], expected);
-    }
-
-    #[test]
-    fn small_sides_are_cut_and_smaller_ones_refused() {
-        let (clip, notes) = target().middle_cube(counting(8, 20, 5), 4, 4).unwrap();
-        assert_eq!((clip.height, clip.width), (4, 4));
-        assert!(notes[0].contains("20×5") && notes[0].contains("without resizing"), "{notes:?}");
-        let error = target().middle_cube(counting(8, 20, 3), 4, 4).unwrap_err().to_string();
-        assert!(error.contains("20×3") && error.contains("4×4"), "{error}");
-    }
-
-    #[test]
-    fn a_frame_of_another_size_is_named() {
-        let two = || Box::new(counting(5, 8, 8).chain(counting(5, 8, 10)));
-        for error in [
-            target().middle_cube(two(), 4, 4).unwrap_err(),
-            target().whole(two(), None).unwrap_err(),
-        ] {
-            let error = error.to_string();
-            assert!(error.contains("frame 5 is 8×10 gray"), "{error}");
-        }
     }
 
     #[test]

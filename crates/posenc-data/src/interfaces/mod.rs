@@ -41,12 +41,6 @@ use crate::files::read_whole;
 /// integers; here they stay real.
 pub const BORDER: f64 = 99.0;
 
-/// Left, top, right and bottom as integers from 0 to 99, which Embed-4D looks up. Values are clamped to the screen and truncated, not
-/// rounded.
-pub fn bins(corners: Corners) -> [usize; 4] {
-    corners.map(|v| v.clamp(0.0, BORDER) as usize)
-}
-
 /// Converts a box with coordinates from 0 to 1, or returns what is wrong with it.
 fn from_unit(unit: Corners) -> Result<Corners, String> {
     let [left, top, right, bottom] = unit;

@@ -162,19 +162,6 @@ fn absent_sets_are_generated_with_a_warning_unless_they_always_are() {
 }
 
 #[test]
-fn clips_of_the_user_take_precedence_and_are_labeled() {
-    let data = Data::empty();
-    save_frames(&data, "footage/a", 4, 8, 8);
-    save_frames(&data, "holiday", 9, 30, 17);
-    let mut source = data.source();
-    source.use_images("folder", &data.path("holiday")).unwrap();
-    let set = source.load_clips("folder", 0, None).unwrap();
-    assert_eq!((set.label.as_str(), names(&set.signals)), ("user:holiday", vec!["holiday"]));
-    let error = source.use_images("folder", &data.path("nothing")).unwrap_err();
-    assert_says(&error, &["nothing", "file or folder not found"]);
-}
-
-#[test]
 fn frames_of_another_size_and_folders_without_clips_are_named() {
     let data = Data::empty();
     save_frames(&data, "footage/a", 8, 16, 16);

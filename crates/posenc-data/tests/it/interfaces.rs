@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use posenc_data::DataError;
 use posenc_data::interfaces::{
     CaptionSplit, CaptionedWidget, LabelledScreens, SplitReport, ViewHierarchy, WidgetCaptions,
-    bins,
 };
 use serde_json::{Value, json};
 
@@ -85,7 +84,6 @@ fn a_screen_is_a_tree_of_nodes() {
 
     let picture = of("0.0.1").unwrap();
     assert_eq!(picture.corners, [0.0, 0.0, 49.5, 49.5]);
-    assert_eq!(bins(picture.corners), [0, 0, 49, 49]);
     assert_eq!(picture.text, ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]);
     let button = of("0.0.2").unwrap();
     assert!(button.is_clickable && !picture.is_clickable);

@@ -2,7 +2,6 @@ use std::path::Path;
 
 use image::{DynamicImage, GrayImage, ImageBuffer, Rgb, Rgb32FImage, RgbaImage};
 use posenc_data::Picture;
-use proptest::prelude::*;
 
 use crate::support::{assert_says, save_rgb};
 
@@ -185,27 +184,4 @@ fn a_smaller_image_is_refused() {
     save_rgb(&path, 40, 15);
     let error = Picture::read(&path).unwrap().fit(16, "data set 'div2k-test'").unwrap_err();
     assert_says(&error, &["small.png", "40×15", "'div2k-test'", "16×16", "use a larger image"]);
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
-
-    #[test]
-    fn no_damage_makes_a_decoder_panic(
-        format in prop::sample::select(vec!["png", "jpg", "tiff"]),
-        damage in prop::collection::vec((0usize..2000, any::<u8>()), 1..4),
-        keep in 0.3..1.0,
-    ) {
-        let folder = folder();
-        let path = folder.path().join(format!("image.{format}"));
-        save_rgb(&path, 9, 7);
-        let mut bytes = std::fs::read(&path).unwrap();
-        let n_bytes = bytes.len();
-        for (at, value) in damage {
-            bytes[at % n_bytes] = value;
-        }
-        bytes.truncate((n_bytes as f64 * keep) as usize);
-        std::fs::write(&path, &bytes).unwrap();
-        let _ = Picture::read(&path);
-    }
 }

@@ -162,17 +162,6 @@ mod with_ffmpeg {
     }
 
     #[test]
-    fn short_and_small_videos_are_refused_with_the_allowed_sizes() {
-        let data = data();
-        let path = data.path("footage/short.mp4");
-        let Some(()) = (Film { frames: 3, ..FILM }).write(&path) else { return };
-        assert_says(&refused(&data), &["short.mp4", "3 frames", "'folder'", "at least 4"]);
-        // The smallest size that the encoder accepts.
-        let Some(()) = (Film { width: 16, height: 6, ..FILM }).write(&path) else { return };
-        assert_says(&refused(&data), &["short.mp4", "16×6", "at least 8×8", "never enlarged"]);
-    }
-
-    #[test]
     fn a_truncated_video_is_recognized_wherever_it_was_cut() {
         let data = data();
         let path = data.path("footage/film.mp4");

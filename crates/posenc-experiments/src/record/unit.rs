@@ -15,7 +15,7 @@ use crate::yaml::FileError;
 const MAX_PICTURES: usize = 1000;
 
 /// Everything that a unit's result depends on. Units with equal parts have equal results.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyParts {
     /// Group, method, signal and seed: which unit this is.
@@ -230,7 +230,7 @@ mod float_text {
 }
 
 /// The result of one unit, as stored on disk.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnitRecord {
     /// What the result depends on.

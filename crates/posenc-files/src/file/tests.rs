@@ -169,18 +169,3 @@ fn sweeping_removes_only_half_written_files() {
     sweep(&own.join("a/link"));
     assert_eq!(names(foreign), [".writing-3-0-1.tmp"]);
 }
-
-/// Catches permissions that ignore the umask. The umask belongs to the whole process, so the test compares with a file that the standard
-/// library creates.
-#[cfg(unix)]
-#[test]
-fn permissions_are_those_of_the_umask() {
-    use std::os::unix::fs::PermissionsExt as _;
-    let Places { own, foreign, .. } = &places();
-    let mode = |file: &Path| std::fs::metadata(file).unwrap().permissions().mode();
-    std::fs::write(foreign.join("plain"), "").unwrap();
-    write_atomically(&own.join("file"), b"").unwrap();
-    assert_eq!(mode(&own.join("file")), mode(&foreign.join("plain")));
-    create_program(&own.join("program")).unwrap();
-    assert_ne!(mode(&own.join("program")) & 0o100, 0);
-}

@@ -1,7 +1,7 @@
 //! BLEU-1 and BLEU-2 (Papineni et al. 2002): clipped n-gram precision times a brevity penalty relative to the reference closest
 //! in length.
 
-use super::{Candidate, Scores, ngram_counts};
+use super::{Candidate, ngram_counts};
 
 /// Longest n-grams; BLEU-n is the geometric mean over n-grams of 1 to n words.
 pub const ORDERS: usize = 2;
@@ -9,8 +9,6 @@ pub const ORDERS: usize = 2;
 /// COCO-caption's constants, added to the counts of [`bleu`] to avoid a division by zero.
 const TINY: f64 = 1e-15;
 const SMALL: f64 = 1e-9;
-/// Replaces a count of zero in [`smoothed_bleu`].
-const EPSILON: f64 = 0.1;
 
 /// BLEU of a corpus, from 0 to 1; BLEU-n is at index n − 1.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,20 +64,6 @@ impl Counts {
             product.powf(1.0 / (k + 1) as f64) * penalty
         })
     }
-
-    fn smoothed_bleu(&self) -> [f64; ORDERS] {
-        if self.correct[0] == 0 {
-            return [0.0; ORDERS];
-        }
-        let ratio = self.closest_words as f64 / self.words as f64;
-        let penalty = if ratio > 1.0 { (1.0 - ratio).exp() } else { 1.0 };
-        let mut sum = 0.0;
-        std::array::from_fn(|k| {
-            let correct = if self.correct[k] == 0 { EPSILON } else { self.correct[k] as f64 };
-            sum += (correct / self.all[k].max(1) as f64).ln();
-            (sum / (k + 1) as f64).exp() * penalty
-        })
-    }
 }
 
 /// BLEU as COCO-caption computes it.
@@ -99,16 +83,6 @@ pub fn bleu(corpus: &[Candidate]) -> Bleu {
     Bleu { corpus: if comparable { sum.bleu() } else { [0.0; ORDERS] }, each }
 }
 
-/// BLEU-1 and BLEU-2 (BLEU-n at index n − 1) of each candidate alone, from 0 to 1, and the mean.
-///
-/// Method 1 of Chen and Cherry (2014) as in NLTK: a count of zero is replaced by 0.1, but a candidate without a correct
-/// word scores 0. Thus BLEU-2 of a single correct word is √0.1.
-#[must_use]
-pub fn smoothed_bleu(corpus: &[Candidate]) -> [Scores; ORDERS] {
-    let each: Vec<_> = corpus.iter().map(|c| Counts::of(c).smoothed_bleu()).collect();
-    std::array::from_fn(|k| Scores::new(each.iter().map(|values| values[k]).collect()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,8 +93,6 @@ mod tests {
         let the = [Candidate::split("the the the the", &["the cat the mat", "the dog"])];
         let [one, two] = bleu(&the).corpus;
         assert!((one - 0.5).abs() < 1e-8 && two < 1e-7, "{one} {two}");
-        let [one, two] = smoothed_bleu(&the).map(|s| s.mean);
-        assert!((one - 0.5).abs() < 1e-15 && (two - (0.5 * 0.1 / 3.0f64).sqrt()).abs() < 1e-15);
         // Three words are equally close to two and to four, so there is no penalty. Two words are closest to three.
         let near = |words: &str| bleu(&[Candidate::split(words, &["a b c d", "a b"])]).corpus[0];
         assert!((near("a b c") - 1.0).abs() < 1e-8);
@@ -133,6 +105,5 @@ mod tests {
     fn counts_are_summed_over_the_corpus() {
         let corpus = [Candidate::split("a b c", &["a b c"]), Candidate::split("x", &["y"])];
         assert!((bleu(&corpus).corpus[0] - 0.75).abs() < 1e-8);
-        assert!((smoothed_bleu(&corpus)[0].mean - 0.5).abs() < 1e-15);
     }
 }

@@ -10,24 +10,7 @@ use faer::{Mat, MatMut, MatRef};
 ///
 /// Each thread needs its own; it borrows the factorizations or matrices, which threads share.
 /// [`solve_2d`] and [`predict_2d`] are shorter to call. [`apply_into`](Self::apply_into) reuses the
-/// memory of earlier results:
-///
-/// ```
-/// # use faer::Mat;
-/// # use posenc_math::closed_form::{Factorization, Separable2d};
-/// let psi = Mat::<f32>::from_fn(8, 8, |i, j| (-0.5 * (i as f32 - j as f32).powi(2)).exp());
-/// let factorization = Factorization::new(psi.as_ref())?;
-/// let mut solver = Separable2d::solver(&factorization, &factorization);
-/// let mut predictor = Separable2d::predictor(psi.as_ref(), psi.as_ref())?;
-/// let (mut weights, mut values) = (Mat::new(), Mat::new());
-/// for shade in [0.25, 0.75] {
-///     let channel = Mat::from_fn(8, 8, |_, _| shade);
-///     solver.apply_into(channel.as_ref(), &mut weights)?;
-///     predictor.apply_into(weights.as_ref(), &mut values)?;
-///     assert!((values[(3, 5)] - shade).abs() < 1e-5);
-/// }
-/// # Ok::<(), posenc_math::Error>(())
-/// ```
+/// memory of earlier results.
 #[derive(Clone, Debug)]
 pub struct Separable2d<'a, T> {
     maps: [AxisMapRef<'a, T>; 2],
@@ -47,20 +30,12 @@ impl<'a, T: Real> Separable2d<'a, T> {
 
     /// `W ↦ Ψy W Ψxᵀ`: from weights (Ky × Kx) to the values at the points of Ψy (M × Ky) and Ψx
     /// (N × Kx), M × N.
-    ///
-    /// # Errors
-    ///
-    /// Matrices that are empty or not finite.
     pub fn predictor(psi_y: MatRef<'a, T>, psi_x: MatRef<'a, T>) -> Result<Self, Error> {
         check_embeddings(&[psi_y, psi_x])?;
         Ok(Self::new([AxisMapRef::Plain(psi_y), AxisMapRef::Plain(psi_x)], Role::Predict))
     }
 
     /// Applies both maps to one channel; `out` is resized if its shape differs.
-    ///
-    /// # Errors
-    ///
-    /// A channel of the wrong shape or with entries that are not finite.
     pub fn apply_into(&mut self, channel: MatRef<'_, T>, out: &mut Mat<T>) -> Result<(), Error> {
         T::apply(self, None, channel, out)
     }
@@ -120,27 +95,6 @@ impl<'a, T: Real> Separable2d<'a, T> {
 ///
 /// The weights of a channel do not depend on the other channels, so channels of any number of images
 /// may be passed in one call or in several. See [`Separable2d::solver`].
-///
-/// ```
-/// use posenc_math::closed_form::{Factorization, predict_2d, solve_2d};
-/// use posenc_math::embedder::{EmbedderSpec, build, line, matrix};
-/// use posenc_math::faer::Mat;
-/// # use posenc_math::random::stream;
-/// let spec = EmbedderSpec::new("gaussian").number("dimension", 16.0).number("sigma", 0.04);
-/// let embedder = build(&spec, &mut stream(0, "grid")).unwrap();
-/// let psi = matrix(&*embedder, &line(16));
-/// // The factorization is shared by all images and channels.
-/// let factorization = Factorization::new(psi.as_ref())?;
-/// let image = Mat::from_fn(16, 16, |y, x| ((x + y) as f64 * 0.3).sin());
-/// let weights = solve_2d(&factorization, &factorization, &[image.as_ref()])?;
-/// let fitted = predict_2d(psi.as_ref(), psi.as_ref(), &[weights[0].as_ref()])?;
-/// assert!((&fitted[0] - &image).norm_l2() < 1e-6);
-/// # Ok::<(), posenc_math::Error>(())
-/// ```
-///
-/// # Errors
-///
-/// A channel of the wrong shape or with entries that are not finite; the error names it.
 pub fn solve_2d<T: Real>(
     rows: &Factorization<T>,
     columns: &Factorization<T>,
@@ -151,10 +105,6 @@ pub fn solve_2d<T: Real>(
 
 /// Values `Ψy W_c Ψxᵀ` (M × N) of every channel at the points of Ψy (M × Ky) and Ψx (N × Kx), from its
 /// weights `W_c` (Ky × Kx) (trading, Eq. 10).
-///
-/// # Errors
-///
-/// Matrices that are empty or not finite, and weights of the wrong shape or not finite; the error names the matrix.
 pub fn predict_2d<T: Real>(
     psi_y: MatRef<'_, T>,
     psi_x: MatRef<'_, T>,
@@ -165,10 +115,6 @@ pub fn predict_2d<T: Real>(
 
 /// Weights `W_c = S_c ×₀ Ψ0⁺ ×₁ Ψ1⁺ ×₂ Ψ2⁺` of every channel; factorizations in the order of the axes
 /// of the cubes.
-///
-/// # Errors
-///
-/// A channel of the wrong shape or with entries that are not finite; the error names it.
 pub fn solve_3d<T: Real>(
     axes: [&Factorization<T>; 3],
     channels: &[Cube<T>],
@@ -184,10 +130,6 @@ pub(super) fn solve_axes<T: Real>(
 }
 
 /// Values `W_c ×₀ Ψ0 ×₁ Ψ1 ×₂ Ψ2` of every channel (trading, Eq. 17).
-///
-/// # Errors
-///
-/// Matrices that are empty or not finite, and weights of the wrong shape or not finite; the error names the matrix.
 pub fn predict_3d<T: Real>(
     psi: [MatRef<'_, T>; 3],
     weights: &[Cube<T>],

@@ -138,15 +138,6 @@ pub trait Embedder: Send + Sync {
 }
 
 /// The `N × d` matrix with rows ψ(x_i).
-///
-/// ```
-/// use posenc_math::embedder::{EmbedderSpec, build, line, matrix};
-/// # use posenc_math::random::stream;
-/// let spec = EmbedderSpec::new("rff").number("dimension", 64.0).number("sigma", 10.0);
-/// let rows = matrix(&*build(&spec, &mut stream(0, "rows"))?, &line(100));
-/// assert_eq!(rows.shape(), (100, 64));
-/// # Ok::<(), posenc_math::embedder::EmbedderError>(())
-/// ```
 pub fn matrix(embedder: &dyn Embedder, xs: &[f64]) -> Mat<f64> {
     /// Values per transposed block of rows.
     const BUDGET: usize = 1 << 18;

@@ -200,19 +200,11 @@ impl<'a> Values<'a> {
     }
 
     /// A number.
-    ///
-    /// # Errors
-    ///
-    /// The number is absent; `checked` excludes this for required parameters.
     pub(super) fn number(&self, name: &str) -> Result<f64, EmbedderError> {
         self.optional_number(name).ok_or_else(|| self.missing(name))
     }
 
     /// A text.
-    ///
-    /// # Errors
-    ///
-    /// As [`number`](Self::number).
     pub(super) fn text(&self, name: &str) -> Result<String, EmbedderError> {
         match self.value(name) {
             Some(ParameterValue::Text(text)) => Ok(text),
@@ -221,10 +213,6 @@ impl<'a> Values<'a> {
     }
 
     /// The number of features.
-    ///
-    /// # Errors
-    ///
-    /// As [`number`](Self::number).
     pub(super) fn dimension(&self) -> Result<usize, EmbedderError> {
         Ok(self.number("dimension")? as usize)
     }
@@ -263,11 +251,6 @@ impl<'a> Values<'a> {
 pub(super) type Built = Result<Box<dyn Embedder>, EmbedderError>;
 
 /// All kinds, in the order in which reports list them.
-///
-/// ```
-/// let names: Vec<&str> = posenc_math::embedder::registry().iter().map(|kind| kind.name).collect();
-/// assert!(names.contains(&"rff") && names.contains(&"formula"));
-/// ```
 pub fn registry() -> &'static [Kind] {
     super::KINDS
 }
@@ -360,18 +343,6 @@ fn checked(spec: &EmbedderSpec) -> Result<Values<'_>, EmbedderError> {
 ///
 /// The number of samples depends on `dimension` alone, and a scale is applied to them afterwards. Two
 /// specifications that differ only in a scale thus share their samples. Other kinds leave `rng` unused.
-///
-/// ```
-/// use posenc_math::embedder::{EmbedderSpec, build};
-/// use posenc_math::random::stream;
-///
-/// let spec = EmbedderSpec::new("gaussian").number("dimension", 512.0).number("sigma", 0.01);
-/// let embedder = build(&spec, &mut stream(0, "my embedder"))?;
-/// let mut row = vec![0.0; embedder.dimension()];
-/// embedder.embed(0.5, &mut row);
-/// assert_eq!(row[256], 1.0);
-/// # Ok::<(), posenc_math::embedder::EmbedderError>(())
-/// ```
 ///
 /// # Errors
 ///

@@ -45,12 +45,6 @@ impl From<String> for ParameterValue {
 }
 
 /// An embedder by name and parameters; only [`validate`](super::validate) checks them.
-///
-/// ```
-/// use posenc_math::embedder::{EmbedderSpec, validate};
-/// let spec = EmbedderSpec::new("gaussian").number("sigma", 0.01).number("dimension", 512.0);
-/// assert!(validate(&spec).is_ok());
-/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmbedderSpec {
     /// Name of a kind in the [`registry`](super::registry()).

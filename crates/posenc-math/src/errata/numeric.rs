@@ -1,7 +1,7 @@
 //! Numerical helpers for the checks: quadrature, stable rank, least squares, normal samples.
 
 use crate::Error;
-use crate::fourier::{Complex, forward};
+pub(crate) use crate::fourier::of_real as dft;
 use crate::random::gaussian_vector;
 pub use crate::spectrum::{circulant_stable_rank, singular_values, stable_rank};
 use crate::spectrum::{no_convergence, numerical_rank, toeplitz_stable_rank};
@@ -60,13 +60,6 @@ pub fn rank(matrix: MatRef<'_, f64>, relative: f64) -> Result<f64, Error> {
 pub fn kernel_stable_rank(n: usize, kernel: impl Fn(f64) -> f64) -> Result<f64, Error> {
     let row: Vec<f64> = (0..n).map(|lag| kernel(lag as f64 / n as f64)).collect();
     toeplitz_stable_rank(&row)
-}
-
-/// Discrete Fourier transform, unnormalized.
-pub fn dft(signal: &[f64]) -> Vec<Complex<f64>> {
-    let mut buffer: Vec<Complex<f64>> = signal.iter().map(|v| Complex::new(*v, 0.0)).collect();
-    forward(buffer.len()).process(&mut buffer);
-    buffer
 }
 
 /// $\|y - X\hat w\|/\|y\|$ for the least-squares $\hat w$ of one target column.

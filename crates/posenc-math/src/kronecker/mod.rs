@@ -54,25 +54,6 @@ pub fn simple_features<T: RealField + Copy>(psi_y: MatRef<'_, T>, psi_x: MatRef<
 }
 
 /// `A W Bᵀ`: n × m for `A` n × k, `W` k × l, `B` m × l. With Ψy, W, Ψx this is trading's Eq. 10.
-///
-/// ```
-/// use posenc_math::faer::Mat;
-/// use posenc_math::kronecker::{dense, separable_2d};
-///
-/// let psi_y = Mat::from_fn(3, 2, |i, j| (i + 2 * j) as f64);
-/// let psi_x = Mat::from_fn(4, 2, |i, j| (i * j + 1) as f64);
-/// let weights = Mat::from_fn(2, 2, |i, j| (i + j) as f64);
-/// let values = separable_2d(psi_y.as_ref(), weights.as_ref(), psi_x.as_ref())?;
-/// // The same written out: (Ψy ⊗ Ψx) vec(W).
-/// let vec = Mat::from_fn(4, 1, |i, _| weights[(i / 2, i % 2)]);
-/// let written_out = dense(psi_y.as_ref(), psi_x.as_ref()) * vec;
-/// assert_eq!(values[(2, 3)], written_out[(2 * 4 + 3, 0)]);
-/// # Ok::<(), posenc_math::Error>(())
-/// ```
-///
-/// # Errors
-///
-/// A `W` that is not k × l.
 pub fn separable_2d<T: RealField + Copy>(
     a: MatRef<'_, T>,
     w: MatRef<'_, T>,
@@ -97,10 +78,6 @@ pub fn separable_2d<T: RealField + Copy>(
 }
 
 /// `W ×₀ A ×₁ B ×₂ C`, the mode products one after another, first axis first (trading, Eq. 17).
-///
-/// # Errors
-///
-/// A factor that does not fit the cube; the error names the first such axis.
 pub fn separable_3d<T: RealField + Copy>(
     factors: [MatRef<'_, T>; 3],
     w: &Cube<T>,
@@ -117,10 +94,6 @@ pub struct Cube<T> {
 
 impl<T: RealField + Copy> Cube<T> {
     /// Cube of `shape` from its values, last index fastest.
-    ///
-    /// # Errors
-    ///
-    /// A number of values other than `shape[0]·shape[1]·shape[2]`.
     pub fn new(shape: [usize; 3], values: Vec<T>) -> Result<Self, Error> {
         let needed: usize = shape.iter().product();
         if needed != values.len() {
@@ -168,10 +141,6 @@ impl<T: RealField + Copy> Cube<T> {
 
     /// Mode product along `axis` (0, 1 or 2): multiplies every line of the cube in that direction by
     /// `matrix` (m × `shape[axis]`), so that the axis then has length m.
-    ///
-    /// # Errors
-    ///
-    /// A matrix that does not have `shape[axis]` columns.
     ///
     /// # Panics
     ///

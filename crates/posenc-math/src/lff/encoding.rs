@@ -109,10 +109,6 @@ impl Encoding {
     }
 
     /// Checks the encoding for positions of `axes` coordinates in a model of width `width`.
-    ///
-    /// # Errors
-    ///
-    /// The key that is wrong, and what is allowed.
     pub fn check(&self, axes: usize, width: usize) -> Result<(), Fault> {
         let wrong = |key, message: String| Err((key, message));
         let axes = if self.flat { 1 } else { axes };
@@ -223,17 +219,6 @@ impl Encoding {
     }
 
     /// Number of trained parameters, for positions on a grid of the given sides in a model of width `width`.
-    ///
-    /// ```
-    /// use posenc_math::lff::encoding::{Encoding, Features, Modulator};
-    ///
-    /// let mut encoding = Encoding { features: Features::Fourier, gamma: Some(1.0), learned: true, ..Encoding::none() };
-    /// encoding.check(2, 768).unwrap();
-    /// assert_eq!(encoding.parameter_count(&[64, 64], 768), 768);
-    /// // LFF Table 3: 32 hidden numbers and layer norms on top.
-    /// encoding.modulator = Some(Modulator { hidden: 32, layer_norm: true, dropout: 0.0 });
-    /// assert_eq!(encoding.parameter_count(&[64, 64], 768), 52_320);
-    /// ```
     pub fn parameter_count(&self, sides: &[usize], width: usize) -> usize {
         let f = self.feature_width(width);
         let axes = if self.flat { 1 } else { sides.len() };

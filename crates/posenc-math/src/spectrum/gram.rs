@@ -25,10 +25,6 @@ const MAX_DECOMPOSED: usize = 1000;
 const SAFE_TRACE: std::ops::Range<f64> = 1e-250..1e250;
 
 /// ‖X‖_F² / ‖X‖_2² of an N × d matrix.
-///
-/// # Errors
-///
-/// An empty matrix, entries that are not finite, or a matrix of zeros.
 pub fn stable_rank(x: MatRef<'_, f64>) -> Result<f64, Error> {
     check_finite(x)?;
     // In the tall orientation, the smaller Gram matrix is that of the columns.
@@ -54,11 +50,7 @@ pub fn stable_rank(x: MatRef<'_, f64>) -> Result<f64, Error> {
 ///
 /// Memory holds the smaller Gram matrix and a block of features at a time. A block takes up to 8 MiB, or
 /// the size of 64 columns or samples if that is more.
-///
-/// # Errors
-///
-/// No coordinates, features that are not finite, or features that are all zero.
-pub fn embedding_stable_rank(embedder: &dyn Embedder, xs: &[f64]) -> Result<f64, Error> {
+pub(super) fn embedding_stable_rank(embedder: &dyn Embedder, xs: &[f64]) -> Result<f64, Error> {
     if xs.is_empty() {
         return Err(empty(0, embedder.dimension()));
     }
@@ -87,26 +79,6 @@ pub fn embedding_stable_rank(embedder: &dyn Embedder, xs: &[f64]) -> Result<f64,
 /// There are three exact routes. Fourier embedders have a Toeplitz Gram matrix, which needs `n·d/2`
 /// cosines and no matrix. Circulant embedders whose `d` is a multiple of `n` need one Fourier transform
 /// of a row. All others are streamed.
-///
-/// ```
-/// use posenc_math::embedder::{EmbedderSpec, build};
-/// use posenc_math::{random::stream, spectrum::line_stable_rank};
-///
-/// let spec = EmbedderSpec::new("gaussian")
-///     .number("dimension", 1000.0)
-///     .number("sigma", 0.01)
-///     .text("boundary", "periodic");
-/// let embedder = build(&spec, &mut stream(0, "rank")).unwrap();
-/// // min(N, 1/(2√π σ)), the bound of `rethinking` Prop. 2.
-/// let bound = embedder.stable_rank_bound().unwrap();
-/// assert!((bound - 28.209).abs() < 1e-3);
-/// assert!((line_stable_rank(&*embedder, 10).unwrap() - 10.0).abs() < 0.01);
-/// assert!((line_stable_rank(&*embedder, 200).unwrap() - bound).abs() < 1e-6);
-/// ```
-///
-/// # Errors
-///
-/// Those of [`embedding_stable_rank`].
 pub fn line_stable_rank(embedder: &dyn Embedder, n: usize) -> Result<f64, Error> {
     let xs = line(n);
     if n > 0 && embedder.is_circulant() && embedder.dimension().is_multiple_of(n) {

@@ -20,8 +20,8 @@ use faer::MatRef;
 
 use crate::Error;
 
-pub use circulant::{circulant_singular_values, circulant_stable_rank};
-pub use gram::{embedding_stable_rank, line_stable_rank, stable_rank};
+pub use circulant::circulant_stable_rank;
+pub use gram::{line_stable_rank, stable_rank};
 pub use toeplitz::toeplitz_stable_rank;
 
 /// Returns an error if the matrix is empty or contains an entry that is not finite.
@@ -72,23 +72,6 @@ pub(crate) fn no_convergence<E>(_: E) -> Error {
 }
 
 /// The min(N, d) singular values of an N × d matrix in decreasing order.
-///
-/// ```
-/// use posenc_math::faer::Mat;
-/// use posenc_math::spectrum::{condition_number, numerical_rank, singular_values, stable_rank_of};
-///
-/// let x = Mat::from_fn(3, 2, |i, j| if i == j { 1.0 + j as f64 } else { 0.0 });
-/// let values = singular_values(x.as_ref())?;
-/// assert!((values[0] - 2.0).abs() < 1e-12 && (values[1] - 1.0).abs() < 1e-12);
-/// assert!((stable_rank_of(&values)? - 1.25).abs() < 1e-12);
-/// assert_eq!(numerical_rank(&values, 1e-6), 2);
-/// assert!((condition_number(&values) - 2.0).abs() < 1e-12);
-/// # Ok::<(), posenc_math::Error>(())
-/// ```
-///
-/// # Errors
-///
-/// An empty matrix, entries that are not finite, or no convergence.
 pub fn singular_values(x: MatRef<'_, f64>) -> Result<Vec<f64>, Error> {
     check_finite(x)?;
     x.singular_values().map_err(no_convergence)
@@ -108,10 +91,6 @@ pub fn condition_number(singular_values: &[f64]) -> f64 {
 }
 
 /// Σ s_i² / max s_i² of given singular values.
-///
-/// # Errors
-///
-/// No values, values that are not finite, or all zero.
 pub fn stable_rank_of(singular_values: &[f64]) -> Result<f64, Error> {
     check_values(singular_values)?;
     let largest = singular_values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));

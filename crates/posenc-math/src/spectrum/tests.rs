@@ -1,6 +1,8 @@
 use faer::Mat;
 use proptest::prelude::*;
 
+use super::circulant::circulant_singular_values;
+use super::gram::embedding_stable_rank;
 use super::*;
 use crate::{
     embedder::{Embedder, EmbedderSpec, build, line, matrix},

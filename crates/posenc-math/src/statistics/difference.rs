@@ -39,15 +39,6 @@ impl TTest {
 
 /// Paired t-test of `a_i − b_i`, for instance two methods on the same images.
 ///
-/// ```
-/// use posenc_math::statistics::paired_t_test;
-/// // PSNRs of two methods on the same four images.
-/// let (a, b) = ([30.1, 28.4, 33.0, 27.2], [29.0, 27.5, 31.6, 26.4]);
-/// let test = paired_t_test(&a, &b, 0.95)?;
-/// assert!(test.mean_difference > 1.0 && test.interval.lower > 0.0 && test.p < 0.01);
-/// # Ok::<(), posenc_math::Error>(())
-/// ```
-///
 /// # Errors
 ///
 /// Samples of different lengths or with fewer than two pairs, values that are not finite, a level outside of (0, 1), and

@@ -4,11 +4,6 @@ use super::{check_pairs, is_constant, mean_of, mid_ranks, no_spread, squared_dev
 use crate::Error;
 
 /// Rank of each value, scaled to 0 to 1; ties share their mean rank. A single value has rank 0.5.
-///
-/// ```
-/// use posenc_math::statistics::relative_ranks;
-/// assert_eq!(relative_ranks(&[1e-9, 5.0, 2.0, 5.0, -3.0]), [0.25, 0.875, 0.5, 0.875, 0.0]);
-/// ```
 pub fn relative_ranks(values: &[f64]) -> Vec<f64> {
     let last = values.len().saturating_sub(1) as f64;
     let place = |rank: f64| if last == 0.0 { 0.5 } else { (rank - 1.0) / last };
@@ -17,14 +12,6 @@ pub fn relative_ranks(values: &[f64]) -> Vec<f64> {
 
 /// Mean target of the `k` points nearest to `query` (Euclidean distance). Points tied with the k-th are included, so the order of
 /// points does not matter. `None` without points.
-///
-/// ```
-/// use posenc_math::statistics::nearest_mean;
-/// let points = [([0.0], 1.0), ([0.5], 2.0), ([0.5], 4.0), ([9.0], 100.0)];
-/// let points = || points.iter().map(|(x, y)| (&x[..], *y));
-/// assert_eq!(nearest_mean(&[0.1], points(), 1), Some(1.0));
-/// assert_eq!(nearest_mean(&[0.5], points(), 1), Some(3.0));
-/// ```
 pub fn nearest_mean<'a>(
     query: &[f64],
     points: impl Iterator<Item = (&'a [f64], f64)>,
@@ -45,10 +32,6 @@ pub fn nearest_mean<'a>(
 
 /// R² of predictions: 1 minus their squared error divided by that of predicting the mean of `measured`. Negative if the mean is the
 /// better prediction.
-///
-/// # Errors
-///
-/// Samples of different lengths or below two pairs, values that are not finite, and measured values that are all equal.
 pub fn r_squared(predicted: &[f64], measured: &[f64]) -> Result<f64, Error> {
     check_pairs(predicted, measured, 2)?;
     if is_constant(measured) {
@@ -75,6 +58,10 @@ mod tests {
         let all = points.iter().map(|(x, y)| (&x[..], *y));
         assert_eq!(nearest_mean(&[20.0], all, 1000), Some(3.0 * 24.5));
         assert_eq!(nearest_mean(&[20.0], std::iter::empty(), 3), None);
+        // A point at the same distance counts, too.
+        let twice = [([0.5], 2.0), ([0.5], 4.0), ([9.0], 100.0)];
+        let twice = twice.iter().map(|(x, y)| (&x[..], *y));
+        assert_eq!(nearest_mean(&[0.5], twice, 1), Some(3.0));
     }
 
     /// Catches an R² that is a squared correlation, which a shifted or reversed prediction would not lower.
@@ -86,6 +73,12 @@ mod tests {
         let reversed = r_squared(&[4.0, 3.0, 2.0, 1.0], &measured).unwrap();
         assert_close(reversed, -3.0, Tolerance::absolute(1e-15));
         assert_eq!(r_squared(&[1.0, 2.0], &[3.0, 3.0]), Err(no_spread(3.0)));
+    }
+
+    /// Catches ranks that depend on the order of equal values.
+    #[test]
+    fn equal_values_share_their_mean_rank() {
         assert_eq!(relative_ranks(&[7.0]), [0.5]);
+        assert_eq!(relative_ranks(&[1e-9, 5.0, 2.0, 5.0, -3.0]), [0.25, 0.875, 0.5, 0.875, 0.0]);
     }
 }

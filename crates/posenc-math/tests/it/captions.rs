@@ -1,9 +1,9 @@
-//! Compares caption metrics with pycocoevalcap 1.2 (BLEU, ROUGE-L, CIDEr-D) and NLTK 3.10.4 (smoothed BLEU, METEOR, stems) on
+//! Compares caption metrics with pycocoevalcap 1.2 (BLEU, ROUGE-L, CIDEr-D) and NLTK 3.10.4 (METEOR, stems) on
 //! captions that `benches/peers/caption_examples.py` generated and scored, and tests properties that hold for any captions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use posenc_math::captions::bleu::{bleu, smoothed_bleu};
+use posenc_math::captions::bleu::bleu;
 use posenc_math::captions::cider::Cider;
 use posenc_math::captions::meteor::meteor;
 use posenc_math::captions::rouge::rouge;
@@ -26,7 +26,6 @@ struct Example {
     /// Candidate and its references.
     captions: Vec<(String, Vec<String>)>,
     bleu: Vec<Corpus>,
-    smoothed_bleu: Vec<Expected>,
     rouge: Expected,
     cider: Expected,
     meteor: Expected,
@@ -85,15 +84,11 @@ fn scores_agree_with_pycocoevalcap() {
     }
 }
 
-/// Catches a difference in smoothing, alignment, chunks or the treatment of upper case.
+/// Catches a difference in alignment, chunks or the treatment of upper case.
 #[test]
 fn scores_agree_with_nltk() {
     for (number, example) in examples().corpora.iter().enumerate() {
         let corpus = corpus(example);
-        for (k, expected) in example.smoothed_bleu.iter().enumerate() {
-            let what = format!("corpus {number}, smoothed BLEU-{}", k + 1);
-            assert_scores(&smoothed_bleu(&corpus)[k], expected, &what);
-        }
         assert_scores(&meteor(&corpus), &example.meteor, &format!("corpus {number}, METEOR"));
     }
 }
@@ -111,7 +106,6 @@ fn stems_agree_with_nltk() {
 fn empty_input_scores_zero() {
     let none = Scores::default();
     assert_eq!(bleu(&[]).corpus, [0.0; 2]);
-    assert_eq!(smoothed_bleu(&[]), [none.clone(), none.clone()]);
     assert_eq!(Cider::new(&[]).scores(&[]), none);
     assert_eq!((rouge(&[]), meteor(&[])), (none.clone(), none.clone()));
     assert_eq!(tuple_scores::<u8>(&[]), none);
@@ -124,9 +118,6 @@ fn empty_input_scores_zero() {
     let own = bleu(&corpus);
     assert_eq!(own.each, [[0.0; 2]; 5]);
     assert!(own.corpus.iter().all(|v| (0.0..1e-6).contains(v)), "{:?}", own.corpus);
-    for scores in smoothed_bleu(&corpus) {
-        assert_eq!(scores.each, each);
-    }
     assert_eq!(rouge(&corpus).each, each);
     assert_eq!(meteor(&corpus).each, each);
     assert_eq!(Cider::new(&corpus).scores(&corpus).each, each);
@@ -158,11 +149,10 @@ fn candidates() -> impl Strategy<Value = Vec<Candidate>> {
 }
 
 /// All metrics of one candidate; CIDEr-D uses the document frequencies of `cider`.
-fn all(cider: &Cider<'_>, candidate: &Candidate) -> [f64; 7] {
+fn all(cider: &Cider<'_>, candidate: &Candidate) -> [f64; 5] {
     let alone = std::slice::from_ref(candidate);
-    let ([one, two], [smoothed_one, smoothed_two]) = (bleu(alone).each[0], smoothed_bleu(alone));
-    let (rouge, meteor) = (rouge(alone).mean, meteor(alone).mean);
-    [one, two, smoothed_one.mean, smoothed_two.mean, rouge, meteor, cider.score(candidate) / 10.0]
+    let [one, two] = bleu(alone).each[0];
+    [one, two, rouge(alone).mean, meteor(alone).mean, cider.score(candidate) / 10.0]
 }
 
 proptest! {
@@ -174,8 +164,6 @@ proptest! {
         let each = [
             bleu(&corpus).each.iter().map(|v| v[0]).collect(),
             bleu(&corpus).each.iter().map(|v| v[1]).collect(),
-            smoothed_bleu(&corpus)[0].each.clone(),
-            smoothed_bleu(&corpus)[1].each.clone(),
             rouge(&corpus).each,
             meteor(&corpus).each,
             cider.scores(&corpus).each.iter().map(|v| v / 10.0).collect::<Vec<f64>>(),
@@ -204,8 +192,8 @@ proptest! {
         }
         if reference.len() > 1 {
             let expected = 1.0 - 0.5 / (reference.len() as f64).powi(3);
-            prop_assert!((best[5] - expected).abs() < 1e-12, "{} {expected}", best[5]);
-            prop_assert!([0, 1, 2, 3, 4].iter().all(|&metric| (best[metric] - 1.0).abs() < 1e-8));
+            prop_assert!((best[3] - expected).abs() < 1e-12, "{} {expected}", best[3]);
+            prop_assert!([0, 1, 2].iter().all(|&metric| (best[metric] - 1.0).abs() < 1e-8));
         }
     }
 

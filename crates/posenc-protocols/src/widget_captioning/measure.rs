@@ -7,7 +7,8 @@ use anyhow::{Context as _, Result};
 use posenc_attention::Device;
 use posenc_attention::caption::Search;
 use posenc_attention::widget_captioner::WidgetCaptioner;
-use posenc_data::interfaces::{BORDER, CaptionSplit, Corners, bins};
+use posenc_data::generate::quantized;
+use posenc_data::interfaces::{BORDER, CaptionSplit, Corners};
 use posenc_experiments::record::Value;
 use posenc_math::captions::Candidate;
 
@@ -23,7 +24,7 @@ fn pixels(corners: Corners) -> [i64; 4] {
 }
 
 fn hundredths(corners: Corners) -> [i64; 4] {
-    bins(corners).map(|bin| bin as i64)
+    quantized(corners).map(i64::from)
 }
 
 /// Generates captions for the widgets of test screens and records their scores, times 100.

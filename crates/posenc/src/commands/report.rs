@@ -11,7 +11,7 @@ use posenc_experiments::verdict::Verdict;
 use posenc_report::{Inputs, Records, Report as Rendered, is_report};
 
 use crate::arguments::Report;
-use posenc_harness::lock::Lock;
+use posenc_harness::lock;
 use posenc_harness::options::usable_catalog;
 use posenc_harness::repository::Repository;
 use posenc_harness::store::write_file;
@@ -30,7 +30,7 @@ pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
         false => usable_catalog(repository, include, KINDS)?,
     };
     let is_written = !options.check && options.out.is_none();
-    let _lock = is_written.then(|| Lock::of_reference(repository)).transpose()?;
+    let _lock = is_written.then(|| lock::of_reference(repository)).transpose()?;
     let reference = Records::read(&repository.record(), &catalog)?;
     let report = render_reference(&catalog, &reference, options.out.is_none())?;
     if options.check {

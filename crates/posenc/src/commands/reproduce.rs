@@ -21,13 +21,13 @@ use super::report::print_changed_verdicts;
 use posenc_harness::data::{self, DataSets};
 use posenc_harness::device::Devices;
 use posenc_harness::interrupts::Interrupts;
-use posenc_harness::lock::{self, Lock};
+use posenc_harness::lock;
 use posenc_harness::options::{Reproduce, parse_profile, parse_selectors, usable_catalog};
-use posenc_harness::plan::{PlannedJob, Plans, Reason, expand, leave_out_absent_picks, lookup};
+use posenc_harness::plan::{PlannedJob, Plans, expand, leave_out_absent_picks, lookup};
 use posenc_harness::progress::Detail;
 use posenc_harness::repository::Repository;
 use posenc_harness::run_env::{ResultInputs, RunEnv, keep};
-use posenc_harness::store::Store;
+use posenc_harness::store::{Reason, Store};
 use posenc_harness::timings::Timings;
 use posenc_harness::{executor, machine, share, slurm};
 use posenc_protocols::KINDS;
@@ -103,8 +103,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         return Ok(ExitCode::SUCCESS);
     }
     let plans = Plans::new(catalog, data, repository.published_checksum(), options.seed);
-    let _joined = options.share.map(|share| lock::join(&out, share)).transpose()?;
-    let _lock = options.share.is_none().then(|| Lock::take(&out)).transpose()?;
+    let _lock = lock::take(&out, options.share)?;
     if options.share.is_none() {
         store.sweep();
     }

@@ -30,8 +30,15 @@ impl Source {
 
     /// Paper and item of every record, sorted.
     pub fn items(&self) -> Result<Vec<(String, String)>> {
-        let files = tables_of_papers(&self.directory)?;
-        let mut items: Vec<_> = files.iter().filter_map(|file| item_of(file)).collect();
+        let mut items = Vec::new();
+        for paper in keys_in(&self.directory)? {
+            let folder = self.directory.join(&paper);
+            for item in keys_in(&folder)? {
+                if is_there(&folder.join(&item).join(item::FILES[0])) {
+                    items.push((paper.clone(), item));
+                }
+            }
+        }
         items.sort();
         Ok(items)
     }
@@ -44,55 +51,13 @@ impl Source {
     }
 }
 
-/// `<paper>/<item>/units.csv` for all items of the papers in a directory of records.
-fn tables_of_papers(directory: &Path) -> Result<Vec<String>> {
-    let entries = |folder: &Path| -> Result<Vec<String>> {
-        let entries = posenc_files::entries(folder)
-            .with_context(|| format!("{} cannot be listed", folder.display()))?;
-        Ok(entries.into_iter().filter_map(|entry| entry.name.into_string().ok()).collect())
-    };
-    let mut tables = Vec::new();
-    if directory.is_dir() {
-        for paper in entries(directory)?.into_iter().filter(|name| is_key(name)) {
-            let folder = directory.join(&paper);
-            if folder.is_dir() {
-                let items = entries(&folder)?.into_iter();
-                let own = items.map(|item| format!("{paper}/{item}/{}", item::FILES[0]));
-                tables.extend(own.filter(|table| is_there(&directory.join(table))));
-            }
-        }
+/// Names in a folder that a paper or an item can have; none if there is no such folder.
+fn keys_in(folder: &Path) -> Result<Vec<String>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
     }
-    Ok(tables)
-}
-
-/// Paper and item of `<paper>/<item>/units.csv`. Rejects other names.
-fn item_of(path: &str) -> Option<(String, String)> {
-    let (paper, file) = path.split_once('/')?;
-    let item = file.strip_suffix(item::FILES[0])?.strip_suffix('/')?;
-    (is_key(paper) && is_key(item)).then(|| (paper.to_owned(), item.to_owned()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Catches other files next to the records, such as pictures, and names that lead out of the folder, that are treated as items.
-    #[test]
-    fn items_have_a_table_of_units_in_a_folder_of_their_paper() {
-        assert_eq!(item_of("lff/fig1/units.csv"), Some(("lff".to_owned(), "fig1".to_owned())));
-        for other in [
-            "lff/fig1/provenance.json",
-            "benchmarks.json",
-            "lff/units.csv",
-            "lff//units.csv",
-            "../fig1/units.csv",
-            "lff/../fig1/units.csv",
-            "lff/../units.csv",
-            "/fig1/units.csv",
-            "lff/a\\b/units.csv",
-            "lff/a b/units.csv",
-        ] {
-            assert_eq!(item_of(other), None, "{other}");
-        }
-    }
+    let entries = posenc_files::entries(folder)
+        .with_context(|| format!("{} cannot be listed", folder.display()))?;
+    let names = entries.into_iter().filter_map(|entry| entry.name.into_string().ok());
+    Ok(names.filter(|name| is_key(name)).collect())
 }

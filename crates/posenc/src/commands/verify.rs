@@ -25,7 +25,7 @@ use posenc_harness::plan::{PlannedJob, expand};
 use posenc_harness::progress::Detail;
 use posenc_harness::repository::Repository;
 use posenc_harness::run_env::{RunEnv, keep};
-use posenc_harness::store::{Found, Store};
+use posenc_harness::store::Store;
 use posenc_harness::timings::Timings;
 use posenc_harness::unit::Unit;
 use posenc_harness::{executor, machine};
@@ -327,7 +327,7 @@ fn compare(
     for own in all.iter().filter(|own| std::ptr::eq(own.planned.job.experiment, experiment)) {
         for unit in &own.planned.to_run {
             let found = store.find(&experiment.paper, &experiment.item, &unit.parts);
-            if let Found::Record(record) = found {
+            if let Ok(record) = found {
                 measured.extend(collect::rows(&own.planned.job, unit, &record));
                 count += 1;
             }

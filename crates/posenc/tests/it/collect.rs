@@ -1,6 +1,6 @@
 //! Which raw records of a variant become its rows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use posenc_data::{DataDirectory, DataSource, Manifest};
@@ -72,12 +72,9 @@ fn collect_from(text: &str, stored: &[(Profile, usize)], commits: &[&str]) -> Co
                 device: "cpu".into(),
                 data: unit.data.clone(),
                 seconds: 1.0,
-                peak_memory: None,
-                remarks: Vec::new(),
                 values: ["test_psnr", "params"].map(|metric| Value::new(metric, 20.0)).into(),
-                pictures: Vec::new(),
-                versions: BTreeMap::new(),
                 commit: (*commit).into(),
+                ..UnitRecord::default()
             };
             store.write("p", "i", record, &[]).unwrap();
         }

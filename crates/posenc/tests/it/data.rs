@@ -1,50 +1,10 @@
-//! Users' data: the published data, other data, broken files, and their own images.
+//! Users' data: broken files, and their own images.
 
 use crate::common;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use common::{EXPERIMENT, Repository};
-use posenc_files::testing::{Need, skip};
-
-/// Directory of the real data; skips the calling test if the machine does not have it.
-fn real_data() -> Option<PathBuf> {
-    let directory = std::env::var_os("POSENC_DATA").map(PathBuf::from);
-    let found = directory.filter(|directory| directory.join("div2k/data_div2k.npz").exists());
-    if found.is_none() {
-        skip(Need::Data, "POSENC_DATA names no directory with div2k/data_div2k.npz");
-    }
-    found
-}
-
-fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    (mean, (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt())
-}
-
-/// Catches closed-form values that differ from Table 1, for rows that do not depend on the solver: Tri to the printed digits, Gau
-/// within 0.15 dB.
-#[test]
-fn table_1_closed_form_on_the_papers_images() {
-    let Some(data) = real_data() else { return };
-    let repository = Repository::new();
-    let data = data.to_str().unwrap();
-    for method in ["Tri", "Gau"] {
-        let selector = format!("trading/table1/closed-form/{method}");
-        repository.ok(&["reproduce", &selector, "--data", data]);
-    }
-    let record = common::joined(&repository.path().join("out/record/trading/table1"));
-    assert!(record.contains(",paper,cpu,div2k-test"), "not labelled as the paper's data and scale");
-    let rows: Vec<String> = record.lines().map(str::to_owned).collect();
-    let psnr = |method| common::values(&rows, ["closed-form", method, "test_psnr"]);
-    let (mean, deviation) = mean_and_deviation(&psnr("Tri"));
-    assert_eq!(format!("{mean:.2} ± {deviation:.2}"), "26.36 ± 3.39");
-    let gau = psnr("Gau");
-    assert_eq!(gau.len(), 16);
-    let (mean, _) = mean_and_deviation(&gau);
-    assert!((mean - 26.63).abs() < 0.15, "{mean}");
-}
 
 /// Catches a broken archive that is silently replaced by generated images.
 #[test]

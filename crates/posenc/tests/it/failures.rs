@@ -4,10 +4,11 @@ use crate::common;
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use common::{EXPERIMENT, Repository, begun, contents, experiment, with_a_failing_unit};
+use common::{EXPERIMENT, Repository, begun, experiment, with_a_failing_unit};
 use posenc_experiments::record::UnitRecord;
+use posenc_files::Lock;
 use posenc_files::testing::{Need, skip};
 
 /// A training of hours that checks for a stop after every epoch.
@@ -123,22 +124,6 @@ fn a_damaged_record_is_run_again_with_a_warning() {
     assert_eq!(repository.rows("out"), rows);
 }
 
-/// Catches dependence on file times: records from the future or from 1970 are valid.
-#[test]
-fn a_clock_that_was_set_back_runs_nothing_again() {
-    let repository = Repository::with_experiment(EXPERIMENT);
-    repository.ok(&["reproduce", "--profile", "smoke"]);
-    let day = Duration::from_secs(86_400);
-    for time in [SystemTime::now() + 3650 * day, SystemTime::UNIX_EPOCH + day] {
-        for file in contents(repository.path()).into_keys() {
-            let file = std::fs::File::options().append(true).open(file).unwrap();
-            file.set_modified(time).unwrap();
-        }
-        let run = repository.ok(&["reproduce", "--profile", "smoke"]);
-        assert!(run.stderr.contains("0 of 6 units to run, 6 on record"), "{}", run.stderr);
-    }
-}
-
 /// Catches a process that is killed by a file size limit, and an error that names neither the file nor the size. Complete files
 /// stay, and the next run continues.
 #[cfg(unix)]
@@ -223,4 +208,11 @@ fn a_second_process_names_the_owner_of_the_directory() {
     assert_eq!(repository.raw("out").len(), 12);
     let last = repository.ok(&["reproduce"]);
     assert!(last.stderr.contains("0 of 12 units to run"), "{}", last.stderr);
+    // Shares run next to each other, but not next to a run of everything.
+    let share = Lock::try_share(&lock, "share 1/2 on node").unwrap();
+    repository.fails(&["reproduce"], &["another reproduce is running", "share 1/2 on node"]);
+    repository.ok(&["reproduce", "--share", "2/2"]);
+    drop(share);
+    let _whole = Lock::try_take(&lock).unwrap();
+    repository.fails(&["reproduce", "--share", "2/2"], &["without --share is running"]);
 }

@@ -12,14 +12,14 @@ use posenc_files::testing::{Need, skip};
 use server::{Server, cut, full, ranged, status};
 use sha2::{Digest, Sha256};
 
-/// Whether curl is missing, which skips the calling test.
-fn lacks_curl() -> bool {
-    let quiet = |command: &mut Command| command.stdout(Stdio::null()).status();
-    let is_missing = !quiet(Command::new("curl").arg("--version")).is_ok_and(|s| s.success());
-    if is_missing {
+/// Skips the calling test if curl is missing.
+fn curl() -> Option<()> {
+    let status = Command::new("curl").arg("--version").stdout(Stdio::null()).status();
+    let found = status.is_ok_and(|status| status.success()).then_some(());
+    if found.is_none() {
         skip(Need::Curl, "curl cannot be started");
     }
-    is_missing
+    found
 }
 
 fn sha256(bytes: &[u8]) -> String {
@@ -75,9 +75,7 @@ fn at(repository: &Repository, path: &str) -> Option<Vec<u8>> {
 /// Catches a file that is unverified or in another place, a license that is shown too late, and a second transfer of present files.
 #[test]
 fn files_are_fetched_verified_and_listed() {
-    if lacks_curl() {
-        return;
-    }
+    let Some(()) = curl() else { return };
     let (one, two) = (body(300_000), body(10));
     let repository = repository(&[("a file ü.gz", &one), ("inner/two", &two)]);
     let (first, second) = (one.clone(), two.clone());
@@ -113,9 +111,7 @@ fn files_are_fetched_verified_and_listed() {
 /// Catches a transfer that starts again from the beginning, and one that is mistaken for complete.
 #[test]
 fn an_interrupted_transfer_resumes() {
-    if lacks_curl() {
-        return;
-    }
+    let Some(()) = curl() else { return };
     let bytes = body(200_000);
     let repository = repository(&[("a", &bytes)]);
     let works = Arc::new(AtomicBool::new(false));
@@ -145,9 +141,7 @@ fn an_interrupted_transfer_resumes() {
 /// Catches a partial file that blocks a set: from a server that cannot resume, of another version, too long, or complete.
 #[test]
 fn a_partial_file_never_blocks_a_set() {
-    if lacks_curl() {
-        return;
-    }
+    let Some(()) = curl() else { return };
     let bytes = body(50_000);
     for (part, requests, has_ranges) in [
         (&bytes[..20_000], vec![Some(20_000), None], false),
@@ -175,9 +169,7 @@ fn a_partial_file_never_blocks_a_set() {
 /// Catches a complete partial file that is not used because the manifest's size is only an upper bound (status 416).
 #[test]
 fn a_size_may_be_an_upper_bound() {
-    if lacks_curl() {
-        return;
-    }
+    let Some(()) = curl() else { return };
     let bytes = body(5000);
     let digits = &sha256(&bytes)[..8];
     let entry = format!("  - {{ path: text/a, bytes: 9000, sha256: '{digits}' }}\n");
@@ -200,9 +192,7 @@ fn a_size_may_be_an_upper_bound() {
 /// Catches data that are stored although their verification fails, and an existing file that is replaced.
 #[test]
 fn a_wrong_checksum_changes_nothing() {
-    if lacks_curl() {
-        return;
-    }
+    let Some(()) = curl() else { return };
     let bytes = body(1000);
     let repository = repository(&[("a", &bytes), ("b", &bytes)]);
     let content = bytes.clone();
@@ -226,9 +216,7 @@ fn a_wrong_checksum_changes_nothing() {
 /// Catches an error page that is stored, and a set with only some of its files in place.
 #[test]
 fn a_missing_file_is_named_and_the_others_wait_for_it() {
-    if lacks_curl() {
-        return;
-    }
+    let Some(()) = curl() else { return };
     let bytes = body(1000);
     let repository = repository(&[("a", &bytes), ("b", &bytes)]);
     let is_there = Arc::new(AtomicBool::new(false));
@@ -251,9 +239,7 @@ fn a_missing_file_is_named_and_the_others_wait_for_it() {
 /// Catches an endless wait, before the answer or in the middle of it.
 #[test]
 fn a_stalled_server_is_abandoned() {
-    if lacks_curl() {
-        return;
-    }
+    let Some(()) = curl() else { return };
     let bytes = body(1000);
     for sent in [None, Some(400)] {
         let repository = repository(&[("a", &bytes)]);
@@ -276,9 +262,7 @@ fn a_stalled_server_is_abandoned() {
 /// Catches an answer that fills the disk, and redirections to files, to other protocols or in a circle.
 #[test]
 fn hostile_answers_are_refused() {
-    if lacks_curl() {
-        return;
-    }
+    let Some(()) = curl() else { return };
     let bytes = body(1000);
     let repository = repository(&[("a", &bytes)]);
     let endless = Server::start(|_, stream| {
@@ -311,9 +295,7 @@ fn hostile_answers_are_refused() {
 #[cfg(unix)]
 #[test]
 fn links_below_the_partial_files_are_not_followed() {
-    if lacks_curl() {
-        return;
-    }
+    let Some(()) = curl() else { return };
     let bytes = body(1000);
     let repository = repository(&[("a", &bytes)]);
     repository.write("precious/a.part", "precious");
@@ -330,9 +312,7 @@ fn links_below_the_partial_files_are_not_followed() {
 #[cfg(unix)]
 #[test]
 fn a_full_disk_is_named_and_the_transfer_resumes() {
-    if lacks_curl() {
-        return;
-    }
+    let Some(()) = curl() else { return };
     let bytes = body(200_000);
     let repository = repository(&[("a", &bytes)]);
     let content = bytes.clone();
@@ -362,9 +342,7 @@ fn a_full_disk_is_named_and_the_transfer_resumes() {
 #[test]
 fn an_interrupted_process_keeps_the_partial_file() {
     use std::os::unix::process::{CommandExt, ExitStatusExt};
-    if lacks_curl() {
-        return;
-    }
+    let Some(()) = curl() else { return };
     let bytes = body(1000);
     let repository = repository(&[("a", &bytes)]);
     let content = bytes.clone();
@@ -407,9 +385,7 @@ fn an_interrupted_process_keeps_the_partial_file() {
 /// Catches two processes that write one partial file.
 #[test]
 fn one_process_downloads_at_a_time() {
-    if lacks_curl() {
-        return;
-    }
+    let Some(()) = curl() else { return };
     let bytes = body(10);
     let repository = repository(&[("a", &bytes)]);
     repository.write("data/.fetch/lock", "");
@@ -459,9 +435,7 @@ fn entry(path: &str, bytes: &[u8]) -> String {
 /// success, and a set whose license is not shown.
 #[test]
 fn images_are_fetched_as_files_and_compared_by_their_pixels() {
-    if lacks_curl() {
-        return;
-    }
+    let Some(()) = curl() else { return };
     let pixels: Vec<u8> = body(3 * 8 * 8 * 3);
     let folder = tempfile::tempdir().unwrap();
     let mut entries = String::new();
@@ -510,9 +484,7 @@ fn fetched_data_change_verdicts() {
         skip(Need::Data, "POSENC_DATA names no directory with div2k/data_div2k.npz");
         return;
     };
-    if lacks_curl() {
-        return;
-    }
+    let Some(()) = curl() else { return };
     let repository = Repository::new();
     let reproduce = || repository.ok(&["reproduce", "trading/table1/closed-form/Tri"]).stderr;
     let first = reproduce();

@@ -3,23 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Rust files below a folder.
-fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            sources(&path, files);
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            files.push(path);
-        }
-    }
-}
+use crate::common::files_in;
 
 /// The sources of a crate without comments and tests, by path below `src`.
 fn code(name: &str) -> BTreeMap<String, String> {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
-    let mut files = Vec::new();
-    sources(&src, &mut files);
+    let mut files = files_in(&src, "rs");
     let is_test = |path: &&PathBuf| path.file_name().is_some_and(|name| name == "tests.rs");
     files.retain(|path| !is_test(&path));
     let read = |path: PathBuf| {

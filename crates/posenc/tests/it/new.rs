@@ -105,25 +105,6 @@ fn refused_commands_leave_no_files() {
     repository.fails(&from("lff/errata"), &["checks the errata of its paper"]);
 }
 
-/// Catches a line of code that is missing or in the wrong list. `extending.rs` compiles the code.
-#[test]
-fn an_embedder_by_code_is_registered_everywhere() {
-    let repository = Repository::with_experiment(EXPERIMENT);
-    with_code(&repository);
-    repository.ok(&["new", "embedder", "two_sided"]);
-    let folder = "crates/posenc-math/src/embedder";
-    let code = repository.read(&format!("{folder}/two_sided.rs"));
-    assert!(
-        code.contains("name: \"two-sided\"") && code.contains("struct TwoSidedProfile"),
-        "{code}"
-    );
-    assert!(!code.contains("{{"), "{code}");
-    let text = repository.read(&format!("{folder}/mod.rs"));
-    assert!(text.contains("    matrix\n    two_sided\n    // new kinds"), "{text}");
-    let text = repository.read("experiments/extensions/10-two-sided.yaml");
-    assert!(text.contains("{ kind: two-sided, dimension: 128, width: 0.01 }"), "{text}");
-}
-
 /// Catches an item whose copy is rejected, plans nothing, or loses its comments; and a group that cannot be copied alone.
 #[test]
 fn every_item_can_be_copied() {

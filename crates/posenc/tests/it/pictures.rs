@@ -1,49 +1,15 @@
-//! Pictures through the real binary: from raw records to the reference and the report.
-//!
-//! The tests write the pictures next to the raw records of a run, as a protocol would.
+//! Pictures through the real binary: from a run to the reference and the report.
 
 use crate::common;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use common::{EXPERIMENT, Repository, files_in};
-use posenc_experiments::record::{Gallery, Picture, StoredPicture, UnitRecord};
+use posenc_experiments::record::Gallery;
 
 fn experiment() -> String {
     let grid = "pictures:\n  - { id: grid, title: A grid, groups: [images], show: [truth, reconstruction] }\n";
-    format!("{EXPERIMENT}{grid}")
-}
-
-/// Adds a truth and a reconstruction to each unit of `out` that has an image; returns their files.
-fn add_pictures(repository: &Repository, out: &str) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for (shade, file) in (1..).zip(repository.raw(out)) {
-        let mut record = UnitRecord::read(&file).unwrap();
-        if record.data == "-" {
-            continue;
-        }
-        for (name, level) in [("truth", 0), ("reconstruction", shade)] {
-            let picture = Picture::new(name, "an image", (40, 30, 3), vec![level; 3600]);
-            let bytes = picture.png().unwrap();
-            let name_of_file =
-                UnitRecord::picture_file_name(&record.parts, record.pictures.len(), name);
-            let path = file.with_file_name(&name_of_file);
-            std::fs::write(&path, &bytes).unwrap();
-            record.pictures.push(StoredPicture {
-                name: name.into(),
-                signal: "an image".into(),
-                width: 40,
-                height: 30,
-                channels: 3,
-                psnr: Some(20.0),
-                file: name_of_file,
-                blake3: blake3::hash(&bytes).to_hex().to_string(),
-            });
-            files.push(path);
-        }
-        record.write(&file).unwrap();
-    }
-    files
+    EXPERIMENT.replace(", side: 64", ", side: 64, pictures: true") + grid
 }
 
 fn gallery(repository: &Repository, directory: &str) -> Gallery {
@@ -57,21 +23,19 @@ const SMOKE: [&str; 3] = ["reproduce", "--profile", "smoke"];
 #[test]
 fn pictures_of_generated_images_reach_the_reference() {
     let repository = Repository::with_experiment(&experiment());
+    repository.ok(&["reproduce", "extensions/mexican-hat/rank", "--profile", "smoke"]);
+    let page = repository.read("out/report/extensions/mexican-hat.md");
+    assert!(page.contains("*No pictures yet: A grid*"), "{page}");
     repository.ok(&SMOKE);
-    assert!(
-        repository
-            .read("out/report/extensions/mexican-hat.md")
-            .contains("*No pictures yet: A grid*")
-    );
-    let files = add_pictures(&repository, "out");
-    assert_eq!(files.len(), 6, "three methods");
+    let files = files_in(&repository.path().join("out/raw"), "png");
+    assert_eq!(files.len(), 9, "three methods");
     let run = repository.ok(&["reproduce", "--profile", "smoke", "--record"]);
     assert!(run.stderr.contains("0 of 6 units to run"), "{}", run.stderr);
 
     let reference = gallery(&repository, "report/record");
     assert_eq!(reference.pictures.len(), 6);
     let first = &reference.pictures[0];
-    assert_eq!((first.enlarged, first.data.as_str()), (4, "embedded:dead-leaves"));
+    assert_eq!((first.enlarged, first.data.as_str()), (2, "embedded:dead-leaves"));
     assert!(first.values.iter().any(|v| v.metric == "test_psnr"));
     assert!(first.values.iter().all(|v| !v.metric.starts_with("time")));
     let page = repository.read("report/extensions/mexican-hat.md");
@@ -97,7 +61,7 @@ fn pictures_of_generated_images_reach_the_reference() {
     // The raw records: units with damaged pictures run again, with the reason.
     let whole = std::fs::read(&files[0]).unwrap();
     std::fs::write(&files[0], &whole[..20]).unwrap();
-    std::fs::remove_file(&files[3]).unwrap();
+    std::fs::remove_file(&files[4]).unwrap();
     let run = repository.ok(&SMOKE);
     assert!(run.stderr.contains("2 of 6 units to run"), "{}", run.stderr);
     assert!(run.stderr.contains("-000-truth.png: damaged"), "{}", run.stderr);

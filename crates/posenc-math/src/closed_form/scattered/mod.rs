@@ -107,10 +107,6 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     ///
     /// The matrices of triangles and narrow Gaussians are banded. In each block of rows, products
     /// therefore skip the outer columns whose entries are below ε² times the largest entry of the matrix.
-    ///
-    /// # Errors
-    ///
-    /// Matrices that are empty, not finite or do not have one row per node; no points.
     pub fn new(psi: [MatRef<'_, T>; D], points: &'a Blending<T, D>) -> Result<Self, Error> {
         for (axis, matrix) in psi.iter().enumerate() {
             check_entries(|| format!("embedding matrix {axis}"), *matrix)?;
@@ -143,10 +139,6 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     }
 
     /// `A w`: the P values at the points for the given weights.
-    ///
-    /// # Errors
-    ///
-    /// A wrong number of weights.
     pub fn apply(&self, weights: &[T]) -> Result<Vec<T>, Error> {
         check_length("weights", weights.len(), self.n_weights())?;
         let mut values = vec![T::zero_impl(); self.n_points()];
@@ -158,28 +150,6 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     ///
     /// Channels are independent: callers may distribute them over threads, and the number of threads changes no bit. The
     /// result reports whether the tolerance was met; running out of iterations is not an error.
-    ///
-    /// ```
-    /// use posenc_math::blending::{AxisBlending, Blending, GridConvention, VirtualGrid, Weights};
-    /// use posenc_math::closed_form::{LeastSquaresOptions, ScatteredSystem};
-    /// use posenc_math::faer::Mat;
-    ///
-    /// let kernel = |delta: f64| (-delta * delta).exp();
-    /// let psi = Mat::from_fn(8, 8, |i, j| kernel(i as f64 - j as f64));
-    /// // Five points between 8 × 8 nodes.
-    /// let grid = VirtualGrid::new(8, GridConvention::Consistent)?;
-    /// let coordinates = [0.0, 0.2, 0.45, 0.7, 1.0];
-    /// let axis = AxisBlending::new(&grid, &coordinates, &|x| kernel(5.0 * x), Weights::Normalized)?;
-    /// let points = [[0, 4], [1, 1], [2, 3], [3, 0], [4, 2]];
-    /// let blending = Blending::new([&axis, &axis], points.to_vec())?;
-    /// let system = ScatteredSystem::new([psi.as_ref(), psi.as_ref()], &blending)?;
-    /// let target = [0.1, 0.5, 0.9, 0.3, 0.7];
-    /// let solution = &system.solve(&[&target], &LeastSquaresOptions::default())?[0];
-    /// assert!(solution.converged());
-    /// let fitted = system.apply(&solution.weights)?;
-    /// assert!(fitted.iter().zip(target).all(|(f, t)| (f - t).abs() < 1e-4));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     ///
     /// # Errors
     ///
@@ -200,10 +170,6 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
 
     /// Solves for one channel, like [`Self::solve`]. After each iteration, `observe` gets its number, from 1, and the weights, and
     /// returns whether to continue.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::solve`].
     pub fn solve_observed(
         &self,
         target: &[T],

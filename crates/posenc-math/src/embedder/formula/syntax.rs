@@ -198,7 +198,6 @@ mod tests {
     use super::*;
     use crate::tolerance::{Tolerance, assert_close};
     use exmex::{Express, FlatEx};
-    use proptest::prelude::*;
 
     #[track_caller]
     fn check(text: &str, u: f64, expected: f64) {
@@ -278,16 +277,5 @@ mod tests {
         check_refused("", "empty");
         check_refused("()", "an operand is missing before ')'");
         check_refused("1e999", "not a finite number");
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_makes_the_parser_panic(text in "[-+*/^(),.0-9eEu sinexpmax_{}π]{0,40}") {
-            if let Ok(rewritten) = rewrite(&text) {
-                let _ = FlatEx::<f64, Functions>::parse(&rewritten).map(|expression| {
-                    expression.eval(&vec![0.5; expression.var_names().len()])
-                });
-            }
-        }
     }
 }

@@ -24,7 +24,7 @@ use self::peer::{Framework, PeerTimes};
 use self::workload::{WORKLOADS, Workload};
 use crate::arguments::Bench;
 use posenc_harness::device::{Devices, GPU};
-use posenc_harness::lock::Lock;
+use posenc_harness::lock;
 use posenc_harness::machine;
 use posenc_harness::repository::Repository;
 
@@ -38,21 +38,12 @@ struct Device {
     is_gpu: bool,
 }
 
+/// A line of `--json`.
 #[derive(Serialize)]
 struct Measured {
     name: &'static str,
-    title: &'static str,
-    unit: &'static str,
-    ours_s: f64,
-    torch_s: Option<f64>,
-    jax_s: Option<f64>,
-    /// Single-precision matrix products of this machine in GFLOP/s, on all threads.
-    gemm_gflops: f64,
-    /// Operations of the workload divided by our time, as a fraction of that rate.
-    share_of_gemm: f64,
-    threads: usize,
-    /// The peers and their versions.
-    peers: Vec<String>,
+    #[serde(flatten)]
+    benchmark: Benchmark,
 }
 
 fn select(names: &[String]) -> Result<Vec<&'static Workload>> {
@@ -94,8 +85,13 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
     let frameworks: Vec<Framework> = frameworks.iter().filter(wanted).copied().collect();
     let peers = find_peers(repository, &frameworks);
     let mut all = Vec::new();
+    let machine = device.as_ref().map_or_else(machine::processor, |d| d.engine.device());
+    let commit = repository.commit();
     for workload in workloads {
-        all.push(measure(workload, options.repeats.into(), device.as_ref(), &peers)?);
+        let benchmark = measure(workload, options.repeats.into(), device.as_ref(), &peers)?;
+        let (machine, commit) = (machine.clone(), commit.clone());
+        let benchmark = Benchmark { machine, commit, ..benchmark };
+        all.push(Measured { name: workload.name, benchmark });
     }
     if let Some(file) = &options.json {
         let text = serde_json::to_string_pretty(&all)? + "\n";
@@ -103,8 +99,7 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
             .with_context(|| format!("{} cannot be written", file.display()))?;
     }
     if options.record {
-        let gpu = device.as_ref().map(|device| device.engine.device());
-        println!("{}", record(repository, &all, gpu)?.display());
+        println!("{}", record(repository, all, device.is_some())?.display());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -114,7 +109,7 @@ fn measure(
     repeats: usize,
     device: Option<&Device>,
     peers: &[Peer],
-) -> Result<Measured> {
+) -> Result<Benchmark> {
     let threads = machine::cores();
     let per_round = repeats.div_ceil(ROUNDS);
     let ours = workload.start(threads, device.map(|device| &device.engine))?;
@@ -150,10 +145,9 @@ fn measure(
         println!("  {:<38} {rate:8.1} GFLOP/s (f32)", "matrix products of this machine");
     }
     println!("  {:<38} {:8.3} ms", workload.unit().trim_start_matches("s "), 1e3 * ours_s);
-    let mut measured = Measured {
-        name: workload.name,
-        title: workload.title,
-        unit: workload.unit(),
+    let mut measured = Benchmark {
+        title: workload.title.to_owned(),
+        unit: workload.unit().to_owned(),
         ours_s,
         torch_s: None,
         jax_s: None,
@@ -161,6 +155,8 @@ fn measure(
         share_of_gemm: share,
         threads,
         peers: Vec::new(),
+        machine: String::new(),
+        commit: String::new(),
     };
     for (peer, times) in &times {
         let line = |label: &str, seconds: &[f64]| {
@@ -187,32 +183,21 @@ fn measure(
 
 /// Stores the results in the reference record, in place of earlier ones of the same workloads on the CPU or on a GPU. Returns the
 /// file.
-fn record(repository: &Repository, measured: &[Measured], gpu: Option<String>) -> Result<PathBuf> {
+fn record(repository: &Repository, measured: Vec<Measured>, is_gpu: bool) -> Result<PathBuf> {
     ensure!(
-        measured.iter().all(|m| m.gemm_gflops.is_finite()),
+        measured.iter().all(|m| m.benchmark.gemm_gflops.is_finite()),
         "nothing is recorded, since PyTorch with CUDA measures the matrix-product rate of a GPU and did not run. Set \
          POSENC_PYTHON to a Python that has it, or remove --record"
     );
     let directory = repository.record();
-    let _lock = Lock::of_reference(repository)?;
+    let _lock = lock::of_reference(repository)?;
     let mut all = Benchmarks::read(&directory)?;
-    let prefix = if gpu.is_some() { benchmark::ON_GPU } else { "" };
-    let (machine, commit) = (gpu.unwrap_or_else(machine::processor), repository.commit());
-    for m in measured {
-        let benchmark = Benchmark {
-            title: m.title.to_owned(),
-            unit: m.unit.to_owned(),
-            ours_s: m.ours_s,
-            torch_s: m.torch_s,
-            jax_s: m.jax_s,
-            gemm_gflops: m.gemm_gflops,
-            share_of_gemm: m.share_of_gemm,
-            threads: if prefix.is_empty() { m.threads } else { 0 },
-            peers: m.peers.clone(),
-            machine: machine.clone(),
-            commit: commit.clone(),
-        };
-        all.0.insert(format!("{prefix}{}", m.name), benchmark);
+    let prefix = if is_gpu { benchmark::ON_GPU } else { "" };
+    for Measured { name, mut benchmark } in measured {
+        if is_gpu {
+            benchmark.threads = 0;
+        }
+        all.0.insert(format!("{prefix}{name}"), benchmark);
     }
     all.write(&directory)?;
     Ok(directory.join(benchmark::FILE))

@@ -10,7 +10,7 @@ use posenc_experiments::verdict::Classified;
 use posenc_report::{Inputs, Records};
 
 use posenc_harness::collect::collect;
-use posenc_harness::lock::Lock;
+use posenc_harness::lock;
 use posenc_harness::promote::{promote, promote_pictures};
 use posenc_harness::run_env::ResultInputs;
 
@@ -49,7 +49,7 @@ pub fn write(
     let mut promoted = false;
     // Held until the report is rendered: two runs that record at the same time would lose each other's rows.
     let is_promoted = options.record && notice.is_none();
-    let _lock = is_promoted.then(|| Lock::of_reference(repository)).transpose()?;
+    let _lock = is_promoted.then(|| lock::of_reference(repository)).transpose()?;
     let mut shown = Vec::new();
     for experiment in &catalog.experiments {
         if !plans.is_whole(experiment) {

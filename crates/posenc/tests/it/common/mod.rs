@@ -44,21 +44,24 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Files with this extension in a folder and below, in order.
-pub fn files_in(folder: &Path, extension: &str) -> Vec<PathBuf> {
+/// Files in a folder and below, in order.
+fn walk(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == extension) {
-                found.push(path);
-            }
+            if path.is_dir() { folders.push(path) } else { found.push(path) }
         }
     }
     found.sort();
+    found
+}
+
+/// Those of [`walk`] with this extension.
+pub fn files_in(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = walk(folder);
+    found.retain(|path| path.extension().is_some_and(|e| e == extension));
     found
 }
 
@@ -138,18 +141,11 @@ pub fn parse_error(text: &str) -> String {
 
 /// All files below a folder with their bytes, except unfinished ones.
 pub fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for path in std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()) {
-            if path.is_dir() {
-                folders.push(path);
-            } else if !path.file_name().unwrap().to_string_lossy().starts_with(".writing-") {
-                found.insert(path.clone(), std::fs::read(path).unwrap());
-            }
-        }
-    }
-    found
+    let is_unfinished = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".writing-"))
+    };
+    let files = walk(folder).into_iter().filter(|path| !is_unfinished(path));
+    files.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
 }
 
 /// Raw records and pictures by path below `raw`, without what differs between two runs: the seconds and the peak memory of a record, and
