@@ -18,7 +18,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, activation};
 use posenc_math::lff::detr::{COLORS, Sizes};
 use posenc_math::lff::divergence::Divergence;
-use posenc_math::lff::encoding::{Encoding, Features};
+use posenc_math::lff::encoding::{Coordinates, Encoding, Features};
 use rand_chacha::ChaCha8Rng;
 
 use crate::divergence::TargetVariance;
@@ -35,15 +35,6 @@ use backbone::Backbone;
 pub use batch::{Batch, Grids, GroundTruth, ImageInput};
 pub use loss::loss;
 pub use weights::{Holds, Read};
-
-/// The coordinates of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Coordinates {
-    /// Row and column, from 1 (embedding tables: from 0).
-    Cells,
-    /// Row and column, from 1, over the number of rows and columns of the image without padding, times 2π.
-    Normalized,
-}
 
 /// What the model is built of.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,6 +3,8 @@
 use faer::Mat;
 use posenc_math::random::{gaussian_vector, uniform_vector};
 use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::error::same;
 use crate::{Input, NetError};
@@ -17,24 +19,25 @@ pub enum FirstLayer {
     Kronecker,
 }
 
-/// The activation after the last affine layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Activation function of the outputs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum OutputActivation {
-    /// No activation: y = z.
+    /// z, no activation.
     #[default]
     Identity,
-    /// y = 1/(1 + e^-z), as in the 2-D notebooks of `rethinking` (Fig. 10).
+    /// 1/(1 + e^-z).
     Sigmoid,
 }
 
-/// Distribution of the initial weights and biases of a network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Distribution of the initial weights and biases.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// Uniform in ±1/√(fan in), the default of the library of `rethinking` and `trading`; the weights of a Kronecker layer
-    /// uniform in ±1/√(fan out), as in the authors' code.
+    /// Uniform in ±1/√(fan in), and of a complex encoding's weights in ±1/√(fan out), as in the code of `trading`.
     #[default]
     Uniform,
-    /// Weights from N(0, 2/(fan in + fan out)) (Glorot and Bengio 2010) and biases from N(0, 0.01²), as in JAX's stax.
+    /// Weights N(0, 2/(fan in + fan out)) and biases N(0, 0.01²).
     GlorotNormal,
 }
 

@@ -148,6 +148,11 @@ pub fn is_false(value: &bool) -> bool {
     !value
 }
 
+/// For keys that are left out of canonical settings if they have their default.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// Checks a share of training positions, above 0 and below 1.
 pub fn check_fraction(fraction: f64) -> Result<(), Fault> {
     if fraction > 0.0 && fraction < 1.0 {

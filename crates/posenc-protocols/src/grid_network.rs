@@ -6,10 +6,11 @@ use posenc_experiments::schema::NumberList;
 use posenc_experiments::schema::protocol::Fault;
 use posenc_math::blending::{InnerProducts, Weights};
 use posenc_math::embedder::{self, EmbedderSpec, FitModel};
+use posenc_nets::{OutputActivation, Start};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{absent, default_decay, is_false, preset};
+use crate::checks::{absent, default_decay, is_default, is_false, preset};
 use crate::network_1d::Scale;
 
 /// Settings of `network-nd`.
@@ -51,9 +52,9 @@ pub struct NetworkNd {
     pub width: usize,
     /// Activation function of the outputs.
     #[serde(default)]
-    pub output: Output,
+    pub output: OutputActivation,
     /// Distribution of the initial weights and biases.
-    #[serde(default, skip_serializing_if = "Start::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub start: Start,
     /// Learning rate of Adam.
     pub learning_rate: f64,
@@ -107,13 +108,6 @@ pub enum TestPositions {
     Centers,
     /// All positions, those for training included.
     All,
-}
-
-impl TestPositions {
-    /// Whether all positions that do not train test.
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// How the features of the axes are combined.
@@ -170,34 +164,6 @@ impl Directions {
             "`joint` samples the frequencies of each axis from a stream of its own; leave out the embedder's \
              `torch_seed`",
         )
-    }
-}
-
-/// Activation function of the outputs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Output {
-    /// z, no activation.
-    #[default]
-    Identity,
-    /// 1/(1 + e^-z).
-    Sigmoid,
-}
-
-/// Distribution of the initial weights and biases.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Start {
-    /// Uniform in ±1/√(fan in), and of a complex encoding's weights in ±1/√(fan out), as in the code of `trading`.
-    #[default]
-    Uniform,
-    /// Weights N(0, 2/(fan in + fan out)) and biases N(0, 0.01²).
-    GlorotNormal,
-}
-
-impl Start {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
     }
 }
 
@@ -296,7 +262,7 @@ impl NetworkNd {
             center: false,
             depth: 0,
             width: 256,
-            output: Output::Identity,
+            output: OutputActivation::Identity,
             start: Start::Uniform,
             learning_rate,
             weight_decay: default_decay(),

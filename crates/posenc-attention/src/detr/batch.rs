@@ -2,8 +2,9 @@
 
 use burn::tensor::{Device, Int, Tensor};
 use posenc_math::lff::detr::{COLORS, STRIDE};
+use posenc_math::lff::encoding::Coordinates;
 
-use super::{Coordinates, Detr};
+use super::Detr;
 use crate::conv::Map;
 use crate::draw::constant;
 use crate::layers::MASK_BIAS;

@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Gradients, Tensor};
-use posenc_attention::detr::{
-    Architecture, Coordinates, Detr, GroundTruth, Holds, ImageInput, loss,
-};
+use posenc_attention::detr::{Architecture, Detr, GroundTruth, Holds, ImageInput, loss};
 use posenc_attention::optimizer::Adam;
 use posenc_attention::{Device, parameters};
 use posenc_data::WeightFile;
@@ -14,7 +12,7 @@ use posenc_data::generate::{ObjectImage, ObjectScene};
 use posenc_math::detection::boxes::{center, corners};
 use posenc_math::detection::precision::average_precision;
 use posenc_math::lff::detr::Sizes;
-use posenc_math::lff::encoding::{Encoding, Features};
+use posenc_math::lff::encoding::{Coordinates, Encoding, Features};
 use posenc_math::random::stream;
 use serde_json::Value;
 

@@ -6,19 +6,22 @@ use super::{Real, check_entries, default_rcond, no_convergence};
 use crate::{Error, kronecker::multiply};
 use faer::linalg::solvers::ColPivQr;
 use faer::{Mat, MatRef};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Solver for least squares with a rank-deficient matrix.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Solver of least-squares problems with a rank-deficient matrix.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Solver {
-    /// Drops singular values at or below the cutoff. Uses exact shortcuts if the rank is full.
+    /// Minimum-norm solution from the singular values above the cutoff.
     #[default]
     TruncatedSvd,
-    /// QR factorization with column pivoting, and the rank rule of LAPACK's xGELSY.
+    /// Column-pivoted QR with the rank rule of LAPACK's xGELSY, as PyTorch documents its CPU default.
     PivotedQr,
-    /// The rank rule of xGELSY on a QR factorization without pivoting. Until 2026, `torch.linalg.lstsq` on a CPU behaved like this,
-    /// because it passed uninitialized memory as the list of columns to keep in front (PyTorch issue 187411).
+    /// As `pivoted-qr`, but without pivoting. PyTorch's CPU default did this until 2026, because it passed uninitialized memory as the
+    /// list of columns to move to the front.
     FixedOrderQr,
-    /// A soft cutoff c, which replaces 1/σ by σ/(σ² + (c σ_1)²). This is ridge regression along each axis.
+    /// Ridge regression along each axis: 1/σ becomes σ/(σ² + (cutoff · σ_1)²). Ours.
     Ridge,
 }
 

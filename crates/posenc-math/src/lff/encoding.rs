@@ -31,6 +31,17 @@ pub enum Features {
     Fourier,
 }
 
+/// Coordinates of a patch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coordinates {
+    /// Row and column, counted from 1, divided by those of the image without padding, times 2π.
+    #[default]
+    Normalized,
+    /// Row and column, counted from 1; for `embed` from 0.
+    Cells,
+}
+
 /// Layers on top of the features.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

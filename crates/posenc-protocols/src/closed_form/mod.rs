@@ -25,10 +25,13 @@ mod run;
 
 use posenc_experiments::schema::Data;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use posenc_math::closed_form::Solver;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{absent, below_one, check_fraction, check_has_data, is_false, preset, range};
+use crate::checks::{
+    absent, below_one, check_fraction, check_has_data, is_default, is_false, preset, range,
+};
 use crate::network_nd::TestPositions;
 
 pub const KIND: Kind = Kind {
@@ -47,7 +50,7 @@ pub struct ClosedForm {
     #[serde(default = "preset::<2, usize>")]
     pub step: usize,
     /// Positions that test: `rest` or, on a grid, `centers`.
-    #[serde(default, skip_serializing_if = "TestPositions::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub test: TestPositions,
     /// Floating-point precision of the factorization and products.
     #[serde(default)]
@@ -58,7 +61,7 @@ pub struct ClosedForm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cutoff: Option<f64>,
     /// Solver of least-squares problems with a rank-deficient matrix.
-    #[serde(default, skip_serializing_if = "Solver::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub solver: Solver,
     /// Number of positions per axis to which signals are first reduced by box averages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,28 +90,6 @@ pub enum Precision {
     Double,
 }
 
-/// Solver of least-squares problems with a rank-deficient matrix.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Solver {
-    /// Minimum-norm solution from the singular values above the cutoff.
-    #[default]
-    TruncatedSvd,
-    /// Column-pivoted QR with the rank rule of LAPACK's xGELSY, as PyTorch documents its CPU default.
-    PivotedQr,
-    /// As `pivoted-qr`, but without pivoting. PyTorch's CPU default did this until 2026, because it passed uninitialized memory as the
-    /// list of columns to move to the front.
-    FixedOrderQr,
-    /// Ridge regression along each axis: 1/σ becomes σ/(σ² + (cutoff · σ_1)²). Ours.
-    Ridge,
-}
-
-impl Solver {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 impl Settings for ClosedForm {
     fn check(&self) -> Result<(), Fault> {
         range("step", self.step, 2, 64)?;
@@ -132,7 +113,7 @@ impl Settings for ClosedForm {
                 "only allowed on a grid; an iteration ends by `iterations`",
             )?;
             absent(
-                &[("solver", !self.solver.is_default())],
+                &[("solver", !is_default(&self.solver))],
                 "only allowed on a grid; remove it or `fraction`",
             )?;
             return range("iterations", self.iterations.unwrap_or(1), 1, 1_000_000);

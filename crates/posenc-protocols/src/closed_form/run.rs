@@ -2,10 +2,10 @@
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::{Picture, Value};
-use posenc_math::closed_form::{self, LeastSquaresOptions, RIDGE_CUTOFF, Real};
+use posenc_math::closed_form::{LeastSquaresOptions, RIDGE_CUTOFF, Real, Solver};
 use posenc_math::embedder::{Embedder, EmbedderSpec, FitModel};
 
-use super::{ClosedForm, Precision, Solver};
+use super::{ClosedForm, Precision};
 use crate::network_1d::Scale;
 use crate::network_nd::{Blending, TestPositions};
 use crate::reconstruction::auto_width::{COUNTS, RandomChoice, Search, choose};
@@ -82,13 +82,7 @@ fn on_grid<T: Real>(
     known: &mut Vec<Axis<T>>,
 ) -> Result<UnitResult> {
     let step = settings.step;
-    let solver = match settings.solver {
-        Solver::TruncatedSvd => closed_form::Solver::TruncatedSvd,
-        Solver::PivotedQr => closed_form::Solver::PivotedQr,
-        Solver::FixedOrderQr => closed_form::Solver::FixedOrderQr,
-        Solver::Ridge => closed_form::Solver::Ridge,
-    };
-    let axes = closed::axes(known, embedder, signal, step, (cutoff, solver))?;
+    let axes = closed::axes(known, embedder, signal, step, (cutoff, settings.solver))?;
     let solved = closed::separable(signal, &axes, step)?;
     // Whether a position has this offset from a training position on every axis.
     let is_at = |point: usize, offset: usize| {

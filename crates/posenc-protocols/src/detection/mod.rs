@@ -19,7 +19,7 @@ pub(crate) mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use posenc_math::lff::divergence::Divergence;
-use posenc_math::lff::encoding::{Encoding, Features};
+use posenc_math::lff::encoding::{Coordinates, Encoding, Features};
 use posenc_math::lff::schedule::Decay;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,28 +31,17 @@ use crate::limits::{Transformer, check_bytes};
 
 pub const KIND: Kind = kind!(attention: Detection, "detection");
 
-/// Coordinates of a patch.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PatchCoordinates {
-    /// Row and column, counted from 1, divided by those of the image without padding, times 2π.
-    #[default]
-    Normalized,
-    /// Row and column, counted from 1; for `embed` from 0.
-    Cells,
-}
-
 /// Checks the encoding of `places` with two coordinates. Embedding tables require `cells`.
 pub(crate) fn check_encoding(
     encoding: &Encoding,
-    coordinates: PatchCoordinates,
+    coordinates: Coordinates,
     places: &str,
     width: usize,
 ) -> Result<(), Fault> {
     if encoding.flat {
         return Err(("encoding", format!("flat: {places} have rows and columns here")));
     }
-    if encoding.features == Features::Embed && coordinates == PatchCoordinates::Normalized {
+    if encoding.features == Features::Embed && coordinates == Coordinates::Normalized {
         let message = "normalized is not allowed; tables have a row per cell: set `cells`";
         return Err(("coordinates", message.into()));
     }
@@ -78,7 +67,7 @@ pub struct Detection {
     pub encoding: Encoding,
     /// Coordinates of a patch.
     #[serde(default)]
-    pub coordinates: PatchCoordinates,
+    pub coordinates: Coordinates,
     /// Where the position encoding is added.
     #[serde(default)]
     pub code: CodePlace,

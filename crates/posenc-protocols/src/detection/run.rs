@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use posenc_attention::detr::{Architecture, Coordinates, Detr, GroundTruth, ImageInput};
+use posenc_attention::detr::{Architecture, Detr, GroundTruth, ImageInput};
 use posenc_attention::optimizer::Adam;
 use posenc_attention::trainer::Trainer;
 use posenc_data::generate::{CLASSES, ObjectImage, ObjectScene};
@@ -18,7 +18,7 @@ use posenc_math::lff::schedule::LearningRate;
 use posenc_math::random::stream;
 use serde::{Deserialize, Serialize};
 
-use super::{CodePlace, Detection, PatchCoordinates, pictures};
+use super::{CodePlace, Detection, pictures};
 use crate::attention::record::{record_cost, record_params, with_unit};
 use crate::attention::{self, train_state, trains};
 use crate::streams::shared_stream;
@@ -148,17 +148,9 @@ fn architecture(s: &Detection, cells: usize) -> Architecture {
     Architecture {
         sizes,
         patch: Some(s.patch),
-        coordinates: coordinates(s.coordinates),
+        coordinates: s.coordinates,
         code_at_input: s.code == CodePlace::AttentionAndInput,
         divergence: s.divergence,
-    }
-}
-
-/// The setting as a type of the model.
-pub fn coordinates(coordinates: PatchCoordinates) -> Coordinates {
-    match coordinates {
-        PatchCoordinates::Normalized => Coordinates::Normalized,
-        PatchCoordinates::Cells => Coordinates::Cells,
     }
 }
 

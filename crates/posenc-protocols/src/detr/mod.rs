@@ -22,12 +22,12 @@ mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use posenc_math::lff::detr::{Resizing, STRIDE, Sizes};
-use posenc_math::lff::encoding::Encoding;
+use posenc_math::lff::encoding::{Coordinates, Encoding};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{hundredths, positive, preset, range, within};
-use crate::detection::{PatchCoordinates, check_encoding};
+use crate::detection::check_encoding;
 use crate::limits::Transformer;
 
 pub const KIND: Kind = Kind { takes_weights: true, ..kind!(attention: Detr, "detr") };
@@ -46,7 +46,7 @@ pub struct Detr {
     pub encoding: Encoding,
     /// Coordinates of a cell of the feature map.
     #[serde(default)]
-    pub coordinates: PatchCoordinates,
+    pub coordinates: Coordinates,
     /// How photographs are resized and cropped; the defaults are DETR's.
     #[serde(default)]
     pub resizing: Resizing,

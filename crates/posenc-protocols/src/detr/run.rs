@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::Detr;
 use crate::attention::record::{record_peak_memory, with_unit};
 use crate::attention::{self, train_state, trains};
-use crate::detection::run::{LIMIT, coordinates};
+use crate::detection::run::LIMIT;
 use crate::streams::shared_stream;
 use posenc_harness::protocol::{Context, UnitResult};
 
@@ -51,7 +51,7 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
     let architecture = Architecture {
         sizes: s.model.clone(),
         patch: None,
-        coordinates: coordinates(s.coordinates),
+        coordinates: s.coordinates,
         code_at_input: false,
         divergence: None,
     };

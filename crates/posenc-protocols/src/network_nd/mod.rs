@@ -32,13 +32,13 @@ mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use posenc_math::embedder::{self, EmbedderSpec};
+use posenc_nets::OutputActivation;
 
 use crate::checks::{
     WITHOUT_SWEEP, absent, below_one, check_positions, check_rate, positive, range,
 };
 pub use crate::grid_network::{
-    Blending, DEPTH, Directions, Encoding, JointSweep, NetworkNd, Nodes, Output, Products, Start,
-    TestPositions,
+    Blending, DEPTH, Directions, Encoding, JointSweep, NetworkNd, Nodes, Products, TestPositions,
 };
 use crate::limits::check_curves;
 use crate::network_1d::Scale;
@@ -60,7 +60,7 @@ impl Settings for NetworkNd {
             return Err(("test", "`centers` needs an even `step`".into()));
         }
         positive("value_scale", self.value_scale, 1e6)?;
-        let shows = self.pictures || self.output == Output::Sigmoid;
+        let shows = self.pictures || self.output == OutputActivation::Sigmoid;
         absent(
             &[("center", self.center && shows)],
             "not allowed with `pictures: true` or `output: sigmoid`, whose values are from 0 to 1",
@@ -147,7 +147,7 @@ impl NetworkNd {
             let excluded = [
                 ("fraction", self.fraction.is_some()),
                 ("depth", self.depth > 0),
-                ("output", self.output != Output::Identity),
+                ("output", self.output != OutputActivation::Identity),
             ];
             return absent(
                 &excluded,

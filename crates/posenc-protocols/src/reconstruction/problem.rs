@@ -3,16 +3,14 @@
 use anyhow::Result;
 use faer::Mat;
 use posenc_math::embedder::{self, Embedder, EmbedderSpec};
-use posenc_nets::{
-    self as nets, Adam, CpuEngine, Input, Network, OutputActivation, Samples, Task, cpu,
-};
+use posenc_nets::{Adam, CpuEngine, Input, Network, Samples, Task, cpu};
 use rand_chacha::ChaCha8Rng;
 
 use super::complex::Complex;
 use super::inputs::{Batch, Features};
 use super::points::Split;
 use super::signal::Signal;
-use crate::grid_network::{Directions, Encoding, NetworkNd, Output, Products, Start};
+use crate::grid_network::{Directions, Encoding, NetworkNd, Products};
 use crate::memory::check_memory;
 use crate::network_1d::Scale;
 
@@ -116,14 +114,7 @@ impl Problem<'_> {
                 (Encoder::Complex(complex), train, test, network)
             }
         };
-        let network = match settings.output {
-            Output::Identity => network,
-            Output::Sigmoid => network.with_output_activation(OutputActivation::Sigmoid),
-        };
-        let start = match settings.start {
-            Start::Uniform => nets::Start::Uniform,
-            Start::GlorotNormal => nets::Start::GlorotNormal,
-        };
+        let network = network.with_output_activation(settings.output);
         // Weights, two moments and a gradient in single precision. The check precedes the sampling of weights, the first large
         // allocation.
         let weight_count = |(i, o): (usize, usize)| (i as f64 + 1.0) * o as f64;
@@ -137,7 +128,7 @@ impl Problem<'_> {
                 epsilon: settings.epsilon.unwrap_or(standard.epsilon),
                 ..standard
             },
-            initial: vec![network.initialize_from(start, &mut (self.stream)(weights))],
+            initial: vec![network.initialize_from(settings.start, &mut (self.stream)(weights))],
             network,
             train: self.samples(train, &split.train),
             test: test.map(|test| self.samples(test, &split.test)),

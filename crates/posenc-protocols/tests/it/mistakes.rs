@@ -135,39 +135,9 @@ fn mistakes_are_named_with_line_and_remedy() {
         ("paper: extensions", "paper: \"a/b\"", &["a.yaml:2", "a-z"]),
         ("groups:\n", "groups: 3\nextra:\n", &["a.yaml"]),
         (
-            "direction: increasing }",
-            "direction: increasing }\n  - id: second\n    says: a\n    source: b\n    check: { kind: position, of: { group: rank, metric: a }, feature: highest, below_highest: 3, at: 1 }",
-            &["claims[1].check.below_highest", "first-above"],
-        ),
-        (
-            "direction: increasing }",
-            "direction: increasing }\n  - id: second\n    says: a\n    source: b\n    check: { kind: position, of: { group: rank, metric: a }, feature: highest }",
-            &["claims[1].check", "missing field `at`"],
-        ),
-        (
-            "direction: increasing }",
-            "direction: increasing }\n  - id: second\n    says: a\n    source: b\n    check: { kind: agreement, of: { group: rank, metric: a }, tolerance: { standard_errors: 2 } }",
-            &["claims[1].check.tolerance", "`published_runs`"],
-        ),
-        (
             "group: rank, metric: stable_rank }, direction",
             "from: published, group: rank, metric: stable_rank }, direction",
             &["a.yaml:23", "claims[0].check.of.from", "only allowed in `with`"],
-        ),
-        (
-            "direction: increasing }",
-            "direction: increasing }\n  - id: second\n    says: a\n    source: b\n    check: { kind: bound, of: { group: rank, methods: [Gua], metric: a }, at_most: 1 }",
-            &["claims[1].check.of.methods", "no variant `Gua`"],
-        ),
-        (
-            "direction: increasing }",
-            "direction: increasing }\n  - id: second\n    says: a\n    source: b\n    check: { kind: bound, of: { group: rank, signal: a, signals: [b], metric: a }, at_most: 1 }",
-            &["claims[1].check.of.signals", "not with `signal`"],
-        ),
-        (
-            "direction: increasing }",
-            "direction: increasing }\n  - id: second\n    says: a\n    source: b\n    check: { kind: bound, of: { group: rank, signals: [], metric: a }, at_most: 1 }",
-            &["claims[1].check.of.signals", "at least one name"],
         ),
         (
             "x: { label: N }",
@@ -191,6 +161,38 @@ fn mistakes_are_named_with_line_and_remedy() {
         ),
     ];
     are_refused(cases);
+    let second_claims: &[(&str, &[&str])] = &[
+        (
+            "kind: position, of: { group: rank, metric: a }, feature: highest, below_highest: 3, at: 1",
+            &["claims[1].check.below_highest", "first-above"],
+        ),
+        (
+            "kind: position, of: { group: rank, metric: a }, feature: highest",
+            &["claims[1].check", "missing field `at`"],
+        ),
+        (
+            "kind: agreement, of: { group: rank, metric: a }, tolerance: { standard_errors: 2 }",
+            &["claims[1].check.tolerance", "`published_runs`"],
+        ),
+        (
+            "kind: bound, of: { group: rank, methods: [Gua], metric: a }, at_most: 1",
+            &["claims[1].check.of.methods", "no variant `Gua`"],
+        ),
+        (
+            "kind: bound, of: { group: rank, signal: a, signals: [b], metric: a }, at_most: 1",
+            &["claims[1].check.of.signals", "not with `signal`"],
+        ),
+        (
+            "kind: bound, of: { group: rank, signals: [], metric: a }, at_most: 1",
+            &["claims[1].check.of.signals", "at least one name"],
+        ),
+    ];
+    for (check, needles) in second_claims {
+        let claims = format!(
+            "direction: increasing }}\n  - id: second\n    says: a\n    source: b\n    check: {{ {check} }}"
+        );
+        are_refused(&[("direction: increasing }", &claims, needles)]);
+    }
 }
 
 /// As above, for pictures and tables.
