@@ -16,6 +16,10 @@ pub struct AxisBlending {
 
 impl AxisBlending {
     /// Computes the weights of `coordinates`, in [0, 1], on the nodes of `grid`; `distance` is D.
+    ///
+    /// # Errors
+    ///
+    /// A coordinate outside of [0, 1], and those of [`blend`].
     pub fn new(
         grid: &VirtualGrid,
         coordinates: &[f64],

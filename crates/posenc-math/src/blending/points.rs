@@ -107,6 +107,10 @@ impl<T: Real, const D: usize> Blending<T, D> {
     }
 
     /// `out = B values`: the values at the points from those at the nodes, first axis slowest.
+    ///
+    /// # Errors
+    ///
+    /// Slices of the wrong length.
     pub fn gather(&self, values: &[T], out: &mut [T]) -> Result<(), Error> {
         self.check(values.len(), out.len())?;
         for (value, point) in out.iter_mut().zip(&self.points) {
@@ -122,6 +126,10 @@ impl<T: Real, const D: usize> Blending<T, D> {
 
     /// `out = Bᵀ values`, the transpose of [`gather`](Self::gather): sums the contributions of the points to the nodes, in
     /// the order of the points.
+    ///
+    /// # Errors
+    ///
+    /// Slices of the wrong length.
     pub fn scatter(&self, values: &[T], out: &mut [T]) -> Result<(), Error> {
         self.check(out.len(), values.len())?;
         out.fill(T::zero_impl());

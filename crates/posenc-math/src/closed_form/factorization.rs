@@ -72,6 +72,10 @@ impl<T: Real> Factorization<T> {
 
     /// Factors Ψ with the given solver and cutoff `rcond` (0 ≤ rcond < 1), relative to the largest singular value. With a cutoff
     /// below [`default_rcond`], singular values at the rounding level of `T` count as nonzero.
+    ///
+    /// # Errors
+    ///
+    /// As [`Factorization::new`], and an `rcond` out of range.
     pub fn with_solver(psi: MatRef<'_, T>, rcond: f64, solver: Solver) -> Result<Self, Error> {
         if !(0.0..1.0).contains(&rcond) {
             return Err(Error(format!("rcond is {rcond}; it must be at least 0 and below 1")));

@@ -41,6 +41,10 @@ impl RidgeAxis {
     }
 
     /// Builds the axis from the Gram matrix of a kernel (N × N, symmetric). It predicts the training positions.
+    ///
+    /// # Errors
+    ///
+    /// As [`RidgeAxis::new`].
     pub fn of_kernel(gram: MatRef<'_, f64>) -> Result<Self, Error> {
         check_entries(|| "the Gram matrix".into(), gram)?;
         let eigen =
@@ -53,6 +57,10 @@ impl RidgeAxis {
     }
 
     /// Replaces the positions to predict by P others, given by their kernel with the training positions (P × N).
+    ///
+    /// # Errors
+    ///
+    /// A kernel of the wrong size, or entries that are not finite.
     pub fn predicting(mut self, kernel: MatRef<'_, f64>) -> Result<Self, Error> {
         check_length("columns of the kernel", kernel.ncols(), self.eigenvalues.len())?;
         check_entries(|| "the kernel of the positions to predict".into(), kernel)?;
@@ -111,6 +119,10 @@ impl<'a> RidgeFit<'a> {
     }
 
     /// Samples on a square grid: N × N for each channel.
+    ///
+    /// # Errors
+    ///
+    /// As [`RidgeFit::line`].
     pub fn image(axis: &'a RidgeAxis, channels: &[Mat<f64>]) -> Result<Self, Error> {
         Self::new(axis, channels, true)
     }

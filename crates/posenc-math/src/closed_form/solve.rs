@@ -30,6 +30,10 @@ impl<'a, T: Real> Separable2d<'a, T> {
 
     /// `W ↦ Ψy W Ψxᵀ`: from weights (Ky × Kx) to the values at the points of Ψy (M × Ky) and Ψx
     /// (N × Kx), M × N.
+    ///
+    /// # Errors
+    ///
+    /// Matrices that are empty or not finite.
     pub fn predictor(psi_y: MatRef<'a, T>, psi_x: MatRef<'a, T>) -> Result<Self, Error> {
         check_embeddings(&[psi_y, psi_x])?;
         Ok(Self::new([AxisMapRef::Plain(psi_y), AxisMapRef::Plain(psi_x)], Role::Predict))

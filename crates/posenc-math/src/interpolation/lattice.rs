@@ -14,6 +14,10 @@ pub struct LatticeSamples<const D: usize> {
 
 impl<const D: usize> LatticeSamples<D> {
     /// Samples at `nodes`, indices with the last axis fastest. `values` has `channels` numbers per node, channels fastest.
+    ///
+    /// # Errors
+    ///
+    /// As [`Samples::new`].
     pub fn new(
         sides: [usize; D],
         nodes: Vec<u32>,
@@ -81,6 +85,10 @@ impl<const D: usize> LatticeSamples<D> {
     }
 
     /// Splits the samples in two: those whose index in the list satisfies `held_out`, and the others.
+    ///
+    /// # Errors
+    ///
+    /// One of the two has no samples.
     pub fn split(&self, held_out: impl Fn(usize) -> bool) -> Result<[Self; 2], Error> {
         let part = |wanted: bool| {
             let chosen: Vec<usize> =

@@ -54,6 +54,10 @@ pub fn simple_features<T: RealField + Copy>(psi_y: MatRef<'_, T>, psi_x: MatRef<
 }
 
 /// `A W Bᵀ`: n × m for `A` n × k, `W` k × l, `B` m × l. With Ψy, W, Ψx this is trading's Eq. 10.
+///
+/// # Errors
+///
+/// A `W` that is not k × l.
 pub fn separable_2d<T: RealField + Copy>(
     a: MatRef<'_, T>,
     w: MatRef<'_, T>,
@@ -94,6 +98,10 @@ pub struct Cube<T> {
 
 impl<T: RealField + Copy> Cube<T> {
     /// Cube of `shape` from its values, last index fastest.
+    ///
+    /// # Errors
+    ///
+    /// A number of values other than `shape[0]·shape[1]·shape[2]`.
     pub fn new(shape: [usize; 3], values: Vec<T>) -> Result<Self, Error> {
         let needed: usize = shape.iter().product();
         if needed != values.len() {

@@ -88,6 +88,10 @@ impl Sizes {
     }
 
     /// Checks the ranges that the types do not enforce.
+    ///
+    /// # Errors
+    ///
+    /// The key that is wrong, and what is allowed.
     pub fn check(&self) -> Result<(), Fault> {
         let h = &self.hashing;
         check_ranges([

@@ -68,6 +68,10 @@ pub struct LineFit<'a> {
 
 impl<'a> LineFit<'a> {
     /// `axis` has N samples and predicts the N − 1 midpoints; `coarse` has the samples of even index and predicts the others.
+    ///
+    /// # Errors
+    ///
+    /// Axes of the wrong size.
     pub fn new(
         lines: &'a Lines,
         axis: &'a RidgeAxis,

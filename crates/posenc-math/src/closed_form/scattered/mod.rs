@@ -139,6 +139,10 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     }
 
     /// `A w`: the P values at the points for the given weights.
+    ///
+    /// # Errors
+    ///
+    /// A wrong number of weights.
     pub fn apply(&self, weights: &[T]) -> Result<Vec<T>, Error> {
         check_length("weights", weights.len(), self.n_weights())?;
         let mut values = vec![T::zero_impl(); self.n_points()];
@@ -170,6 +174,10 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
 
     /// Solves for one channel, like [`Self::solve`]. After each iteration, `observe` gets its number, from 1, and the weights, and
     /// returns whether to continue.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::solve`].
     pub fn solve_observed(
         &self,
         target: &[T],
