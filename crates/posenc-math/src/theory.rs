@@ -138,6 +138,10 @@ pub fn stable_rank_for_interval(l: f64, k: f64) -> f64 {
 ///
 /// Projects `y` on the left singular vectors of [X, 1] whose singular values exceed
 /// `relative_tolerance` times the largest.
+///
+/// # Errors
+///
+/// An empty matrix, entries that are not finite, or a target whose length is not N.
 pub fn memorization_residual(
     x: MatRef<'_, f64>,
     y: &[f64],

@@ -26,7 +26,7 @@ pub enum OutputActivation {
     /// z, no activation.
     #[default]
     Identity,
-    /// 1/(1 + e^-z).
+    /// 1/(1 + e^-z), as in the 2-D notebooks of `rethinking`.
     Sigmoid,
 }
 
@@ -37,7 +37,7 @@ pub enum Start {
     /// Uniform in ±1/√(fan in), and of a complex encoding's weights in ±1/√(fan out), as in the code of `trading`.
     #[default]
     Uniform,
-    /// Weights N(0, 2/(fan in + fan out)) and biases N(0, 0.01²).
+    /// Weights N(0, 2/(fan in + fan out)) (Glorot and Bengio 2010) and biases N(0, 0.01²), as in JAX's stax.
     GlorotNormal,
 }
 

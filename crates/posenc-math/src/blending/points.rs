@@ -38,6 +38,10 @@ impl<T: Real, const D: usize> Blending<T, D> {
     /// Blending at `points`, each D indices into the coordinates of `axes`.
     ///
     /// Weights are rounded to `T` along each axis, and multiplied in `T`.
+    ///
+    /// # Errors
+    ///
+    /// A point with an index that is out of range; a grid with more than 2³² − 1 nodes.
     pub fn new(axes: [&AxisBlending; D], points: Vec<[u32; D]>) -> Result<Self, Error> {
         for (point, indices) in points.iter().enumerate() {
             for axis in 0..D {

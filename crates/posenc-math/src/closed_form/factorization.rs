@@ -19,7 +19,7 @@ pub enum Solver {
     /// Column-pivoted QR with the rank rule of LAPACK's xGELSY, as PyTorch documents its CPU default.
     PivotedQr,
     /// As `pivoted-qr`, but without pivoting. PyTorch's CPU default did this until 2026, because it passed uninitialized memory as the
-    /// list of columns to move to the front.
+    /// list of columns to move to the front (issue 187411).
     FixedOrderQr,
     /// Ridge regression along each axis: 1/σ becomes σ/(σ² + (cutoff · σ_1)²). Ours.
     Ridge,
@@ -66,6 +66,10 @@ pub struct Factorization<T> {
 
 impl<T: Real> Factorization<T> {
     /// Factors Ψ (N points × K features, any shape) with the cutoff [`default_rcond`].
+    ///
+    /// # Errors
+    ///
+    /// An empty matrix, entries that are not finite, or singular values that do not converge.
     pub fn new(psi: MatRef<'_, T>) -> Result<Self, Error> {
         Self::with_solver(psi, default_rcond(psi.nrows(), psi.ncols()), Solver::TruncatedSvd)
     }

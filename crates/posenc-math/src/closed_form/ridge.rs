@@ -31,6 +31,10 @@ pub struct RidgeAxis {
 
 impl RidgeAxis {
     /// Builds the axis from the features of the N training positions (N × K) and of the P positions to predict (P × K).
+    ///
+    /// # Errors
+    ///
+    /// Empty matrices, entries that are not finite, or no convergence.
     pub fn new(training: MatRef<'_, f64>, positions: MatRef<'_, f64>) -> Result<Self, Error> {
         check_entries(|| "the embedding matrix".into(), training)?;
         check_entries(|| "the embedding matrix of all positions".into(), positions)?;
@@ -114,6 +118,10 @@ pub struct RidgeFit<'a> {
 
 impl<'a> RidgeFit<'a> {
     /// Samples on a line: N × 1 for each channel.
+    ///
+    /// # Errors
+    ///
+    /// A channel of the wrong shape, or samples that are not finite.
     pub fn line(axis: &'a RidgeAxis, channels: &[Mat<f64>]) -> Result<Self, Error> {
         Self::new(axis, channels, false)
     }

@@ -40,6 +40,10 @@ impl<'a, T: Real> Separable2d<'a, T> {
     }
 
     /// Applies both maps to one channel; `out` is resized if its shape differs.
+    ///
+    /// # Errors
+    ///
+    /// A channel of the wrong shape or with entries that are not finite.
     pub fn apply_into(&mut self, channel: MatRef<'_, T>, out: &mut Mat<T>) -> Result<(), Error> {
         T::apply(self, None, channel, out)
     }
@@ -99,6 +103,10 @@ impl<'a, T: Real> Separable2d<'a, T> {
 ///
 /// The weights of a channel do not depend on the other channels, so channels of any number of images
 /// may be passed in one call or in several. See [`Separable2d::solver`].
+///
+/// # Errors
+///
+/// A channel of the wrong shape or with entries that are not finite; the error names it.
 pub fn solve_2d<T: Real>(
     rows: &Factorization<T>,
     columns: &Factorization<T>,
@@ -109,6 +117,10 @@ pub fn solve_2d<T: Real>(
 
 /// Values `Ψy W_c Ψxᵀ` (M × N) of every channel at the points of Ψy (M × Ky) and Ψx (N × Kx), from its
 /// weights `W_c` (Ky × Kx) (trading, Eq. 10).
+///
+/// # Errors
+///
+/// Matrices that are empty or not finite, and weights of the wrong shape or not finite; the error names the matrix.
 pub fn predict_2d<T: Real>(
     psi_y: MatRef<'_, T>,
     psi_x: MatRef<'_, T>,
@@ -119,6 +131,10 @@ pub fn predict_2d<T: Real>(
 
 /// Weights `W_c = S_c ×₀ Ψ0⁺ ×₁ Ψ1⁺ ×₂ Ψ2⁺` of every channel; factorizations in the order of the axes
 /// of the cubes.
+///
+/// # Errors
+///
+/// A channel of the wrong shape or with entries that are not finite; the error names it.
 pub fn solve_3d<T: Real>(
     axes: [&Factorization<T>; 3],
     channels: &[Cube<T>],
@@ -134,6 +150,10 @@ pub(super) fn solve_axes<T: Real>(
 }
 
 /// Values `W_c ×₀ Ψ0 ×₁ Ψ1 ×₂ Ψ2` of every channel (trading, Eq. 17).
+///
+/// # Errors
+///
+/// Matrices that are empty or not finite, and weights of the wrong shape or not finite; the error names the matrix.
 pub fn predict_3d<T: Real>(
     psi: [MatRef<'_, T>; 3],
     weights: &[Cube<T>],

@@ -1,7 +1,6 @@
 //! Numerical helpers for the checks: quadrature, stable rank, least squares, normal samples.
 
 use crate::Error;
-pub(crate) use crate::fourier::of_real as dft;
 use crate::random::gaussian_vector;
 pub use crate::spectrum::{circulant_stable_rank, singular_values, stable_rank};
 use crate::spectrum::{no_convergence, numerical_rank, toeplitz_stable_rank};

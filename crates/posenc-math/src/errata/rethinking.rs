@@ -2,6 +2,7 @@
 
 use super::numeric::*;
 use super::{Error, Finding, Inputs, quantity};
+use crate::fourier::of_real;
 use crate::statistics::{mean, sample_std};
 use crate::theory::{gaussian_stable_rank, rff_stable_rank};
 use faer::Mat;
@@ -98,7 +99,7 @@ fn eq11_scale(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let n = 8;
     let draws = normal_matrix(n, 1, &mut inputs.rng("rethinking-eq11-scale"));
     let column: Vec<f64> = (0..n).map(|i| draws[(i, 0)]).collect();
-    let spectrum = dft(&column);
+    let spectrum = of_real(&column);
     let circulant = Mat::from_fn(n, n, |i, j| column[(n + i - j) % n]);
     // F⁻¹ diag(Fc) F written out; F has entries exp(-2πi jk/n), its inverse exp(2πi jk/n)/n.
     let product = Mat::from_fn(n, n, |i, j| {
@@ -344,7 +345,7 @@ fn square_rank(_: &Inputs<'_>) -> Result<Finding, Error> {
 fn square_bandlimited(_: &Inputs<'_>) -> Result<Finding, Error> {
     let n = 4096;
     let beyond = |signal: &[f64], band: usize| {
-        let power: Vec<f64> = dft(signal).iter().map(|z| z.norm_sqr()).collect();
+        let power: Vec<f64> = of_real(signal).iter().map(|z| z.norm_sqr()).collect();
         let outside: f64 = power[band + 1..n - band].iter().sum();
         outside / power.iter().sum::<f64>()
     };

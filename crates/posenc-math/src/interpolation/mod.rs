@@ -62,6 +62,10 @@ pub struct Samples<const D: usize> {
 
 impl<const D: usize> Samples<D> {
     /// Samples at `positions`, with `channels` values each, channels fastest.
+    ///
+    /// # Errors
+    ///
+    /// No samples, a number of values other than samples times channels, and a position that is not finite.
     pub fn new(positions: Vec<[f64; D]>, values: Vec<f64>, channels: usize) -> Result<Self, Error> {
         let samples = positions.len();
         if samples == 0 || channels == 0 {

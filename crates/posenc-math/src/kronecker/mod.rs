@@ -82,6 +82,10 @@ pub fn separable_2d<T: RealField + Copy>(
 }
 
 /// `W ×₀ A ×₁ B ×₂ C`, the mode products one after another, first axis first (trading, Eq. 17).
+///
+/// # Errors
+///
+/// A factor that does not fit the cube; the error names the first such axis.
 pub fn separable_3d<T: RealField + Copy>(
     factors: [MatRef<'_, T>; 3],
     w: &Cube<T>,
@@ -149,6 +153,10 @@ impl<T: RealField + Copy> Cube<T> {
 
     /// Mode product along `axis` (0, 1 or 2): multiplies every line of the cube in that direction by
     /// `matrix` (m × `shape[axis]`), so that the axis then has length m.
+    ///
+    /// # Errors
+    ///
+    /// A matrix that does not have `shape[axis]` columns.
     ///
     /// # Panics
     ///

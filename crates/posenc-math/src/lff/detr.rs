@@ -68,6 +68,9 @@ impl Sizes {
     }
 
     /// Checks the ranges that the types do not enforce.
+    ///
+    /// # Errors
+    /// The key that is wrong, and what is allowed.
     pub fn check(&self) -> Result<(), Fault> {
         let blocks = self.blocks.iter();
         let blocks = blocks.map(|&count| ("blocks", count, 1, 64));
@@ -162,6 +165,9 @@ impl Default for Resizing {
 
 impl Resizing {
     /// Checks the ranges that the types do not enforce.
+    ///
+    /// # Errors
+    /// The key that is wrong, and what is allowed.
     pub fn check(&self) -> Result<(), Fault> {
         let [least, most] = self.window;
         for (key, sides) in [

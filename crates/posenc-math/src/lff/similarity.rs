@@ -46,6 +46,9 @@ pub struct SineCode {
 impl SineCode {
     /// An encoding with `width_per_axis` ($D$) numbers for each of `axes` coordinates, at the frequencies $\tau^{-2k/D}$ for
     /// $k < D/2$ with the temperature $\tau$.
+    ///
+    /// # Errors
+    /// The width must be even and positive, the temperature positive.
     pub fn new(width_per_axis: usize, axes: usize, temperature: f64) -> Result<Self, Error> {
         check_width(width_per_axis)?;
         check_scale("temperature", temperature)?;
@@ -87,6 +90,9 @@ pub struct FourierFeatures {
 
 impl FourierFeatures {
     /// Samples $W_r$ row by row, entries $N(0, \gamma^{-2})$: standard deviation $1/\gamma$.
+    ///
+    /// # Errors
+    /// `feature_width` ($|F|$) must be even and positive, `coordinates` and `gamma` positive.
     pub fn draw(
         feature_width: usize,
         coordinates: usize,
@@ -101,6 +107,9 @@ impl FourierFeatures {
     }
 
     /// Features with given weights, such as the learned weights of a model.
+    ///
+    /// # Errors
+    /// The weights must fill one or more rows of `coordinates` numbers.
     pub fn from_weights(weights: Vec<f64>, coordinates: usize) -> Result<Self, Error> {
         if coordinates == 0 || weights.is_empty() || !weights.len().is_multiple_of(coordinates) {
             return Err(Error(format!(

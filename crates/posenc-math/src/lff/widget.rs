@@ -101,6 +101,9 @@ impl Sizes {
     }
 
     /// Checks the ranges that the types do not enforce.
+    ///
+    /// # Errors
+    /// The key that is wrong, and what is allowed.
     pub fn check(&self) -> Result<(), Fault> {
         let channels = self.channels.iter();
         let channels = channels.map(|&count| ("channels", count, 1, 4096));

@@ -72,6 +72,10 @@ pub(crate) fn no_convergence<E>(_: E) -> Error {
 }
 
 /// The min(N, d) singular values of an N × d matrix in decreasing order.
+///
+/// # Errors
+///
+/// An empty matrix, entries that are not finite, or no convergence.
 pub fn singular_values(x: MatRef<'_, f64>) -> Result<Vec<f64>, Error> {
     check_finite(x)?;
     x.singular_values().map_err(no_convergence)

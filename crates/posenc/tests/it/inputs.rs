@@ -8,6 +8,7 @@ mod readers;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use posenc_math::random::{stream, uniform_vector};
 use readers::TARGETS;
 
 /// Files of a folder of `fuzz/`, by name; none if there is no such folder.
@@ -46,6 +47,30 @@ fn every_seed_is_read() {
         }
         for file in files("regressions", name) {
             read(&file);
+        }
+    }
+}
+
+/// Catches a reader that panics on a damaged file: seeds with a few other bytes, cut at a random place.
+#[test]
+fn damaged_seeds_make_no_reader_panic() {
+    for (name, _) in TARGETS {
+        let mut random = stream(0, name);
+        let seeds = files("corpus", name);
+        let seeds = seeds.iter().map(|seed| std::fs::read(seed).unwrap());
+        for seed in seeds.filter(|seed| (1..=20_000).contains(&seed.len())) {
+            for n in 0..20 {
+                let mut bytes = seed.clone();
+                for place in uniform_vector(&mut random, 4, 0.0, 1.0) {
+                    let at = (place * bytes.len() as f64) as usize;
+                    bytes[at] = (place * 1e6) as u8;
+                }
+                if n % 2 == 0 {
+                    let cut = uniform_vector(&mut random, 1, 0.3, 1.0)[0];
+                    bytes.truncate((cut * bytes.len() as f64) as usize);
+                }
+                accepted(name, &format!("damage {n}"), &bytes);
+            }
         }
     }
 }

@@ -94,6 +94,8 @@ fn wanted() -> usize {
 /// When a run is killed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Moment {
+    /// This long after the start.
+    Any(Duration),
     /// This long after its first unit started.
     Running(Duration),
     /// When the first record of a training of several units is on disk.
@@ -147,6 +149,7 @@ fn run_until(
     let (before, incomplete) = (contents(&raw), partly_recorded(&raw));
     let recorded = trainings(&raw);
     let mut child = repository.start_verbose(&["reproduce", "--out", out]);
+    let started = Instant::now();
     let mut first_unit = None;
     let is_over = loop {
         if child.try_wait().unwrap().is_some() {
@@ -154,6 +157,7 @@ fn run_until(
         }
         let is_time = match moment {
             None => false,
+            Some(Moment::Any(delay)) => started.elapsed() >= delay,
             Some(Moment::Running(delay)) => {
                 if first_unit.is_none() && begun(&repository.read("log")).count() > 0 {
                     first_unit = Some(Instant::now());
@@ -228,6 +232,7 @@ fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
             let moment = match counts.kills {
                 kills if kills >= wanted => None,
                 kills if 4 * counts.between <= kills => Some(Moment::BetweenRecords),
+                _ if draw(&mut state, 4) == 0 => Some(Moment::Any(delay)),
                 _ => Some(Moment::Running(delay)),
             };
             if run_until(&repository, out, moment, &mut counts) {

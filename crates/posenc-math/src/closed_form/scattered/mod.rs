@@ -107,6 +107,10 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     ///
     /// The matrices of triangles and narrow Gaussians are banded. In each block of rows, products
     /// therefore skip the outer columns whose entries are below ε² times the largest entry of the matrix.
+    ///
+    /// # Errors
+    ///
+    /// Matrices that are empty, not finite or do not have one row per node; no points.
     pub fn new(psi: [MatRef<'_, T>; D], points: &'a Blending<T, D>) -> Result<Self, Error> {
         for (axis, matrix) in psi.iter().enumerate() {
             check_entries(|| format!("embedding matrix {axis}"), *matrix)?;

@@ -85,12 +85,10 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
     let frameworks: Vec<Framework> = frameworks.iter().filter(wanted).copied().collect();
     let peers = find_peers(repository, &frameworks);
     let mut all = Vec::new();
-    let machine = device.as_ref().map_or_else(machine::processor, |d| d.engine.device());
     let commit = repository.commit();
     for workload in workloads {
-        let benchmark = measure(workload, options.repeats.into(), device.as_ref(), &peers)?;
-        let (machine, commit) = (machine.clone(), commit.clone());
-        let benchmark = Benchmark { machine, commit, ..benchmark };
+        let (repeats, commit) = (options.repeats.into(), commit.clone());
+        let benchmark = measure(workload, repeats, device.as_ref(), &peers, commit)?;
         all.push(Measured { name: workload.name, benchmark });
     }
     if let Some(file) = &options.json {
@@ -109,6 +107,7 @@ fn measure(
     repeats: usize,
     device: Option<&Device>,
     peers: &[Peer],
+    commit: String,
 ) -> Result<Benchmark> {
     let threads = machine::cores();
     let per_round = repeats.div_ceil(ROUNDS);
@@ -155,8 +154,8 @@ fn measure(
         share_of_gemm: share,
         threads,
         peers: Vec::new(),
-        machine: String::new(),
-        commit: String::new(),
+        machine: device.map_or_else(machine::processor, |device| device.engine.device()),
+        commit,
     };
     for (peer, times) in &times {
         let line = |label: &str, seconds: &[f64]| {
