@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::coverage::{self, Statement};
 use crate::published::Published;
 use crate::schema::answer::{self, AnswerSentence};
-use crate::schema::claim::{Claim, ClaimName};
+use crate::schema::claim::{Claim, ClaimName, Quantity, Select, Sentence, Statistic};
 use crate::schema::display::Comparison;
 use crate::schema::metrics::Metrics;
 use crate::schema::paper::Paper;
@@ -31,7 +31,7 @@ pub struct Catalog {
     pub short_answers: BTreeMap<String, Vec<AnswerSentence>>,
     /// Statements of the papers and what tests them, by paper; papers without a list are absent.
     pub coverage: BTreeMap<String, Vec<Statement>>,
-    /// Errors of YAML files that [`Catalog::usable`] left out.
+    /// Errors of files that [`Catalog::usable`] left out.
     pub broken: Vec<FileError>,
 }
 
@@ -55,7 +55,8 @@ impl Catalog {
         first.map_or(Ok(catalog), Err)
     }
 
-    /// Like [`Catalog::with`], but leaves out experiments and papers whose YAML file has an error.
+    /// Like [`Catalog::with`], but leaves out experiments, papers, answers and lists of statements that have an error, and experiments whose
+    /// published values have one.
     ///
     /// # Errors
     ///
@@ -123,20 +124,22 @@ impl Catalog {
                 Err(error) => broken.push(error),
             }
         }
-        let papers = catalog.papers.iter().map(|p| p.key.as_str());
-        catalog.published = Published::read(&root.join("data/papers"), papers)?;
+        let values = root.join("data/papers");
+        let papers: Vec<String> = catalog.papers.iter().map(|paper| paper.key.clone()).collect();
+        catalog
+            .leave_out_papers(&papers, broken, |own, paper, _| own.published.read(&values, paper));
         catalog.leave_out(&[check_sources, check_repeats], broken);
-        let is_missing = |paper: &str, item: &str| {
-            !broken.is_empty() && catalog.experiment(paper, item).is_none()
-        };
-        catalog.published.check(&root.join("data/papers"), &catalog.experiments, is_missing)?;
+        catalog.leave_out_papers(&papers, broken, |own, paper, are_left_out| {
+            let is_missing = |item: &str| are_left_out && own.experiment(paper, item).is_none();
+            own.published.check(&values, paper, &own.experiments, is_missing)
+        });
         // A wrong name of a published value would look like one of a table.
-        catalog.leave_out(&[check_tables, check_sources, check_repeats], broken);
+        catalog.leave_out(&[check_tables, check_sources, check_repeats, check_published], broken);
         check_pages(&catalog.papers, &directory)?;
-        catalog.answers = catalog.read_answers(&documents, "answer", |own| &own.answer)?;
+        catalog.answers = catalog.read_answers(&documents, "answer", broken, |own| &own.answer);
         catalog.short_answers =
-            catalog.read_answers(&documents, "short_answer", |own| &own.short_answer)?;
-        catalog.coverage = catalog.read_coverage(root, !broken.is_empty())?;
+            catalog.read_answers(&documents, "short_answer", broken, |own| &own.short_answer);
+        catalog.coverage = catalog.read_coverage(&values, broken);
         Ok(catalog)
     }
 
@@ -152,6 +155,22 @@ impl Catalog {
             }
             if broken.len() == known {
                 return;
+            }
+        }
+    }
+
+    /// Leaves out the experiments and the published values of papers whose published values have an error.
+    fn leave_out_papers(
+        &mut self,
+        papers: &[String],
+        broken: &mut Vec<FileError>,
+        check: impl Fn(&mut Self, &str, bool) -> Result<(), FileError>,
+    ) {
+        for paper in papers {
+            if let Err(error) = check(self, paper, !broken.is_empty()) {
+                self.experiments.retain(|own| own.paper != *paper);
+                self.published.remove(paper);
+                broken.push(error);
             }
         }
     }
@@ -234,13 +253,14 @@ impl Catalog {
         Ok(experiment)
     }
 
-    /// Reads the answer of each paper under `key`, whose claims are named `item#claim`.
+    /// Reads the answer of each paper under `key`, whose claims are named `item#claim`, without those that have an error.
     fn read_answers(
         &self,
         documents: &[Document],
         key: &str,
+        broken: &mut Vec<FileError>,
         value: impl Fn(&Paper) -> &Option<serde_yaml::Value>,
-    ) -> Result<BTreeMap<String, Vec<AnswerSentence>>, FileError> {
+    ) -> BTreeMap<String, Vec<AnswerSentence>> {
         let read = |(paper, document): (&Paper, &Document)| {
             let Some(value) = value(paper) else { return Ok(None) };
             let selections = |name: &str| {
@@ -254,32 +274,76 @@ impl Catalog {
                         .then_some(usize::MAX),
                 }
             };
-            let sentences = answer::parse(&document.root().key(key), value, selections)?;
-            Ok(Some((paper.key.clone(), sentences)))
+            let place = document.root().key(key);
+            let sentences = answer::parse(&place, value, selections)?;
+            let unpublished = sentences.iter().find_map(|own| {
+                self.unpublished(&own.sentence, |name| ClaimName::parse(name, Some(&paper.key)))
+            });
+            match unpublished {
+                Some(message) => Err(place.error("", message)),
+                None => Ok(Some((paper.key.clone(), sentences))),
+            }
         };
-        let papers = self.papers.iter().zip(documents);
-        papers.filter_map(|paper| read(paper).transpose()).collect()
+        let mut all = BTreeMap::new();
+        for paper in self.papers.iter().zip(documents) {
+            match read(paper) {
+                Ok(answer) => all.extend(answer),
+                Err(error) => broken.push(error),
+            }
+        }
+        all
     }
 
-    /// Reads the statements of the papers. If experiments are left out, statements may name claims of these.
+    /// Whether there is a published value of a selection.
+    fn is_published(&self, paper: &str, item: &str, select: &Select) -> bool {
+        let mut printed = self.published.select(paper, item, select);
+        match select.statistic {
+            Statistic::Deviation => printed.any(|value| value.deviation.is_some()),
+            _ => printed.any(|value| value.value.is_some()),
+        }
+    }
+
+    /// What is wrong with a sentence that no record can complete, since a number that it takes was not published.
+    fn unpublished(
+        &self,
+        sentence: &Sentence,
+        name: impl Fn(&str) -> Option<ClaimName>,
+    ) -> Option<String> {
+        sentence.numbers().find_map(|number| {
+            let Quantity::Published(index) = number.quantity else { return None };
+            let name = name(number.claim.as_deref()?)?;
+            let select = self.claim(&name)?.selects().nth(index)?;
+            let message = format!(
+                "`{{paper {}}}` of `{name}`: data/papers/{}.csv has no value of this selection; add it, or leave the number out",
+                index + 1,
+                name.paper
+            );
+            (!self.is_published(&name.paper, &name.item, select)).then_some(message)
+        })
+    }
+
+    /// Reads the statements of the papers, without files that have an error. If experiments are left out, statements may name claims of
+    /// these.
     fn read_coverage(
         &self,
-        root: &Path,
-        are_left_out: bool,
-    ) -> Result<BTreeMap<String, Vec<Statement>>, FileError> {
+        directory: &Path,
+        broken: &mut Vec<FileError>,
+    ) -> BTreeMap<String, Vec<Statement>> {
+        let are_left_out = !broken.is_empty();
         let mut all = BTreeMap::new();
         for paper in &self.papers {
-            let file = root.join("data/papers").join(format!("{}.coverage.yaml", paper.key));
+            let file = directory.join(format!("{}.coverage.yaml", paper.key));
             let is_known = |name: &ClaimName| {
                 let is_left_out = || self.experiment(&name.paper, &name.item).is_none();
                 self.claim(name).is_some() || (are_left_out && is_left_out())
             };
-            let statements = coverage::read(&file, &paper.key, is_known)?;
-            if !statements.is_empty() {
-                all.insert(paper.key.clone(), statements);
+            match coverage::read(&file, &paper.key, is_known) {
+                Ok(statements) if statements.is_empty() => {}
+                Ok(statements) => drop(all.insert(paper.key.clone(), statements)),
+                Err(error) => broken.push(error),
             }
         }
-        Ok(all)
+        all
     }
 
     pub fn claim(&self, name: &ClaimName) -> Option<&Claim> {
@@ -340,6 +404,28 @@ fn check_repeats(
         return Err(error.key(format!("claims[{i}].repeats")));
     }
     Ok(())
+}
+
+/// Rejects claims that nothing could decide and sentences that would never be shown, since a published value is missing.
+fn check_published(experiment: &Experiment, catalog: &Catalog, _: bool) -> Result<(), FileError> {
+    let Experiment { file, paper, item, .. } = experiment;
+    for (i, claim) in experiment.claims.iter().enumerate() {
+        let corrected = claim.erratum.iter().flat_map(|erratum| &erratum.checks);
+        for own in claim.checks.iter().chain(corrected) {
+            let mut needed = own.check.published().into_iter();
+            if let Some(select) = needed.find(|s| !catalog.is_published(paper, item, s)) {
+                let (Select { group, metric, .. }, method) = (select, select.method.as_deref());
+                let message = format!(
+                    "compares with the paper, but data/papers/{paper}.csv has no value of item `{item}`, group `{group}`, method `{}`, metric `{metric}`; add it, or use another kind of check",
+                    method.unwrap_or("any")
+                );
+                return Err(FileError::of(file, message).key(format!("claims[{i}]")));
+            }
+        }
+    }
+    let name = |claim: &str| ClaimName::parse(&format!("{paper}/{item}#{claim}"), None);
+    let found = experiment.answer.iter().find_map(|own| catalog.unpublished(&own.sentence, name));
+    found.map_or(Ok(()), |message| Err(FileError::of(file, message).key("answer")))
 }
 
 /// Rejects comparisons of items, groups and methods that do not exist.
@@ -467,7 +553,8 @@ mod tests {
         let published = "item,group,method,signal,metric,x,value,std,unit,source,note\n\
                          fig1,run,C,,rank,,1,,,paper,\nfig1,printed,D,,rank,,1,,,paper,\n";
         std::fs::write(directory.path().join("demo.csv"), published).unwrap();
-        let published = Published::read(directory.path(), ["demo"].into_iter()).unwrap();
+        let mut published = Published::default();
+        published.read(directory.path(), "demo").unwrap();
         let check = |table: &str| {
             let experiment = experiment(&format!(
                 "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n  - id: run\n    \

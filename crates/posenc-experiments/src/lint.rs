@@ -228,7 +228,8 @@ mod tests {
                    fig1,run,A,,m,,2,,,paper,\nfig1,run,R,,m,,3,,,paper,\n";
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("demo.csv"), csv).unwrap();
-        let published = Published::read(folder.path(), ["demo"].into_iter()).unwrap();
+        let mut published = Published::default();
+        published.read(folder.path(), "demo").unwrap();
         for (group, first, more, expected) in [
             ("run", "A", "", vec![LintName::Print]),
             ("run", "A", ", margin: 1", vec![]),

@@ -52,19 +52,17 @@ const COLUMNS: &[&str] =
 const SOURCES: [&str; 5] = ["paper", "notebook", "plot", "theory", "code"];
 
 impl Published {
-    /// Reads `<directory>/<paper>.csv` for each paper; a missing file is a paper without values.
-    pub fn read<'a>(
-        directory: &Path,
-        papers: impl Iterator<Item = &'a str>,
-    ) -> Result<Self, FileError> {
-        let mut all = Published::default();
-        for paper in papers {
-            let file = directory.join(format!("{paper}.csv"));
-            if let Some(text) = read_record(&file)? {
-                all.papers.insert(paper.to_owned(), Published::parse(&file, text)?);
-            }
+    /// Reads `<directory>/<paper>.csv`; a missing file is a paper without values.
+    pub fn read(&mut self, directory: &Path, paper: &str) -> Result<(), FileError> {
+        let file = directory.join(format!("{paper}.csv"));
+        if let Some(text) = read_record(&file)? {
+            self.papers.insert(paper.to_owned(), Published::parse(&file, text)?);
         }
-        Ok(all)
+        Ok(())
+    }
+
+    pub(crate) fn remove(&mut self, paper: &str) {
+        self.papers.remove(paper);
     }
 
     /// Parses `text`; `file` is only used in messages.
@@ -118,19 +116,18 @@ impl Published {
         Ok(values)
     }
 
-    /// Rejects values that nothing uses, such as those with a misspelled name. `directory` is that of the files, and `is_missing` decides
-    /// about an item of a paper whether its experiment is left out.
+    /// Rejects values of a paper that nothing uses, such as those with a misspelled name. `directory` is that of the file, and `is_missing`
+    /// decides about an item whether its experiment is left out.
     pub(crate) fn check(
         &self,
         directory: &Path,
+        paper: &str,
         experiments: &[Experiment],
-        is_missing: impl Fn(&str, &str) -> bool,
+        is_missing: impl Fn(&str) -> bool,
     ) -> Result<(), FileError> {
-        self.papers.iter().try_for_each(|(paper, values)| {
-            let file = directory.join(format!("{paper}.csv"));
-            let values = values.iter().filter(|value| !is_missing(paper, &value.item));
-            check::values(&file, paper, values, experiments)
-        })
+        let values = self.papers.get(paper).into_iter().flatten();
+        let values = values.filter(|value| !is_missing(&value.item));
+        check::values(&directory.join(format!("{paper}.csv")), paper, values, experiments)
     }
 
     pub fn item<'a>(

@@ -177,8 +177,9 @@ pub fn expand<'a>(
             None => vec![unit(NO_SIGNAL, 0, NO_DATA, NO_DATA)],
             Some(Data { set, held_out: Some(other), .. }) => {
                 let (own, measured) = (data.identity(set)?, data.identity(other)?);
-                // Values are measured on `held_out`. If only the other set is replaced, the label names that.
-                let label = if own.label == *set { &measured.label } else { &own.label };
+                // Values are measured on `held_out`. If only the other set is replaced, the label names what replaces it.
+                let only_own = own.label != *set && measured.label == *other;
+                let label = if only_own { &own.label } else { &measured.label };
                 vec![unit(ALL_SIGNALS, 0, &format!("{} {}", own.sha256, measured.sha256), label)]
             }
             Some(set) => {

@@ -22,8 +22,8 @@ fn is_recordable(device: &str) -> bool {
 fn rank(group: &Group, rows: &[Row]) -> Option<(u8, bool, Profile)> {
     let smallest = rows.iter().map(|r| r.profile).min()?;
     let data = |r: &Row| match &group.data {
-        Some(d) if d.set == r.data => 2,
-        Some(d) if r.data.strip_prefix("substitute:") == Some(&d.set) => 1,
+        Some(d) if *d.measured() == r.data => 2,
+        Some(d) if r.data.strip_prefix("substitute:") == Some(d.measured()) => 1,
         Some(_) => 0,
         None => 2,
     };

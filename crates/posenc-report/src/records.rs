@@ -192,7 +192,7 @@ pub fn shown_rows(experiment: &Experiment, rows: &[Row]) -> Vec<Row> {
     let mut best: BTreeMap<(&str, &str), (Profile, bool)> = BTreeMap::new();
     let rank = |row: &Row| {
         let set = experiment.group(&row.group).and_then(|g| g.data.as_ref());
-        (row.profile, set.is_none_or(|d| d.set == row.data))
+        (row.profile, set.is_none_or(|d| *d.measured() == row.data))
     };
     for row in rows {
         let entry = best.entry((&row.group, &row.method)).or_insert_with(|| rank(row));
@@ -233,8 +233,8 @@ pub struct Conditions {
     pub ours: BTreeMap<String, BTreeSet<String>>,
     /// Whether any row belongs to a group of the paper.
     pub has_published: bool,
-    /// Pairs of the data used and the set that they replace, with the groups that use them.
-    pub other_data: BTreeMap<(String, String), BTreeSet<String>>,
+    /// The data used, the set that they replace, and the set that a model was fitted on if that is another, with the groups that use them.
+    pub other_data: BTreeMap<(String, String, Option<String>), BTreeSet<String>>,
     /// Devices other than the CPU, with the groups that ran on them.
     pub other_devices: BTreeMap<String, BTreeSet<String>>,
 }
@@ -265,9 +265,10 @@ impl Conditions {
             }
             // Groups marked `ours` replace no data of the paper.
             let is_others = group.ours.is_none() && !group.is_papers_data(&row.data);
-            let set = group.data.as_ref().map(|d| &d.set);
-            if let Some(set) = set.filter(|s| **s != row.data || is_others) {
-                let key = (row.data.clone(), set.clone());
+            let data = group.data.as_ref();
+            if let Some(data) = data.filter(|d| *d.measured() != row.data || is_others) {
+                let fitted_on = data.held_out.is_some().then(|| data.set.clone());
+                let key = (row.data.clone(), data.measured().clone(), fitted_on);
                 all.other_data.entry(key).or_default().insert(row.group.clone());
             }
         }
@@ -294,10 +295,20 @@ impl Conditions {
             let all = each.collect::<Vec<_>>().join("; ");
             labels.push(format!("**Not in the paper:** {all}"));
         }
-        for ((data, set), of) in &self.other_data {
+        for ((data, set, fitted_on), of) in &self.other_data {
             // Sets named `embedded-…` (data/manifest.yaml) are generated and replace nothing. `substitute:SET` names
             // the substitute itself.
-            let why = if data == set {
+            let pair = fitted_on.as_ref().map(|training| {
+                format!("fitting on {} and measuring on {}", code(training), code(set))
+            });
+            let why = if let Some(pair) = pair {
+                // The label does not tell which of the two sets was replaced.
+                if data == set {
+                    format!("which the paper did not use, {pair}")
+                } else {
+                    format!("instead of {pair}")
+                }
+            } else if data == set {
                 "which the paper did not use".to_owned()
             } else if set.starts_with("embedded-") {
                 "generated".to_owned()
@@ -333,7 +344,7 @@ impl Conditions {
         let purposes = self.purposes().map(|what| format!("Not in the paper: {what}"));
         let mut parts: Vec<String> = reduced.into_iter().chain(purposes).collect();
         if !self.other_data.is_empty() {
-            let data: BTreeSet<&str> = self.other_data.keys().map(|(d, _)| d.as_str()).collect();
+            let data: BTreeSet<&str> = self.other_data.keys().map(|key| key.0.as_str()).collect();
             parts.push(format!("Data: {}", joined(data, "; ")));
         }
         parts.join(" · ")

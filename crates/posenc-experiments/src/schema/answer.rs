@@ -25,10 +25,15 @@ pub enum Outcome {
     Fails,
     /// It was measured and is not decided.
     Open,
+    /// It was measured; the sentence has numbers only.
+    Measured,
 }
 
 impl Outcome {
     pub fn is(self, verdict: Verdict) -> bool {
+        if self == Outcome::Measured {
+            return verdict != Verdict::NotRun;
+        }
         match verdict {
             Verdict::Reproduced | Verdict::Holds => self == Outcome::Holds,
             Verdict::Erratum | Verdict::Ambiguous => {
@@ -57,10 +62,12 @@ struct WireSentence {
     fails: Vec<String>,
     #[serde(default)]
     open: Vec<String>,
+    #[serde(default)]
+    measured: Vec<String>,
 }
 
-/// Reads the answer at `place`: a text, or a list of texts and of mappings with `text`, `holds`, `corrected`, `fails` and `open`. `selections` returns
-/// the number of selections of a claim.
+/// Reads the answer at `place`: a text, or a list of texts and of mappings with `text`, `holds`, `corrected`, `fails`, `open` and `measured`.
+/// `selections` returns the number of selections of a claim.
 ///
 /// # Errors
 ///
@@ -96,6 +103,7 @@ fn sentence(
         ("corrected", wire.corrected, Outcome::Corrected),
         ("fails", wire.fails, Outcome::Fails),
         ("open", wire.open, Outcome::Open),
+        ("measured", wire.measured, Outcome::Measured),
     ] {
         if let Some(claim) = claims.iter().find(|claim| selections(claim).is_none()) {
             return Err(place.error(key, format!("there is no claim `{claim}`")));
@@ -111,7 +119,7 @@ fn sentence(
         true => Err(place.error(
             "",
             "the sentence names no claim, so nothing shows whether it is true; take a number from a claim, or name \
-             claims under `holds`, `corrected`, `fails` or `open`",
+             claims under `holds`, `corrected`, `fails`, `open` or `measured`",
         )),
         false => Ok(AnswerSentence { sentence, states }),
     }
@@ -167,6 +175,7 @@ mod tests {
                 _ => vec![Open],
             };
             assert_eq!(all, expected, "{verdict:?}");
+            assert_eq!(Outcome::Measured.is(verdict), verdict != Verdict::NotRun, "{verdict:?}");
         }
     }
 }

@@ -18,11 +18,18 @@ pub struct Data {
     /// shown as, for example, `8 of 16 images, full protocol`. Orderings are judged on these signals, values only once all are
     /// there. Allowed: such as `16 images`.
     pub signals: Option<SignalCount>,
-    /// Another set, on which the models are evaluated. Both sets together are then one unit. For `image-model` and
-    /// `pixel-entropies`. Allowed: id of a set.
+    /// Another set, on which the models are evaluated. Both sets together are then one unit. For `image-model`,
+    /// `pixel-entropies` and `psnr-prediction`. Allowed: id of a set.
     pub held_out: Option<String>,
     /// Initial weights for `detr`, or word vectors for `widget-captioning`; used if available. Allowed: id of a set.
     pub weights: Option<String>,
+}
+
+impl Data {
+    /// The set whose label rows have if it is not replaced.
+    pub fn measured(&self) -> &String {
+        self.held_out.as_ref().unwrap_or(&self.set)
+    }
 }
 
 /// A count with its noun, such as `16 images`.

@@ -89,7 +89,7 @@ impl Group {
 
     /// Whether rows with this data label were measured on the paper's own data. Always true for groups without a data set.
     pub fn is_papers_data(&self, label: &str) -> bool {
-        self.data.as_ref().is_none_or(|data| self.is_on_papers_data && data.set == label)
+        self.data.as_ref().is_none_or(|data| self.is_on_papers_data && data.measured() == label)
     }
 
     /// The resolved protocol of variant number `variant` at `profile`. `None` if the group or the variant does not run at this

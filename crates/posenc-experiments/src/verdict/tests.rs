@@ -56,7 +56,9 @@ fn verdict(check: &str, record: &Table) -> Judgement {
 fn published() -> Published {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("demo.csv"), PUBLISHED).unwrap();
-    Published::read(directory.path(), ["demo"].into_iter()).unwrap()
+    let mut published = Published::default();
+    published.read(directory.path(), "demo").unwrap();
+    published
 }
 
 const CURVE: &[(&str, f64, f64)] = &[("A", 1.0, 10.5), ("A", 2.0, 30.5), ("A", 3.0, 21.5)];

@@ -113,14 +113,17 @@ pub struct Reproduce {
     pub plan: Option<String>,
 }
 
-/// Reads the catalog without files that have an error, and prints these errors.
+/// Reads the catalog without what has an error, and prints these errors.
 pub fn usable_catalog(
     repository: &Repository,
     include: &[PathBuf],
     kinds: Kinds,
 ) -> Result<Catalog> {
     let catalog = Catalog::usable(repository.root(), include, kinds)?;
-    catalog.broken.iter().for_each(|error| eprintln!("error: {error}; the file is left out"));
+    catalog
+        .broken
+        .iter()
+        .for_each(|error| eprintln!("error: {error}; left out with what needs it"));
     Ok(catalog)
 }
 

@@ -37,8 +37,10 @@ impl Protocol for Errata {
         // The experiment is <root>/experiments/<paper>/<file>, published values are in <root>/data/papers.
         let root = context.job.experiment.file.ancestors().nth(3);
         let root = root.context("the experiment file is not in experiments/<paper>/")?;
-        let papers = ["rethinking", "trading", "lff"];
-        let published = Published::read(&root.join("data/papers"), papers.into_iter())?;
+        let mut published = Published::default();
+        for paper in ["rethinking", "trading", "lff"] {
+            published.read(&root.join("data/papers"), paper)?;
+        }
         let lookup = |paper: &str, item: &str, group: &str, method: &str, metric: &str, x| {
             published.value(paper, item, group, method, metric, x).and_then(|v| v.value)
         };

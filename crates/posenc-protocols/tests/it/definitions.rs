@@ -227,7 +227,8 @@ fn item(paper: &str, item: &str) -> String {
 fn a_broken_file_is_left_out_alone() {
     let (root, outside) = two_papers();
     let file = root.path().join("experiments/demo/01-fig1.yaml");
-    let good = std::fs::read_to_string(&file).unwrap();
+    let read = |file: &std::path::Path| std::fs::read_to_string(file).unwrap();
+    let good = read(&file);
     let usable = || Catalog::usable(root.path(), &[], posenc_protocols::KINDS).unwrap();
     assert!(usable().broken.is_empty());
     // Published values, coverage and comparisons may name the item that is left out.
@@ -247,6 +248,25 @@ fn a_broken_file_is_left_out_alone() {
         assert_eq!(strict.to_string(), error.to_string());
     }
     std::fs::write(&file, good).unwrap();
+    // Files of a paper: without its published values, its experiments would be judged against nothing.
+    let values = read(&csv);
+    let paper = root.path().join("experiments/demo/paper.yaml");
+    let coverage = root.path().join("data/papers/demo.coverage.yaml");
+    for (file, text, left) in [
+        (&csv, format!("{values}fig2,a,M,,test_psnr,,1,,,rumor,\n"), 0),
+        (&coverage, "- [".to_owned(), 2),
+        (&paper, format!("{}answer: A sentence without a claim.\n", read(&paper)), 2),
+    ] {
+        let good = file.exists().then(|| read(file));
+        std::fs::write(file, text).unwrap();
+        let catalog = usable();
+        assert_eq!((catalog.experiments.len(), catalog.broken.len()), (left, 1), "{file:?}");
+        assert_eq!(catalog.broken[0].file, *file);
+        match good {
+            Some(good) => std::fs::write(file, good).unwrap(),
+            None => std::fs::remove_file(file).unwrap(),
+        }
+    }
     std::fs::write(outside.join("paper.yaml"), "key: [").unwrap();
     let catalog = Catalog::usable(root.path(), &[outside], posenc_protocols::KINDS).unwrap();
     assert_eq!((catalog.papers.len(), catalog.broken.len()), (1, 1));

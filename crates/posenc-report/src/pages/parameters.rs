@@ -48,6 +48,7 @@ pub fn of_item(view: &View<'_>) -> Value {
         groups.push(context! {
             id => &group.id,
             set => group.data.as_ref().map(|data| &data.set),
+            held_out => group.data.as_ref().and_then(|data| data.held_out.as_ref()),
             profiles => found.iter().map(of_profile).collect::<Vec<_>>(),
             same_as,
             embedders,

@@ -134,35 +134,42 @@ fn counts(all: &[Status]) -> Value {
 /// The statements of a paper in the order of its sections, with the claims that test them; `None` if the paper has no list.
 pub fn page(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Option<Value> {
     let statements = inputs.catalog.coverage.get(&paper.key)?;
+    let sides = sides(inputs);
     let link = |name: &ClaimName| {
-        let found = views.claim(Side::Reference, name);
+        let verdict = |side: &Side| {
+            let found = views.claim(*side, name);
+            named(found.map_or(Verdict::NotRun, |own| own.judgement.verdict))
+        };
         context! {
-            verdict => named(found.map_or(Verdict::NotRun, |own| own.judgement.verdict)),
+            verdicts => sides.iter().map(verdict).collect::<Vec<_>>(),
             item => safe(item_name(inputs, &name.paper, &name.item)),
             id => &name.claim,
             page => safe(links::claim(&name.paper, &name.item, &name.claim)),
         }
     };
-    let one = |(own, status): (&Statement, &Option<Status>)| {
+    let one = |own: &Statement| {
         let (mut claims, mut not_tested, mut elsewhere) = (Vec::new(), None, None);
         match &own.tested {
             Tested::By(names) => claims = names.iter().map(&link).collect(),
             Tested::Not(reason) => not_tested = Some(reason),
             Tested::Elsewhere(place) => elsewhere = Some(place),
         }
-        let status = status.map_or("", Status::name);
+        let status = |side: &Side| status(own, views, *side).map_or("", Status::name);
+        let statuses: Vec<&str> = sides.iter().map(status).collect();
         let mut errata = posenc_math::errata::all().into_iter();
         let erratum = errata.find(|erratum| own.erratum.as_deref() == Some(erratum.id));
         let erratum = erratum.map(|erratum| safe(links::erratum(erratum)));
-        context! { section => &own.section, text => &own.statement, status, claims, not_tested, elsewhere, erratum }
+        context! { section => &own.section, text => &own.statement, statuses, claims, not_tested, elsewhere, erratum }
     };
-    let statuses: Vec<Option<Status>> =
-        statements.iter().map(|own| status(own, views, Side::Reference)).collect();
-    let counted: Vec<Status> = statuses.iter().copied().flatten().collect();
-    let elsewhere = statements.len() - counted.len();
-    let counts = counts(&counted);
-    let statements: Vec<_> = statements.iter().zip(&statuses).map(one).collect();
-    Some(context! { counts, elsewhere, statements })
+    let of_side = |side: &Side| {
+        let counted: Vec<Status> =
+            statements.iter().filter_map(|own| status(own, views, *side)).collect();
+        context! { name => side.name(), counts => counts(&counted) }
+    };
+    let is_elsewhere = |own: &&Statement| matches!(own.tested, Tested::Elsewhere(_));
+    let elsewhere = statements.iter().filter(is_elsewhere).count();
+    let runs: Vec<_> = sides.iter().map(of_side).collect();
+    Some(context! { runs, elsewhere, statements => statements.iter().map(one).collect::<Vec<_>>() })
 }
 
 #[cfg(test)]

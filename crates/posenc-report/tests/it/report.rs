@@ -253,6 +253,20 @@ fn items_show_the_speed_of_their_workloads() {
     }
 }
 
+/// Catches an answer that no record can complete, so that its page silently lacks it.
+#[test]
+fn answers_take_only_published_numbers_that_exist() {
+    let root = tempfile::tempdir().expect("a directory");
+    let of_item = ["groups:\n  - id: rank\n", "answer: 'Print has {order.paper 1:1}.'\n"];
+    let of_paper = ["data: [pictures]\n", "answer: ['Print has {fig1#order.paper 1:1}.']\n"];
+    for [line, answer] in [of_item, of_paper] {
+        let change = |text: &str| text.replace(line, &format!("{answer}{line}"));
+        let error = common::changed_catalog(root.path(), change).expect_err("an error");
+        let needles = ["answer", "`{paper 1}` of `demo/fig1#order`", "data/papers/demo.csv"];
+        assert!(needles.iter().all(|needle| error.contains(needle)), "{error}");
+    }
+}
+
 /// Catches sentences of answers that are shown although their claims fail or were not run, on pages of items and papers, on the first
 /// page and in the repository's README, and a published number next to other data.
 #[test]

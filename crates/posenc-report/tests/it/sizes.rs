@@ -57,7 +57,8 @@ fn the_first_page_answers_every_question() {
         let section = section.split("\n## ").next().unwrap_or_default();
         assert!(section.contains("n = ") && section.contains("Evidence: "), "{section}");
         assert!(section.contains("*Not tested here:*"), "{section}");
-        assert!(pages[Path::new("README.md")].contains(&format!("- **[{heading}]")), "{heading}");
+        let entry = format!("\n- **[{heading}]");
+        assert!(pages[Path::new("README.md")].contains(&entry), "{heading}");
     }
     assert!(first.contains("## Which encoding should I use?\n"), "{first}");
     assert!(!first.contains(['{', '}']), "{first}");

@@ -51,6 +51,45 @@ fn a_folder_of_the_users_images_replaces_a_set() {
     repository.fails(&arguments, &["photos", "no image of the folder has at least 512×512"]);
 }
 
+/// Catches values that are measured on a held-out set of the user and labeled with the training set.
+#[test]
+fn held_out_images_of_the_user_name_the_values() {
+    let head = &EXPERIMENT[..EXPERIMENT.find("groups:").unwrap()];
+    let group = "groups:
+  - id: line
+    data: { set: div2k-train, held_out: div2k-test }
+    protocol:
+      kind: psnr-prediction
+      samples: 16
+      predictors: [stable-rank, preserved-distance]
+      families:
+        - { name: Gaussian, embedder: { kind: gaussian }, parameter: sigma, values: [0.01, 0.02, 0.04], dimensions: [32] }
+        - { name: Triangle, embedder: { kind: triangle }, parameter: half_width, values: [0.02, 0.04, 0.08], dimensions: [32] }
+    variants: [{ id: all }]
+";
+    let repository = Repository::with_experiment(&format!("{head}{group}"));
+    for folder in ["training", "measured"] {
+        std::fs::create_dir(repository.path().join(folder)).unwrap();
+        for side in [512, 640] {
+            picture(&repository.path().join(folder).join(format!("{side}.png")), side);
+        }
+    }
+    let item = "extensions/mexican-hat";
+    let (training, measured) = ("div2k-train=training", "div2k-test=measured");
+    for (out, images, label) in [
+        ("both", vec!["--images", training, "--images", measured], ",user:measured\n"),
+        ("measured-only", vec!["--images", measured], ",user:measured\n"),
+        ("training-only", vec!["--images", training], ",embedded:dead-leaves\n"),
+    ] {
+        repository.ok(&[&["reproduce", item, "--out", out][..], &images].concat());
+        let record = repository.table(&format!("{out}/record"));
+        assert!(record.contains(label), "{out}: {record}");
+        let page = repository.read(&format!("{out}/report/extensions/mexican-hat.md"));
+        let replaced = "instead of fitting on `div2k-train` and measuring on `div2k-test`";
+        assert!(page.contains(replaced), "{out}: {page}");
+    }
+}
+
 fn picture(file: &Path, side: u32) {
     image::RgbImage::from_fn(side, side, |x, y| image::Rgb([x as u8, y as u8, (x ^ y) as u8]))
         .save(file)
