@@ -16,8 +16,8 @@ pub enum Evidence {
     Theory,
     /// The paper's data at the full protocol.
     PaperFull,
-    /// The paper's data at a reduced protocol, or fewer signals.
-    PaperReduced,
+    /// No data or the paper's data, at a reduced protocol or with fewer signals.
+    Reduced,
     /// Generated or substitute data, a data set that the paper did not use, or the user's own.
     OtherData,
     /// The authors' notebooks or code print the number, and the paper does not.
@@ -33,7 +33,7 @@ impl Evidence {
     pub const ALL: [Evidence; 7] = [
         Evidence::Theory,
         Evidence::PaperFull,
-        Evidence::PaperReduced,
+        Evidence::Reduced,
         Evidence::OtherData,
         Evidence::AuthorsCode,
         Evidence::Ours,
@@ -57,13 +57,13 @@ impl Evidence {
             Evidence::PaperFull => {
                 ("paper's data, full", "measured on the paper's data with its full protocol")
             }
-            Evidence::PaperReduced => (
-                "paper's data, reduced",
-                "measured on the paper's data with fewer signals, seeds or training steps",
+            Evidence::Reduced => (
+                "reduced",
+                "computed without data or measured on the paper's data, with fewer points, signals, seeds or training steps",
             ),
             Evidence::OtherData => (
                 "other data",
-                "measured on generated or substitute data, or on a data set that the paper did not use",
+                "measured on generated data (embedded:…), on a substitute (substitute:…), on files of the user (user:…), or on a data set that the paper did not use",
             ),
             Evidence::AuthorsCode => (
                 "authors' code",
@@ -148,18 +148,18 @@ fn of_row(row: &Row, is_exact: bool, context: Context<'_>) -> (Evidence, String)
     if full == Evidence::PaperFull
         && let Some(part) = picked(group, context)
     {
-        return (Evidence::PaperReduced, part);
+        return (Evidence::Reduced, part);
     }
     match (group.reduced(row.profile), row.profile) {
-        (Some(reduced), _) => (Evidence::PaperReduced, reduced.to_owned()),
+        (Some(reduced), _) => (Evidence::Reduced, reduced.to_owned()),
         (None, Profile::Paper) => {
             let rows = context.record.into_iter().flat_map(|table| table.of_group(&group.id));
             match group.parts(rows.filter(|other| other.method == row.method)).pop_first() {
-                Some(part) => (Evidence::PaperReduced, part),
+                Some(part) => (Evidence::Reduced, part),
                 None => plain(full),
             }
         }
-        (None, profile) => (Evidence::PaperReduced, format!("profile {profile}")),
+        (None, profile) => (Evidence::Reduced, format!("profile {profile}")),
     }
 }
 

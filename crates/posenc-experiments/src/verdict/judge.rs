@@ -1,5 +1,7 @@
 //! The verdict on a claim: that of its checks, or of its correction.
 
+use std::collections::BTreeMap;
+
 use posenc_math::errata::Severity;
 
 use super::checks::Check;
@@ -66,6 +68,18 @@ fn with_erratum(claim: &Claim, context: Context<'_>) -> Judgement {
     }
 }
 
+/// The verdicts of the checks that do not hold, if they differ, such as ` (1 not reproduced, 2 within noise)`.
+fn others(judged: &[(&ClaimCheck, Judgement)]) -> String {
+    let mut counts: BTreeMap<Verdict, usize> = BTreeMap::new();
+    for (_, judgement) in judged {
+        *counts.entry(judgement.verdict).or_default() += 1;
+    }
+    counts.remove(&Verdict::Reproduced);
+    let each: Vec<String> =
+        counts.iter().map(|(verdict, n)| format!("{n} {}", verdict.name())).collect();
+    if counts.len() < 2 { String::new() } else { format!(" ({})", each.join(", ")) }
+}
+
 /// Number of checks whose numbers are shown if all of a claim's checks hold.
 const SHOWN_CHECKS: usize = 3;
 
@@ -97,7 +111,7 @@ fn all(checks: &[ClaimCheck], context: Context<'_>) -> Judgement {
     // Without a decision, the number of checks that hold would read like one.
     let measured = match verdict {
         Verdict::NotRun | Verdict::NotDecided | Verdict::NotComparable => numbers,
-        _ => format!("{held} of {} checks hold; {numbers}", judged.len()),
+        _ => format!("{held} of {} checks hold{}; {numbers}", judged.len(), others(&judged)),
     };
     let reason = text(|j| match j.reason.as_str() {
         "" => String::new(),

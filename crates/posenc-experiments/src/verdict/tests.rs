@@ -567,7 +567,7 @@ fn evidence_is_the_weakest_of_the_rows() {
     assert_eq!(class(repeats, &record), (Verdict::Holds, Some(Evidence::Repeated)));
     record.rows.iter_mut().for_each(|row| row.profile = Profile::Quick);
     let reduced = of_images(ORDER, "", &record);
-    assert_eq!(reduced.evidence, Some(Evidence::PaperReduced));
+    assert_eq!(reduced.evidence, Some(Evidence::Reduced));
     assert_eq!(reduced.condition, "3 of 9 epochs");
     record.rows[0].data = "user:images".into();
     assert_eq!(class("", &record), (Verdict::Reproduced, Some(Evidence::OtherData)));

@@ -3,8 +3,6 @@
 //! The body of a checkpoint contains the step and the state of the protocol as JSON after its length, and then each list of numbers as
 //! bytes after its length.
 
-use std::time::Instant;
-
 use anyhow::Result;
 use posenc_attention::Module;
 use posenc_attention::trainer::{TrainState, Trainer};
@@ -32,9 +30,6 @@ fn move_to(streams: &mut [ChaCha8Rng], places: &[u64]) -> bool {
     fits
 }
 
-/// Number of steps, and seconds, between notes.
-const NOTED: (usize, u64) = (500, 10);
-
 /// Trains to the last step, from the checkpoint of an interrupted run if there is one. `own` is the state besides the model and the random
 /// streams; `fits` checks one that was read against its number of steps.
 pub fn train<M: Module, T: Serialize + DeserializeOwned, const N: usize>(
@@ -54,18 +49,12 @@ pub fn train<M: Module, T: Serialize + DeserializeOwned, const N: usize>(
         }
         fits && move_to(streams, &places)
     });
-    let mut noted = Instant::now();
     while trainer.is_running() {
         step(trainer, streams, own)?;
         if trainer.diverged().is_some() {
             break;
         }
         keep(context, || (trainer.state(), (&*own, places(streams))));
-        let step = trainer.steps();
-        if step.is_multiple_of(NOTED.0) || noted.elapsed().as_secs() >= NOTED.1 {
-            (context.note)(&format!("step {step} of {steps}"));
-            noted = Instant::now();
-        }
     }
     outcome.earlier = context.checkpoint.earlier();
     outcome.remarks.extend(trainer.diverged().map(|diverged| diverged.to_string()));

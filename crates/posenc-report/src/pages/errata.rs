@@ -64,8 +64,14 @@ fn erratum(inputs: &Inputs<'_>, views: &Views<'_>, erratum: &Erratum) -> Value {
         ("Correct", erratum.correct),
         ("Consequence", erratum.consequence),
     ];
+    let has = |metric: &str| {
+        let runs = view.into_iter().flat_map(|view| view.runs());
+        runs.flat_map(|run| rows(Some(run), erratum)).any(|row| row.metric == metric)
+    };
     context! {
         id => erratum.id,
+        is_measured => has("measured"),
+        is_corrected => has("corrected"),
         link => safe(link(erratum.id)),
         place => erratum.place,
         page => safe(links::erratum(erratum)),

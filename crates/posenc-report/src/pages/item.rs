@@ -89,10 +89,22 @@ fn not_run(view: &View<'_>) -> Vec<Value> {
     missing.map(|own| one(own.side)).collect()
 }
 
-/// The file with the numbers behind the figures and tables.
-fn numbers(inputs: &Inputs<'_>, view: &View<'_>) -> Option<Value> {
-    view.runs().find(|run| run.side == Side::Reference)?;
-    links::values(inputs, &view.experiment.paper, &view.experiment.item).map(safe)
+/// The files with the numbers behind the figures and tables, and what they are called.
+fn numbers(inputs: &Inputs<'_>, view: &View<'_>) -> Vec<Value> {
+    let (paper, item) = (&view.experiment.paper, &view.experiment.item);
+    let file = |side: Side| match side {
+        Side::Reference => links::values(inputs, paper, item),
+        // Next to the report, if that is in the repository.
+        Side::Local if inputs.repository.is_empty() => None,
+        Side::Local => Some(format!("../record/{paper}/{item}/values.csv")),
+    };
+    let shown = view.runs().filter_map(|run| {
+        let who = view
+            .who(run.side)
+            .map_or("numbers".to_owned(), |who| format!("numbers, {}", who.to_lowercase()));
+        Some(context! { name => who, file => safe(file(run.side)?) })
+    });
+    shown.collect()
 }
 
 /// A plot, drawn for each run that has rows for it.

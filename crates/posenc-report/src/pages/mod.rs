@@ -188,7 +188,8 @@ fn judged(judgement: &Judgement, holm: Option<f64>, shared: &BTreeMap<Evidence, 
         statistics => &judgement.statistics,
         remarks => safe(remarks.join("<br>")),
         p => judgement.p().map(probability),
-        holm => holm.map(probability),
+        // Without a part of the numbers, a p-value decides nothing.
+        holm => holm.filter(|_| judgement.verdict != Verdict::NotRun).map(probability),
         narrow => judgement.of_limit.filter(|_| judgement.is_narrow()),
     }
 }
@@ -243,7 +244,9 @@ fn meaning(verdict: Verdict) -> &'static str {
         Verdict::NotDecided => "one signal or one repetition, so the uncertainty is unknown",
         Verdict::NotReproduced => "the claim does not hold",
         Verdict::NotComparable => "the record cannot decide the claim: reduced run or other data",
-        Verdict::NotRun => "no record",
+        Verdict::NotRun => {
+            "no record, no value for a part of what it needs, or no published value to compare with"
+        }
     }
 }
 

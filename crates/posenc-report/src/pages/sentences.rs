@@ -52,8 +52,9 @@ pub fn of_paper(
         let claims = shown.iter().flat_map(|(own, _)| &own.states);
         let evidence = evidence(claims.filter_map(|(claim, _)| find(claim)));
         let sentences: Vec<_> = shown.into_iter().map(|(_, text)| safe(text)).collect();
-        let has_any = !sentences.is_empty();
-        has_any.then(|| context! { side => side.name(), sentences, evidence => safe(evidence) })
+        // A run of this machine that decides nothing says so.
+        let is_shown = !sentences.is_empty() || (side == Side::Local && !stated.is_empty());
+        is_shown.then(|| context! { side => side.name(), sentences, evidence => safe(evidence) })
     };
     sides(inputs).into_iter().filter_map(of_side).collect()
 }
@@ -87,32 +88,39 @@ fn evidence<'v>(claims: impl Iterator<Item = JudgedClaim<'v>>) -> String {
 pub fn of_item(view: &View<'_>) -> Vec<Value> {
     let run = view.sides.iter().filter(|side| side.run.is_some());
     let of_side = |side: &SideView| {
-        Some(context! { side => side.side.name(), text => safe(item_answer(view, side)?) })
+        let (text, claims) = item_answer(view, side)?;
+        let evidence = evidence(side.claims(view).filter(|own| claims.contains(&own.claim.id)));
+        Some(context! { side => side.side.name(), text => safe(text), evidence => safe(evidence) })
     };
     run.filter_map(of_side).collect()
 }
 
 /// The sentences of the experiment's answer that are true on this run, or else the first headline that holds, or the first claim that
-/// was decided.
-fn item_answer(view: &View<'_>, side: &SideView) -> Option<String> {
+/// was decided; and the claims behind them.
+fn item_answer(view: &View<'_>, side: &SideView) -> Option<(String, BTreeSet<String>)> {
     let find = |id: &str| side.claims(view).find(|own| own.claim.id == id);
     let stated = true_sentences(&view.experiment.answer, find, |own| own.judgement.verdict);
-    let stated = stated.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ");
-    let stated = Some(stated).filter(|text| !text.is_empty());
-    let first_headline = || side.claims(view).find_map(headline);
-    if let Some(text) = stated.or_else(first_headline) {
-        return Some(text);
+    if !stated.is_empty() {
+        let claims = stated.iter().flat_map(|(own, _)| &own.states);
+        let claims = claims.map(|(claim, _)| claim.clone()).collect();
+        let texts: Vec<String> = stated.into_iter().map(|(_, text)| text).collect();
+        return Some((texts.join(" "), claims));
+    }
+    let of = |own: JudgedClaim<'_>, text: String| (text, BTreeSet::from([own.claim.id.clone()]));
+    let first_headline = |own: JudgedClaim<'_>| Some(of(own, headline(own)?));
+    if let Some(found) = side.claims(view).find_map(first_headline) {
+        return Some(found);
     }
     let is_decided = |verdict: Verdict| {
         !matches!(verdict, Verdict::NotRun | Verdict::NotComparable | Verdict::NotDecided)
     };
-    let JudgedClaim { claim, judgement, .. } =
-        side.claims(view).find(|own| is_decided(own.judgement.verdict))?;
-    let measured = match judgement.measured.as_str() {
+    let own = side.claims(view).find(|own| is_decided(own.judgement.verdict))?;
+    let measured = match own.judgement.measured.as_str() {
         "" | "–" => String::new(),
         measured => format!(" Measured: {}.", plain(measured)),
     };
-    Some(format!("{}: {}{measured}", super::named(judgement.verdict), inline(&claim.says)))
+    let verdict = super::named(own.judgement.verdict);
+    Some(of(own, format!("{verdict}: {}{measured}", inline(&own.claim.says))))
 }
 
 /// The sentences of an answer that are true on a run, with their numbers. `find` returns a claim by its name in the answer, `verdict` its

@@ -51,7 +51,7 @@ impl Status {
     /// The status of a statement whose claims have these verdicts. `erratum`: whether the check of its erratum confirms it.
     fn of(judged: &[&Judgement], erratum: Option<bool>) -> Status {
         let any = |of: &[Verdict]| judged.iter().any(|judgement| of.contains(&judgement.verdict));
-        let weak = [Evidence::PaperReduced, Evidence::OtherData];
+        let weak = [Evidence::Reduced, Evidence::OtherData];
         let is_tendency = judged.iter().any(|j| j.rows.is_some_and(|class| weak.contains(&class)));
         if judged.iter().all(|judgement| judgement.verdict == Verdict::NotRun) {
             return Status::NotTested;
@@ -205,11 +205,7 @@ mod tests {
             (vec![(Reproduced, full), (Erratum, full)], None, Status::Corrected),
             (vec![(Reproduced, full), (NotReproduced, full)], None, Status::Fails),
             (vec![(NotReproduced, Evidence::OtherData)], None, Status::TendsToFail),
-            (
-                vec![(Reproduced, full), (Reproduced, Evidence::PaperReduced)],
-                None,
-                Status::TendsToHold,
-            ),
+            (vec![(Reproduced, full), (Reproduced, Evidence::Reduced)], None, Status::TendsToHold),
             (vec![(Reproduced, full), (WithinNoise, full)], None, Status::Undecided),
             (vec![(Negligible, full)], Some(true), Status::Undecided),
             (vec![(Reproduced, full), (NotRun, full)], None, Status::Undecided),

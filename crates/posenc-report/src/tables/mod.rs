@@ -114,10 +114,11 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
             }
             all.push((name, cells));
         }
-        if column.published && published.iter().any(Option::is_some) {
+        let has_paper = column.published && published.iter().any(Option::is_some);
+        if has_paper {
             all.insert(0, (paper, published));
         }
-        if all.len() > 1 && column.published && are_equal(&all) {
+        if has_paper && are_equal(&all) {
             all.remove(0);
             equal.push(label.clone());
         }
@@ -149,7 +150,12 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     }
     let part = |places: &[usize]| part(&grid, &lead, &columns, places);
     let mut text = format!("**{}**", cell(&table.title));
-    let remarks = remarks(view, table);
+    let has_rows = |run: &Run| {
+        let mut own = keys.iter().flat_map(|key| table.columns.iter().map(move |c| (key, c)));
+        own.any(|(key, column)| count(run, key, column) > 0)
+    };
+    let shown_runs: Vec<&Run> = view.runs().filter(|run| has_rows(run)).collect();
+    let remarks = remarks(view, table, &shown_runs);
     if !remarks.is_empty() {
         text.push_str(&format!("<br>{remarks}"));
     }
@@ -190,7 +196,10 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
         notes.push("± population standard deviation, left out where it rounds to zero".into());
     }
     if text.contains("| **") {
-        notes.push("bold: best of the column".into());
+        notes.push(match columns.iter().any(TableColumn::is_uneven) {
+            true => "bold: best of the column among the rows with the most signals".into(),
+            false => "bold: best of the column".into(),
+        });
     }
     if table.columns.iter().any(|c| c.aggregate == Aggregate::Median) {
         notes.push("medians, with 90th percentiles in parentheses".into());
@@ -198,7 +207,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     empty_in_paper.sort();
     empty_in_paper.dedup();
     notes.extend(empty_in_paper);
-    notes.extend(view.runs().filter_map(|run| {
+    notes.extend(shown_runs.iter().filter_map(|run| {
         let data = data(table, run).into_iter().map(plain).collect::<Vec<_>>().join(", ");
         let who = view.who(run.side).unwrap_or("measured");
         (!data.is_empty()).then(|| format!("{who} on {data}"))
@@ -221,6 +230,15 @@ struct TableColumn {
     best: Best,
     /// Whether it stays next to the column before it.
     is_joined: bool,
+}
+
+impl TableColumn {
+    /// Whether the best value is chosen among some of the rows, because others have fewer signals.
+    fn is_uneven(&self) -> bool {
+        let mut signals = self.cells.iter().flatten().map(|cell| cell.signals);
+        let first = signals.next();
+        self.best != Best::None && signals.any(|own| Some(own) != first)
+    }
 }
 
 /// The rows at some places, without columns that are empty in all of them; a number of runs that all share is below the table. `head` and
@@ -255,14 +273,19 @@ fn runs_behind(
     grid: &mut Grid,
     lead: &mut [Vec<String>],
 ) -> Option<String> {
-    let mut notes = Vec::new();
-    for run in view.runs() {
+    let counts = |run: &Run| -> Vec<usize> {
         let of = |key| table.columns.iter().map(|column| count(run, key, column)).max();
-        let counts: Vec<usize> = keys.iter().map(|key| of(key).unwrap_or(0)).collect();
+        keys.iter().map(|key| of(key).unwrap_or(0)).collect()
+    };
+    let all: Vec<(&Run, Vec<usize>)> = view.runs().map(|run| (run, counts(run))).collect();
+    // The number of one run needs that of the other beside it.
+    let are_single = all.iter().flat_map(|(_, counts)| counts).all(|n| *n < 2);
+    let mut notes = Vec::new();
+    for (run, counts) in all.into_iter().filter(|_| !are_single) {
         let different: BTreeSet<usize> = counts.iter().copied().filter(|n| *n > 0).collect();
         let who = view.who(run.side);
         match (different.len(), different.first()) {
-            (0, _) | (1, Some(1)) | (_, None) => {}
+            (0, _) | (_, None) => {}
             (1, Some(n)) => notes.push((who, format!("n = {n}"))),
             _ => {
                 grid.column(who.map_or("n".into(), |who| format!("n<br>{who}")), Align::Right);
@@ -351,9 +374,9 @@ fn is_shown(table: &Table, row: &Row) -> bool {
 }
 
 /// Caption remarks on reduced runs and other data.
-fn remarks(view: &View<'_>, table: &Table) -> String {
+fn remarks(view: &View<'_>, table: &Table, runs: &[&Run]) -> String {
     let mut parts = Vec::new();
-    for run in view.runs() {
+    for run in runs {
         let remark = Conditions::of(view.experiment, run, |r| is_shown(table, r)).remark();
         if !remark.is_empty() {
             let who = view.who(run.side).map(|who| format!("{who} – ")).unwrap_or_default();

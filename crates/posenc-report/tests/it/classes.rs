@@ -11,14 +11,14 @@ use serde_json::Value;
 use crate::common::{REFERENCE, catalog, changed_catalog, page, records, rendered};
 
 /// A report of the small repository, with the coverage of its paper as `coverage`.
-fn report(reference: &Records, coverage: &str) -> Report {
+fn report(reference: &Records, local: Option<&Records>, coverage: &str) -> Report {
     let root = tempfile::tempdir().expect("a directory");
     let file = root.path().join("data/papers/demo.coverage.yaml");
     fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
     if !coverage.is_empty() {
         fs::write(&file, coverage).expect("a file");
     }
-    rendered(&catalog(root.path()), reference, None)
+    rendered(&catalog(root.path()), reference, local)
 }
 
 fn pages(report: &Report) -> String {
@@ -38,7 +38,7 @@ fn statements_add_up() {
     let known = posenc_math::errata::all().iter().map(|erratum| erratum.id).next().expect("errata");
     let list = list.replace("rethinking-eq13", known);
     for reference in [records(REFERENCE), Records::default()] {
-        let report = report(&reference, &list);
+        let report = report(&reference, None, &list);
         let text = page(&report, "coverage/demo.md");
         assert!(text.contains("| 5 | E. | – not tested here | *none:* no data |"), "{text}");
         // Its erratum has no check on record.
@@ -50,12 +50,21 @@ fn statements_add_up() {
         assert_eq!((numbers.len(), numbers[0]), (6, 5), "{line}");
         assert_eq!(numbers[1..].iter().sum::<usize>(), 5, "{line}");
     }
+    // A run of this machine has its own statuses and verdicts.
+    let report = report(&Records::default(), Some(&records(REFERENCE)), &list);
+    let text = page(&report, "coverage/demo.md");
+    assert!(text.contains("| Status (reference run) | Status (this machine) |"), "{text}");
+    assert!(
+        text.contains("–\u{a0}not\u{a0}run / ?\u{a0}not\u{a0}decided: [Figure 1, rises]"),
+        "{text}"
+    );
+    assert!(text.contains("**This machine.** Of 5 statements, 1 hold or tend to"), "{text}");
 }
 
 /// Catches a field, a verdict or a class of evidence of `claims.json` that its schema does not have.
 #[test]
 fn claims_follow_their_schema() {
-    let report = report(&records(REFERENCE), "");
+    let report = report(&records(REFERENCE), None, "");
     let json = |name| serde_json::from_str::<Value>(&page(&report, name)).expect("JSON");
     let schema = json("claims.schema.json");
     let validator = JSONSchema::options().with_draft(Draft::Draft7).compile(&schema);
@@ -104,15 +113,15 @@ fn records_with_uncommitted_changes_are_marked() {
     let mut reference = records(REFERENCE);
     let label = "Recorded with uncommitted changes";
     let count = |n: usize| format!("{n} of 4 items have rows that were recorded with uncommitted");
-    let all = pages(&report(&reference, ""));
+    let all = pages(&report(&reference, None, ""));
     assert!(all.contains(label) && all.contains(&count(4)));
     reference.items.values_mut().for_each(|r| r.provenance.commit = "0123456789ab".into());
-    let all = pages(&report(&reference, ""));
+    let all = pages(&report(&reference, None, ""));
     assert!(!all.contains(label) && !all.contains(&count(0)) && !all.contains("earlier runs"));
 
     let record = reference.items.get_mut(&("demo".into(), "fig1".into())).expect("a record");
     record.provenance.commits.insert("rank/RFF".into(), "ffff-dirty".into());
-    let changed = report(&reference, "");
+    let changed = report(&reference, None, "");
     let own = page(&changed, "demo/fig1.md");
     assert!(own.contains(&format!("**{label}:** commit `ffff-dirty` for `rank` (`RFF`)")), "{own}");
     assert!(own.contains("- rows of earlier runs: `ffff-dirty` for `rank` (`RFF`)"), "{own}");

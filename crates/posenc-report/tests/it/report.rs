@@ -50,6 +50,32 @@ fn headlines_take_their_numbers_from_the_record() {
     }
 }
 
+/// Catches equal numbers of two runs that are called the paper's, a number of repetitions without its run, and an answer of this machine
+/// without its data.
+#[test]
+fn two_runs_are_told_apart() {
+    let equal = page(&report(&records(REFERENCE), Some(&records(REFERENCE))), "demo/fig1.md");
+    assert!(!equal.contains("equal to the paper's"), "{equal}");
+    for run in ["reference", "this machine"] {
+        assert!(equal.contains(&format!("stable rank<br>{run}")), "{equal}");
+    }
+    let mut single = records(REFERENCE);
+    let rows = single.items.values_mut().map(|record| &mut record.table.rows);
+    rows.for_each(|rows| rows.retain(|row| row.seed == 0));
+    let few = page(&report(&records(REFERENCE), Some(&single)), "demo/fig1.md");
+    assert!(few.contains("n = 3 (Reference run), n = 1 (This machine)"), "{few}");
+
+    let root = tempfile::tempdir().expect("a directory");
+    let groups = "groups:\n  - id: closed-form\n";
+    let answer = "answer: [{ text: 'It reaches {gau.1:1}.', measured: [gau] }]\n";
+    let change = |text: &str| text.replace(groups, &format!("{answer}{groups}"));
+    let catalog = common::changed_catalog(root.path(), change).expect("a catalog");
+    let both =
+        page(&rendered(&catalog, &records(REFERENCE), Some(&records(LOCAL))), "demo/table1.md");
+    let own = "**Our answer (this machine).** It reaches 28.2.<br><sub>Evidence: other data (embedded images)</sub>\n";
+    assert!(both.contains(own), "{both}");
+}
+
 /// Catches reduced runs and other data without a label: a reader would mistake them for the paper's.
 #[test]
 fn reduced_runs_and_other_data_are_labelled() {

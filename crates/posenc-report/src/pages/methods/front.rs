@@ -210,7 +210,7 @@ pub struct Best {
     n: usize,
     /// By label: the method, its quality and its time.
     cells: Vec<Option<Value>>,
-    /// Whether the best method that has all signals is no encoding; `None` if there is nothing to compare it with.
+    /// Whether the best method that has all signals is no encoding; `None` if only encodings, or none, have all.
     pub is_interpolation_best: Option<bool>,
 }
 
@@ -233,6 +233,8 @@ pub fn best(of: &Comparison, front: &Front, source: Source<'_>, labels: &[&str])
         complete.max_by(|a, b| a.quality.total_cmp(&b.quality))
     };
     let top = best_of(&|own| own.measured.len() == n)?;
+    let complete = || all.iter().filter(|own| own.measured.len() == n);
+    let has_both = complete().any(|own| own.is_encoding) && complete().any(|own| !own.is_encoding);
     let cell_of = |label: &&str| {
         let own = best_of(&|own| own.label == *label)?;
         let signals = own.measured.len();
@@ -244,14 +246,13 @@ pub fn best(of: &Comparison, front: &Front, source: Source<'_>, labels: &[&str])
             label => *label,
             method => own.method,
             quality => fixed(means.map_or(own.quality, |(own, _)| own), 2),
-            of_best => means.map(|(_, best)| fixed(best, 2)),
+            of_best => means.map(|(_, best)| format!("{} on these: {}", top.method, fixed(best, 2))),
             unit => &of.unit,
             time => duration(own.seconds),
-            is_best => std::ptr::eq(own, top),
+            is_best => has_both && std::ptr::eq(own, top),
             n => (signals < n).then_some(signals),
         })
     };
-    let has_both = all.iter().any(|own| own.is_encoding) && all.iter().any(|own| !own.is_encoding);
     Some(Best {
         title: inline(&of.title),
         conditions: plain(&source.conditions(of, |_| true).data_line()),

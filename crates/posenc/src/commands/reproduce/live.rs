@@ -128,7 +128,7 @@ fn line(
             counts.iter().map(|(verdict, n)| format!("{n} {}", verdict.name())).collect();
         Some(match class {
             Some(class) => format!("{}: {}", class.name(), each.join(", ")),
-            None => each.join(", "),
+            None => format!("claims: {}", each.join(", ")),
         })
     });
     match classes.collect::<Vec<_>>().as_slice() {
