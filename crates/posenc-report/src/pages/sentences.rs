@@ -1,4 +1,4 @@
-//! Sentences with numbers: headlines of claims, and the answers of items and papers.
+//! Sentences with numbers: the answers of items and papers.
 //!
 //! Every number is computed from the record or the published values when the page is rendered. A sentence of an answer is shown only if
 //! each verdict that it states is that of the record. A published number is shown only next to the paper's data at the full protocol.
@@ -92,16 +92,13 @@ pub fn of_item(view: &View<'_>) -> Vec<Value> {
     run.filter_map(of_side).collect()
 }
 
-/// The sentences of the experiment's answer that are true on this run, or else the first headline that holds, or the first claim that
-/// was decided.
+/// The sentences of the experiment's answer that are true on this run, or else the first claim that was decided.
 fn item_answer(view: &View<'_>, side: &SideView) -> Option<String> {
     let find = |id: &str| side.claims(view).find(|own| own.claim.id == id);
     let stated = true_sentences(&view.experiment.answer, find, |own| own.judgement.verdict);
     let stated = stated.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ");
-    let stated = Some(stated).filter(|text| !text.is_empty());
-    let first_headline = || side.claims(view).find_map(headline);
-    if let Some(text) = stated.or_else(first_headline) {
-        return Some(text);
+    if !stated.is_empty() {
+        return Some(stated);
     }
     let is_decided = |verdict: Verdict| {
         !matches!(verdict, Verdict::NotRun | Verdict::NotComparable | Verdict::NotDecided)
@@ -129,12 +126,6 @@ fn true_sentences<'a, 'v>(
     };
     let shown = sentences.iter().filter(is_true);
     shown.filter_map(|own| Some((own, filled(&own.sentence, |claim| find(claim?))?))).collect()
-}
-
-/// The headline of a claim with its numbers; `None` if the claim does not hold or the record lacks a number.
-fn headline(own: JudgedClaim<'_>) -> Option<String> {
-    let headline = own.claim.headline.as_ref()?;
-    filled(headline, |_| Some(own)).filter(|_| Outcome::Holds.is(own.judgement.verdict))
 }
 
 /// A sentence with its numbers; `None` if the record lacks one of them.
