@@ -408,7 +408,7 @@ fn check_repeats(
 
 /// Rejects claims that nothing could decide and sentences that would never be shown, since a published value is missing.
 fn check_published(experiment: &Experiment, catalog: &Catalog, _: bool) -> Result<(), FileError> {
-    let Experiment { file, paper, item, .. } = experiment;
+    let (file, paper, item) = (&experiment.file, &experiment.paper, &experiment.item);
     for (i, claim) in experiment.claims.iter().enumerate() {
         let corrected = claim.erratum.iter().flat_map(|erratum| &erratum.checks);
         for own in claim.checks.iter().chain(corrected) {

@@ -26,7 +26,7 @@ impl std::fmt::Display for Finding {
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
         }
-        write!(f, ": {}: {} [{}]", self.claim, self.message, self.lint.name())
+        write!(f, ": {}: {} [{}]", self.claim, self.message, self.lint)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use posenc_experiments::plan::Job;
 use posenc_experiments::record::gallery::Content;
 use posenc_experiments::record::{
@@ -219,10 +219,8 @@ fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
             let folder = store.folder(&experiment.paper, &experiment.item);
             let names = (job.group.id.as_str(), job.variant.id.as_str(), job.seed_index);
             for stored in &record.pictures {
-                let picture =
-                    GalleryPicture::new(&folder, stored, &record, names, job.recorded_profile)
-                        .map_err(anyhow::Error::msg)
-                        .with_context(|| format!("a picture of {}", job.path()))?;
+                let profile = job.recorded_profile;
+                let picture = GalleryPicture::new(&folder, stored, &record, names, profile);
                 results.pictures.push(picture);
             }
             results.rows.extend(rows(job, unit, &record));

@@ -4,8 +4,8 @@
 //! yield equal bytes.
 //!
 //! A report has a first page with the answers (`README.md`), an index per paper and a page per item (`trading.md`,
-//! `trading/table1.md`), lists of claims, statements and errata, and a gallery of embedders. `figures/` contains a drawing per plot,
-//! screen and run. `pictures/` contains the recorded pictures, unless the report lies next to the record that has them.
+//! `trading/table1.md`), lists of claims, statements and errata, and a gallery of embedders. `figures/` contains a drawing per plot
+//! and run. `pictures/` contains the recorded pictures, unless the report lies next to the record that has them.
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
@@ -71,7 +71,7 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     let templates = Templates::new()?;
     let mut sections = Vec::new();
     let mut pages = Pages { templates, shared, files: Files::new(), texts: Vec::new() };
-    let summary = pages::readme::page(inputs, &views, &mut pages.files)?;
+    let summary = pages::readme::page(inputs, &views);
     pages.add(PageKind::Summary, "README.md", "readme.md", summary)?;
     // Figures take most of the time.
     let page = |view: &&view::View<'_>| -> Result<_> {

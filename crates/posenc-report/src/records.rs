@@ -38,7 +38,8 @@ impl Records {
     ) -> Result<Self, FileError> {
         let benchmarks = Benchmarks::read(directory)?;
         let mut items = BTreeMap::new();
-        for Experiment { paper, item, .. } in experiments {
+        for experiment in experiments {
+            let (paper, item) = (&experiment.paper, &experiment.item);
             if let Some(record) = ItemRecord::read(&item::folder(directory, paper, item))? {
                 items.insert((paper.clone(), item.clone()), record);
             }

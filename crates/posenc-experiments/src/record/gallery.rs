@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::picture::{self, Picture};
+use super::picture;
 use super::table::is_of_machine;
 use super::unit::{StoredPicture, UnitRecord, Value, damage, optional_float_text};
 use crate::output::remove;
@@ -30,7 +30,7 @@ pub struct GalleryPicture {
     pub height: usize,
     /// 1 (gray) or 3 (red, green, blue).
     pub channels: usize,
-    /// Factor by which the file enlarges the picture in both directions.
+    /// 1; earlier versions enlarged small pictures by this factor in both directions.
     pub enlarged: usize,
     /// PSNR of this picture in dB.
     #[serde(default, with = "optional_float_text", skip_serializing_if = "Option::is_none")]
@@ -73,6 +73,9 @@ pub const INDEX: &str = "pictures.json";
 /// Digits of the checksum in the name of a file.
 const DIGITS: usize = 16;
 
+/// Largest factor of a picture of an earlier version.
+const MOST_ENLARGED: usize = 128;
+
 const REMEDY: &str = "restore the file (git checkout) or make it anew (reproduce)";
 
 /// Whether the repository may contain pictures of data with this label: only generated signals, or no data. Other pictures belong to
@@ -82,39 +85,15 @@ pub fn is_publishable(data: &str) -> bool {
 }
 
 impl GalleryPicture {
-    /// The picture of a unit for the report, with its content. Small pictures are enlarged.
-    ///
-    /// `folder` contains the unit's files; `method`, `seed` and `profile` are the unit's.
-    ///
-    /// # Errors
-    ///
-    /// A message if the file cannot be read or its size is not the recorded one.
+    /// The picture of a unit for the report, and its file. `folder` contains the unit's files; `method`, `seed` and `profile` are the
+    /// unit's.
     pub fn new(
         folder: &Path,
         stored: &StoredPicture,
         record: &UnitRecord,
         (group, method, seed): (&str, &str, u64),
         profile: Profile,
-    ) -> Result<(Self, Content), String> {
-        let source = folder.join(&stored.file);
-        let enlarged = Picture::enlargement(stored.width, stored.height);
-        let (blake3, content) = if enlarged == 1 {
-            (stored.blake3.clone(), Content::File(source))
-        } else {
-            let problem = |e: String| format!("{}: {e}", source.display());
-            let bytes = read_bytes(&source, MAX_RECORD_BYTES).map_err(|e| e.to_string())?;
-            let picture = Picture::from_png(&stored.name, &stored.signal, &bytes)
-                .map_err(|e| problem(e.to_string()))?;
-            // The factor was computed from the size in the record.
-            if (picture.width, picture.height) != (stored.width, stored.height) {
-                return Err(problem(format!(
-                    "{} × {} pixels; its record has {} × {}",
-                    picture.width, picture.height, stored.width, stored.height
-                )));
-            }
-            let bytes = picture.enlarged(enlarged).png().map_err(|e| problem(e.to_string()))?;
-            (blake3::hash(&bytes).to_hex().to_string(), Content::Bytes(bytes))
-        };
+    ) -> (Self, Content) {
         let mut values: Vec<Value> = Vec::new();
         let mut metrics: BTreeSet<&str> = BTreeSet::new();
         for value in &record.values {
@@ -137,15 +116,15 @@ impl GalleryPicture {
             width: stored.width,
             height: stored.height,
             channels: stored.channels,
-            enlarged,
+            enlarged: 1,
             psnr: stored.psnr,
             values,
             profile,
             device: record.device.clone(),
             data: record.data.clone(),
-            blake3,
+            blake3: stored.blake3.clone(),
         };
-        Ok((picture, content))
+        (picture, Content::File(folder.join(&stored.file)))
     }
 
     /// Name of its file. Equal pictures share one.
@@ -160,15 +139,14 @@ impl GalleryPicture {
 
     /// What is wrong with an entry of the index.
     fn fault(&self) -> Option<String> {
-        let expected = Picture::enlargement(self.width, self.height);
         let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_hexdigit());
         if self.blake3.len() != 64 || !is_digits(&self.blake3) {
             return Some(format!("`{}` is not a checksum", self.blake3));
         }
         match picture::check_size(self.width, self.height, self.channels) {
             Err(error) => Some(error.to_string()),
-            Ok(()) if self.enlarged == 0 || self.enlarged > expected => {
-                Some(format!("enlarged {} times; allowed: 1 to {expected}", self.enlarged))
+            Ok(()) if !(1..=MOST_ENLARGED).contains(&self.enlarged) => {
+                Some(format!("enlarged {} times; allowed: 1 to {MOST_ENLARGED}", self.enlarged))
             }
             Ok(()) => None,
         }
@@ -280,6 +258,7 @@ fn own_files(folder: &Path, is_wanted: impl Fn(&String) -> bool) -> Vec<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Picture;
     use crate::text::without_checksum;
 
     fn picture(signal: &str, content: u8) -> (GalleryPicture, Content) {

@@ -25,8 +25,6 @@ pub struct Picture {
 pub enum Role {
     /// The signal itself, which all methods share.
     Truth,
-    /// The training samples, which all methods share.
-    Samples,
     /// A method's reconstruction of the signal.
     Reconstruction,
     /// The error of a reconstruction.
@@ -37,8 +35,6 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     Whole,
-    /// A piece at its own resolution.
-    Detail,
     /// Frames of a video, side by side.
     Frames,
     /// One line of a video over time.
@@ -60,22 +56,15 @@ impl Name {
         Name { name, role, part }
     }
 
-    /// Whether all methods share the picture.
-    pub fn is_shared(&self) -> bool {
-        matches!(self.role, Role::Truth | Role::Samples)
-    }
-
     /// In words, such as `error, x–t slice`.
     pub fn words(&self) -> String {
         let role = match self.role {
             Role::Truth => "ground truth",
-            Role::Samples => "training samples",
             Role::Reconstruction => "reconstruction",
             Role::Error => "error",
         };
         let part = match self.part {
             Part::Whole => "",
-            Part::Detail => ", detail",
             Part::Frames => ", frames",
             Part::Slice => ", x–t slice",
             Part::Boxes => ", boxes",
@@ -87,19 +76,12 @@ impl Name {
 /// All names that pictures may have.
 pub const NAMES: &[Name] = &[
     Name::new("truth", Role::Truth, Part::Whole),
-    Name::new("samples", Role::Samples, Part::Whole),
     Name::new("reconstruction", Role::Reconstruction, Part::Whole),
     Name::new("error", Role::Error, Part::Whole),
-    Name::new("truth-detail", Role::Truth, Part::Detail),
-    Name::new("samples-detail", Role::Samples, Part::Detail),
-    Name::new("detail", Role::Reconstruction, Part::Detail),
-    Name::new("error-detail", Role::Error, Part::Detail),
     Name::new("truth-frames", Role::Truth, Part::Frames),
-    Name::new("samples-frames", Role::Samples, Part::Frames),
     Name::new("frames", Role::Reconstruction, Part::Frames),
     Name::new("error-frames", Role::Error, Part::Frames),
     Name::new("truth-slice", Role::Truth, Part::Slice),
-    Name::new("samples-slice", Role::Samples, Part::Slice),
     Name::new("slice", Role::Reconstruction, Part::Slice),
     Name::new("error-slice", Role::Error, Part::Slice),
     Name::new("true-boxes", Role::Truth, Part::Boxes),
@@ -119,9 +101,6 @@ const MAX_PIXELS: usize = 1 << 26;
 
 /// Maximum bytes that the decoder may allocate in addition to the pixels: a few rows, and text chunks, which our files do not have.
 const MAX_DECODER_BYTES: usize = 1 << 23;
-
-/// Longer side in pixels below which pictures are enlarged for the report.
-const SMALL: usize = 128;
 
 /// Why a picture cannot be kept or shown, and what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -236,30 +215,6 @@ impl Picture {
         picture.check()?;
         Ok(picture)
     }
-
-    /// Factor by which the report enlarges a picture of this size. Browsers blur pictures that they enlarge, and GitHub removes the
-    /// style that would prevent it.
-    pub fn enlargement(width: usize, height: usize) -> usize {
-        match width.max(height) {
-            0 => 1,
-            side => SMALL.div_ceil(side),
-        }
-    }
-
-    /// The picture with each pixel repeated `factor` times in both directions.
-    #[must_use]
-    pub fn enlarged(&self, factor: usize) -> Picture {
-        let factor = factor.max(1);
-        let mut pixels = Vec::with_capacity(self.pixels.len() * factor * factor);
-        for row in self.pixels.chunks_exact((self.width * self.channels).max(1)) {
-            let wide: Vec<u8> = row
-                .chunks_exact(self.channels.max(1))
-                .flat_map(|pixel| std::iter::repeat_n(pixel, factor).flatten().copied())
-                .collect();
-            (0..factor).for_each(|_| pixels.extend_from_slice(&wide));
-        }
-        Picture { width: self.width * factor, height: self.height * factor, pixels, ..self.clone() }
-    }
 }
 
 #[cfg(test)]
@@ -305,7 +260,7 @@ mod tests {
         let good = noise((4, 4, 1));
         let refused = |picture: Picture| picture.png().unwrap_err().to_string();
         let name = refused(Picture { name: "trut".into(), ..good.clone() });
-        assert!(name.contains("allowed: truth, samples"), "{name}");
+        assert!(name.contains("allowed: truth, reconstruction"), "{name}");
         let signal = refused(Picture { signal: String::new(), ..good.clone() });
         assert_eq!(signal, "its signal has no name");
         for (width, height, channels) in
@@ -320,22 +275,5 @@ mod tests {
         let bytes = good.png().unwrap();
         assert!(Picture::from_png("truth", "a", &bytes[..bytes.len() / 2]).is_err());
         assert!(Picture::from_png("truth", "a", b"no PNG").is_err());
-    }
-
-    /// Catches pixels that move when a small picture is enlarged.
-    #[test]
-    fn small_pictures_are_enlarged_pixel_by_pixel() {
-        assert_eq!(
-            [1, 64, 100, 127, 128, 512].map(|n| Picture::enlargement(n, n)),
-            [128, 2, 2, 2, 1, 1]
-        );
-        assert_eq!(Picture::enlargement(16, 512), 1);
-        let picture = noise((5, 3, 3));
-        let large = picture.enlarged(3);
-        assert_eq!((large.width, large.height, large.pixels.len()), (15, 9, 15 * 9 * 3));
-        for (i, value) in large.pixels.iter().enumerate() {
-            let (row, column, channel) = (i / 45, i / 3 % 15, i % 3);
-            assert_eq!(*value, picture.pixels[(row / 3 * 5 + column / 3) * 3 + channel]);
-        }
     }
 }

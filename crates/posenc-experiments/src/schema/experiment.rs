@@ -1,15 +1,17 @@
 //! One experiment file: what to run, what to compare the results with, and how to show them.
 
+use std::mem::take;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
 use super::answer::{self, AnswerSentence};
-use super::claim::{Claim, Floor};
-use super::display::{self, Comparison, PictureGrid, Plot, Table};
+use super::claim::Claim;
+use super::display;
 use super::group::Group;
 use super::keys::{check_key, check_keys, check_unique};
 use super::limits::{MAX_VARIANTS, SizeBudget};
 use super::protocol::Kinds;
-use super::wire::{ItemKind, Speed, WireExperiment};
+use super::wire::Definition;
 use crate::yaml::{Document, FileError};
 
 /// A validated experiment. Later code does not validate it again.
@@ -19,32 +21,26 @@ pub struct Experiment {
     pub file: PathBuf,
     /// The kinds of protocol it was read with.
     pub kinds: Kinds,
-    pub paper: String,
-    pub item: String,
-    pub kind: ItemKind,
-    /// One line.
-    pub title: String,
-    /// What the paper shows, in our words (Markdown).
-    pub shows: String,
     /// What we found; derived from the claims if empty.
     pub answer: Vec<AnswerSentence>,
-    /// Results that a method must exceed to be compared.
-    pub floors: Vec<Floor>,
     pub groups: Vec<Group>,
     pub claims: Vec<Claim>,
-    pub plots: Vec<Plot>,
-    pub tables: Vec<Table>,
-    /// Methods of other items side by side.
-    pub comparisons: Vec<Comparison>,
-    pub pictures: Vec<PictureGrid>,
-    /// Workloads of `bench` whose times are shown next to the item.
-    pub benchmarks: Vec<Speed>,
-    /// Errata of the paper that are shown next to the item, by their id.
-    pub errata: Vec<String>,
-    /// Our interpretation (Markdown).
-    pub analysis: String,
-    /// Departures from the paper, and choices that the paper leaves open.
-    pub deviations: Vec<String>,
+    /// The other keys of the file.
+    definition: Definition,
+}
+
+impl Deref for Experiment {
+    type Target = Definition;
+
+    fn deref(&self) -> &Definition {
+        &self.definition
+    }
+}
+
+impl DerefMut for Experiment {
+    fn deref_mut(&mut self) -> &mut Definition {
+        &mut self.definition
+    }
 }
 
 impl Experiment {
@@ -63,7 +59,7 @@ impl Experiment {
 
     /// Deserializes a document; every error names file, line and key.
     pub fn from_document(document: &Document, kinds: Kinds) -> Result<Self, FileError> {
-        let (root, wire): (_, WireExperiment) = (document.root(), document.typed()?);
+        let (root, mut wire): (_, Definition) = (document.root(), document.typed()?);
         check_key(&root, "paper", &wire.paper)?;
         check_key(&root, "item", &wire.item)?;
         if wire.groups.is_empty() && wire.comparisons.is_empty() {
@@ -83,18 +79,18 @@ impl Experiment {
             return Err(root.error("groups", message));
         }
         let mut asked = SizeBudget::new(kinds);
-        let groups = (wire.groups.into_iter().enumerate())
+        let groups = (take(&mut wire.groups).into_iter().enumerate())
             .map(|(i, group)| group.checked(&root.entry("groups", i), &mut asked))
             .collect::<Result<Vec<_>, _>>()?;
-        let claims = (wire.claims.into_iter().enumerate())
+        let claims = (take(&mut wire.claims).into_iter().enumerate())
             .map(|(i, claim)| claim.checked(&root.entry("claims", i), &groups))
             .collect::<Result<Vec<_>, _>>()?;
         let selections = |id: &str| {
             let claim = claims.iter().find(|claim| claim.id == id)?;
             Some(claim.selects().count())
         };
-        let answer = match &wire.answer {
-            Some(value) => answer::parse(&root.key("answer"), value, selections)?,
+        let answer = match wire.answer.take() {
+            Some(value) => answer::parse(&root.key("answer"), &value, selections)?,
             None => Vec::new(),
         };
         for (i, floor) in wire.floors.iter().enumerate() {
@@ -120,26 +116,7 @@ impl Experiment {
         display::check(&root, plots, tables, pictures, &wire.comparisons, &groups)?;
         // Most keys state what they allow, so this comes last.
         document.check_finite()?;
-        Ok(Experiment {
-            file: root.file().to_owned(),
-            kinds,
-            paper: wire.paper,
-            item: wire.item,
-            kind: wire.kind,
-            title: wire.title,
-            shows: wire.shows,
-            answer,
-            floors: wire.floors,
-            groups,
-            claims,
-            plots: wire.plots,
-            tables: wire.tables,
-            comparisons: wire.comparisons,
-            pictures: wire.pictures,
-            benchmarks: wire.benchmarks,
-            errata: wire.errata,
-            analysis: wire.analysis,
-            deviations: wire.deviations,
-        })
+        let file = root.file().to_owned();
+        Ok(Experiment { file, kinds, answer, groups, claims, definition: wire })
     }
 }

@@ -155,7 +155,8 @@ impl Group {
         counts.map(|n| format!("{n} of {} {}, full protocol", full.count, full.noun)).collect()
     }
 
-    fn protocol_of(&self, method: &str, profile: Profile) -> Option<&Protocol> {
+    /// The protocol of a method at a profile; `None` if there is no such variant or it does not run.
+    pub fn protocol_of(&self, method: &str, profile: Profile) -> Option<&Protocol> {
         let variant = self.variants.iter().position(|v| v.id == method)?;
         self.resolved(profile, variant).map(|resolved| &resolved.protocol)
     }
@@ -171,6 +172,23 @@ impl Group {
         let work = |p: &Profile| (self.resolved(*p, variant), self.reductions.get(p));
         let mut larger = Profile::ALL.into_iter().rev().filter(|p| *p >= profile);
         larger.find(|p| work(p) == work(&profile)).unwrap_or(profile)
+    }
+}
+
+impl Group {
+    /// Rejects a method that is no variant; the error is at `key` below `place`.
+    pub(super) fn check_method(
+        &self,
+        place: &YamlPath<'_>,
+        key: &str,
+        method: &str,
+    ) -> Result<(), FileError> {
+        if self.variants.iter().any(|variant| variant.id == method) {
+            return Ok(());
+        }
+        let ids: Vec<_> = self.variants.iter().map(|variant| variant.id.as_str()).collect();
+        let (id, ids) = (&self.id, ids.join(", "));
+        Err(place.error(key, format!("no variant `{method}` in group `{id}`; allowed: {ids}")))
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::json::{Object, is_kind};
 use super::protocol::{Kind, Kinds};
-use super::wire::WireExperiment;
+use super::wire::Definition;
 
 /// First line of an experiment file, which names its schema for editors.
 pub const MODELINE: &str = "# yaml-language-server: $schema=../schema.json\n";
@@ -30,7 +30,7 @@ pub fn json_schema(kinds: Kinds) -> Value {
         cases.push(group_of(kind, &settings, required.as_ref()));
         generator.definitions_mut().insert(kind.name.to_owned(), settings.to_value());
     }
-    let mut root = generator.into_root_schema_for::<WireExperiment>().to_value();
+    let mut root = generator.into_root_schema_for::<Definition>().to_value();
     root["title"] = "posenc experiment".into();
     let group = &mut root["definitions"]["WireGroup"];
     group["properties"]["protocol"] = json!({

@@ -26,6 +26,6 @@ pub use json_schema::{MODELINE, json_schema};
 pub use keys::is_key;
 pub use numbers::NumberList;
 pub use protocol::{Kinds, Protocol};
-pub use wire::{ItemKind, Speed};
+pub use wire::{Definition, ItemKind, Speed};
 
 pub use crate::profile::Profile;

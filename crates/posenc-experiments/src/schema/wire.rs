@@ -13,26 +13,26 @@ use super::json;
 use crate::profile::Profile;
 
 /// A figure, table or proposition: what to run, what to compare the results with, and how to show them.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WireExperiment {
+pub struct Definition {
     /// Key of the paper, the name of the folder. Allowed: a key.
-    pub(super) paper: String,
+    pub paper: String,
     /// Key of the item. Allowed: a key in `paper.yaml`.
-    pub(super) item: String,
+    pub item: String,
     /// What the item is in the paper. Allowed: `figure`, `table`, `proposition`, `appendix`, `extra`.
-    pub(super) kind: ItemKind,
+    pub kind: ItemKind,
     /// Title. Allowed: one line.
-    pub(super) title: String,
+    pub title: String,
     /// What the paper shows; `$…$` is mathematics. Allowed: Markdown.
-    pub(super) shows: String,
+    pub shows: String,
     /// What we found: [sentences](#answers), each shown only where the verdicts that it states are those of the record. Without one,
     /// the page shows the first claim that was decided. Default: from the claims. Allowed: a sentence, or a list.
     #[schemars(with = "Option<json::AnyValue>")]
     pub(super) answer: Option<serde_yaml::Value>,
     /// [Results that a method must exceed](#floors) before an order or quotient of it means anything.
     #[serde(default)]
-    pub(super) floors: Vec<Floor>,
+    pub floors: Vec<Floor>,
     /// [What is run](#a-group); required without `comparisons`. Allowed: list.
     #[serde(default)]
     pub(super) groups: Vec<WireGroup>,
@@ -41,29 +41,29 @@ pub(super) struct WireExperiment {
     pub(super) claims: Vec<WireClaim>,
     /// [How records are plotted](#plots).
     #[serde(default)]
-    pub(super) plots: Vec<Plot>,
+    pub plots: Vec<Plot>,
     /// [How records are tabulated](#tables).
     #[serde(default)]
-    pub(super) tables: Vec<Table>,
+    pub tables: Vec<Table>,
     /// [Which methods of other items are compared](#comparisons).
     #[serde(default)]
-    pub(super) comparisons: Vec<Comparison>,
+    pub comparisons: Vec<Comparison>,
     /// [Which recorded pictures are shown](#pictures).
     #[serde(default)]
-    pub(super) pictures: Vec<PictureGrid>,
+    pub pictures: Vec<PictureGrid>,
     /// Times of `cargo xtask bench` shown next to the item: `workload` (name in `bench`), `covers` (rows that it represents,
     /// Markdown), `times` (workloads per signal at full scale, default 1).
     #[serde(default)]
-    pub(super) benchmarks: Vec<Speed>,
+    pub benchmarks: Vec<Speed>,
     /// Errata of the paper whose numbers are shown next to the item; ids as on the errata page. Allowed: list of ids.
     #[serde(default)]
-    pub(super) errata: Vec<String>,
+    pub errata: Vec<String>,
     /// Our interpretation. Allowed: Markdown.
     #[serde(default)]
-    pub(super) analysis: String,
+    pub analysis: String,
     /// Departures from the paper, and choices that the paper leaves open. Allowed: list of Markdown.
     #[serde(default)]
-    pub(super) deviations: Vec<String>,
+    pub deviations: Vec<String>,
 }
 
 /// What an item is in its paper.
@@ -92,7 +92,7 @@ pub struct Speed {
 }
 
 /// Variants that share a protocol and data.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WireGroup {
     /// Third part of a selector, and `group` in records. Allowed: a key.
@@ -127,7 +127,7 @@ fn one() -> usize {
 }
 
 /// One row of a table, one curve of a figure.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WireVariant {
     /// Method name in records and published values. Allowed: 1 to 80 characters.
@@ -146,7 +146,7 @@ pub(super) struct WireVariant {
 }
 
 /// Changes of a group at a profile.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WireProfile {
     /// Replaces settings of the protocol and of the variant. Default: none.

@@ -4,13 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::points::{Context, rows};
 use crate::record::{is_counted, is_of_machine};
+use crate::schema::Profile;
 use crate::schema::claim::Select;
-use crate::schema::{Group, Profile};
-
-/// Indices of a group's variants by their ids.
-fn variant_places(group: &Group) -> HashMap<&str, usize> {
-    group.variants.iter().enumerate().map(|(place, v)| (v.id.as_str(), place)).collect()
-}
 
 /// Why the selected rows cannot be compared with the paper's own numbers.
 pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<String> {
@@ -67,7 +62,6 @@ pub(super) fn unlike(a: &Select, b: &Select, context: Context<'_>) -> Option<Str
         return unlike_groups(a, b, context);
     }
     let group = context.experiment.group(&a.group)?;
-    let variants = variant_places(group);
     let runs = |select| {
         let mut runs: BTreeMap<&str, BTreeSet<Profile>> = BTreeMap::new();
         for row in rows(select, context) {
@@ -76,10 +70,6 @@ pub(super) fn unlike(a: &Select, b: &Select, context: Context<'_>) -> Option<Str
         runs
     };
     let (left, right) = (runs(a), runs(b));
-    let protocol = |method: &str, profile| {
-        let variant = *variants.get(method)?;
-        group.resolved(profile, variant).map(|resolved| &resolved.protocol)
-    };
     let names_method = a.method.is_some() || b.method.is_some();
     for (method, profiles) in &left {
         // If neither selection names a method, only equal methods are paired. Otherwise, all methods of both sides are.
@@ -89,7 +79,9 @@ pub(super) fn unlike(a: &Select, b: &Select, context: Context<'_>) -> Option<Str
         };
         for profile in profiles {
             for (other, there) in others.iter().flat_map(|(o, t)| t.iter().map(move |t| (*o, *t))) {
-                if *profile != there && protocol(method, *profile) != protocol(other, there) {
+                let differs =
+                    || group.protocol_of(method, *profile) != group.protocol_of(other, there);
+                if *profile != there && differs() {
                     return Some(format!(
                         "measured at different profiles: {method} at `{profile}`, {other} at `{there}`"
                     ));
@@ -109,10 +101,8 @@ fn unlike_groups(a: &Select, b: &Select, context: Context<'_>) -> Option<String>
         if group.kind()?.repeats_key.is_some() {
             return None;
         }
-        let variants = variant_places(group);
         let row = rows(select, context).next()?;
-        let variant = *variants.get(row.method.as_str())?;
-        let at = |profile| group.resolved(profile, variant).map(|r| &r.protocol);
+        let at = |profile| group.protocol_of(&row.method, profile);
         let (here, full) = (at(row.profile)?, at(Profile::Paper)?);
         Some((here != full, format!("{} at `{}`", group.id, row.profile)))
     };

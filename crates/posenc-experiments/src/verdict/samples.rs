@@ -26,12 +26,11 @@ pub(super) fn too_few(check: &Check, context: Context<'_>) -> Option<String> {
     seeds.into_iter().find_map(|((group, method), seeds)| {
         let read = common.as_ref().filter(|_| seeds.len() > 1).unwrap_or(&seeds);
         let group = context.experiment.group(group)?;
-        let variant = group.variants.iter().position(|variant| variant.id == method)?;
-        if !is_sampled(&group.variants[variant]) {
+        if !is_sampled(group.variants.iter().find(|variant| variant.id == method)?) {
             return None;
         }
         let profile = group_profile(context, &group.id, method)?;
-        let samples = group.resolved(profile, variant)?.protocol.random_samples(read.len());
+        let samples = group.protocol_of(method, profile)?.random_samples(read.len());
         (samples < FEWEST).then(|| {
             let s = if samples == 1 { "" } else { "s" };
             format!(
@@ -107,9 +106,8 @@ pub(super) fn one_run(check: &Check, context: Context<'_>) -> Option<String> {
     let single = runs.into_iter().filter(|(_, (runs, _))| runs.len() == 1);
     single.into_iter().find_map(|((group, method), (_, places))| {
         let group = context.experiment.group(group)?;
-        let variant = group.variants.iter().position(|variant| variant.id == method)?;
         let profile = group_profile(context, &group.id, method)?;
-        let protocol = &group.resolved(profile, variant)?.protocol;
+        let protocol = group.protocol_of(method, profile)?;
         let depends = places.into_iter().any(|x| protocol.depends_on_start(x));
         depends.then(|| format!("one run of {method}, which another start would change"))
     })

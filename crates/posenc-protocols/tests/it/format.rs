@@ -50,7 +50,6 @@ fn format_documents_every_key() {
         ("x: { label: N }", "published_as: [{ zz: 1 }]\n        x: { label: N }"),
         ("title: A table", "title: A table\n    zz: 1"),
         ("title: A grid", "title: A grid\n    zz: 1"),
-        ("metric: test_psnr }", "metric: test_psnr, zz: 1 }"),
         ("- { metric: stable_rank, label: rank }", "- { metric: a, label: b, zz: 1 }"),
     ] {
         probes.push(probe(from, to));

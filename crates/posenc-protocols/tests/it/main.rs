@@ -61,7 +61,7 @@ pictures:
     title: A grid
     groups: [images]
     show: [truth, reconstruction, error]
-    caption: { metric: test_psnr }
+    caption: test_psnr
 "#;
 
 /// Parses an experiment; returns errors as text.

@@ -107,12 +107,18 @@ fn numbers(inputs: &Inputs<'_>, view: &View<'_>) -> Vec<Value> {
     shown.collect()
 }
 
+/// The figures of a run.
+pub fn figures<'a>(view: &'a View<'_>, run: &'a Run) -> FigureSource<'a> {
+    let rows = &run.table.rows;
+    FigureSource { experiment: view.experiment, rows, published: view.published }
+}
+
 /// A plot, drawn for each run that has rows for it.
 fn plot(view: &View<'_>, plot: &Plot, files: &mut Files) -> Result<Value> {
     let experiment = view.experiment;
     let mut images = Vec::new();
     for run in view.runs() {
-        let source = FigureSource { experiment, rows: &run.table.rows, published: view.published };
+        let source = figures(view, run);
         if !source.shows(plot) {
             continue;
         }
@@ -120,8 +126,7 @@ fn plot(view: &View<'_>, plot: &Plot, files: &mut Files) -> Result<Value> {
         let figure = source.figure(plot, format!("{} · {}", run.side.name(), conditions.line()))?;
         let svg =
             figure.svg().with_context(|| format!("plot `{}` of {}", plot.id, experiment.id()))?;
-        let (paper, item, end) = (&experiment.paper, &experiment.item, run.side.ending());
-        let path = format!("figures/{paper}/{item}-{}{end}.svg", plot.id);
+        let path = links::figure(experiment, &plot.id, run.side);
         images.push(context! {
             alt => figure.alt,
             path => safe(&path),

@@ -7,12 +7,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use posenc_experiments::schema::Experiment;
 use posenc_experiments::schema::paper::{Item, Paper};
 use posenc_math::errata::Erratum;
 
 use crate::Inputs;
 use crate::markdown::slug;
 use crate::math::pieces;
+use crate::records::Side;
 
 pub fn paper(key: &str) -> String {
     format!("{key}.md")
@@ -50,6 +52,11 @@ pub fn errata_of(paper: &str) -> String {
 /// An erratum on the page of its paper.
 pub fn erratum(erratum: &Erratum) -> String {
     format!("{}#{}", errata_of(erratum.paper()), slug(erratum.id))
+}
+
+/// A plot or comparison of an item, drawn for a run.
+pub fn figure(of: &Experiment, id: &str, side: Side) -> String {
+    format!("figures/{}/{}-{id}{}.svg", of.paper, of.item, side.ending())
 }
 
 /// The values of an item's record as a link, if the report links to records.

@@ -1,6 +1,5 @@
 //! What the templates of the pages show: papers, items, claims and their verdicts.
 
-pub mod comparison;
 mod drawing;
 pub mod embedders;
 pub mod errata;

@@ -1,26 +1,45 @@
-//! The first page: answers, which method to use, published against measured values, and counts of statements.
+//! The first page: answers, which method to use, published next to measured values, and counts of statements.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::Result;
 use minijinja::{Value, context};
+use posenc_experiments::schema::ItemKind;
+use posenc_experiments::schema::display::{PanelKind, Plot};
+use posenc_experiments::schema::paper::{Item, Paper};
 
-use super::{Files, comparison};
+use super::{cited, item, links};
 use crate::Inputs;
+use crate::markdown::{label, plain};
 use crate::records::Side;
 use crate::template::safe;
 use crate::view::{Views, sides};
 
-/// What the page shows besides the papers; adds its figure to `files`.
-pub fn page(inputs: &Inputs<'_>, views: &Views<'_>, files: &mut Files) -> Result<Value> {
-    let mut figures = Vec::new();
-    for side in sides(inputs) {
-        let text = comparison::render(inputs, views, side, files)?;
-        if !text.is_empty() {
-            figures.push(context! { side => side.name(), text => safe(text) });
-        }
-    }
-    Ok(context! { figures })
+/// What the page shows besides the papers: the tables by run whose pages have a figure with a row per method.
+pub fn page(inputs: &Inputs<'_>, views: &Views<'_>) -> Value {
+    let of_side = |side: Side| {
+        let papers = inputs.catalog.papers.iter();
+        let items = papers.flat_map(|paper| paper.items.iter().map(move |item| (paper, item)));
+        let tables: Vec<Value> =
+            items.filter_map(|(paper, own)| table(views, side, paper, own)).collect();
+        context! { name => side.name(), tables }
+    };
+    context! { figures => sides(inputs).into_iter().map(of_side).collect::<Vec<_>>() }
+}
+
+/// The first figure of a table with a row per method; `None` if the item has none or is no table.
+fn table(views: &Views<'_>, side: Side, paper: &Paper, own: &Item) -> Option<Value> {
+    let view = views.get(&paper.key, &own.item)?;
+    let run = view.runs().find(|run| run.side == side)?;
+    let experiment = view.experiment;
+    let is_of_rows = |plot: &&Plot| plot.panels.iter().all(|panel| panel.kind == PanelKind::Dots);
+    let source = item::figures(view, run);
+    let mut plots = experiment.plots.iter().filter(is_of_rows);
+    let plot = plots.find(|plot| experiment.kind == ItemKind::Table && source.shows(plot))?;
+    Some(context! {
+        name => safe(format!("{}, {}", plain(&cited(paper)), label(&own.name))),
+        page => safe(links::item(&paper.key, &own.item)),
+        path => safe(links::figure(experiment, &plot.id, side)),
+    })
 }
 
 /// What the page on the report itself shows: the machines of each run.

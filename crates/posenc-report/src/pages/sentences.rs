@@ -1,4 +1,4 @@
-//! Sentences with numbers: headlines of claims, and the answers of items and papers.
+//! Sentences with numbers: the answers of items and papers.
 //!
 //! Every number is computed from the record or the published values when the page is rendered. A sentence of an answer is shown only if
 //! each verdict that it states is that of the record. A published number is shown only next to the paper's data at the full protocol.
@@ -99,8 +99,8 @@ pub fn of_item(view: &View<'_>) -> Vec<Value> {
     run.filter_map(of_side).collect()
 }
 
-/// The sentences of the experiment's answer that are true on this run, or else the first headline that holds, or the first claim that
-/// was decided; and the claims behind them.
+/// The sentences of the experiment's answer that are true on this run, or else the first claim that was decided; and the claims
+/// behind them.
 fn item_answer(view: &View<'_>, side: &SideView) -> Option<(String, BTreeSet<String>)> {
     let find = |id: &str| side.claims(view).find(|own| own.claim.id == id);
     let stated = true_sentences(&view.experiment.answer, find, |own| own.judgement.verdict);
@@ -109,11 +109,6 @@ fn item_answer(view: &View<'_>, side: &SideView) -> Option<(String, BTreeSet<Str
         let claims = claims.map(|(claim, _)| claim.clone()).collect();
         let texts: Vec<String> = stated.into_iter().map(|(_, text)| text).collect();
         return Some((texts.join(" "), claims));
-    }
-    let of = |own: JudgedClaim<'_>, text: String| (text, BTreeSet::from([own.claim.id.clone()]));
-    let first_headline = |own: JudgedClaim<'_>| Some(of(own, headline(own)?));
-    if let Some(found) = side.claims(view).find_map(first_headline) {
-        return Some(found);
     }
     let is_decided = |verdict: Verdict| {
         !matches!(verdict, Verdict::NotRun | Verdict::NotComparable | Verdict::NotDecided)
@@ -124,7 +119,8 @@ fn item_answer(view: &View<'_>, side: &SideView) -> Option<(String, BTreeSet<Str
         measured => format!(" Measured: {}.", plain(measured)),
     };
     let verdict = super::named(own.judgement.verdict);
-    Some(of(own, format!("{verdict}: {}{measured}", inline(&own.claim.says))))
+    let text = format!("{verdict}: {}{measured}", inline(&own.claim.says));
+    Some((text, BTreeSet::from([own.claim.id.clone()])))
 }
 
 /// The sentences of an answer that are true on a run, with their numbers. `find` returns a claim by its name in the answer, `verdict` its
@@ -141,12 +137,6 @@ fn true_sentences<'a, 'v>(
     };
     let shown = sentences.iter().filter(is_true);
     shown.filter_map(|own| Some((own, filled(&own.sentence, |claim| find(claim?))?))).collect()
-}
-
-/// The headline of a claim with its numbers; `None` if the claim does not hold or the record lacks a number.
-fn headline(own: JudgedClaim<'_>) -> Option<String> {
-    let headline = own.claim.headline.as_ref()?;
-    filled(headline, |_| Some(own)).filter(|_| Outcome::Holds.is(own.judgement.verdict))
 }
 
 /// A sentence with its numbers; `None` if the record lacks one of them.

@@ -6,7 +6,6 @@
 mod axes;
 pub mod canvas;
 mod clip;
-pub mod comparison;
 mod dots;
 mod heatmap;
 mod legend;

@@ -1,7 +1,6 @@
 //! Tables of an item: published and measured values.
 
 mod cells;
-pub mod pairs;
 mod singles;
 
 use std::collections::BTreeSet;

@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 
 use posenc_experiments::record::Row;
-use posenc_experiments::schema::display::{Aggregate, Column, Table};
+use posenc_experiments::schema::display::{Aggregate, Best, Column, Table};
 
 use super::cells::{
     Mixed, RowKey, measured_cell, not_shown, printed_digits, published, published_cell,
 };
+use super::{TableColumn, part};
 use crate::markdown::{Align, Grid, cell, details, plain};
-use crate::numbers::{MISSING, distinct};
+use crate::numbers::distinct;
 use crate::records::Run;
 use crate::sources::Sources;
 use crate::view::View;
@@ -63,6 +64,7 @@ fn signals<'a>(run: &'a Run, column: &Column, keys: &[&RowKey]) -> Vec<&'a str> 
     distinct(run.table.rows.iter().filter(is_own).map(|row| row.signal.as_str()))
 }
 
+/// The table of a column and a group: a row for each signal and a column for each method.
 fn one(
     view: &View<'_>,
     (table, run): (&Table, &Run),
@@ -70,44 +72,28 @@ fn one(
     (keys, signals): (&[&RowKey], &[&str]),
     sources: &mut Sources,
 ) -> String {
-    let mut grid = Grid::default();
-    grid.column("Signal", Align::Left);
-    let of = |key: &RowKey, signal: &str| RowKey { signal: Some(signal.to_owned()), ..key.clone() };
+    let mut head = Grid::default();
+    head.column("Signal", Align::Left);
+    let lead: Vec<_> = signals.iter().map(|signal| vec![plain(signal)]).collect();
     let single = Column { aggregate: Aggregate::Mean, ..column.clone() };
-    // Methods with only published values have no values per signal.
-    let measured: Vec<&&RowKey> = keys
-        .iter()
-        .filter(|key| {
-            let has = |s: &&str| {
-                measured_cell(view, Some(run), &of(key, s), column, None, Mixed::default())
-            };
-            signals.iter().any(|s| has(s).is_some())
-        })
-        .collect();
-    for key in &measured {
-        grid.column(plain(&key.method), Align::Right);
-    }
-    for signal in signals {
-        let mut row = vec![plain(signal)];
-        for key in &measured {
-            let key = of(key, signal);
-            let digits = printed_digits(view, table, std::slice::from_ref(&key), column);
-            let printed =
-                published_cell(view, table, &key, &single, digits, sources).ok().flatten();
-            let compared = printed.as_ref().map(|p| (p, digits));
-            let found = measured_cell(view, Some(run), &key, &single, compared, Mixed::default());
-            row.push(match (found, printed) {
-                (None, _) => MISSING.into(),
-                (Some(c), None) => c.text,
-                (Some(c), Some(p)) => {
-                    let paper = format!("paper {}{}", p.text, p.mark);
-                    let mut below = vec![paper.as_str()];
-                    below.extend(c.below());
-                    format!("{}<br><sub>{}</sub>", c.text, below.join(", "))
-                }
-            });
+    let mut cell = |key: &RowKey, signal: &&str| {
+        let key = RowKey { signal: Some((*signal).to_owned()), ..key.clone() };
+        let digits = printed_digits(view, table, std::slice::from_ref(&key), column);
+        let printed = published_cell(view, table, &key, &single, digits, sources).ok().flatten();
+        let compared = printed.as_ref().map(|p| (p, digits));
+        let mut cell = measured_cell(view, Some(run), &key, &single, compared, Mixed::default())?;
+        if let Some(p) = &printed {
+            cell.labels.insert(0, format!("paper {}{}", p.text, p.mark));
+            cell.labels.extend(cell.difference.take());
         }
-        grid.row(row);
-    }
-    grid.render()
+        Some(cell)
+    };
+    let method = |key: &&RowKey| TableColumn {
+        heading: plain(&key.method),
+        cells: signals.iter().map(|signal| cell(key, signal)).collect(),
+        best: Best::None,
+        is_joined: false,
+    };
+    let columns: Vec<TableColumn> = keys.iter().map(method).collect();
+    part(&head, &lead, &columns, &(0..signals.len()).collect::<Vec<_>>())
 }

@@ -1,14 +1,13 @@
 //! Counts of statements, data that the paper did not use, and records with uncommitted changes.
 
 use std::fs;
-use std::path::Path;
 
 use jsonschema::{Draft, JSONSchema};
 use posenc_experiments::verdict::{Evidence, Verdict};
 use posenc_report::{Records, Report};
 use serde_json::Value;
 
-use crate::common::{REFERENCE, catalog, changed_catalog, page, records, rendered};
+use crate::common::{REFERENCE, catalog, changed_catalog, markdown, page, records, rendered};
 
 /// A report of the small repository, with the coverage of its paper as `coverage`.
 fn report(reference: &Records, local: Option<&Records>, coverage: &str) -> Report {
@@ -19,12 +18,6 @@ fn report(reference: &Records, local: Option<&Records>, coverage: &str) -> Repor
         fs::write(&file, coverage).expect("a file");
     }
     rendered(&catalog(root.path()), reference, local)
-}
-
-fn pages(report: &Report) -> String {
-    let is_page = |path: &Path| path.extension().is_some_and(|e| e == "md");
-    let pages = report.files.iter().filter(|(path, _)| is_page(path));
-    pages.map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned()).collect()
 }
 
 /// Catches counts that do not add up, and a statement that is counted twice or as holding despite an erratum without a check.
@@ -113,10 +106,10 @@ fn records_with_uncommitted_changes_are_marked() {
     let mut reference = records(REFERENCE);
     let label = "Recorded with uncommitted changes";
     let count = |n: usize| format!("{n} of 4 items have rows that were recorded with uncommitted");
-    let all = pages(&report(&reference, None, ""));
+    let all = markdown(&report(&reference, None, ""));
     assert!(all.contains(label) && all.contains(&count(4)));
     reference.items.values_mut().for_each(|r| r.provenance.commit = "0123456789ab".into());
-    let all = pages(&report(&reference, None, ""));
+    let all = markdown(&report(&reference, None, ""));
     assert!(!all.contains(label) && !all.contains(&count(0)) && !all.contains("earlier runs"));
 
     let record = reference.items.get_mut(&("demo".into(), "fig1".into())).expect("a record");
@@ -125,5 +118,5 @@ fn records_with_uncommitted_changes_are_marked() {
     let own = page(&changed, "demo/fig1.md");
     assert!(own.contains(&format!("**{label}:** commit `ffff-dirty` for `rank` (`RFF`)")), "{own}");
     assert!(own.contains("- rows of earlier runs: `ffff-dirty` for `rank` (`RFF`)"), "{own}");
-    assert!(pages(&changed).contains(&count(1)));
+    assert!(markdown(&changed).contains(&count(1)));
 }

@@ -4,23 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{ItemRecord, Row, Table};
+use posenc_experiments::record::Row;
 use posenc_experiments::schema::Profile;
 use posenc_experiments::schema::display::Positions;
-use posenc_report::{Inputs, Records, Report, render};
+use posenc_report::{Records, Report};
 
-const PAPER: &str = "\
-key: demo
-title: A demonstration
-authors: [Ada One]
-venue: Nowhere
-year: 2024
-summary: S.
-data: [pictures]
-items:
-  - { item: table1, name: \"Table 1\", title: \"Images\" }
-  - { item: depth, name: \"Depth\", title: \"Does one layer replace depth?\" }
-";
+use crate::common::{markdown, paper_yaml, records_of, rendered, repository};
 
 const TABLE1: &str = "\
 paper: demo
@@ -72,20 +61,18 @@ comparisons:
     unit: dB
 ";
 
+const PUBLISHED: &str = "item,group,method,signal,metric,x,value,std,unit,source,note\n\
+                         table1,deep,Gau,,test_psnr,,24.70,3.90,dB,paper,\n\
+                         table1,linear,Gau,,test_psnr,,25.56,3.62,dB,paper,\n";
+
 fn catalog(root: &Path, depth: &str) -> Result<Catalog, String> {
-    let folder = root.join("experiments/demo");
-    fs::create_dir_all(&folder).expect("a folder");
-    fs::create_dir_all(root.join("data/papers")).expect("a folder");
-    for (name, text) in
-        [("paper.yaml", PAPER), ("01-table1.yaml", TABLE1), ("02-depth.yaml", depth)]
-    {
-        fs::write(folder.join(name), text).expect("a file");
-    }
-    let published = "item,group,method,signal,metric,x,value,std,unit,source,note\n\
-                     table1,deep,Gau,,test_psnr,,24.70,3.90,dB,paper,\n\
-                     table1,linear,Gau,,test_psnr,,25.56,3.62,dB,paper,\n";
-    fs::write(root.join("data/papers/demo.csv"), published).expect("a file");
-    Catalog::read(root, posenc_protocols::KINDS).map_err(|error| error.to_string())
+    let files = [
+        ("experiments/demo/paper.yaml", &*paper_yaml("demo", &["table1", "depth"])),
+        ("experiments/demo/01-table1.yaml", TABLE1),
+        ("experiments/demo/02-depth.yaml", depth),
+        ("data/papers/demo.csv", PUBLISHED),
+    ];
+    repository(root, &files)
 }
 
 fn row(group: &str, method: &str, signal: usize, metric: &str, value: f64) -> Row {
@@ -116,25 +103,11 @@ fn rows() -> Vec<Row> {
 }
 
 fn records(rows: Vec<Row>) -> Records {
-    let mut records = Records::default();
-    let record = ItemRecord { table: Table { rows }, ..ItemRecord::default() };
-    records.items.insert(("demo".into(), "table1".into()), record);
-    records
+    records_of("demo", "table1", rows)
 }
 
 fn report(catalog: &Catalog, rows: Vec<Row>) -> Report {
-    report_of(catalog, &records(rows), None)
-}
-
-fn report_of(catalog: &Catalog, reference: &Records, local: Option<&Records>) -> Report {
-    let inputs = Inputs { catalog, reference, local, record: None, repository: "" };
-    render(&inputs).expect("a report")
-}
-
-/// All Markdown of a report.
-fn text(report: &Report) -> String {
-    let pages = report.files.iter().filter(|(path, _)| path.extension().is_some_and(|e| e == "md"));
-    pages.map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned()).collect()
+    rendered(catalog, &records(rows), None)
 }
 
 /// Catches a mean over some of the signals that is compared with the published mean over all.
@@ -142,7 +115,7 @@ fn text(report: &Report) -> String {
 fn means_over_different_signals_have_no_difference() {
     let root = tempfile::tempdir().expect("a directory");
     let catalog = catalog(root.path(), DEPTH).expect("a catalog");
-    let text = text(&report(&catalog, rows()));
+    let text = markdown(&report(&catalog, rows()));
     // Group `deep`: 20, 21 and 22 dB; published: 24.70 dB. Group `linear`, which states no number of signals: 21, 22.2,
     // 22.8 and 99 dB; published: 25.56 dB.
     assert!(text.contains("21.00 ± 0.82<br><sub>3 of 16 images</sub>"), "{text}");
@@ -157,7 +130,7 @@ fn a_comparison_pairs_signals() {
     let catalog = catalog(root.path(), DEPTH).expect("a catalog");
     let mut rows = rows();
     let own = report(&catalog, rows.clone());
-    let written = text(&own);
+    let written = markdown(&own);
     assert!(written.contains("| one layer | Tri | 3 | **-2.10 ± 0.25** | – | 10 "), "{written}");
     assert!(written.contains("|  | Gau | 3 | **+1.00 ± 0.50** | +0.86 | 10 "), "{written}");
     assert!(written.contains("|  | RFF | 0 | – | – | – | – |"), "{written}");
@@ -167,10 +140,10 @@ fn a_comparison_pairs_signals() {
     let figure = own.files.keys().find(|path| path.ends_with("depth-images.svg"));
     assert!(figure.is_some(), "{:?}", own.files.keys());
     rows.push(row("deep", "RFF", 0, "test_psnr", 18.0));
-    let written = text(&report(&catalog, rows));
+    let written = markdown(&report(&catalog, rows));
     assert!(written.contains("|  | RFF | 1 | +2.00 | – | – | – |"), "{written}");
     let none = vec![row("linear", "Gau", 0, "test_psnr", 20.0)];
-    assert!(text(&report(&catalog, none)).contains("*Not measured yet at the full protocol.*"));
+    assert!(markdown(&report(&catalog, none)).contains("*Not measured yet at the full protocol.*"));
 }
 
 /// Catches a comparison that depends on an outlier in the last epoch without a notice.
@@ -183,7 +156,7 @@ fn the_mean_over_the_last_epochs_is_compared_too() {
     for (signal, average) in [22.0, 23.0, 24.0].into_iter().enumerate() {
         rows.push(row("deep", "Gau", signal, "late_test_psnr", average));
     }
-    let text = text(&report(&catalog, rows));
+    let text = markdown(&report(&catalog, rows));
     assert!(
         text.contains("| Gau | 3 | **+1.00 ± 0.50** | +0.86 | **-1.00 ± 0.50** | 10 "),
         "{text}"
@@ -216,7 +189,7 @@ fn networks_that_do_not_learn_are_left_out() {
     rows.iter_mut()
         .filter(|row| row.group == "deep" && row.method == "Tri" && row.signal == "image-02")
         .for_each(|row| row.value += 1.0);
-    let text = text(&report(&catalog, rows));
+    let text = markdown(&report(&catalog, rows));
     let remark = "The deep network does not learn with Tri on 1 signal, Gau on 2 signals: there, it is at most 0.1 dB above Tri";
     assert!(text.contains(remark), "{text}");
     assert!(text.contains("| Gau | 1 | +1.00 |") && text.contains("| Tri | 2 |"), "{text}");
@@ -238,7 +211,7 @@ fn times_of_different_devices_are_not_combined() {
     let last = mixed.iter_mut().filter(|row| row.group == "deep" && row.signal == "image-02");
     last.for_each(on_gpu);
     let gau = |rows| {
-        let text = text(&report(&catalog, rows));
+        let text = markdown(&report(&catalog, rows));
         text.lines().find(|line| line.contains("| Gau | 3 |")).expect("a row").to_owned()
     };
     let difference = "|  | Gau | 3 | **+1.00 ± 0.50** | +0.86 | ";
@@ -341,7 +314,7 @@ fn the_pareto_front_is_listed() {
     }
     rows.push(Row { profile: Profile::Smoke, ..row("deep", "RFF", 0, "test_psnr", 99.0) });
     rows.push(Row { profile: Profile::Smoke, ..row("deep", "RFF", 0, "time", 0.001) });
-    let text = text(&report(&catalog, rows.clone()));
+    let text = markdown(&report(&catalog, rows.clone()));
     let table = "| 10 ms | Tri (one layer) | 35.00 | 4 | all methods |\n\
                  | 2.0 s | RFF (one layer) | 37.00 | 4 | all methods |\n\
                  | 60.0 s | Gau (network) | ≈ 38.00 | 2 | all methods |\n\n";
@@ -367,7 +340,7 @@ fn tables_of_a_local_run_begin_at_the_start_of_a_line() {
     let front = FRONT.split_once("comparisons:\n").expect("comparisons").1;
     let catalog = catalog(root.path(), &format!("{DEPTH}{front}")).expect("a catalog");
     let records = records(rows());
-    let text = text(&report_of(&catalog, &records, Some(&records)));
+    let text = markdown(&rendered(&catalog, &records, Some(&records)));
     let lines: Vec<&str> = text.lines().collect();
     let is_ruler = |line: &str| line.starts_with("| -") && line.chars().all(|c| "|-: ".contains(c));
     let pairs = lines.windows(2).filter(|pair| is_ruler(pair[1]));
@@ -395,7 +368,7 @@ fn a_front_predicts_each_signal_from_the_others() {
             rows.push(row("linear", method, signal, "time", 1.0));
         }
     }
-    let text = text(&report(&catalog, rows.clone()));
+    let text = markdown(&report(&catalog, rows.clone()));
     let gau = text.lines().find(|line| line.contains("| Gau (one layer) |")).expect("a row");
     assert!(gau.ends_with(" 5 of 6 |"), "{text}");
     let records = records(rows);

@@ -3,19 +3,7 @@
 use posenc_math::embedder::registry;
 use posenc_report::Records;
 
-use crate::common::{page, rendered, repository};
-
-const PAPER: &str = "\
-key: demo
-title: Demo
-authors: [A B]
-venue: V
-year: 2024
-summary: S
-items:
-  - { item: fig1, name: Figure 1, title: One }
-  - { item: fig2, name: Figure 2, title: Two }
-";
+use crate::common::{page, paper_yaml, rendered, repository};
 
 /// An experiment with these variants.
 fn experiment(item: &str, variants: &[&str]) -> String {
@@ -38,7 +26,7 @@ fn formulas_of_experiments_are_drawn_once() {
     let vanishing = "kind: formula, dimension: 8, psi: \"max(0, 1-1000000*abs(u-0.001))\"";
     let root = tempfile::tempdir().unwrap();
     let files = [
-        ("experiments/demo/paper.yaml", PAPER),
+        ("experiments/demo/paper.yaml", &*paper_yaml("demo", &["fig1", "fig2"])),
         ("experiments/demo/fig1.yaml", &experiment("fig1", &[lorentz, vanishing])),
         ("experiments/demo/fig2.yaml", &experiment("fig2", &[wider])),
     ];
@@ -47,8 +35,7 @@ fn formulas_of_experiments_are_drawn_once() {
     let page = page(&report, "embedders.md");
     assert_eq!(page.matches("\n### ").count(), 2, "{page}");
     let section = page.split("### V0\n").nth(1).unwrap().split("\n### ").next().unwrap();
-    for part in ["`1/(1+(u/w)^2)`", "w: 0.1", "[Figure 1](demo/fig1.md), [Figure 2](demo/fig2.md)"]
-    {
+    for part in ["`1/(1+(u/w)^2)`", "w: 0.1", "[fig1](demo/fig1.md), [fig2](demo/fig2.md)"] {
         assert!(section.contains(part), "{part}: {section}");
     }
     let section = page.split("### V1\n").nth(1).unwrap();

@@ -1,20 +1,8 @@
 //! Errata pages: texts from `posenc_math::errata`, numbers from the record.
 
-use posenc_experiments::record::{ItemRecord, Row, Table};
-use posenc_report::Records;
+use posenc_experiments::record::Row;
 
-use crate::common::{page, rendered, repository};
-
-const PAPER: &str = "\
-key: trading
-title: Trading
-authors: [A B]
-venue: V
-year: 2022
-summary: S
-items:
-  - { item: errata, name: Errata, title: Errors }
-";
+use crate::common::{page, paper_yaml, records_of, rendered, repository};
 
 const ERRATA: &str = "\
 paper: trading
@@ -45,13 +33,12 @@ fn errata_are_shown_with_their_numbers() {
         row(second, "-", "holds", 0.0),
     ];
     let root = tempfile::tempdir().expect("a directory");
-    let files =
-        [("experiments/trading/paper.yaml", PAPER), ("experiments/trading/90-errata.yaml", ERRATA)];
+    let files = [
+        ("experiments/trading/paper.yaml", &*paper_yaml("trading", &["errata"])),
+        ("experiments/trading/90-errata.yaml", ERRATA),
+    ];
     let catalog = repository(root.path(), &files).expect("a catalog");
-    let mut records = Records::default();
-    let record = ItemRecord { table: Table { rows }, ..ItemRecord::default() };
-    records.items.insert(("trading".into(), "errata".into()), record);
-    let report = rendered(&catalog, &records, None);
+    let report = rendered(&catalog, &records_of("trading", "errata", rows), None);
     let text = page(&report, "errata.md") + &page(&report, "trading/errata.md");
     let section = |id: &str| {
         let from = text.find(&format!("<a id=\"{id}\">")).expect("the section");

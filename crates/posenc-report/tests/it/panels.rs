@@ -1,20 +1,9 @@
 //! Bands, single runs, dark colors and marks of panels.
 
-use posenc_experiments::record::{ItemRecord, Row, Table};
-use posenc_report::{Records, Report};
+use posenc_experiments::record::Row;
+use posenc_report::Report;
 
-use crate::common::{page, rendered, repository};
-
-const PAPER: &str = "\
-key: demo
-title: Panels
-authors: [Ada One]
-venue: Nowhere
-year: 2024
-summary: None.
-items:
-  - { item: fig1, name: \"Figure 1\", title: \"A figure\" }
-";
+use crate::common::{page, paper_yaml, records_of, rendered, repository};
 
 pub const FIGURE: &str = "\
 paper: demo
@@ -79,15 +68,12 @@ pub fn report_of(rows: Vec<Row>, figure: &str, published: &str) -> Report {
     let root = tempfile::tempdir().expect("a directory");
     let header = "item,group,method,signal,metric,x,value,std,unit,source,note\n";
     let files = [
-        ("experiments/demo/paper.yaml", PAPER),
+        ("experiments/demo/paper.yaml", &*paper_yaml("demo", &["fig1"])),
         ("experiments/demo/01-fig1.yaml", figure),
         ("data/papers/demo.csv", &format!("{header}{published}")),
     ];
     let catalog = repository(root.path(), &files).expect("a catalog");
-    let mut records = Records::default();
-    let record = ItemRecord { table: Table { rows }, ..ItemRecord::default() };
-    records.items.insert(("demo".into(), "fig1".into()), record);
-    rendered(&catalog, &records, None)
+    rendered(&catalog, &records_of("demo", "fig1", rows), None)
 }
 
 fn svg(panel: &str) -> String {

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use common::{LOCAL, Made, REFERENCE, catalog, page, paper, records, rendered};
 use posenc_experiments::record::{Benchmark, ItemRecord};
-use posenc_experiments::schema::claim::Sentence;
 use posenc_experiments::schema::{Profile, Speed};
 use posenc_report::{Records, Report};
 
@@ -28,26 +27,6 @@ fn pages_without_records() {
     let report = report(&Records::default(), None);
     insta::assert_snapshot!("empty_paper", paper(&report));
     assert!(!report.files.keys().any(|p| p.starts_with("figures/demo")), "nothing to draw");
-}
-
-/// Catches a headline whose numbers are not those of the record, or that is shown although its claim fails.
-#[test]
-fn headlines_take_their_numbers_from_the_record() {
-    let root = tempfile::tempdir().expect("a directory");
-    let mut catalog = catalog(root.path());
-    let table = catalog.experiments.iter_mut().find(|e| e.item == "table1").expect("table1");
-    let claim = table.claims.first_mut().expect("a claim");
-    let text = "Gau reaches {1:2} of $\\frac{1}{2}$ (paper: {paper 1:1}).";
-    claim.headline = Some(Sentence::parse(text, |_| Some(1)).expect("a sentence"));
-    let shown = |reference: &Records| page(&rendered(&catalog, reference, None), "demo/table1.md");
-    let text = shown(&records(REFERENCE));
-    // The mean of 26.6, 27.6 and 28.6.
-    let gau = "**Our answer.** Gau reaches 27.60 of $\\frac{1}{2}$ (paper: 26.6 dB).\n";
-    assert!(text.contains(gau), "{text}");
-    for other in [records(Made { factor: 2.0, ..REFERENCE }), Records::default()] {
-        let text = shown(&other);
-        assert!(!text.contains("(paper: 26.6 dB)."), "{text}");
-    }
 }
 
 /// Catches equal numbers of two runs that are called the paper's, a number of repetitions without its run, and an answer of this machine

@@ -32,11 +32,7 @@ pub struct Floor {
 impl Floor {
     pub(crate) fn check(&self, place: &YamlPath<'_>, groups: &[Group]) -> Result<(), FileError> {
         let group = find_group(&place.key("group"), &self.group, groups)?;
-        if !group.variants.iter().any(|variant| variant.id == self.method) {
-            let ids: Vec<_> = group.variants.iter().map(|v| v.id.as_str()).collect();
-            let message = format!("no variant `{}`; allowed: {}", self.method, ids.join(", "));
-            return Err(place.error("method", message));
-        }
+        group.check_method(place, "method", &self.method)?;
         for (i, name) in self.applies_to.iter().enumerate() {
             find_group(&place.entry("applies_to", i), name, groups)?;
         }

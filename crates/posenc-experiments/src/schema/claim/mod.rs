@@ -28,8 +28,6 @@ pub struct Claim {
     pub says: String,
     /// Place in the paper.
     pub source: String,
-    /// The claim as a finding of the first page, with its numbers.
-    pub headline: Option<Sentence>,
     /// Whether it is a statement of this project, not of the paper.
     pub is_ours: bool,
     /// The claim of another paper that is the same statement and is counted there.
@@ -116,18 +114,9 @@ pub enum LintName {
     Samples,
 }
 
-impl LintName {
-    pub fn name(self) -> &'static str {
-        match self {
-            LintName::Conjunction => "conjunction",
-            LintName::Every => "every",
-            LintName::Source => "source",
-            LintName::Abscissas => "abscissas",
-            LintName::Measured => "measured",
-            LintName::Metric => "metric",
-            LintName::Print => "print",
-            LintName::Samples => "samples",
-        }
+impl std::fmt::Display for LintName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&format!("{self:?}").to_lowercase())
     }
 }
 
@@ -174,7 +163,7 @@ pub struct ErratumLink {
 }
 
 /// A statement of the paper, and the check that decides it.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WireClaim {
     /// Unique in the file; part of links. Allowed: a key.
@@ -183,9 +172,6 @@ pub(super) struct WireClaim {
     says: String,
     /// Place in the paper.
     source: String,
-    /// The claim with [numbers of the record](#sentences-with-numbers): the answer of an item that states none. Allowed: one
-    /// sentence.
-    headline: Option<String>,
     /// `true` for a statement of this project, not of the paper. It is counted in a class of its own and never shown as reproduced.
     #[serde(default)]
     ours: bool,
@@ -208,7 +194,7 @@ pub(super) struct WireClaim {
 }
 
 /// The correction of a statement that is wrong as printed.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct WireErratum {
     /// Id on the errata page.
@@ -267,10 +253,6 @@ impl WireClaim {
             Ok(ErratumLink { checks, id: e.id, corrected: e.corrected })
         });
         let erratum = erratum.transpose()?;
-        let count = checks.iter().map(|own| own.check.selects().len()).sum();
-        let own = |claim: Option<&str>| claim.is_none_or(|c| c == self.id).then_some(count);
-        let headline = self.headline.map(|text| Sentence::parse(&text, own)).transpose();
-        let headline = headline.map_err(|message| place.error("headline", message))?;
         let named = |text: String| {
             ClaimName::parse(&text, None).ok_or_else(|| {
                 let message =
@@ -282,7 +264,6 @@ impl WireClaim {
             id: self.id,
             says: self.says,
             source: self.source,
-            headline,
             is_ours: self.ours,
             repeats: self.repeats.map(named).transpose()?,
             allowed: self.allow,

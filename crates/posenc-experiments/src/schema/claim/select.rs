@@ -1,14 +1,14 @@
 //! Selections: the numbers that a claim is about.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::super::group::{Group, find_group};
 use crate::record::Row;
 use crate::yaml::{FileError, YamlPath};
 
 /// Selects rows of the record, or published values.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Select {
     /// The record, or the paper's own numbers (only `with` of an `agreement`).
@@ -36,7 +36,7 @@ pub struct Select {
 }
 
 /// Statistic of the values that share group, method and abscissa, over signals and seeds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
     /// The values themselves.
@@ -47,7 +47,7 @@ pub enum Statistic {
 }
 
 /// Where values come from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// The record.
@@ -58,7 +58,7 @@ pub enum Source {
 }
 
 /// Part of the abscissa.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Abscissa {
     /// One value, within a relative tolerance of 1e-9.
@@ -68,7 +68,7 @@ pub enum Abscissa {
 }
 
 /// An interval, ends included.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
     /// Smallest value.
@@ -147,17 +147,9 @@ impl Select {
             };
         }
         let group = find_group(&place.key("group"), &self.group, groups)?;
-        let named = self.method.iter().map(|method| ("method", method));
-        let mut named =
-            named.chain(self.methods.iter().flatten().map(|method| ("methods", method)));
-        let is_unknown =
-            |(_, method): &(&str, &String)| group.variants.iter().all(|v| v.id != **method);
-        if let Some((key, method)) = named.find(is_unknown) {
-            let ids: Vec<_> = group.variants.iter().map(|v| v.id.as_str()).collect();
-            let (group, ids) = (&group.id, ids.join(", "));
-            let message = format!("no variant `{method}` in group `{group}`; allowed: {ids}");
-            return Err(place.error(key, message));
-        }
+        let one = self.method.iter().map(|method| ("method", method));
+        let mut named = one.chain(self.methods.iter().flatten().map(|own| ("methods", own)));
+        named.try_for_each(|(key, method)| group.check_method(place, key, method))?;
         let metrics = [("metric", Some(&self.metric)), ("minus", self.minus.as_ref())];
         let mut problems = metrics
             .into_iter()

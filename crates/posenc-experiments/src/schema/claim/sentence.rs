@@ -1,9 +1,9 @@
-//! Sentences with placeholders for numbers of the record: `headline` of a claim, `answer` of an experiment.
+//! Sentences with placeholders for numbers of the record: the answers of experiments and papers.
 //!
-//! A number is never typed into such a sentence. `{1}` is the mean of the first selection of the claim's checks, `{paper 1}`
-//! the published value of the same selection, `{1 - 2}` the mean difference of two selections with its 95 % confidence
-//! interval, `{1 / 2}` the quotient of their means, and `{n 1}` the number of signals or repetitions of the first selection. `{1:2}`
-//! has two decimals. In `answer`, the claim comes first: `{gau-best.1 - 2:2}`. Braces inside `$…$` are LaTeX.
+//! A number is never typed into such a sentence. `{a.1}` is the mean of the first selection of the checks of the claim `a`,
+//! `{a.paper 1}` the published value of the same selection, `{a.1 - 2}` the mean difference of two selections with its 95 %
+//! confidence interval, `{a.1 / 2}` the quotient of their means, and `{a.n 1}` the number of signals or repetitions of the first
+//! selection. `{a.1:2}` has two decimals. Braces inside `$…$` are LaTeX.
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sentence {
@@ -20,7 +20,7 @@ pub enum Part {
 /// Which number, and how it is printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Number {
-    /// The claim whose checks have the selections; the claim that the sentence belongs to if absent.
+    /// The claim whose checks have the selections; only missing in sentences that are refused.
     pub claim: Option<String>,
     pub quantity: Quantity,
     /// Decimals; three significant digits if absent.
@@ -57,8 +57,7 @@ const MAX_DIGITS: usize = 9;
 const UNITS: [&str; 6] = ["images", "rows", "clips", "signals", "seeds", "repetitions"];
 
 impl Sentence {
-    /// Parses a sentence. `selections` returns the number of selections of a named claim or, for `None`, of the claim that the
-    /// sentence belongs to.
+    /// Parses a sentence. `selections` returns the number of selections of a claim, and nothing for `None`.
     ///
     /// # Errors
     ///
@@ -131,7 +130,7 @@ fn typed_count(text: &str) -> Option<String> {
 fn number(text: &str) -> Result<Number, String> {
     let wrong = || {
         format!(
-            "`{{{text}}}` is not allowed; allowed: {{1}}, {{n 1}}, {{paper 1}}, {{1 - 2}}, {{1 / 2}}, each with `:` and decimals"
+            "`{{{text}}}` is not allowed; allowed for a claim `a`: {{a.1}}, {{a.n 1}}, {{a.paper 1}}, {{a.1 - 2}}, {{a.1 / 2}}, each with `:` and decimals"
         )
     };
     let (body, digits) = match text.rsplit_once(':') {

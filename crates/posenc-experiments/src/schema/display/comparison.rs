@@ -22,9 +22,6 @@ pub struct Comparison {
     pub metric: String,
     /// Unit of the metric.
     pub unit: String,
-    /// Metric of the time per signal, in seconds.
-    #[serde(default = "time")]
-    pub time: String,
     /// Metric of the baseline that is the mean of `metric` over its last epochs. The others are also compared with it, because the last
     /// epoch can be an outlier.
     pub late_metric: Option<String>,
@@ -83,10 +80,6 @@ pub enum Positions {
     Grid,
     /// Random positions.
     Random,
-}
-
-fn time() -> String {
-    "time".into()
 }
 
 impl Compared {

@@ -12,7 +12,7 @@ use super::group::Group;
 use crate::yaml::{FileError, YamlPath, unknown_name};
 
 pub use comparison::{Compared, Comparison, Front, PerSignal, Positions};
-pub use pictures::{Caption, Layout, PictureGrid, Signals};
+pub use pictures::{Layout, PictureGrid};
 pub use plot::{
     Axis, Band, Color, Labels, Marks, Named, Panel, PanelKind, Plot, PublishedAs, Reference, Scale,
     Shape, XOf,

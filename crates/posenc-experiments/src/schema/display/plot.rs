@@ -298,12 +298,7 @@ impl Plot {
 impl Panel {
     fn check(&self, place: &YamlPath<'_>, groups: &[Group]) -> Result<(), FileError> {
         let group = find_group(&place.key("group"), &self.group, groups)?;
-        let check_method = |key: &str, method: &String| {
-            if group.variants.iter().any(|v| v.id == *method) {
-                return Ok(());
-            }
-            Err(place.error(key, format!("no variant `{method}` in group `{}`", group.id)))
-        };
+        let check_method = |key: &str, method: &String| group.check_method(place, key, method);
         for (i, method) in self.methods.iter().flatten().enumerate() {
             check_method(&format!("methods[{i}]"), method)?;
         }

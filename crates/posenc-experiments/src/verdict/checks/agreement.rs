@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Against, Rule, Tolerance};
 use crate::published::PublishedValue;
@@ -19,7 +19,7 @@ use crate::verdict::statistics::{EQUIVALENCE, Fit, interval_at, mean_interval, n
 use crate::verdict::{Judged, Judgement, Unjudged, Verdict};
 
 /// The means of a curve over signals and seeds agree with the published ones, matched over method and abscissa.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgreementCheck {
     /// The curve.
@@ -35,7 +35,7 @@ pub struct AgreementCheck {
 }
 
 /// Which repetitions determine the uncertainty of a value that is compared with a published one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Sample {
     /// Both numbers come from the same signals: only seeds differ.
@@ -93,11 +93,6 @@ impl Rule for AgreementCheck {
 
     fn complete(&mut self, metrics: &Metrics) -> Result<(), String> {
         Tolerance::complete(&mut self.tolerance, &self.of.metric, metrics)
-    }
-
-    fn form(&self) -> Vec<(&'static str, String)> {
-        let tolerance = ("tolerance", format!("{:?}", self.tolerance));
-        vec![tolerance, ("sample", format!("{:?}", self.sample))]
     }
 
     fn judge(&self, clusters: Clusters, context: Context<'_>) -> Judged {

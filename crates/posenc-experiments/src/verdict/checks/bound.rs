@@ -1,9 +1,9 @@
 //! `bound`: the selected values stay within limits.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Against, Rule, joint, limit_count, limit_problem};
+use super::{Against, Rule, joint, limit_problem};
 use crate::schema::Group;
 use crate::schema::claim::Select;
 use crate::schema::protocol::Fault;
@@ -14,7 +14,7 @@ use crate::verdict::statistics::{Fit, LEVEL, fit, mean_interval};
 use crate::verdict::{Judged, Judgement, Unjudged, Verdict};
 
 /// The selected values stay within limits.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BoundCheck {
     /// Rows whose values must be within the limits.
@@ -32,7 +32,7 @@ pub struct BoundCheck {
 }
 
 /// A limit: a number, or a metric of the same method, signal, seed and abscissa.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum Limit {
     /// A number.
@@ -73,14 +73,6 @@ impl Rule for BoundCheck {
                 },
             )
         })
-    }
-
-    fn form(&self) -> Vec<(&'static str, String)> {
-        vec![
-            limit_count([self.at_least.is_some(), self.at_most.is_some()]),
-            ("slack", format!("{:?}", self.slack)),
-            ("each", format!("{:?}", self.each)),
-        ]
     }
 
     fn judge(&self, clusters: Clusters, context: Context<'_>) -> Judged {

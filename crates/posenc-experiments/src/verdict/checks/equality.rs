@@ -1,7 +1,7 @@
 //! `equality`: two series agree point by point.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Against, Rule, Tolerance, joint};
 use crate::schema::Group;
@@ -16,7 +16,7 @@ use crate::verdict::statistics::{EQUIVALENCE, Fit, fit, mean_interval};
 use crate::verdict::{Judged, Judgement, Verdict};
 
 /// Two series agree point by point, matched over signal, seed and abscissa.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EqualityCheck {
     /// One series.
@@ -45,11 +45,6 @@ impl Rule for EqualityCheck {
 
     fn complete(&mut self, metrics: &Metrics) -> Result<(), String> {
         Tolerance::complete(&mut self.tolerance, &self.left.metric, metrics)
-    }
-
-    fn form(&self) -> Vec<(&'static str, String)> {
-        let tolerance = ("tolerance", format!("{:?}", self.tolerance));
-        vec![tolerance, ("each", format!("{:?}", self.each))]
     }
 
     fn judge(&self, clusters: Clusters, context: Context<'_>) -> Judged {

@@ -12,7 +12,8 @@ mod value;
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
 use serde_yaml::{Mapping, Value};
 
 pub use self::agreement::AgreementCheck;
@@ -59,9 +60,6 @@ pub(super) trait Rule {
         Ok(())
     }
 
-    /// Settings in which a printed statement and its correction must agree, by name.
-    fn form(&self) -> Vec<(&'static str, String)>;
-
     fn judge(&self, clusters: Clusters, context: Context<'_>) -> Judged;
 }
 
@@ -97,6 +95,12 @@ macro_rules! checks {
             pub(super) fn rule(&self) -> &dyn Rule {
                 match self {
                     $(Check::$kind(check) => check,)*
+                }
+            }
+
+            fn json(&self) -> Json {
+                match self {
+                    $(Check::$kind(check) => serde_json::to_value(check).unwrap_or_default(),)*
                 }
             }
 
@@ -196,26 +200,37 @@ impl Check {
 
     /// The first difference in form to the check of a statement's correction; `None` if they have the same form.
     pub(crate) fn difference_in_form(&self, corrected: &Check) -> Option<String> {
-        let form = |check: &Check| {
-            let mut form = vec![("kind", check.kind().to_owned())];
-            for (_, select) in check.selects() {
-                form.push(("x", format!("{:?}", select.x)));
-                form.push(("statistic", format!("{:?}", select.statistic)));
+        let (own, other) = (self.form(), corrected.form());
+        let keys = ["kind"].into_iter().chain(own.keys().chain(other.keys()).map(String::as_str));
+        { keys }.find(|key| own.get(*key) != other.get(*key)).map(|key| format!("`{key}`"))
+    }
+
+    /// What a printed statement and its correction must share, by key.
+    fn form(&self) -> Map<String, Json> {
+        let Json::Object(mut keys) = self.json() else { return Map::new() };
+        keys.retain(|key, _| !FREE.contains(&key.as_str()));
+        let mut is_set = |key: &str| keys.remove(key).is_some_and(|limit| !limit.is_null());
+        let limits = usize::from(is_set("at_least")) + usize::from(is_set("at_most"));
+        let selections = keys.values_mut().flat_map(|value| match value {
+            Json::Array(all) => all.iter_mut().collect(),
+            one => vec![one],
+        });
+        for selection in selections.filter_map(Json::as_object_mut) {
+            if selection.contains_key("group") {
+                selection.retain(|key, _| ["x", "statistic"].contains(&key.as_str()));
             }
-            form.extend(check.rule().form());
-            form
-        };
-        let (own, other) = (form(self), form(corrected));
-        if own.len() != other.len() {
-            return Some("the number of selections".to_owned());
         }
-        let ((name, _), _) = own.iter().zip(&other).find(|(a, b)| a != b)?;
-        Some(format!("`{name}`"))
+        keys.insert("kind".into(), self.kind().into());
+        keys.insert("number of limits".into(), limits.into());
+        keys
     }
 }
 
+/// Keys in which a printed statement and its correction may differ.
+const FREE: [&str; 5] = ["at", "direction", "expect", "feature", "first"];
+
 /// How far two numbers may differ. Exactly one of the first three is set.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
     /// In the unit of the metric.
@@ -299,11 +314,6 @@ fn limit_problem(at_least: Option<f64>, at_most: Option<f64>) -> Option<Fault> {
         (None, None) => Some(("at_least", "set `at_least`, `at_most` or both".into())),
         _ => None,
     }
-}
-
-/// The number of limits, as a part of a check's form.
-fn limit_count(limits: [bool; 2]) -> (&'static str, String) {
-    ("number of limits", limits.iter().filter(|is_set| **is_set).count().to_string())
 }
 
 /// Intervals at several places are joint: all of them together have the level.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Against, Rule, not_negative};
 use crate::schema::Group;
@@ -18,7 +18,7 @@ use crate::verdict::statistics::{mean, mean_interval};
 use crate::verdict::{Judged, Judgement, Verdict};
 
 /// Several selections are in a given order, by differences paired over signal, seed and abscissa.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OrderingCheck {
     /// Selections, in the order that is claimed.
@@ -35,7 +35,7 @@ pub struct OrderingCheck {
 }
 
 /// Which end of the order is first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum First {
     #[default]
@@ -75,11 +75,6 @@ impl Rule for OrderingCheck {
         let rule = self.of.first().and_then(|select| metrics.rule(&select.metric));
         self.smallest_effect = self.smallest_effect.or(rule.and_then(|r| r.smallest_effect));
         Ok(())
-    }
-
-    fn form(&self) -> Vec<(&'static str, String)> {
-        let effect = ("smallest_effect", format!("{:?}", self.smallest_effect));
-        vec![effect, ("margin", format!("{:?}", self.margin))]
     }
 
     fn judge(&self, clusters: Clusters, context: Context<'_>) -> Judged {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use posenc_math::random;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Against, Rule, not_negative};
 use crate::schema::Group;
@@ -25,7 +25,7 @@ const FEWEST: usize = 6;
 const MOST: usize = 20_000;
 
 /// A feature of a curve of means per abscissa is at a given place, for each method separately.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PositionCheck {
     /// The curve.
@@ -42,7 +42,7 @@ pub struct PositionCheck {
 }
 
 /// A feature of a curve.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Feature {
     /// The place of the largest value.
@@ -68,11 +68,6 @@ impl Rule for PositionCheck {
             return Some(("below_highest", message.into()));
         }
         Some(("below_highest", not_negative(self.below_highest?)?))
-    }
-
-    fn form(&self) -> Vec<(&'static str, String)> {
-        let level = ("below_highest", format!("{:?}", self.below_highest));
-        vec![("steps", format!("{:?}", self.steps)), level]
     }
 
     fn judge(&self, clusters: Clusters, context: Context<'_>) -> Judged {

@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Against, Rule, limit_count, limit_problem};
+use super::{Against, Rule, limit_problem};
 use crate::schema::Group;
 use crate::schema::claim::{Select, Statistic};
 use crate::schema::protocol::Fault;
@@ -20,7 +20,7 @@ use crate::verdict::{Judged, Judgement, Unjudged, Verdict};
 const MAX_LEFT_OUT: usize = 2_000_000;
 
 /// The quotient of two means is within limits.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RatioCheck {
     /// Numerator.
@@ -47,10 +47,6 @@ impl Rule for RatioCheck {
             return Some(("numerator", "needs the `statistic` of the denominator".into()));
         }
         limit_problem(self.at_least, self.at_most)
-    }
-
-    fn form(&self) -> Vec<(&'static str, String)> {
-        vec![limit_count([self.at_least.is_some(), self.at_most.is_some()])]
     }
 
     fn judge(&self, clusters: Clusters, context: Context<'_>) -> Judged {

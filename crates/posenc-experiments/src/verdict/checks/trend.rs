@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Against, Rule, metric_tolerance, not_negative};
 use crate::schema::Group;
@@ -17,7 +17,7 @@ use crate::verdict::statistics::{EQUIVALENCE, Fit, LEVEL, fit};
 use crate::verdict::{Judged, Judgement, Verdict};
 
 /// The means per abscissa increase, decrease or stay constant, for each method separately.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrendCheck {
     /// Rows.
@@ -30,7 +30,7 @@ pub struct TrendCheck {
 }
 
 /// What happens to a metric as the abscissa grows.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Direction {
     Increasing,
@@ -56,10 +56,6 @@ impl Rule for TrendCheck {
             self.slack = Some(metric_tolerance("slack", &self.of.metric, metrics)?);
         }
         Ok(())
-    }
-
-    fn form(&self) -> Vec<(&'static str, String)> {
-        vec![("slack", format!("{:?}", self.slack))]
     }
 
     fn judge(&self, clusters: Clusters, context: Context<'_>) -> Judged {

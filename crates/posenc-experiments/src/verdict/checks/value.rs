@@ -1,7 +1,7 @@
 //! `value`: the mean of the selected values equals a number.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Against, Rule, Tolerance};
 use crate::schema::Group;
@@ -15,7 +15,7 @@ use crate::verdict::statistics::{EQUIVALENCE, interval_at, near};
 use crate::verdict::{Judged, Judgement};
 
 /// The mean of the selected values equals a number.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ValueCheck {
     /// Rows whose mean is taken.
@@ -27,7 +27,7 @@ pub struct ValueCheck {
 }
 
 /// The number that a value is compared with.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum Expected {
     /// A number, as the paper's text or theory gives it.
@@ -37,7 +37,7 @@ enum Expected {
 }
 
 /// The word `published`.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum PublishedWord {
     Published,
@@ -66,10 +66,6 @@ impl Rule for ValueCheck {
 
     fn complete(&mut self, metrics: &Metrics) -> Result<(), String> {
         Tolerance::complete(&mut self.tolerance, &self.of.metric, metrics)
-    }
-
-    fn form(&self) -> Vec<(&'static str, String)> {
-        vec![("tolerance", format!("{:?}", self.tolerance))]
     }
 
     fn judge(&self, clusters: Clusters, context: Context<'_>) -> Judged {

@@ -8,7 +8,7 @@ use posenc_experiments::Catalog;
 use posenc_experiments::schema::display::{Comparison, Front, Positions};
 use posenc_math::statistics::{LinearFit, linear_fit, mean, median};
 
-use super::{Source, Values, named};
+use super::{Source, TIME, Values, named};
 use crate::markdown::{Align, Grid, cell, inline, plain};
 use crate::numbers::{MISSING, duration, fixed};
 use crate::records::{Records, Run, Side};
@@ -92,7 +92,7 @@ fn candidates<'a>(of: &'a Comparison, front: &Front, source: Source<'a>) -> Vec<
         let variants = source.experiment.group(&compared.group).map(|group| &group.variants);
         for variant in variants.into_iter().flatten() {
             let measured = source.values(&compared.group, &variant.id, &of.metric);
-            let seconds = source.values(&compared.group, &variant.id, &of.time);
+            let seconds = source.values(&compared.group, &variant.id, TIME);
             let numbers: Vec<f64> = measured.values().copied().collect();
             let (Ok(quality), false) = (mean(&numbers), seconds.is_empty()) else { continue };
             let pairs = measured.iter().filter_map(|(s, value)| Some((*predictor.get(s)?, *value)));
@@ -202,28 +202,15 @@ pub fn table(of: &Comparison, front: &Front, source: Source<'_>) -> Option<Strin
     (!rows.is_empty()).then_some(text)
 }
 
-/// The best methods on one kind of signal.
-pub struct Best {
-    title: String,
-    conditions: String,
-    /// The largest number of signals of a method.
-    n: usize,
-    /// By label: the method, its quality and its time.
-    cells: Vec<Option<Value>>,
-    /// Whether the best method that has all signals is no encoding; `None` if only encodings, or none, have all.
-    pub is_interpolation_best: Option<bool>,
-}
-
-impl Best {
-    pub fn shown(&self) -> Value {
-        let Best { title, conditions, n, cells, .. } = self;
-        context! { title => safe(title), conditions => safe(conditions), n, cells }
-    }
-}
-
 /// The best method of each label among those with the most signals of their group; `None` without values. The best of all that have
-/// all signals is marked.
-pub fn best(of: &Comparison, front: &Front, source: Source<'_>, labels: &[&str]) -> Option<Best> {
+/// all signals is marked. Also whether that is no encoding; `None` if only encodings, or none, have all
+/// signals.
+pub fn best(
+    of: &Comparison,
+    front: &Front,
+    source: Source<'_>,
+    labels: &[&str],
+) -> Option<(Value, Option<bool>)> {
     let all = candidates(of, front, source);
     let n = all.iter().map(|own| own.measured.len()).max()?;
     let best_of = |is_wanted: &dyn Fn(&Candidate<'_>) -> bool| {
@@ -253,13 +240,13 @@ pub fn best(of: &Comparison, front: &Front, source: Source<'_>, labels: &[&str])
             n => (signals < n).then_some(signals),
         })
     };
-    Some(Best {
-        title: inline(&of.title),
-        conditions: plain(&source.conditions(of, |_| true).data_line()),
+    let shown = context! {
+        title => safe(inline(&of.title)),
+        conditions => safe(plain(&source.conditions(of, |_| true).data_line())),
         n,
-        cells: labels.iter().map(cell_of).collect(),
-        is_interpolation_best: has_both.then_some(!top.is_encoding),
-    })
+        cells => labels.iter().map(cell_of).collect::<Vec<_>>(),
+    };
+    Some((shown, has_both.then_some(!top.is_encoding)))
 }
 
 /// Formats the front of signals with these sides and known positions as text for a terminal; empty without a matching

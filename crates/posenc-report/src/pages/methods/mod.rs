@@ -22,6 +22,9 @@ use crate::view::{View, Views, sides};
 
 pub use front::advice;
 
+/// Metric of the time per signal, in seconds.
+const TIME: &str = "time";
+
 type Values<'a> = BTreeMap<&'a str, f64>;
 
 /// Renders the comparisons of an item, and the answer where methods are paired with a baseline; adds figures to `files`.
@@ -100,11 +103,9 @@ pub fn choice(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Value> {
             let source = Source { experiment: view.experiment, run };
             rows.extend(front::best(of, front, source, &labels));
         }
-        let count = |is_best: Option<bool>| {
-            rows.iter().filter(|row: &&front::Best| row.is_interpolation_best == is_best).count()
-        };
-        let (wins, losses) = (count(Some(true)), count(Some(false)));
-        let shown: Vec<Value> = rows.iter().map(front::Best::shown).collect();
+        let (shown, is_best): (Vec<Value>, Vec<Option<bool>>) = rows.into_iter().unzip();
+        let count = |wanted| is_best.iter().filter(|own| **own == Some(wanted)).count();
+        let (wins, losses) = (count(true), count(false));
         let labels: Vec<_> = labels.iter().map(|label| safe(cell(label))).collect();
         let has_any = !shown.is_empty();
         has_any.then(|| {
@@ -144,10 +145,7 @@ impl<'a> Source<'a> {
 
     fn is_full(self, row: &Row) -> bool {
         let Some(group) = self.experiment.group(&row.group) else { return false };
-        let Some(variant) = group.variants.iter().position(|v| v.id == row.method) else {
-            return false;
-        };
-        let protocol = |profile| group.resolved(profile, variant).map(|r| &r.protocol);
+        let protocol = |profile| group.protocol_of(&row.method, profile);
         protocol(row.profile).is_some() && protocol(row.profile) == protocol(Profile::Paper)
     }
 

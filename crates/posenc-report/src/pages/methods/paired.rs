@@ -10,7 +10,7 @@ use posenc_experiments::schema::{Experiment, Group};
 use posenc_experiments::verdict::{Interval, mean_interval};
 use posenc_math::embedder::find;
 
-use super::{Files, Source, Values, named};
+use super::{Files, Source, TIME, Values, links, named};
 use crate::colors;
 use crate::markdown::{Align, Grid, bare, cell, inline, plain};
 use crate::numbers::{MISSING, counted, fixed, rounded, signed, significant};
@@ -44,8 +44,8 @@ fn methods<'a>(of: &'a Comparison, source: Source<'a>, group: &Compared) -> Vec<
             name,
             quality: values(&of.metric),
             late: of.late_metric.as_deref().map(values).unwrap_or_default(),
-            time: values(&of.time),
-            device: source.rows(&group.group, name, &of.time).map(|row| &*row.device).next(),
+            time: values(TIME),
+            device: source.rows(&group.group, name, TIME).map(|row| &*row.device).next(),
             untrained: 0,
         };
         let exceeds = |(signal, value): (&&str, &f64)| {
@@ -105,7 +105,7 @@ pub fn table(of: &Comparison, source: Source<'_>, published: &Published) -> Opti
             let times = if a.device == b.device { pairs(&a.time, &b.time) } else { Vec::new() };
             let times = times.into_iter().filter(|(a, b)| *a > 0.0 && *b > 0.0);
             row.push(factor(&times.map(|(a, b)| (a / b).ln()).collect::<Vec<_>>(), quality.len()));
-            let ratio = both(&of.time).filter(|(_, b)| *b > 0.0).map(|(a, b)| a / b);
+            let ratio = both(TIME).filter(|(_, b)| *b > 0.0).map(|(a, b)| a / b);
             row.push(ratio.map_or(MISSING.into(), |r| significant(rounded(r, 3), 3)));
             grid.row(row);
         }
@@ -187,7 +187,7 @@ pub fn figure(
     own: &Experiment,
     files: &mut Files,
 ) -> Result<String> {
-    let Comparison { id, metric, time, unit, item, .. } = of;
+    let Comparison { id, metric, unit, item, .. } = of;
     let groups: Vec<Vec<Method<'_>>> = of.groups.iter().map(|g| methods(of, source, g)).collect();
     let devices = groups.iter().flatten().filter_map(|method| method.device);
     let has_several = devices.collect::<BTreeSet<_>>().len() > 1;
@@ -218,7 +218,7 @@ pub fn figure(
         }
     }
     let title = bare(&of.title);
-    let conditions = source.conditions(of, |row| row.metric == *metric || row.metric == *time);
+    let conditions = source.conditions(of, |row| row.metric == *metric || row.metric == TIME);
     let axis = |label: String, log| AxisSpec { label, log, ..AxisSpec::default() };
     let panel = Panel {
         title: title.clone(),
@@ -230,7 +230,7 @@ pub fn figure(
     let heading = format!("{} · {}", side.name(), conditions.line());
     let alt = format!("{title}: one point per method and signal, against time");
     let figure = Figure { alt, heading, labels: Labels::Legend, panels: vec![panel] };
-    let path = format!("figures/{}/{}-{id}{}.svg", own.paper, own.item, side.ending());
+    let path = links::figure(own, id, side);
     let svg = figure.svg();
     let svg = svg.with_context(|| format!("comparison `{id}` of {} with {item}", own.id()))?;
     files.insert(PathBuf::from(&path), svg.into_bytes());

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use posenc_experiments::record::GalleryPicture;
 use posenc_experiments::record::picture::{Name, Part, Role, name};
+use posenc_experiments::schema::display::Layout;
 
 use super::Board;
 use crate::markdown::{Align, Grid, attribute, plain};
@@ -11,33 +12,18 @@ use crate::numbers::distinct;
 
 /// Maximum display width of a picture in CSS pixels.
 const WIDEST: usize = 256;
-/// Maximum display width of a strip of frames.
+/// Maximum display width of a picture with a row of its own.
 const WIDEST_STRIP: usize = 640;
 /// Approximate width of a page.
 const PAGE: usize = 960;
 /// Minimum useful width of a picture.
 const NARROWEST: usize = 96;
 
-/// A row of pictures with one group and one kind of picture.
-#[derive(Clone, Copy)]
-struct Line<'a> {
-    group: &'a str,
-    name: &'static Name,
-}
-
 impl<'a> Board<'a> {
-    /// The picture of a row and a method, from the first repetition; without a method the one that all share.
-    fn find(
-        &self,
-        line: Line<'_>,
-        method: Option<&str>,
-        signal: &str,
-    ) -> Option<&'a GalleryPicture> {
+    /// The picture of a group with this name, from the first repetition; without a method the one that all share.
+    fn find(&self, group: &str, name: &Name, method: Option<&str>) -> Option<&'a GalleryPicture> {
         let fits = |p: &&GalleryPicture| {
-            p.group == line.group
-                && method.is_none_or(|method| p.method == method)
-                && p.signal == signal
-                && p.name == line.name.name
+            p.group == group && p.name == name.name && method.is_none_or(|own| p.method == own)
         };
         self.pictures.iter().copied().filter(fits).min_by_key(|p| p.seed)
     }
@@ -48,165 +34,93 @@ impl<'a> Board<'a> {
         distinct(own.map(|p| p.method.as_str()))
     }
 
-    /// Groups with pictures of a signal, in grid order.
-    fn groups(&self, signal: &str) -> Vec<&'a str> {
-        let has = |g: &&str| self.pictures.iter().any(|p| p.group == **g && p.signal == signal);
-        self.grid.groups.iter().map(String::as_str).filter(has).collect()
-    }
-
-    /// The requested names: either those shared by all methods or the others.
-    fn names(&self, shared: bool) -> Vec<&'static Name> {
-        let names = self.grid.show.iter().filter_map(|n| name(n));
-        names.filter(|n| n.is_shared() == shared).collect()
-    }
-
-    /// Roles of the displayed shared pictures.
-    fn roles(&self) -> Vec<Role> {
-        distinct(self.names(true).into_iter().map(|name| name.role))
-    }
-
-    fn shared_name(&self, role: Role, part: Part) -> Option<&'static Name> {
-        self.names(true).into_iter().find(|n| n.role == role && n.part == part)
-    }
-
-    /// One column per method. Groups with no method in common get separate tables.
-    pub fn tables(&self, signal: &str) -> String {
+    /// The pictures as tables. Groups with no method in common get separate ones.
+    pub fn tables(&self) -> String {
         let mut blocks: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
-        for group in self.groups(signal) {
+        for group in &self.grid.groups {
             let methods = self.methods(group);
             match blocks.last_mut() {
-                Some((groups, columns)) if methods.iter().any(|m| columns.contains(m)) => {
+                _ if methods.is_empty() => {}
+                Some((groups, all)) if methods.iter().any(|m| all.contains(m)) => {
                     groups.push(group);
-                    columns.extend(
-                        methods.into_iter().filter(|m| !columns.contains(m)).collect::<Vec<_>>(),
-                    );
+                    *all = distinct(all.iter().copied().chain(methods));
                 }
                 _ => blocks.push((vec![group], methods)),
             }
         }
-        blocks.iter().map(|(groups, methods)| self.table(signal, groups, methods)).collect()
+        blocks.iter().map(|(groups, methods)| self.table(groups, methods)).collect()
     }
 
-    fn table(&self, signal: &str, groups: &[&str], methods: &[&str]) -> String {
-        let own = self.names(false);
-        let methods = if own.is_empty() { &[] } else { methods };
-        let roles = self.roles();
-        // If methods have no pictures, the shared pictures define the rows.
-        let mut kinds: Vec<&'static Name> = own.clone();
-        for name in self.names(true) {
-            if kinds.iter().all(|k| k.part != name.part) {
+    /// A row for each group and kind of picture, with the signal and then the methods; in a strip, these are the rows.
+    fn table(&self, groups: &[&str], methods: &[&str]) -> String {
+        let is_strip = self.grid.kind == Layout::Strip;
+        let names = self.grid.show.iter().filter_map(|n| name(n));
+        let (shared, mut kinds): (Vec<&Name>, Vec<&Name>) =
+            names.partition(|n| n.role == Role::Truth);
+        let methods = if kinds.is_empty() { &[] } else { methods };
+        // Parts of which methods have no pictures.
+        for name in &shared {
+            if kinds.iter().all(|kind| kind.part != name.part) {
                 kinds.push(name);
             }
         }
-        let named = self.grid.groups.len() > 1 || kinds.len() > 1;
-        let width = shown_width(roles.len() + methods.len());
-        let mut grid = Grid::default();
-        if named {
-            grid.column("", Align::Left);
-        }
-        for role in &roles {
-            let label = self.names(true).iter().find(|n| n.role == *role).map(|n| role_words(n));
-            grid.column(label.unwrap_or_default(), Align::Center);
-        }
-        grid.columns(methods.iter().map(|method| plain(method)), Align::Center);
-        let mut last: BTreeMap<(Role, Part), &str> = BTreeMap::new();
+        let truth = (!shared.is_empty()).then(|| "ground truth".to_owned());
+        let columns: Vec<String> =
+            truth.into_iter().chain(methods.iter().map(|method| plain(method))).collect();
+        let width = match is_strip {
+            true => WIDEST_STRIP,
+            false => (PAGE / columns.len().max(1)).clamp(NARROWEST, WIDEST),
+        };
+        let (mut labels, mut rows) = (Vec::new(), Vec::new());
+        let mut last: BTreeMap<Part, &str> = BTreeMap::new();
         for group in groups {
             for kind in &kinds {
-                let line = Line { group, name: kind };
                 let mut cells = Vec::new();
-                for role in &roles {
-                    let picture = self
-                        .shared_name(*role, kind.part)
-                        .and_then(|name| self.find(Line { name, ..line }, None, signal));
+                if !shared.is_empty() {
+                    let name = shared.iter().find(|name| name.part == kind.part);
+                    let picture = name.and_then(|name| self.find(group, name, None));
                     // Do not repeat the picture of the row above.
-                    let new = picture.filter(|p| {
-                        last.insert((*role, kind.part), &p.blake3) != Some(p.blake3.as_str())
+                    let is_old = picture.is_some_and(|p| {
+                        last.insert(kind.part, &p.blake3) == Some(p.blake3.as_str())
                     });
-                    cells.push(new.map_or(String::new(), |p| self.image(p, width, true)));
+                    cells.push(picture.filter(|_| !is_old));
                 }
                 for method in methods {
-                    let picture =
-                        self.find(line, Some(method), signal).filter(|_| !kind.is_shared());
-                    cells.push(picture.map_or(String::new(), |p| self.image(p, width, true)));
+                    let picture = self.find(group, kind, Some(method));
+                    cells.push(picture.filter(|_| kind.role != Role::Truth));
                 }
-                if cells.iter().all(String::is_empty) {
+                if cells.iter().all(Option::is_none) {
                     continue;
                 }
-                if named {
-                    let kind = (kinds.len() > 1).then(|| kind.words());
-                    let group = (self.grid.groups.len() > 1).then(|| plain(group));
-                    let label: Vec<_> = group.into_iter().chain(kind).collect();
-                    cells.insert(0, label.join("<br>"));
-                }
-                grid.row(cells);
+                let kind = (kinds.len() > 1).then(|| kind.words());
+                let group = (self.grid.groups.len() > 1).then(|| plain(group));
+                labels.push(group.into_iter().chain(kind).collect::<Vec<_>>().join("<br>"));
+                let image = |p: Option<_>| p.map_or(String::new(), |p| self.image(p, width));
+                rows.push(cells.into_iter().map(image).collect::<Vec<_>>());
             }
         }
-        if grid.is_empty() { String::new() } else { grid.render() }
-    }
-
-    /// One row per method below the signal itself, since wide pictures are easier to compare vertically.
-    pub fn strips(&self, signal: &str) -> String {
-        let parts = distinct(self.grid.show.iter().filter_map(|n| Some(name(n)?.part)));
-        let mut grid = Grid::default();
-        grid.column("", Align::Left).columns(parts.iter().map(|p| part_words(*p)), Align::Center);
-        let width = |part: Part| match part {
-            Part::Frames | Part::Boxes => WIDEST_STRIP,
-            _ => WIDEST,
+        let (heads, labels, rows) = match is_strip {
+            false => (columns, labels, rows),
+            true => {
+                let of = |i| rows.iter().filter_map(|row| row.get(i)).cloned().collect();
+                let rows = (0..columns.len()).map(of).collect();
+                (labels, columns, rows)
+            }
         };
-        let several = self.grid.groups.len() > 1;
-        let mut last: BTreeMap<(Role, Part), &str> = BTreeMap::new();
-        for group in self.groups(signal) {
-            for role in self.roles() {
-                let mut label = String::new();
-                let mut cells = Vec::new();
-                for part in &parts {
-                    let name = self.shared_name(role, *part);
-                    let picture =
-                        name.and_then(|name| self.find(Line { group, name }, None, signal));
-                    let new = picture.filter(|p| {
-                        last.insert((role, *part), &p.blake3) != Some(p.blake3.as_str())
-                    });
-                    if let (Some(name), Some(_)) = (name, new) {
-                        label = role_words(name);
-                    }
-                    cells.push(new.map_or(String::new(), |p| self.image(p, width(*part), false)));
-                }
-                if cells.iter().any(|c| !c.is_empty()) {
-                    cells.insert(0, label);
-                    grid.row(cells);
-                }
-            }
-            for method in self.methods(group) {
-                for role in [Role::Reconstruction, Role::Error] {
-                    let mut label = None;
-                    let mut cells = Vec::new();
-                    for part in &parts {
-                        let own = self.names(false);
-                        let name = own.into_iter().find(|n| n.role == role && n.part == *part);
-                        let picture = name
-                            .and_then(|name| self.find(Line { group, name }, Some(method), signal));
-                        if let (None, Some(p), Some(name)) = (&label, picture, name) {
-                            let mut lines = vec![plain(method)];
-                            lines.extend(several.then(|| plain(group)));
-                            lines.extend((role == Role::Error).then(|| role_words(name)));
-                            lines.extend(self.number(p).map(|number| plain(&number)));
-                            label = Some(lines.join("<br>"));
-                        }
-                        let image = picture.map(|p| self.image(p, width(*part), false));
-                        cells.push(image.unwrap_or_default());
-                    }
-                    if let Some(label) = label {
-                        cells.insert(0, label);
-                        grid.row(cells);
-                    }
-                }
-            }
+        let is_labeled = labels.iter().any(|label| !label.is_empty());
+        let mut grid = Grid::default();
+        if is_labeled {
+            grid.column("", Align::Left);
+        }
+        grid.columns(heads, Align::Center);
+        for (label, row) in labels.into_iter().zip(rows) {
+            grid.row(Some(label).filter(|_| is_labeled).into_iter().chain(row).collect());
         }
         if grid.is_empty() { String::new() } else { grid.render() }
     }
 
-    /// The picture, with its number below if `captioned`.
-    fn image(&self, picture: &GalleryPicture, widest: usize, captioned: bool) -> String {
+    /// The picture with its number below.
+    fn image(&self, picture: &GalleryPicture, widest: usize) -> String {
         let Some(path) = self.paths.get(picture.blake3.as_str()) else { return String::new() };
         let number = self.number(picture);
         let width = picture.shown_width().min(widest);
@@ -215,7 +129,7 @@ impl<'a> Board<'a> {
             attribute(path),
             attribute(&alt(picture, number.as_deref()))
         );
-        match number.filter(|_| captioned) {
+        match number {
             Some(number) => format!("{image}<br>{}", plain(&number)),
             None => image,
         }
@@ -231,30 +145,11 @@ fn alt(picture: &GalleryPicture, number: Option<&str>) -> String {
     if picture.signal != "-" {
         text.push_str(&format!(" of {}", picture.signal));
     }
-    if !name.is_shared() {
+    if name.role != Role::Truth {
         text.push_str(&format!(" by {} ({})", picture.method, picture.group));
     }
     match number {
         Some(number) => format!("{text}: {number}"),
         None => text,
-    }
-}
-
-/// Display width of pictures with `columns` pictures side by side.
-fn shown_width(columns: usize) -> usize {
-    (PAGE / columns.max(1)).clamp(NARROWEST, WIDEST)
-}
-
-fn role_words(name: &Name) -> String {
-    Name { part: Part::Whole, ..*name }.words()
-}
-
-fn part_words(part: Part) -> &'static str {
-    match part {
-        Part::Whole => "",
-        Part::Detail => "detail",
-        Part::Frames => "frames",
-        Part::Slice => "x–t slice",
-        Part::Boxes => "boxes",
     }
 }

@@ -11,12 +11,12 @@ use anyhow::Result;
 use posenc_experiments::record::GalleryPicture;
 use posenc_experiments::record::picture::{Role, name};
 use posenc_experiments::schema::Experiment;
-use posenc_experiments::schema::display::{Layout, PictureGrid, Signals};
+use posenc_experiments::schema::display::PictureGrid;
 
 use super::Files;
 use crate::Inputs;
-use crate::markdown::{attribute, cell, code, details, paragraph, plain};
-use crate::numbers::{distinct, fixed};
+use crate::markdown::{cell, paragraph, plain};
+use crate::numbers::fixed;
 use crate::records::{Run, Side};
 use crate::view::View;
 
@@ -48,7 +48,7 @@ pub fn render(
         let who = view.who(run.side).unwrap_or_default();
         let board = Board { experiment: view.experiment, grid, pictures: shown, paths };
         text.push_str(&board.title(who));
-        text.push_str(&board.body(&all));
+        text.push_str(&board.body());
     }
     if text.is_empty() {
         return Ok(format!("*No pictures yet: {}*\n\n", cell(&grid.title)));
@@ -63,7 +63,7 @@ fn path(
     run: &Run,
     picture: &GalleryPicture,
 ) -> String {
-    let Experiment { paper, item, .. } = experiment;
+    let (paper, item) = (&experiment.paper, &experiment.item);
     let file = picture.file();
     match (run.side, inputs.record) {
         (Side::Reference, Some(record)) => {
@@ -108,96 +108,41 @@ impl<'a> Board<'a> {
         if !data.is_empty() {
             parts.push(format!("Data: {}", data.into_iter().collect::<Vec<_>>().join("; ")));
         }
-        if !who.is_empty() {
-            let first = parts.first().cloned().unwrap_or_default();
-            let joined =
-                if first.is_empty() { who.to_owned() } else { format!("{who} – {first}") };
-            parts.splice(..parts.len().min(1), [joined]);
-        }
-        let mut text = format!("**{}**", cell(&self.grid.title));
-        if !parts.is_empty() {
-            text.push_str(&format!("<br>*{}*", plain(&parts.join(" · "))));
-        }
-        text + "\n\n"
+        let conditions = parts.join(" · ");
+        let between = if who.is_empty() || conditions.is_empty() { "" } else { " – " };
+        let remark = plain(&format!("{who}{between}{conditions}"));
+        let remark = if remark.is_empty() { remark } else { format!("<br>*{remark}*") };
+        format!("**{}**{remark}\n\n", cell(&self.grid.title))
     }
 
-    fn body(&self, all: &[&GalleryPicture]) -> String {
-        let signals = distinct(self.pictures.iter().map(|picture| picture.signal.as_str()));
-        let mut sections = Vec::new();
-        for signal in &signals {
-            let mut section = String::new();
-            // A single unnamed signal needs no heading.
-            if signals.len() > 1 || *signal != "-" {
-                section.push_str(&format!("{}\n\n", paragraph(signal)));
-            }
-            section.push_str(&match self.grid.kind {
-                Layout::Grid => self.tables(signal),
-                Layout::Strip => self.strips(signal),
-            });
-            sections.push(section);
+    fn body(&self) -> String {
+        let signal = self.pictures.first().map_or("-", |picture| picture.signal.as_str());
+        let mut text = self.tables();
+        // An unnamed signal needs no heading.
+        if signal != "-" {
+            text.insert_str(0, &format!("{}\n\n", paragraph(signal)));
         }
-        // With all signals, only the first is open; the others are folded.
-        let open = if self.grid.signals == Signals::All { 1 } else { sections.len() };
-        let folded = sections.split_off(open.min(sections.len()));
-        let mut text = sections.concat();
-        if !folded.is_empty() {
-            // Markdown is not rendered inside a summary.
-            let names: Vec<_> = signals.iter().skip(open).map(|s| attribute(s)).collect();
-            let summary = format!("{} more: {}", folded.len(), names.join(", "));
-            text.push_str(&details(&summary, &folded.concat()));
-        }
-        let notes = self.notes(&signals, all);
-        if !notes.is_empty() {
-            text.push_str(&format!("<sub>{}</sub>\n\n", notes.join(" · ")));
+        if self.pictures.iter().any(|p| self.number(p).is_some()) {
+            let what = match &self.grid.caption {
+                Some(metric) => metric.replace('_', " "),
+                None => "PSNR of the picture".to_owned(),
+            };
+            text.push_str(&format!("<sub>numbers: {}</sub>\n\n", plain(&what)));
         }
         text
     }
 
-    /// Notes on the numbers, on enlarged pixels, and on requested pictures that are missing.
-    fn notes(&self, signals: &[&str], all: &[&GalleryPicture]) -> Vec<String> {
-        let mut notes = Vec::new();
-        if self.pictures.iter().any(|p| self.number(p).is_some()) {
-            let what = match &self.grid.caption {
-                Some(caption) if caption.metric != "psnr" => caption.metric.replace('_', " "),
-                _ => "PSNR of the picture".to_owned(),
-            };
-            notes.push(format!("numbers: {}", plain(&what)));
-        }
-        let enlarged: BTreeSet<usize> =
-            self.pictures.iter().map(|p| p.enlarged).filter(|n| *n > 1).collect();
-        if !enlarged.is_empty() {
-            let factors: Vec<_> = enlarged.iter().map(|n| format!("{n} × {n}")).collect();
-            notes.push(format!("small pictures are enlarged ({} per pixel)", factors.join(", ")));
-        }
-        if let Signals::Names(names) = &self.grid.signals {
-            let missing: Vec<_> =
-                names.iter().filter(|n| !signals.contains(&n.as_str())).map(|n| code(n)).collect();
-            if !missing.is_empty() {
-                let there: BTreeSet<_> = all
-                    .iter()
-                    .filter(|p| self.grid.groups.contains(&p.group))
-                    .map(|p| plain(&p.signal))
-                    .collect();
-                let there = there.into_iter().collect::<Vec<_>>().join(", ");
-                notes.push(format!("no pictures of {}; available: {there}", missing.join(", ")));
-            }
-        }
-        notes
-    }
-
     /// The number below a reconstruction and its unit.
     fn number(&self, picture: &GalleryPicture) -> Option<String> {
-        let digits = self.grid.caption.as_ref().map_or(2, |c| c.digits);
-        let metric = self.grid.caption.as_ref().map_or("psnr", |c| c.metric.as_str());
         let shown = |value: f64, unit: &str| {
             let unit = if unit == "count" { "" } else { unit };
-            format!("{} {unit}", fixed(value, digits)).trim_end().to_owned()
+            format!("{} {unit}", fixed(value, 2)).trim_end().to_owned()
         };
-        if metric == "psnr" {
+        let Some(metric) = &self.grid.caption else {
             return picture.psnr.map(|value| shown(value, "dB"));
-        }
+        };
         let is_reconstruction = name(&picture.name).is_some_and(|n| n.role == Role::Reconstruction);
-        let value = picture.values.iter().find(|v| v.metric == metric)?;
+        let value = picture.values.iter().find(|v| v.metric == *metric)?;
         is_reconstruction.then(|| shown(value.value, &value.unit))
     }
 }

@@ -157,6 +157,16 @@ tables:
       - { metric: params, label: parameters, digits: 0, aggregate: mean }
       - { metric: time, label: \"time (s)\", digits: 3, aggregate: mean }
     per_signal: true
+plots:
+  - id: values
+    caption: Means with their standard deviations.
+    panels:
+      - title: closed form
+        kind: dots
+        group: closed-form
+        metric: test_psnr
+        x: { label: test PSNR (dB) }
+        y: { label: encoder }
 ";
 
 const FIG4: &str = "\
@@ -187,19 +197,16 @@ pictures:
   - id: grid
     title: Reconstructions and five times the absolute error
     groups: [simple, complex]
-    signals: all
     show: [truth, reconstruction, error]
-    caption: { metric: test_psnr, digits: 1 }
+    caption: test_psnr
   - id: clip
     title: A clip, every other frame, and one line of it over time
     groups: [clips]
     kind: strip
     show: [truth-frames, frames, truth-slice, slice]
   - id: one
-    title: One method
+    title: One group
     groups: [complex]
-    methods: [Tri]
-    signals: [image-00, image-07]
     show: [reconstruction]
 ";
 
@@ -215,6 +222,29 @@ table1,closed-form,Tri,,time,,0.02,,s,paper,
 table1,closed-form,Gau,,test_psnr,,26.63,3.86,dB,paper,
 table1,closed-form,LogF,,test_psnr,,,,dB,paper,not reported (ill-conditioned)
 ";
+
+/// `paper.yaml` of a paper with these items, whose data are `pictures`.
+pub fn paper_yaml(key: &str, items: &[&str]) -> String {
+    let item = |item: &&str| format!("  - {{ item: {item}, name: {item}, title: T }}\n");
+    let items: String = items.iter().map(item).collect();
+    format!(
+        "key: {key}\ntitle: T\nauthors: [Ada One]\nvenue: Nowhere\nyear: 2024\nsummary: S.\ndata: [pictures]\nitems:\n{items}"
+    )
+}
+
+/// Records of a single item.
+pub fn records_of(paper: &str, item: &str, rows: Vec<Row>) -> Records {
+    let mut records = Records::default();
+    let record = ItemRecord { table: Table { rows }, ..ItemRecord::default() };
+    records.items.insert((paper.into(), item.into()), record);
+    records
+}
+
+/// All Markdown of a report.
+pub fn markdown(report: &Report) -> String {
+    let pages = report.files.iter().filter(|(path, _)| path.extension().is_some_and(|e| e == "md"));
+    pages.map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned()).collect()
+}
 
 /// The report of a repository next to its records.
 pub fn rendered(catalog: &Catalog, reference: &Records, local: Option<&Records>) -> Report {
@@ -365,8 +395,7 @@ pub fn write_pictures(directory: &Path, data: &str) {
         let pixels = (0..width * height * 3).map(|i| ((i * (seed + name.len())) % 251) as u8);
         let pixels = pixels.collect();
         let picture = Picture::new(name, signal, (width, height, 3), pixels);
-        let enlarged = Picture::enlargement(width, height);
-        let bytes = picture.enlarged(enlarged).png().expect("a picture");
+        let bytes = picture.png().expect("a picture");
         let measured = 20.0 + (seed % 7) as f64;
         let picture = GalleryPicture {
             group: group.into(),
@@ -377,7 +406,7 @@ pub fn write_pictures(directory: &Path, data: &str) {
             width,
             height,
             channels: 3,
-            enlarged,
+            enlarged: 1,
             psnr: (!is_truth && name != "error").then_some(measured + 0.123),
             values: vec![Value::new("test_psnr", measured).unit("dB")],
             profile: if group == "simple" { Profile::Smoke } else { Profile::Paper },
@@ -389,7 +418,7 @@ pub fn write_pictures(directory: &Path, data: &str) {
     };
     for group in ["simple", "complex"] {
         for method in ["Tri", "Gau σ=0.04"] {
-            for signal in ["image-00", "a|b <c> *d* $e$"] {
+            for signal in ["a|b <c> *d* $e$", "image-00"] {
                 for name in ["truth", "reconstruction", "error"] {
                     add(group, method, signal, name, (64, 48));
                 }
