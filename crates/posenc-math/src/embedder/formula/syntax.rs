@@ -19,7 +19,9 @@ impl MakeOperators<f64> for Functions {
         all.extend([
             Operator::make_unary("sign", sign),
             Operator::make_unary("signum", sign),
-            Operator::make_unary("step", |x| if x.is_nan() { x } else { f64::from(u8::from(x >= 0.0)) }),
+            Operator::make_unary("step", |x| {
+                if x.is_nan() { x } else { f64::from(u8::from(x >= 0.0)) }
+            }),
             Operator::make_unary("sinc", sinc),
             Operator::make_constant("pi", std::f64::consts::PI),
         ]);
