@@ -311,7 +311,7 @@ impl Catalog {
     ) -> Option<String> {
         sentence.numbers().find_map(|number| {
             let Quantity::Published(index) = number.quantity else { return None };
-            let name = name(number.claim.as_deref()?)?;
+            let name = name(&number.claim)?;
             let select = self.claim(&name)?.selects().nth(index)?;
             let message = format!(
                 "`{{paper {}}}` of `{name}`: data/papers/{}.csv has no value of this selection; add it, or leave the number out",

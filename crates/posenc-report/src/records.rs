@@ -299,16 +299,10 @@ impl Conditions {
         for ((data, set, fitted_on), of) in &self.other_data {
             // Sets named `embedded-…` (data/manifest.yaml) are generated and replace nothing. `substitute:SET` names
             // the substitute itself.
-            let pair = fitted_on.as_ref().map(|training| {
-                format!("fitting on {} and measuring on {}", code(training), code(set))
-            });
-            let why = if let Some(pair) = pair {
+            let why = if let Some(training) = fitted_on {
                 // The label does not tell which of the two sets was replaced.
-                if data == set {
-                    format!("which the paper did not use, {pair}")
-                } else {
-                    format!("instead of {pair}")
-                }
+                let why = if data == set { "which the paper did not use," } else { "instead of" };
+                format!("{why} fitting on {} and measuring on {}", code(training), code(set))
             } else if data == set {
                 "which the paper did not use".to_owned()
             } else if set.starts_with("embedded-") {

@@ -34,7 +34,8 @@ impl ItemRecord {
     ///
     /// # Errors
     ///
-    /// A damaged file, with its name, line and column; tables that do not match their provenance; a missing or damaged picture.
+    /// A damaged file, with its name, line and column; tables that do not match their provenance; a missing or damaged picture; a
+    /// record of an earlier version.
     pub fn read(folder: &Path) -> Result<Option<Self>, FileError> {
         let Some((table, provenance)) = ItemRecord::read_tables(folder)? else { return Ok(None) };
         Ok(Some(ItemRecord { table, provenance, pictures: Gallery::read(folder)? }))
@@ -48,7 +49,14 @@ impl ItemRecord {
     pub fn read_tables(folder: &Path) -> Result<Option<(Table, Provenance)>, FileError> {
         let [units, values, provenance] = FILES.map(|name| folder.join(name));
         if !is_there(&units) && !is_there(&values) {
-            return Ok(None);
+            return match earlier(folder).into_iter().find(|file| is_there(file)) {
+                Some(file) => Err(FileError::of(
+                    file,
+                    "a record of an earlier version, which this one cannot read: `cargo xtask reproduce` makes it again from \
+                     the units in out/raw, or delete the file",
+                )),
+                None => Ok(None),
+            };
         }
         let texts = [read_text(&units, MAX_RECORD_BYTES)?, read_text(&values, MAX_RECORD_BYTES)?];
         // An error with a line is more useful than a wrong checksum.
@@ -64,7 +72,8 @@ impl ItemRecord {
         Ok(Some((table, provenance)))
     }
 
-    /// Writes the tables and their provenance, with the checksum of the tables. Files that would not change are left alone.
+    /// Writes the tables and their provenance, with the checksum of the tables. Files that would not change are left alone, and those
+    /// of an earlier version are removed.
     ///
     /// # Errors
     ///
@@ -82,6 +91,9 @@ impl ItemRecord {
             }
         }
         Prepared::commit_all(prepared).map_err(|e| FileError::unwritable(folder, e))?;
+        for file in earlier(folder) {
+            output::remove(&file, "the folder of the item replaces it")?;
+        }
         Ok(())
     }
 
@@ -98,6 +110,11 @@ impl ItemRecord {
         posenc_files::remove_empty_folder(folder);
         Ok(())
     }
+}
+
+/// Files that earlier versions wrote next to the folder of the item.
+fn earlier(folder: &Path) -> [PathBuf; 2] {
+    ["csv", "provenance.json"].map(|ending| folder.with_extension(ending))
 }
 
 fn checksum(texts: &[String; 2]) -> String {
@@ -151,6 +168,11 @@ mod tests {
         write(2.0);
         remove();
         assert!(!folder.exists());
+        std::fs::write(folder.with_extension("csv"), "old").unwrap();
+        let error = read().unwrap_err().to_string();
+        assert!(error.contains("i.csv") && error.contains("earlier version"), "{error}");
+        write(2.0);
+        assert!(!folder.with_extension("csv").exists());
     }
 
     /// Catches a record whose bytes change when it is read and written again.

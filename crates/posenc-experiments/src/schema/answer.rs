@@ -94,7 +94,7 @@ fn sentence(
         Value::Mapping(_) => place.typed(value.clone())?,
         _ => return Err(place.error("", "allowed: a text, or a mapping with `text`")),
     };
-    let parsed = Sentence::parse(&wire.text, |claim| selections(claim?));
+    let parsed = Sentence::parse(&wire.text, selections);
     let key = if value.is_string() { "" } else { "text" };
     let sentence = parsed.map_err(|message| place.error(key, message))?;
     let mut states: Vec<(String, Outcome)> = Vec::new();
@@ -110,7 +110,7 @@ fn sentence(
         }
         states.extend(claims.into_iter().map(|claim| (claim, outcome)));
     }
-    for claim in sentence.numbers().filter_map(|number| number.claim.as_ref()) {
+    for claim in sentence.numbers().map(|number| &number.claim) {
         if !states.iter().any(|(name, _)| name == claim) {
             states.push((claim.clone(), Outcome::Holds));
         }

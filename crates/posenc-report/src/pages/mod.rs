@@ -176,6 +176,8 @@ fn judged(judgement: &Judgement, holm: Option<f64>, shared: &BTreeMap<Evidence, 
     };
     let remarks = [&judgement.statistics, &judgement.reason].map(|text| plain(text));
     let remarks = remarks.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>();
+    // Without a part of the numbers, a p-value decides nothing.
+    let is_run = judgement.verdict != Verdict::NotRun;
     let is_shared = judgement.evidence.is_some_and(|class| shared.contains_key(&class));
     context! {
         verdict => named(judgement.verdict),
@@ -186,9 +188,8 @@ fn judged(judgement: &Judgement, holm: Option<f64>, shared: &BTreeMap<Evidence, 
         measured => &judgement.measured,
         statistics => &judgement.statistics,
         remarks => safe(remarks.join("<br>")),
-        p => judgement.p().map(probability),
-        // Without a part of the numbers, a p-value decides nothing.
-        holm => holm.filter(|_| judgement.verdict != Verdict::NotRun).map(probability),
+        p => judgement.p().filter(|_| is_run).map(probability),
+        holm => holm.filter(|_| is_run).map(probability),
         narrow => judgement.of_limit.filter(|_| judgement.is_narrow()),
     }
 }

@@ -57,10 +57,9 @@ pub fn of_paper(
     };
     let all: Vec<(bool, Value)> = sides(inputs).into_iter().map(of_side).collect();
     // Below the answer of the reference run, a run of this machine that decides nothing says so.
-    match all.first() {
-        Some((true, _)) => all.into_iter().map(|(_, answer)| answer).collect(),
-        _ => all.into_iter().filter(|(has_any, _)| *has_any).map(|(_, answer)| answer).collect(),
-    }
+    let is_answered = all.first().is_some_and(|(has_any, _)| *has_any);
+    let shown = all.into_iter().filter(|(has_any, _)| *has_any || is_answered);
+    shown.map(|(_, answer)| answer).collect()
 }
 
 /// The classes of the rows behind claims with their data, such as `theory · other data (embedded:text)`.
@@ -136,20 +135,20 @@ fn true_sentences<'a, 'v>(
             .all(|(claim, outcome)| find(claim).is_some_and(|own| outcome.is(verdict(own))))
     };
     let shown = sentences.iter().filter(is_true);
-    shown.filter_map(|own| Some((own, filled(&own.sentence, |claim| find(claim?))?))).collect()
+    shown.filter_map(|own| Some((own, filled(&own.sentence, &find)?))).collect()
 }
 
 /// A sentence with its numbers; `None` if the record lacks one of them.
 fn filled<'v>(
     sentence: &Sentence,
-    find: impl Fn(Option<&str>) -> Option<JudgedClaim<'v>>,
+    find: impl Fn(&str) -> Option<JudgedClaim<'v>>,
 ) -> Option<String> {
     let mut text = String::new();
     for part in &sentence.parts {
         match part {
             Part::Text(words) => text.push_str(words),
             Part::Number(number) => {
-                text.push_str(&shown(number, find(number.claim.as_deref())?)?);
+                text.push_str(&shown(number, find(&number.claim)?)?);
             }
         }
     }

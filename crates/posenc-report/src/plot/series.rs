@@ -129,16 +129,12 @@ impl<'a> FigureSource<'a> {
         keys
     }
 
-    /// The text alternative of a plot.
-    pub fn alt(self, plot: &Plot) -> String {
-        let titles: Vec<_> = plot.panels.iter().map(|p| bare(&p.title)).collect();
-        format!("{}: {}", bare(&self.experiment.title), titles.join("; "))
-    }
-
     pub fn figure(self, plot: &'a Plot, heading: String) -> Result<Figure> {
         let look = Look { styles: self.styles(plot), names: &plot.names };
         let panels = plot.panels.iter().map(|p| self.panel(p, &look)).collect::<Result<_>>()?;
-        Ok(Figure { alt: self.alt(plot), heading, labels: plot.labels, panels })
+        let titles: Vec<_> = plot.panels.iter().map(|p| bare(&p.title)).collect();
+        let alt = format!("{}: {}", bare(&self.experiment.title), titles.join("; "));
+        Ok(Figure { alt, heading, labels: plot.labels, panels })
     }
 
     /// Color family of a curve: neutral if the panel shows the signals or metrics of one method, else that of its

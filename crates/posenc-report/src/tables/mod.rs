@@ -65,7 +65,15 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
             cells
         })
         .collect();
-    let runs_note = runs_behind(view, table, &keys, &mut grid, &mut lead);
+    let counts = |run: &Run| -> Vec<usize> {
+        let of = |key| table.columns.iter().map(|column| count(run, key, column)).max();
+        keys.iter().map(|key| of(key).unwrap_or(0)).collect()
+    };
+    // The rest of the table tells nothing about a run without values.
+    let runs: Vec<(&Run, Vec<usize>)> = view.runs().map(|run| (run, counts(run))).collect();
+    let runs: Vec<_> =
+        runs.into_iter().filter(|(_, counts)| counts.iter().any(|n| *n > 0)).collect();
+    let runs_note = runs_behind(view, &runs, &mut grid, &mut lead);
     let mut empty_in_paper = Vec::new();
     let (mut constants, mut equal): (Vec<String>, Vec<String>) = Default::default();
     let mut left_out: BTreeSet<String> = BTreeSet::new();
@@ -149,12 +157,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     }
     let part = |places: &[usize]| part(&grid, &lead, &columns, places);
     let mut text = format!("**{}**", cell(&table.title));
-    let has_rows = |run: &Run| {
-        let mut own = keys.iter().flat_map(|key| table.columns.iter().map(move |c| (key, c)));
-        own.any(|(key, column)| count(run, key, column) > 0)
-    };
-    let shown_runs: Vec<&Run> = view.runs().filter(|run| has_rows(run)).collect();
-    let remarks = remarks(view, table, &shown_runs);
+    let remarks = remarks(view, table, &runs);
     if !remarks.is_empty() {
         text.push_str(&format!("<br>{remarks}"));
     }
@@ -206,7 +209,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     empty_in_paper.sort();
     empty_in_paper.dedup();
     notes.extend(empty_in_paper);
-    notes.extend(shown_runs.iter().filter_map(|run| {
+    notes.extend(runs.iter().filter_map(|(run, _)| {
         let data = data(table, run).into_iter().map(plain).collect::<Vec<_>>().join(", ");
         let who = view.who(run.side).unwrap_or("measured");
         (!data.is_empty()).then(|| format!("{who} on {data}"))
@@ -267,28 +270,22 @@ fn part(head: &Grid, lead: &[Vec<String>], columns: &[TableColumn], places: &[us
 /// Shows the number of runs behind each row: adds a column, or returns a note if the number is the same in all rows.
 fn runs_behind(
     view: &View<'_>,
-    table: &Table,
-    keys: &[RowKey],
+    runs: &[(&Run, Vec<usize>)],
     grid: &mut Grid,
     lead: &mut [Vec<String>],
 ) -> Option<String> {
-    let counts = |run: &Run| -> Vec<usize> {
-        let of = |key| table.columns.iter().map(|column| count(run, key, column)).max();
-        keys.iter().map(|key| of(key).unwrap_or(0)).collect()
-    };
-    let all: Vec<(&Run, Vec<usize>)> = view.runs().map(|run| (run, counts(run))).collect();
     // The number of one run needs that of the other beside it.
-    let are_single = all.iter().flat_map(|(_, counts)| counts).all(|n| *n < 2);
+    let are_single = runs.iter().flat_map(|(_, counts)| counts).all(|n| *n < 2);
     let mut notes = Vec::new();
-    for (run, counts) in all.into_iter().filter(|_| !are_single) {
+    for (run, counts) in runs.iter().filter(|_| !are_single) {
         let different: BTreeSet<usize> = counts.iter().copied().filter(|n| *n > 0).collect();
         let who = view.who(run.side);
         match (different.len(), different.first()) {
-            (0, _) | (_, None) => {}
+            (_, None) => {}
             (1, Some(n)) => notes.push((who, format!("n = {n}"))),
             _ => {
                 grid.column(who.map_or("n".into(), |who| format!("n<br>{who}")), Align::Right);
-                for (row, n) in lead.iter_mut().zip(&counts) {
+                for (row, n) in lead.iter_mut().zip(counts) {
                     row.push(if *n > 0 { n.to_string() } else { MISSING.into() });
                 }
                 notes.push((None, "n: signals × seeds".into()));
@@ -373,9 +370,9 @@ fn is_shown(table: &Table, row: &Row) -> bool {
 }
 
 /// Caption remarks on reduced runs and other data.
-fn remarks(view: &View<'_>, table: &Table, runs: &[&Run]) -> String {
+fn remarks(view: &View<'_>, table: &Table, runs: &[(&Run, Vec<usize>)]) -> String {
     let mut parts = Vec::new();
-    for run in runs {
+    for (run, _) in runs {
         let remark = Conditions::of(view.experiment, run, |r| is_shown(table, r)).remark();
         if !remark.is_empty() {
             let who = view.who(run.side).map(|who| format!("{who} – ")).unwrap_or_default();

@@ -8,7 +8,7 @@ mod readers;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use posenc_math::random::{stream, uniform_vector};
+use posenc_math::random::{below, stream};
 use readers::TARGETS;
 
 /// Files of a folder of `fuzz/`, by name; none if there is no such folder.
@@ -61,13 +61,12 @@ fn damaged_seeds_make_no_reader_panic() {
         for seed in seeds.filter(|seed| (1..=20_000).contains(&seed.len())) {
             for n in 0..20 {
                 let mut bytes = seed.clone();
-                for place in uniform_vector(&mut random, 4, 0.0, 1.0) {
-                    let at = (place * bytes.len() as f64) as usize;
-                    bytes[at] = (place * 1e6) as u8;
+                for _ in 0..4 {
+                    let at = below(&mut random, bytes.len());
+                    bytes[at] = below(&mut random, 256) as u8;
                 }
                 if n % 2 == 0 {
-                    let cut = uniform_vector(&mut random, 1, 0.3, 1.0)[0];
-                    bytes.truncate((cut * bytes.len() as f64) as usize);
+                    bytes.truncate(below(&mut random, seed.len()));
                 }
                 accepted(name, &format!("damage {n}"), &bytes);
             }

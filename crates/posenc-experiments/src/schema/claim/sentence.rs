@@ -20,8 +20,8 @@ pub enum Part {
 /// Which number, and how it is printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Number {
-    /// The claim whose checks have the selections; only missing in sentences that are refused.
-    pub claim: Option<String>,
+    /// The claim whose checks have the selections.
+    pub claim: String,
     pub quantity: Quantity,
     /// Decimals; three significant digits if absent.
     pub digits: Option<usize>,
@@ -57,18 +57,15 @@ const MAX_DIGITS: usize = 9;
 const UNITS: [&str; 6] = ["images", "rows", "clips", "signals", "seeds", "repetitions"];
 
 impl Sentence {
-    /// Parses a sentence. `selections` returns the number of selections of a claim, and nothing for `None`.
+    /// Parses a sentence. `selections` returns the number of selections of a claim.
     ///
     /// # Errors
     ///
     /// What is wrong with a placeholder, and what is allowed.
-    pub fn parse(
-        text: &str,
-        selections: impl Fn(Option<&str>) -> Option<usize>,
-    ) -> Result<Self, String> {
+    pub fn parse(text: &str, selections: impl Fn(&str) -> Option<usize>) -> Result<Self, String> {
         if let Some(typed) = typed_count(text) {
             return Err(format!(
-                "`{typed}` is typed and wrong on a smaller run; write the number as `{{n 1}}`"
+                "`{typed}` is typed and wrong on a smaller run; write the number as `{{a.n 1}}` of a claim `a`"
             ));
         }
         let mut parts = Vec::new();
@@ -79,11 +76,8 @@ impl Sentence {
             if c == '{' && !in_math {
                 let end = rest.find('}').ok_or("`{` without `}`")?;
                 let (number, shown) = (number(&rest[1..end])?, &rest[..=end]);
-                let of = number.claim.as_deref();
-                let count = selections(of).ok_or_else(|| match of {
-                    Some(claim) => format!("`{shown}`: there is no claim `{claim}`"),
-                    None => format!("`{shown}`: name the claim, as in `{{id.1}}`"),
-                })?;
+                let count = selections(&number.claim)
+                    .ok_or_else(|| format!("`{shown}`: there is no claim `{}`", number.claim))?;
                 if number.quantity.selections().iter().any(|i| *i >= count) {
                     return Err(format!(
                         "`{shown}`: the claim has {count} selections, which count from 1"
@@ -140,10 +134,8 @@ fn number(text: &str) -> Result<Number, String> {
         }
         None => (text, None),
     };
-    let (claim, body) = match body.split_once('.') {
-        Some((claim, body)) => (Some(claim.trim().to_owned()), body),
-        None => (None, body),
-    };
+    let (claim, body) = body.split_once('.').ok_or_else(wrong)?;
+    let claim = claim.trim().to_owned();
     let index = |text: &str| -> Result<usize, String> {
         let number: usize = text.trim().parse().map_err(|_| wrong())?;
         number.checked_sub(1).ok_or_else(wrong)
@@ -167,19 +159,22 @@ fn number(text: &str) -> Result<Number, String> {
 mod tests {
     use super::*;
 
-    fn quantity(text: &str) -> Result<(Option<String>, Quantity, Option<usize>), String> {
+    fn quantity(text: &str) -> Result<(String, Quantity, Option<usize>), String> {
         number(text).map(|n| (n.claim, n.quantity, n.digits))
     }
 
     #[test]
     fn placeholders_are_read() {
-        assert_eq!(quantity("1"), Ok((None, Quantity::Mean(0), None)));
-        assert_eq!(quantity("paper 2:1"), Ok((None, Quantity::Published(1), Some(1))));
-        let own = Some("gau-best".to_owned());
-        assert_eq!(quantity("gau-best.1 - 2:2"), Ok((own, Quantity::Difference(0, 1), Some(2))));
-        assert_eq!(quantity("2/1"), Ok((None, Quantity::Ratio(1, 0), None)));
-        assert_eq!(quantity("n 2"), Ok((None, Quantity::Count(1), None)));
-        for wrong in ["", "0", "x", "1:99", "1 -", "paper"] {
+        for (text, expected, digits) in [
+            ("gau.1", Quantity::Mean(0), None),
+            ("gau.paper 2:1", Quantity::Published(1), Some(1)),
+            ("gau.1 - 2:2", Quantity::Difference(0, 1), Some(2)),
+            ("gau.2/1", Quantity::Ratio(1, 0), None),
+            ("gau.n 2", Quantity::Count(1), None),
+        ] {
+            assert_eq!(quantity(text), Ok(("gau".to_owned(), expected, digits)), "{text}");
+        }
+        for wrong in ["", "1", "a.0", "a.x", "a.1:99", "a.1 -", "a.paper"] {
             assert!(quantity(wrong).unwrap_err().contains("is not allowed"), "{wrong}");
         }
     }
@@ -192,9 +187,10 @@ mod tests {
             let error = Sentence::parse(wrong, |_| None).unwrap_err();
             assert!(error.contains("is typed"), "{error}");
         }
-        for right in
-            ["On images of 128 × 128 samples, it holds.", "With N = 256, it holds on {n 1} images."]
-        {
+        for right in [
+            "On images of 128 × 128 samples, it holds.",
+            "With N = 256, it holds on {a.n 1} images.",
+        ] {
             assert!(Sentence::parse(right, |_| Some(1)).is_ok(), "{right}");
         }
     }
@@ -208,7 +204,7 @@ mod tests {
         let error = Sentence::parse("It is {gone.1}.", |_| None).unwrap_err();
         assert!(error.contains("there is no claim `gone`"), "{error}");
         let error = Sentence::parse("It is {1}.", |_| None).unwrap_err();
-        assert!(error.contains("name the claim"), "{error}");
+        assert!(error.contains("allowed for a claim `a`"), "{error}");
         assert!(Sentence::parse("It is {1.", |_| None).is_err());
     }
 }

@@ -58,7 +58,7 @@ impl<'a> Board<'a> {
         let (shared, mut kinds): (Vec<&Name>, Vec<&Name>) =
             names.partition(|n| n.role == Role::Truth);
         let methods = if kinds.is_empty() { &[] } else { methods };
-        // Parts of which methods have no pictures.
+        // Methods have no pictures of these parts.
         for name in &shared {
             if kinds.iter().all(|kind| kind.part != name.part) {
                 kinds.push(name);
