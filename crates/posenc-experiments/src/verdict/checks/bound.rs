@@ -124,7 +124,7 @@ impl Rule for BoundCheck {
                     false => (mean_interval(&shares).mean, place.clone()),
                 };
                 let mean = |of: fn(&Excess<'_>) -> f64| {
-                    shown.iter().map(|e| of(e)).sum::<f64>() / shown.len().max(1) as f64
+                    mean_interval(&clusters.means(shown.iter().map(|e| (e.point, of(e))))).mean
                 };
                 if worst.is_none_or(|(w, ..)| share > w)
                     && let Some(first) = shown.first()
