@@ -57,8 +57,9 @@ pub struct CaptionedWidget {
 /// Widgets of all splits on the available screens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WidgetCaptions {
-    /// One list per split of [`CaptionSplit::ALL`], in the order of the split's screens, then of the rows.
-    widgets: [Vec<CaptionedWidget>; 3],
+    /// For each split of [`CaptionSplit::ALL`], the widgets of each screen that has some, in the order of the split's screens, then of
+    /// the rows.
+    screens: [Vec<Vec<CaptionedWidget>>; 3],
     pub report: CaptionReport,
 }
 
@@ -131,20 +132,28 @@ struct Row {
 }
 
 impl WidgetCaptions {
-    /// Reads the captions in folder `captions` and finds their nodes in the screens `screens/combined/*.json`. This reads
-    /// every screen once and keeps none of them.
-    pub fn read(captions: &Path, screens: &Path) -> Result<Self, DataError> {
-        let splits = read_splits(captions)?;
-        let folder = screens.join("combined");
-        if !folder.is_dir() {
+    /// Reads the captions in a folder and finds their nodes in its screens `combined/*.json`. This reads every screen once and keeps none
+    /// of them.
+    pub fn read(folder: &Path) -> Result<Self, DataError> {
+        Self::read_with(folder, |_, _, _| {})
+    }
+
+    /// As [`WidgetCaptions::read`]. `take` receives the split, the tree and the widgets of each screen that has some.
+    pub(super) fn read_with(
+        folder: &Path,
+        mut take: impl FnMut(CaptionSplit, ViewHierarchy, &[CaptionedWidget]),
+    ) -> Result<Self, DataError> {
+        let splits = read_splits(folder)?;
+        let combined = folder.join("combined");
+        if !combined.is_dir() {
             let hint = "RICO's view hierarchies are expected in combined/, one file for each screen: 12.json";
-            return Err(DataError::missing(screens, "folder combined", hint));
+            return Err(DataError::missing(folder, "folder combined", hint));
         }
         let mut report = CaptionReport::default();
         let mut rows: BTreeMap<String, Vec<Row>> = BTreeMap::new();
-        let file = captions.join(WIDGET_CAPTIONS);
+        let file = folder.join(WIDGET_CAPTIONS);
         read_rows(&file, &splits, &mut report, &mut rows)?;
-        let mut widgets = [const { Vec::new() }; 3];
+        let mut screens = [const { Vec::new() }; 3];
         // Screens split by split, in line order.
         let mut in_order: Vec<_> = splits.iter().map(|(screen, place)| (*place, screen)).collect();
         in_order.sort_unstable();
@@ -152,7 +161,7 @@ impl WidgetCaptions {
             let own = &mut report.splits[split as usize];
             own.screens += 1;
             let Some(rows) = rows.remove(screen) else { continue };
-            let hierarchy = match ViewHierarchy::of_screen(screens, screen) {
+            let hierarchy = match ViewHierarchy::of_screen(folder, screen) {
                 Ok(hierarchy) => hierarchy,
                 Err(DataError::NotFound { .. }) => {
                     own.screens_missing += 1;
@@ -164,23 +173,26 @@ impl WidgetCaptions {
             let found = join(screen, &hierarchy, rows, own);
             own.widgets += found.len();
             own.captions += found.iter().map(|widget| widget.captions.len()).sum::<usize>();
-            widgets[split as usize].extend(found);
+            if !found.is_empty() {
+                take(split, hierarchy, &found);
+                screens[split as usize].push(found);
+            }
         }
-        if widgets.iter().all(Vec::is_empty) {
-            let reason = format!("no caption has its screen in {}: {report}", folder.display());
+        if screens.iter().all(Vec::is_empty) {
+            let reason = format!("no caption has its screen in {}: {report}", combined.display());
             return Err(DataError::in_entry(&file, "", reason));
         }
-        Ok(WidgetCaptions { widgets, report })
+        Ok(WidgetCaptions { screens, report })
     }
 
-    /// The widgets of a split, screen by screen.
-    pub fn widgets(&self, split: CaptionSplit) -> &[CaptionedWidget] {
-        &self.widgets[split as usize]
+    /// The widgets of each screen of a split that has some.
+    pub fn screens(&self, split: CaptionSplit) -> &[Vec<CaptionedWidget>] {
+        &self.screens[split as usize]
     }
 
     /// All words of a split's captions, in order, for building a [`super::CaptionVocabulary`].
     pub fn words(&self, split: CaptionSplit) -> impl Iterator<Item = &str> {
-        let captions = self.widgets(split).iter().flat_map(|widget| &widget.captions);
+        let captions = self.screens(split).iter().flatten().flat_map(|widget| &widget.captions);
         captions.flatten().map(String::as_str)
     }
 }

@@ -30,8 +30,6 @@ const LISTED: usize = 3;
 pub struct WidgetScreens {
     folder: PathBuf,
     captions: WidgetCaptions,
-    /// For each split, the index of each screen's first widget, followed by the number of widgets.
-    starts: [Vec<usize>; 3],
     vocabulary: CaptionVocabulary,
     trained: Vec<Corners>,
 }
@@ -44,48 +42,28 @@ pub struct WidgetScreen {
 }
 
 impl WidgetScreens {
-    /// Reads the captions with the trees of their screens, then the trees of the training screens again. The vocabulary has `size` numbers, for the most frequent words of captions,
+    /// Reads the captions with the trees of their screens. The vocabulary has `size` numbers, for the most frequent words of captions,
     /// texts and resource names on the training screens. (The public code counts the words of all splits.)
     pub fn open(folder: &Path, size: usize) -> Result<Self, DataError> {
-        let captions = WidgetCaptions::read(folder, folder)?;
-        let starts = CaptionSplit::ALL.map(|split| {
-            let widgets = captions.widgets(split);
-            let is_new = |&at: &usize| at == 0 || widgets[at].screen != widgets[at - 1].screen;
-            let mut starts: Vec<usize> = (0..widgets.len()).filter(is_new).collect();
-            starts.push(widgets.len());
-            starts
-        });
-        let vocabulary = CaptionVocabulary::new([], 0);
-        let folder = folder.to_owned();
-        let mut screens =
-            WidgetScreens { folder, captions, starts, vocabulary, trained: Vec::new() };
+        let (mut texts, mut trained) = (Vec::new(), Vec::new());
+        let captions = WidgetCaptions::read_with(folder, |split, ViewHierarchy { nodes }, own| {
+            if split == CaptionSplit::Training {
+                trained.extend(own.iter().filter_map(|w| Some(nodes.get(w.node)?.corners)));
+                let words = |node: ViewNode| node.text.into_iter().chain(node.resource);
+                texts.extend(nodes.into_iter().flat_map(words));
+            }
+        })?;
+        let said = captions.words(CaptionSplit::Training);
+        let vocabulary = CaptionVocabulary::new(texts.iter().map(String::as_str).chain(said), size);
+        let screens = WidgetScreens { folder: folder.to_owned(), captions, vocabulary, trained };
         screens.check_screenshots()?;
-        let mut words: Vec<String> = Vec::new();
-        let mut trained = Vec::new();
-        for screen in 0..screens.count(CaptionSplit::Training) {
-            let widgets = screens.widgets(CaptionSplit::Training, screen);
-            let Some(first) = widgets.first() else { continue };
-            let hierarchy = ViewHierarchy::of_screen(&screens.folder, &first.screen)?;
-            let nodes = hierarchy.nodes;
-            trained.extend(widgets.iter().filter_map(|w| Some(nodes.get(w.node)?.corners)));
-            words.extend(
-                nodes.into_iter().flat_map(|node| node.text.into_iter().chain(node.resource)),
-            );
-        }
-        screens.trained = trained;
-        let said = screens.captions.words(CaptionSplit::Training);
-        let all = words.iter().map(String::as_str).chain(said);
-        let vocabulary = CaptionVocabulary::new(all, size);
-        screens.vocabulary = vocabulary;
         Ok(screens)
     }
 
     fn check_screenshots(&self) -> Result<(), DataError> {
-        let of_split = |split: CaptionSplit| {
-            let screens = (0..self.count(split)).map(move |screen| self.widgets(split, screen));
-            screens.filter_map(|widgets| Some(&widgets.first()?.screen))
-        };
-        let screens = || CaptionSplit::ALL.into_iter().flat_map(of_split);
+        let widgets =
+            || CaptionSplit::ALL.into_iter().flat_map(|split| self.captions.screens(split));
+        let screens = || widgets().filter_map(|own| Some(&own.first()?.screen));
         let all = screens().count();
         let missing = screens().filter(|screen| self.screenshot(screen).is_none());
         let mut missing: Vec<_> = missing.map(|name| format!("combined/{name}.jpg")).collect();
@@ -111,15 +89,7 @@ impl WidgetScreens {
 
     /// Screens of a split that have captioned widgets.
     pub fn count(&self, split: CaptionSplit) -> usize {
-        self.starts[split as usize].len() - 1
-    }
-
-    /// Captioned widgets of a screen, by its index in the split; empty outside of the split.
-    pub fn widgets(&self, split: CaptionSplit, screen: usize) -> &[CaptionedWidget] {
-        let starts = &self.starts[split as usize];
-        let range = starts.get(screen).zip(starts.get(screen + 1));
-        let own = range.and_then(|(from, to)| self.captions.widgets(split).get(*from..*to));
-        own.unwrap_or_default()
+        self.captions.screens(split).len()
     }
 
     pub fn report(&self) -> String {
@@ -141,10 +111,8 @@ impl WidgetScreens {
         screen: usize,
         side: usize,
     ) -> Result<Option<WidgetScreen>, DataError> {
-        let widgets = self.widgets(split, screen);
-        let Some(first) = widgets.first() else {
-            return Ok(None);
-        };
+        let Some(widgets) = self.captions.screens(split).get(screen) else { return Ok(None) };
+        let Some(first) = widgets.first() else { return Ok(None) };
         let nodes = ViewHierarchy::of_screen(&self.folder, &first.screen)?.nodes;
         let path = self.screenshot(&first.screen);
         // The screenshot existed when the set was opened. If it is gone, reading it fails with its name.

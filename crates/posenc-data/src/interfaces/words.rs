@@ -268,10 +268,6 @@ impl WordVectors {
         Ok(WordVectors { dimension, size: vocabulary.size(), vectors })
     }
 
-    pub fn dimension(&self) -> usize {
-        self.dimension
-    }
-
     /// The vector of the word with a number; `None` for the special numbers and for words that the file lacks.
     pub fn vector(&self, number: usize) -> Option<&[f32]> {
         self.vectors.get(&number).map(Vec::as_slice)

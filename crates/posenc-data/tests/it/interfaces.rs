@@ -216,7 +216,7 @@ fn captioned(folder: &Path) {
 }
 
 fn read(folder: &Path) -> Result<WidgetCaptions, DataError> {
-    WidgetCaptions::read(folder, folder)
+    WidgetCaptions::read(folder)
 }
 
 fn widget(screen: &str, node: usize, captions: &[&str]) -> CaptionedWidget {
@@ -236,11 +236,11 @@ fn captions_are_joined_and_skipped_rows_are_counted() {
     captioned(folder.path());
     let all = read(folder.path()).unwrap();
     let expected = [widget("20", 3, &["play", "start the music"])];
-    assert_eq!(all.widgets(CaptionSplit::Training), expected);
-    assert_eq!(all.widgets(CaptionSplit::Development), []);
+    assert_eq!(all.screens(CaptionSplit::Training), [expected]);
+    assert!(all.screens(CaptionSplit::Development).is_empty());
     let picture = ["a \"big\" picture, really", "one", "two", "three"];
     let expected = [widget("12", 2, &picture), widget("12", 3, &["1 2 3 4 5 6 7 8 9 10"])];
-    assert_eq!(all.widgets(CaptionSplit::Test), expected);
+    assert_eq!(all.screens(CaptionSplit::Test), [expected]);
     let words: Vec<&str> = all.words(CaptionSplit::Training).collect();
     assert_eq!(words, ["play", "start", "the", "music"]);
     let [training, development, test] = &all.report.splits;

@@ -7,9 +7,7 @@ use posenc_data::interfaces::{
 use posenc_math::random::stream;
 
 fn screens(count: usize) -> Vec<Screen> {
-    let mut rng = stream(5, "screens");
-    let grammar = ScreenGrammar::new(1.1);
-    (0..count).map(|_| grammar.draw(&mut rng)).collect()
+    ScreenGrammar::new(1.1).screens(count, &mut stream(5, "screens"))
 }
 
 /// Catches boxes that move by more than a pixel of the canvas, captions or words of another node, screens of another split, and pictures

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use posenc_data::Format;
-use posenc_data::generate::{Screen, ScreenGrammar, quantized};
+use posenc_data::generate::{ScreenGrammar, quantized};
 use posenc_data::interfaces::{LABELLED_SCREENS, LabelledScreens, WidgetScreens};
 use posenc_math::random::stream;
 
@@ -25,9 +25,8 @@ impl Protocol for BoxPositions {
             None => {
                 let grammar = ScreenGrammar::new(self.jitter);
                 let name = format!("{} screens", context.job.experiment.id());
-                let mut rng = stream(context.seed, &name);
                 let count = self.screens.unwrap_or_default();
-                let screens: Vec<Screen> = (0..count).map(|_| grammar.draw(&mut rng)).collect();
+                let screens = grammar.screens(count, &mut stream(context.seed, &name));
                 measure::positions(measure::widgets(&screens).map(|(_, place)| place))
             }
             Some(data) if self.captioned => {

@@ -156,9 +156,7 @@ mod tests {
     use posenc_math::random::stream;
 
     fn screens(purpose: &str, count: usize) -> Vec<Screen> {
-        let mut rng = stream(1, purpose);
-        let grammar = ScreenGrammar::new(1.1);
-        (0..count).map(|_| grammar.draw(&mut rng)).collect()
+        ScreenGrammar::new(1.1).screens(count, &mut stream(1, purpose))
     }
 
     fn measured(said: &dyn Fn(&Widget) -> Vec<usize>) -> BTreeMap<String, f64> {

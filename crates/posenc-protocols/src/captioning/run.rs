@@ -49,10 +49,9 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
     let started = Instant::now();
     let draw = |purpose: &str| shared_stream(context, purpose);
     let grammar = ScreenGrammar::new(s.jitter);
-    let screens = |purpose: &str, count: usize| -> Vec<Screen> {
+    let screens = |purpose: &str, count: usize| {
         let name = format!("{} {purpose}", context.job.experiment.id());
-        let mut rng = stream(context.seed, &name);
-        (0..count).map(|_| grammar.draw(&mut rng)).collect()
+        grammar.screens(count, &mut stream(context.seed, &name))
     };
     let (trained, held_out) = (screens("screens", s.screens), screens("held out", s.held_out));
     let sizes = sizes(s);

@@ -152,9 +152,7 @@ fn generate(context: &Context<'_>, s: &WidgetCaptioning, folder: &Path) -> Resul
     let grammar = ScreenGrammar::new(JITTER);
     let mut rng = stream(context.seed, "widget-captioning screens");
     let [chosen, tested] = GENERATED;
-    let mut some =
-        |count: usize| -> Vec<_> { (0..count).map(|_| grammar.draw(&mut rng)).collect() };
-    let splits = [some(s.screens), some(chosen), some(tested)];
+    let splits = [s.screens, chosen, tested].map(|count| grammar.screens(count, &mut rng));
     Ok(write_widget_screens(folder, [&splits[0], &splits[1], &splits[2]])?)
 }
 

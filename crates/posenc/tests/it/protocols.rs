@@ -205,9 +205,7 @@ fn write_screens(data: &Path) {
     let folder = data.join("rico");
     let grammar = ScreenGrammar::new(1.1);
     let mut rng = stream(3, "screens of the test");
-    let mut some =
-        |count: usize| -> Vec<_> { (0..count).map(|_| grammar.draw(&mut rng)).collect() };
-    let [trained, chosen, tested] = [some(6), some(1), some(3)];
+    let [trained, chosen, tested] = [6, 1, 3].map(|count| grammar.screens(count, &mut rng));
     write_widget_screens(&folder, [&trained, &chosen, &tested]).unwrap();
     let table = folder.join("widget_captions.csv");
     let mut text = std::fs::read_to_string(&table).unwrap();

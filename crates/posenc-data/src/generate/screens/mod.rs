@@ -93,7 +93,7 @@ impl ScreenGrammar {
     }
 
     /// Samples the next screen. Screens with fewer than [`LEAST_NODES`] nodes or four widgets are resampled.
-    pub fn draw(&self, rng: &mut ChaCha8Rng) -> Screen {
+    fn draw(&self, rng: &mut ChaCha8Rng) -> Screen {
         loop {
             let mut draft = Draft::new(self.jitter, rng);
             let top = blocks::app_bar(&mut draft);
@@ -104,6 +104,11 @@ impl ScreenGrammar {
                 return draft.finish();
             }
         }
+    }
+
+    /// Samples the next `count` screens.
+    pub fn screens(&self, count: usize, rng: &mut ChaCha8Rng) -> Vec<Screen> {
+        (0..count).map(|_| self.draw(rng)).collect()
     }
 }
 

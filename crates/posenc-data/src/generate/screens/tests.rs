@@ -6,8 +6,7 @@ use super::captions::{Caption, captions, column, key, ordinal, ordinal_or_last};
 use super::*;
 
 fn screens(label: &str, jitter: f64, count: usize) -> Vec<Screen> {
-    let (grammar, mut rng) = (ScreenGrammar::new(jitter), stream(7, label));
-    (0..count).map(|_| grammar.draw(&mut rng)).collect()
+    ScreenGrammar::new(jitter).screens(count, &mut stream(7, label))
 }
 
 /// Derives captions from the boxes, types and words of a screen alone, as a person would.
