@@ -129,6 +129,7 @@ impl Input {
 }
 
 #[derive(Module, Debug)]
+#[allow(clippy::large_enum_variant, reason = "`Module` has no form for a box")]
 enum SelfAttention {
     Full(Attention),
     Lsh(LshAttention),

@@ -128,7 +128,7 @@ impl ColorImages {
 
 enum Images {
     Gray(GrayImages),
-    Color(ColorImages),
+    Color(Box<ColorImages>),
 }
 
 /// State in a checkpoint besides the model.
@@ -173,7 +173,7 @@ fn run(context: &Context<'_>, s: &ImageModel) -> Result<UnitResult> {
         Some(_) => {
             let images = ColorImages::open(context, s.side, &mut outcome.remarks)?;
             let held_out = images.measured.first(s.held_out)?;
-            (Images::Color(images), held_out)
+            (Images::Color(Box::new(images)), held_out)
         }
     };
     let drawn = model.position_encoding().frequencies();
