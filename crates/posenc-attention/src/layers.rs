@@ -194,7 +194,7 @@ impl Attention {
 
     /// Attends from queries `[B, T, D]` to keys and values `[B, S, D]`, with bias `[1 or B, 1, 1 or T, S]` and dropout of the weights. Also
     /// returns the weights `[B, H, T, S]`.
-    fn forward(
+    pub(crate) fn forward(
         &self,
         queries: Tensor<3>,
         [keys, values]: [Tensor<3>; 2],
@@ -318,24 +318,20 @@ impl Layer {
         norm.forward(x + dropout.residual().apply(y))
     }
 
-    /// Self-attention of tokens `[B, T, D]`, with `codes` added to queries and keys. Also returns the weights `[B, H, T, T]`.
-    pub fn attend(
+    /// Self-attention of tokens `[B, T, D]`, with `codes` added to queries and keys.
+    fn attend(
         &self,
         x: Tensor<3>,
         codes: Option<&Tensor<3>>,
         bias: &Tensor<4>,
         causal: bool,
         dropout: &mut LayerDropout<'_>,
-    ) -> (Tensor<3>, Option<Tensor<4>>) {
+    ) -> Tensor<3> {
         let Attended { norm, attention } = &self.own;
-        let mut weights = None;
-        let x = self.residual(norm, x, dropout, |y, dropout| {
+        self.residual(norm, x, dropout, |y, dropout| {
             let at = with_codes(y.clone(), codes);
-            let (y, own) = attention.forward(at.clone(), [at, y], bias.clone(), causal, dropout);
-            weights = Some(own);
-            y
-        });
-        (x, weights)
+            attention.forward(at.clone(), [at, y], bias.clone(), causal, dropout).0
+        })
     }
 
     /// Self-attention within segments of consecutive rows of `[N, D]`.
@@ -363,7 +359,7 @@ impl Layer {
         bias: &Tensor<4>,
         dropout: &mut LayerDropout<'_>,
     ) -> Tensor<3> {
-        let x = self.attend(x, codes, bias, false, dropout).0;
+        let x = self.attend(x, codes, bias, false, dropout);
         self.transform(x, dropout)
     }
 
@@ -378,7 +374,7 @@ impl Layer {
         causal: bool,
         dropout: &mut LayerDropout<'_>,
     ) -> Tensor<3> {
-        let mut x = self.attend(x, codes, own_bias, causal, dropout).0;
+        let mut x = self.attend(x, codes, own_bias, causal, dropout);
         if let Some(Attended { norm, attention }) = &self.memory {
             x = self.residual(norm, x, dropout, |y, dropout| {
                 let at = with_codes(y, codes);
@@ -396,7 +392,7 @@ impl Layer {
         bias: &Tensor<4>,
         dropout: &mut LayerDropout<'_>,
     ) -> Tensor<3> {
-        let mut x = self.attend(x, None, bias, false, dropout).0;
+        let mut x = self.attend(x, None, bias, false, dropout);
         if let Some(Attended { attention, .. }) = &self.memory {
             let y = attention.on_slot(slot.clone(), x.dims()[1], &mut dropout.inner());
             x = x + dropout.residual().apply(y);

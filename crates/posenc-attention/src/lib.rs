@@ -7,9 +7,8 @@
 //! bits.
 //!
 //! - [`position_encoding`]: a position encoding ([`posenc_math::lff::encoding::Encoding`]) as a module.
-//! - [`image_model`]: an autoregressive transformer over the pixels of an image.
+//! - [`image_model`]: an autoregressive transformer over the pixels of an image, with full or LSH attention.
 //! - [`divergence`]: the penalty on learned frequencies (LFF Eq. 9, 10).
-//! - [`reformer`]: the paper's image model, with hashed attention and reversible layers.
 //! - [`detr`]: the object detector, on a residual network or on patches.
 //! - [`boxes`]: labels the boxes of a screen, and finds the box that an expression refers to.
 //! - [`captioner`]: captions of widgets from the boxes of a screen; [`widget_captioner`]: the public model, with pixels and words;
@@ -31,7 +30,6 @@ pub mod loss;
 pub mod optimizer;
 pub mod parameters;
 pub mod position_encoding;
-pub mod reformer;
 pub mod trainer;
 pub mod translator;
 pub mod widget_captioner;

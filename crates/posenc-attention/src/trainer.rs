@@ -114,9 +114,14 @@ impl<M: Module> Trainer<M> {
         value
     }
 
-    /// One step of a model that updates its own parameters. `update` receives the model, the optimizer and the learning rate, and returns
-    /// the loss before the step. If it is NaN or infinite, training stops.
-    pub fn step_with(&mut self, update: impl FnOnce(&mut M, &mut Adam, f64) -> f64) -> f64 {
+    /// One step of a model that updates its own parameters, with its floating-point operations. `update` receives the model, the optimizer
+    /// and the learning rate, and returns the loss before the step. If it is NaN or infinite, training stops.
+    pub fn step_with(
+        &mut self,
+        operations: f64,
+        update: impl FnOnce(&mut M, &mut Adam, f64) -> f64,
+    ) -> f64 {
+        self.operations += operations;
         let rate = self.learning_rate.at(self.steps() + 1);
         let loss = update(&mut self.model, &mut self.adam, rate);
         if loss.is_finite() { loss } else { self.stop(loss) }

@@ -72,7 +72,6 @@ pub mod parameter_count;
 pub mod pixel_entropies;
 pub mod position_encoding;
 pub mod psnr_prediction;
-pub mod reformer;
 pub mod separable_solution;
 pub mod similarity;
 pub mod singular_values;
@@ -93,7 +92,11 @@ use posenc_experiments::Kinds;
 use posenc_experiments::schema::protocol::{Kind, ReadNumbers};
 
 /// All protocols, and the loader of files with encodings.
-pub const KINDS: Kinds = Kinds { all: ALL, read_numbers: Some(READ_NUMBERS) };
+pub const KINDS: Kinds = Kinds { all: ALL, renamed: RENAMED, read_numbers: Some(READ_NUMBERS) };
+
+/// Earlier names of protocols.
+const RENAMED: &[(&str, &str)] =
+    &[("reformer", "`image-model` with `color_width`, `lsh` and `reversible: true`")];
 
 /// All protocols, in the order in which messages and documents list them.
 const ALL: &[&Kind] = &[
@@ -124,7 +127,6 @@ const ALL: &[&Kind] = &[
     &icon_labels::KIND,
     &widget_captioning::KIND,
     &detr::KIND,
-    &reformer::KIND,
     &translation::KIND,
     &parameter_count::KIND,
     &errata::KIND,

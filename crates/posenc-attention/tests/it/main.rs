@@ -7,7 +7,6 @@ mod encoders;
 mod image_model;
 mod kernels;
 mod models;
-mod reformer;
 mod translator;
 mod widget_captioner;
 

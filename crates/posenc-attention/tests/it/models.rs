@@ -1,11 +1,12 @@
 //! Short trainings of every model: they learn, follow from their seed, and are the same on wgpu as on the CPU.
 
+use posenc_attention::image_model::tokens;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::{Device, parameters};
 use posenc_data::generate::{GrayLeaves, Lengths, ObjectScene, Translation};
 use posenc_math::random::stream;
 
-use crate::{boxes, captioner, detr, fourier, image_model, reformer, sines, trained, translator};
+use crate::{boxes, captioner, detr, fourier, image_model, sines, trained, translator};
 use crate::{summed_tables, widget_captioner};
 
 /// Losses and parameters of a training with a seed, for a number of steps.
@@ -29,20 +30,17 @@ fn image_model(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>)
     let (mut rng, mut masks) = (stream(seed, "batches"), stream(seed, "masks"));
     let (losses, model) = trained(model, Adam::new(0.9, 0.98, 1e-9), 0.01, steps, |model| {
         let batch: Vec<_> = (0..8).map(|_| law.image(&mut rng)).collect();
-        Some(model.loss(&batch, &fixed, &mut masks))
+        Some(model.loss(&tokens(&batch, device), &fixed, &mut masks))
     });
     (losses, parameters::values(&model))
 }
 
 fn reformer(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
-    let sizes = reformer::sizes();
-    let mut model = reformer::model(&sizes, &reformer::encoding(), seed, device);
-    let (fixed, batch) = (model.fix(&sizes, device), reformer::images(&sizes, device));
-    let (mut adam, mut rng) = (Adam::new(0.9, 0.98, 1e-9), stream(seed, "steps"));
-    let step = |_| model.step(&batch, &fixed, &mut adam, 0.01, &mut rng);
-    let losses = (0..steps).map(step).collect();
-    let bits = model.bits(&batch, &fixed, &mut stream(7, "measure"));
-    assert!(steps < 60 || bits < 1.5, "{bits}");
+    let sizes = image_model::REFORMER;
+    let model = image_model::built(&sizes, &image_model::modulated(8), seed, device);
+    let (fixed, batch) = (model.fix(device), image_model::repeated(&sizes, device));
+    let draws = &mut stream(seed, "steps");
+    let (losses, model) = image_model::stepped(model, &batch, &fixed, steps, draws);
     (losses, parameters::values(&model))
 }
 

@@ -205,6 +205,8 @@ pub type ReadNumbers = fn(&Path, Option<&str>) -> Result<(Vec<usize>, Vec<f64>),
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Kinds {
     pub all: &'static [&'static Kind],
+    /// Earlier names, and what to write instead.
+    pub renamed: &'static [(&'static str, &'static str)],
     /// Reads encodings that other programs computed. Without it, embedders of kind `matrix` have no table.
     pub read_numbers: Option<ReadNumbers>,
 }
@@ -238,6 +240,9 @@ impl Kinds {
                 return Err(place.error("", format!("`kind` is missing; allowed: {}", allowed())));
             }
         };
+        if let Some((_, now)) = self.renamed.iter().find(|(old, _)| *old == name) {
+            return Err(place.error("kind", format!("unknown protocol `{name}`; it is now {now}")));
+        }
         let Some(kind) = self.get(&name) else {
             let hint = hint(&name, self.names());
             let message = format!("unknown protocol `{name}`; allowed: {}{hint}", allowed());
@@ -334,6 +339,7 @@ pub(crate) mod testing {
 
     /// Two kinds: one that computes theory, and one that trains on samples.
     pub const KINDS: Kinds = Kinds {
+        renamed: &[],
         all: &[
             &Kind { without_data: WithoutData::Theory, ..kind("stable-rank") },
             &Kind {

@@ -6,10 +6,11 @@
 pub mod detr;
 pub mod divergence;
 pub mod encoding;
+pub mod image_model;
 pub mod information;
 pub mod learned;
 pub mod parameters;
-pub mod reformer;
+
 pub mod schedule;
 pub mod similarity;
 pub mod table;

@@ -5,12 +5,12 @@ use posenc_experiments::record::Value;
 use posenc_math::lff::information::pixel_entropies;
 
 use super::PixelEntropies;
-use crate::image_model::run::Images;
+use crate::image_model::run::GrayImages;
 use posenc_harness::protocol::{Context, Emit, Protocol};
 
 impl Protocol for PixelEntropies {
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        let images = Images::new(context, self.side, self.levels, self.reduce)?;
+        let images = GrayImages::new(context, self.side, self.levels, self.reduce)?;
         let mut rng = context.stream("images");
         let drawn: Vec<Vec<u8>> = (0..self.images).map(|_| images.image(true, &mut rng)).collect();
         let e = pixel_entropies(drawn.iter().map(Vec::as_slice), self.side, self.levels);

@@ -29,7 +29,7 @@ fn requirements(kind: &Kind) -> String {
         .map(|key| format!("`{key}` is the number of runs; the group's `seeds` must be 1."));
     let sentences = [
         kind.needs_embedder.then_some("Every variant needs an `embedder`."),
-        kind.takes_held_out.then_some("With `data.set`, the group needs `data.held_out`."),
+        kind.takes_held_out.then_some("With a set of images, the group needs `data.held_out`."),
         kind.takes_weights.then_some("The group may name `data.weights`."),
         repeats.as_deref(),
         kind.emits_as_batch.then_some("The units of a job are computed together."),

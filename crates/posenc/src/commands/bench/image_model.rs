@@ -1,7 +1,7 @@
 //! The image model of `lff` Figure 3: one single-threaded run per core, as in experiments.
 
 use anyhow::{anyhow, bail};
-use posenc_attention::image_model::{ImageModel, Sizes};
+use posenc_attention::image_model::{ImageModel, Sizes, tokens};
 use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::trainer::Trainer;
@@ -16,8 +16,11 @@ use super::workload::Ours;
 const SIZES: Sizes = Sizes {
     side: 12,
     levels: 16,
+    color_width: None,
     concatenated: None,
     transformer: TransformerSizes { width: 64, heads: 4, feed_forward: 128, layers: 2 },
+    lsh: None,
+    reversible: false,
     divergence: None,
 };
 const BATCH: usize = 16;
@@ -51,7 +54,7 @@ fn trained() -> anyhow::Result<impl FnMut(usize) -> anyhow::Result<()>> {
     Ok(move |steps| {
         for _ in 0..steps {
             let batch: Vec<_> = (0..BATCH).map(|_| law.image(&mut rng)).collect();
-            trainer.step(|model| Some(model.loss(&batch, &fixed, &mut masks)));
+            ImageModel::step(&mut trainer, &tokens(&batch, &device), &fixed, &mut masks);
         }
         match trainer.diverged() {
             Some(diverged) => bail!(diverged),

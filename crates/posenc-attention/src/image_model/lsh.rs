@@ -6,8 +6,8 @@
 //! $o_r$ of the rounds are averaged, $\sum_r o_r e^{z_r}/\sum_r e^{z_r}$, where $z_r$ is the logarithm of a round's sum of exponentials.
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor, activation};
-use posenc_math::lff::reformer::Hashing;
+use burn::tensor::{Tensor, activation};
+use posenc_math::lff::image_model::Lsh;
 use rand_chacha::ChaCha8Rng;
 
 use crate::draw::{Draw, constant, dropout_mask, normal};
@@ -21,70 +21,58 @@ const SELF: f32 = -1e5;
 /// Added to the mean square of a query, whose root normalizes the key.
 const EPSILON: f64 = 1e-6;
 
-/// Random numbers of a layer in one step; reused when the backward pass recomputes the layer.
-#[derive(Debug, Clone)]
-pub struct Draws {
-    /// Hashing matrices of all rounds `[head_width, R · buckets/2]`, shared by all heads and images.
-    rotations: Tensor<2>,
-    /// Dropout mask `[chunk, 2 chunk]`, shared by all chunks, heads and images.
-    mask: Option<Tensor<2>>,
-}
-
-impl Draws {
-    /// Samples the numbers of a forward pass; the dropout mask only if `train`.
-    pub fn new(hashing: &Hashing, train: bool, rng: &mut ChaCha8Rng, device: &Device) -> Self {
-        let columns = hashing.rounds * (hashing.buckets / 2);
-        let numbers = normal(rng, hashing.head_width * columns, 1.0);
-        let rotations = constant(numbers, [hashing.head_width, columns], device);
-        let shape = [hashing.chunk, 2 * hashing.chunk];
-        let mask = (train && hashing.dropout > 0.0)
-            .then(|| dropout_mask(rng, hashing.dropout, shape, device));
-        Draws { rotations, mask }
-    }
-}
-
 /// Slots of all rounds in bucket order, per image and head. The backward pass reuses the order of the forward pass, because recomputed
 /// inputs could fall into other buckets by rounding.
 #[derive(Debug, Clone)]
 pub struct Orders(Vec<Vec<u32>>);
 
-/// Hashed attention with shared queries and keys, without biases.
+/// LSH attention with shared queries and keys, without biases.
 #[derive(Module, Debug)]
-pub struct HashedAttention {
+pub struct LshAttention {
     /// `[width, heads · head_width]`.
     query: Dense,
     value: Dense,
     /// `[heads · head_width, width]`.
     output: Dense,
+    heads: usize,
     #[module(skip)]
-    hashing: Hashing,
+    lsh: Lsh,
 }
 
-impl HashedAttention {
+impl LshAttention {
     /// Attention of `width` inputs and outputs. Weights are sampled as for one head: uniform on ±√(6/(width + `head_width`)).
-    pub fn new(draw: &mut Draw<'_>, width: usize, hashing: &Hashing) -> Self {
-        let inner = hashing.heads * hashing.head_width;
-        let limit = (6.0 / (width + hashing.head_width) as f64).sqrt();
+    pub fn new(draw: &mut Draw<'_>, width: usize, heads: usize, lsh: &Lsh) -> Self {
+        let inner = heads * lsh.head_width;
+        let limit = (6.0 / (width + lsh.head_width) as f64).sqrt();
         let mut weights =
             |shape: [usize; 2]| Dense { weights: draw.uniform(shape, -limit, limit), bias: None };
-        HashedAttention {
+        LshAttention {
             query: weights([width, inner]),
             value: weights([width, inner]),
             output: weights([inner, width]),
-            hashing: *hashing,
+            heads,
+            lsh: *lsh,
         }
     }
 
     /// Attention of tokens `[B, T, D]`. Slots are arranged in `orders` if given, otherwise in bucket order. Also returns the orders that
-    /// were used.
+    /// were used. `rng` samples the hashing matrices, and a dropout mask if `is_training`. A copy of it in the same place repeats a pass.
     pub fn forward(
         &self,
         x: Tensor<3>,
-        draws: &Draws,
+        is_training: bool,
+        rng: &mut ChaCha8Rng,
         orders: Option<&Orders>,
     ) -> (Tensor<3>, Orders) {
-        let [batch, slots, _] = x.dims();
-        let Hashing { heads, head_width, .. } = self.hashing;
+        let ([batch, slots, _], device) = (x.dims(), x.device());
+        let (heads, Lsh { head_width, chunk, buckets, rounds, dropout }) = (self.heads, self.lsh);
+        // Hashing matrices of all rounds, shared by all heads and images.
+        let columns = rounds * (buckets / 2);
+        let rotations = normal(rng, head_width * columns, 1.0);
+        let rotations = constant(rotations, [head_width, columns], &device);
+        // Shared by all chunks, heads and images.
+        let mask = (is_training && dropout > 0.0)
+            .then(|| dropout_mask(rng, dropout, [chunk, 2 * chunk], &device));
         let (queries, values) = (self.query.forward(x.clone()), self.value.forward(x));
         let mut found = Vec::new();
         let mut images = Vec::new();
@@ -99,9 +87,9 @@ impl HashedAttention {
                 let (q, v) = (part(&queries), part(&values));
                 let order = match orders {
                     Some(orders) => orders.0[image * heads + head].clone(),
-                    None => self.order(&q, draws),
+                    None => self.order(&q, &rotations),
                 };
-                results.push(self.attend(q, v, &order, draws));
+                results.push(self.attend(q, v, &order, mask.as_ref()));
                 found.push(order);
             }
             images.push(Tensor::cat(results, 1).unsqueeze::<3>());
@@ -110,10 +98,10 @@ impl HashedAttention {
     }
 
     /// Slots of all rounds in bucket order.
-    fn order(&self, queries: &Tensor<2>, draws: &Draws) -> Vec<u32> {
-        let Hashing { buckets, rounds, .. } = self.hashing;
+    fn order(&self, queries: &Tensor<2>, rotations: &Tensor<2>) -> Vec<u32> {
+        let Lsh { buckets, rounds, .. } = self.lsh;
         let slots = queries.dims()[0];
-        let rotated = numbers(queries.clone().detach().matmul(draws.rotations.clone()));
+        let rotated = numbers(queries.clone().detach().matmul(rotations.clone()));
         let half = buckets / 2;
         let mut order = Vec::with_capacity(rounds * slots);
         for round in 0..rounds {
@@ -140,8 +128,14 @@ impl HashedAttention {
     }
 
     /// One head of one image: queries and values `[T, d]` to `[T, d]`.
-    fn attend(&self, q: Tensor<2>, v: Tensor<2>, order: &[u32], draws: &Draws) -> Tensor<2> {
-        let Hashing { chunk, rounds, head_width: d, .. } = self.hashing;
+    fn attend(
+        &self,
+        q: Tensor<2>,
+        v: Tensor<2>,
+        order: &[u32],
+        mask: Option<&Tensor<2>>,
+    ) -> Tensor<2> {
+        let Lsh { chunk, rounds, head_width: d, .. } = self.lsh;
         let [slots, _] = q.dims();
         let device = q.device();
         let chunks = rounds * slots / chunk;
@@ -168,7 +162,7 @@ impl HashedAttention {
         let sum = weights.clone().sum_dim(2);
         let size = largest + sum.clone().log();
         let mut weights = weights / sum;
-        if let Some(mask) = &draws.mask {
+        if let Some(mask) = mask {
             weights = weights * mask.clone().unsqueeze::<3>();
         }
         let rows = rounds * slots;
