@@ -120,6 +120,7 @@ pub fn run(
     let mut state = run.state();
     let state = &mut *state;
     let time_left = state.time_left();
+    lines.iter().flat_map(|lines| lines.try_iter()).for_each(|line| state.progress.note(&line));
     let mut summary = std::mem::take(&mut state.summary);
     summary.left = (summary.items.values().map(Tally::left).sum(), time_left);
     summary.items.retain(|_, tally| tally.done + tally.failed > 0);

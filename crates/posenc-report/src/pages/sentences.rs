@@ -109,6 +109,10 @@ fn item_answer(view: &View<'_>, side: &SideView) -> Option<(String, BTreeSet<Str
         let texts: Vec<String> = stated.into_iter().map(|(_, text)| text).collect();
         return Some((texts.join(" "), claims));
     }
+    if side.side == Side::Local && !view.experiment.answer.is_empty() {
+        let text = "This run decides none of the sentences of our answer; the verdicts below say what it measured.";
+        return Some((text.to_owned(), BTreeSet::new()));
+    }
     let is_decided = |verdict: Verdict| {
         !matches!(verdict, Verdict::NotRun | Verdict::NotComparable | Verdict::NotDecided)
     };

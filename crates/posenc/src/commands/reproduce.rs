@@ -132,18 +132,19 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let commit = keep(repository.commit());
     let site = RunEnv { store, data, devices, seed: options.seed, commit };
     let inputs = ResultInputs { repository, plans: &plans, store, devices, options, out: &out };
-    let outcome = std::thread::scope(|scope| {
+    let of_second = second.as_ref().map(|own| own.waiting.clone()).unwrap_or_default();
+    let (outcome, untold) = std::thread::scope(|scope| {
         let (feed, reporter) = live::channels();
-        let waiting = second.as_ref().map(|own| own.waiting.clone()).unwrap_or_default();
-        let live = LiveRun { inputs, units, waiting, page: page.clone() };
+        let live = LiveRun { inputs, units, waiting: of_second.clone(), page: page.clone() };
         // A panic of the reporter must not end the run, which writes a final report in any case.
         let report = AssertUnwindSafe(move || reporter.run(&live));
         let feed = options.share.is_none().then_some(feed);
-        if feed.is_some() {
-            scope.spawn(move || std::panic::catch_unwind(report));
-        }
+        let reporting =
+            feed.is_some().then(|| scope.spawn(move || std::panic::catch_unwind(report)));
         let run = executor::Options { feed, ..run };
-        executor::run(work, site, run, timings, detail)
+        let outcome = executor::run(work, site, run, timings, detail);
+        let untold = reporting.and_then(|thread| thread.join().ok()).and_then(Result::ok);
+        (outcome, untold.unwrap_or_default())
     });
     signals.end_at_once();
     outcome.timings.write(&out);
@@ -156,7 +157,10 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         }
     };
     summary::tell_items(&outcome);
-    if options.share.is_none() && written.is_ok() {
+    if let (None, Ok(own)) = (options.share, &written) {
+        for finished in untold.iter().filter(|_| !options.quiet) {
+            eprintln!("{}", live::line(catalog, &finished.item, own, &of_second));
+        }
         print_changed_verdicts(&verdicts, &posenc_report::verdicts(&out.join("report"), true));
     }
     summary::tell_rest(&outcome, workers, waiting, options.force);

@@ -35,7 +35,7 @@ pub fn render(views: &Views<'_>, view: &View<'_>, files: &mut Files) -> Result<[
         text.push_str(&format!("**{}**\n\n", inline(&comparison.title)));
         let compared = comparison.item.split_once('/').and_then(|(p, i)| views.get(p, i));
         let runs = compared.iter().flat_map(|other| other.runs().map(move |run| (*other, run)));
-        let mut is_measured = false;
+        let mut measured = Vec::new();
         for (other, run) in runs {
             let source = Source { experiment: other.experiment, run };
             let table = match &comparison.front {
@@ -43,7 +43,7 @@ pub fn render(views: &Views<'_>, view: &View<'_>, files: &mut Files) -> Result<[
                 None => paired::table(comparison, source, other.published),
             };
             let Some(table) = table else { continue };
-            is_measured = true;
+            measured.push(run.side);
             if comparison.front.is_none() {
                 let who = other.who(run.side).map(|who| format!(" ({who})")).unwrap_or_default();
                 let title = format!("{}{who}", inline(&comparison.title));
@@ -63,8 +63,15 @@ pub fn render(views: &Views<'_>, view: &View<'_>, files: &mut Files) -> Result<[
                 text.push_str(&format!("<sub>{}</sub>\n\n", plain(&line)));
             }
         }
-        if !is_measured {
+        if measured.is_empty() {
             text.push_str("*Not measured yet at the full protocol.*\n\n");
+        } else {
+            for own in view.sides.iter().filter(|own| !measured.contains(&own.side)) {
+                text.push_str(&format!(
+                    "*{}.* Not measured at the full protocol.\n\n",
+                    own.side.name()
+                ));
+            }
         }
     }
     let baseline = view.experiment.comparisons.first().and_then(|of| of.groups.first());

@@ -45,8 +45,9 @@ pub fn channels() -> (Feed, Reporter) {
 }
 
 impl Reporter {
-    /// Writes reports of a run of `units` units until the run closes its end of the channel.
-    pub fn run(self, run: &LiveRun<'_>) {
+    /// Writes reports of a run of `units` units until the run closes its end of the channel. Returns the items that finished after the last
+    /// report; the final report tells about them.
+    pub fn run(self, run: &LiveRun<'_>) -> Vec<FinishedItem> {
         let inputs = &run.inputs;
         let every = inputs.options.report_every.map(|every| every.0);
         let mut next = Instant::now() + every.unwrap_or(FIRST);
@@ -61,26 +62,28 @@ impl Reporter {
                         continue;
                     }
                 }
-                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Disconnected) => return finished,
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if finished.is_empty() && !is_first && every.is_none() {
                 // Nothing new to report: waits for the next item.
                 match self.finished.recv() {
                     Ok(item) => finished.push(item),
-                    Err(_) => return,
+                    Err(_) => return finished,
                 }
             }
             let began = Instant::now();
-            self.write(run, &finished, is_first);
-            finished.clear();
+            if self.write(run, &finished, is_first) {
+                finished.clear();
+            }
             is_first = false;
             next = Instant::now()
                 + every.unwrap_or(INTERVAL).max(began.elapsed().saturating_mul(SHARE));
         }
     }
 
-    fn write(&self, run: &LiveRun<'_>, finished: &[FinishedItem], is_first: bool) {
+    /// Writes a report. Returns whether the run still took the lines about the finished items.
+    fn write(&self, run: &LiveRun<'_>, finished: &[FinishedItem], is_first: bool) -> bool {
         let LiveRun { inputs, units, waiting, page } = run;
         let left = match finished.last() {
             Some(FinishedItem { left, seconds, .. }) => {
@@ -91,7 +94,9 @@ impl Reporter {
         let notice = format!("This run is not finished: {left}. Reload this page later.");
         // A failed interim report is no failure of the run; the final report will return the error.
         let items = finished.iter().map(|finished| finished.item.clone()).collect();
-        let Ok(verdicts) = results::write(inputs, Some(&notice), Some(&items)) else { return };
+        let Ok(verdicts) = results::write(inputs, Some(&notice), Some(&items)) else {
+            return false;
+        };
         let mut lines: Vec<String> = finished
             .iter()
             .map(|f| line(inputs.plans.catalog, &f.item, &verdicts, waiting))
@@ -99,14 +104,12 @@ impl Reporter {
         if is_first {
             lines.push(format!("report so far: {}", page.display()));
         }
-        for line in lines {
-            let _ = self.lines.send(line);
-        }
+        lines.into_iter().all(|line| self.lines.send(line).is_ok())
     }
 }
 
 /// A line with an item's number of claims per verdict, by class of evidence.
-fn line(
+pub fn line(
     catalog: &Catalog,
     item: &str,
     verdicts: &Verdicts,
