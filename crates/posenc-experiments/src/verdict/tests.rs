@@ -479,6 +479,10 @@ fn only_images_are_repetitions_if_there_are_several() {
     assert!(judgement.statistics.contains("n = 3 signals"), "{judgement:?}");
     // 2 ± 4.30 · 1/√3.
     assert_eq!(judgement.verdict, Verdict::WithinNoise);
+    // The value that a bound shows is the mean of three rows, too: (21 + 23 + 22)/3.
+    let bound = "{ kind: bound, of: { group: run, method: A, metric: psnr }, at_most: 30 }";
+    let judgement = of_images(bound, "", &images(&values));
+    assert!(judgement.measured.contains(" 22 (limit 30)"), "{judgement:?}");
     let one: Vec<_> = values.into_iter().filter(|v| v.1 == "row 1").collect();
     let seeds = of_images(ORDER, "", &images(&one));
     assert!(seeds.statistics.contains("n = 2 seeds"), "{seeds:?}");

@@ -69,7 +69,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
         let of = |key| table.columns.iter().map(|column| count(run, key, column)).max();
         keys.iter().map(|key| of(key).unwrap_or(0)).collect()
     };
-    // The rest of the table tells nothing about a run without values.
+    // A run without values has no place in the rest of the table.
     let runs: Vec<(&Run, Vec<usize>)> = view.runs().map(|run| (run, counts(run))).collect();
     let runs: Vec<_> =
         runs.into_iter().filter(|(_, counts)| counts.iter().any(|n| *n > 0)).collect();

@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{EXPERIMENT, Repository};
 
-/// Catches a run without a report page, and a run that repeats finished work.
+/// Catches a run without a report page, an item without a line about its verdicts, and a run that repeats finished work.
 #[test]
 fn a_second_run_has_nothing_to_do() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -17,6 +17,9 @@ fn a_second_run_has_nothing_to_do() {
     let summary = repository.read("out/report/README.md");
     assert!(summary.contains("# Are the papers right"), "{summary}");
     let mut lines: Vec<&str> = first.stderr.lines().collect();
+    // The only item finishes after the last interim report.
+    let about = lines.iter().filter(|line| line.starts_with("extensions/mexican-hat: "));
+    assert_eq!(about.count(), 1, "{}", first.stderr);
     let count = lines.len();
     lines.sort_unstable();
     lines.dedup();
