@@ -71,6 +71,11 @@ impl<M: Module> Trainer<M> {
         self.learning_rate.steps
     }
 
+    /// Changes the largest learning rate, for a restored state of another training than the one this trainer was made for.
+    pub fn set_peak(&mut self, peak: f64) {
+        self.learning_rate.peak = peak;
+    }
+
     /// Whether steps remain and training has not diverged.
     pub fn is_running(&self) -> bool {
         self.diverged.is_none() && self.steps() < self.learning_rate.steps

@@ -39,15 +39,36 @@ pub fn train<M: Module, T: Serialize + DeserializeOwned, const N: usize>(
     own: &mut T,
     outcome: &mut UnitResult,
     fits: impl FnOnce(&T, usize) -> bool,
+    step: impl FnMut(&mut Trainer<M>, &mut [ChaCha8Rng; N], &mut T) -> Result<()>,
+) -> Result<()> {
+    let ended = |own: &T, steps| fits(own, steps).then_some(0);
+    train_repeatedly(context, trainer, streams, own, outcome, 1, ended, step)?;
+    outcome.remarks.extend(trainer.diverged().map(|diverged| diverged.to_string()));
+    Ok(())
+}
+
+/// Like [`train`], for several trainings of equal length one after another: at the end of each but the last, `step` replaces the trainer.
+/// `ended` checks a state that was read, and returns the number of trainings that ended before it. `step` reports divergence.
+pub fn train_repeatedly<M: Module, T: Serialize + DeserializeOwned, const N: usize>(
+    context: &Context<'_>,
+    trainer: &mut Trainer<M>,
+    streams: &mut [ChaCha8Rng; N],
+    own: &mut T,
+    outcome: &mut UnitResult,
+    trainings: usize,
+    ended: impl FnOnce(&T, usize) -> Option<usize>,
     mut step: impl FnMut(&mut Trainer<M>, &mut [ChaCha8Rng; N], &mut T) -> Result<()>,
 ) -> Result<()> {
-    let steps = trainer.planned_steps();
+    let each = trainer.planned_steps();
+    let steps = trainings * each;
     resume(context, steps, &mut outcome.remarks, |reached, (found, places): (T, Vec<u64>)| {
-        let fits = fits(&found, reached.steps) && places.len() == N && trainer.restore(reached);
+        let ended = ended(&found, reached.steps)?;
+        let fits = places.len() == N && trainer.restore(reached);
         if fits {
             *own = found;
         }
-        fits && move_to(streams, &places)
+        // After the last step of all, the last training has ended, too.
+        (fits && move_to(streams, &places)).then_some((ended * each + reached.steps).min(steps))
     });
     while trainer.is_running() {
         step(trainer, streams, own)?;
@@ -57,7 +78,6 @@ pub fn train<M: Module, T: Serialize + DeserializeOwned, const N: usize>(
         keep(context, || (trainer.state(), (&*own, places(streams))));
     }
     outcome.earlier = context.checkpoint.earlier();
-    outcome.remarks.extend(trainer.diverged().map(|diverged| diverged.to_string()));
     Ok(())
 }
 
@@ -75,12 +95,13 @@ fn resumption<'a>(context: &Context<'a>) -> Resumption<'a> {
     Resumption { checkpoint: context.checkpoint, note: context.note }
 }
 
-/// Resumes from the checkpoint of an interrupted run, if there is one. `take` restores the state and returns whether it fits the model.
+/// Resumes from the checkpoint of an interrupted run, if there is one. `take` restores the state and returns the number of all steps before
+/// it, or nothing if it does not fit the model.
 fn resume<T: DeserializeOwned>(
     context: &Context<'_>,
     steps: usize,
     remarks: &mut Vec<String>,
-    take: impl FnOnce(&TrainState, T) -> bool,
+    take: impl FnOnce(&TrainState, T) -> Option<usize>,
 ) {
     context.checkpoint.begin(steps, 0);
     let why = match context.checkpoint.read() {
@@ -88,8 +109,7 @@ fn resume<T: DeserializeOwned>(
         Saved::Damaged(why) => why,
         Saved::Body(body) => match decode(&body) {
             Ok((reached, own)) => {
-                let step = reached.steps;
-                if take(&reached, own) {
+                if let Some(step) = take(&reached, own) {
                     context.checkpoint.begin(steps, step);
                     (context.note)(&format!("resumes after step {step} of {steps}"));
                     return;

@@ -2,20 +2,25 @@
 //!
 //! `data.set` is a set of files of the format `labelled-screens`. The input of a box is its position alone; it attends to the other
 //! boxes of its screen, without labels. Screens are split again for each seed. Methods of an item share the split, batches, masks and
-//! initial weights.
+//! initial weights. A unit trains one model at each of its learning rates, from the same initial weights; all records are those of the
+//! one with the highest accuracy on validation screens.
 //!
 //! Records on held-out screens:
 //!
 //! - `accuracy`, `macro_f1` (%): after the last step. `accuracy_curve`, `macro_f1_curve` (%): over the step.
+//! - `accuracy_seen`, `accuracy_unseen` (%): accuracy of boxes whose position, in whole hundredths, some box on a training screen has, and
+//!   of all other boxes. `unseen` (%): share of the latter.
 //! - `majority` (%): accuracy of always predicting the most frequent training label.
 //! - `held_out_boxes`: number of boxes.
 //!
 //! Also records:
 //!
+//! - `learning_rate`: the chosen one. `accuracy_validation`, `macro_f1_validation` (%): on validation screens after the last step, over the
+//!   learning rate.
 //! - `training_curve` (nats/box): training loss over the step, as means over 25 steps. `training_loss` (nats/box): mean of the last 50
 //!   steps.
 //! - `params`, `encoding_params`: number of parameters of the model and of the position encoding.
-//! - `time` (s), `rate` (GFLOP/s), `peak_memory` (MB).
+//! - `time` (s): of all learning rates. `rate` (GFLOP/s), `peak_memory` (MB).
 
 #[cfg(feature = "attention")]
 mod run;
@@ -55,6 +60,9 @@ pub struct IconLabels {
     /// Share of held-out screens, above 0 and below 1, sampled again for each seed.
     #[serde(default = "hundredths::<20>")]
     pub held_out: f64,
+    /// Share of validation screens among the others, from 0 to below 1, sampled again for each seed; required with several learning rates.
+    #[serde(default)]
+    pub validation: f64,
     /// Width of the model.
     pub width: usize,
     /// Number of attention heads; must divide `width`.
@@ -72,8 +80,8 @@ pub struct IconLabels {
     pub steps: usize,
     /// Number of steps between evaluations; the model is always evaluated after the last step.
     pub measure_every: usize,
-    /// Peak learning rate.
-    pub learning_rate: f64,
+    /// Peak learning rates, of which each unit chooses one; 1 to 16.
+    pub learning_rates: Vec<f64>,
     /// Number of steps of the linear warm-up to the peak learning rate.
     pub warm_up: usize,
     /// Learning rate schedule after the warm-up.
@@ -96,6 +104,7 @@ impl Settings for IconLabels {
     fn check(&self) -> Result<(), Fault> {
         range("min_count", self.min_count, 1, 1_000_000)?;
         range("max_boxes", self.max_boxes, 1, 256)?;
+        below_one("validation", self.validation)?;
         if !(self.held_out > 0.0 && self.held_out < 1.0) {
             let message = format!("{} is not allowed; allowed: above 0, below 1", self.held_out);
             return Err(("held_out", message));
@@ -103,7 +112,16 @@ impl Settings for IconLabels {
         check_sizes(self.width, self.heads, self.feed_forward)?;
         range("layers", self.layers, 0, 48)?;
         below_one("dropout", self.dropout)?;
-        check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
+        range("learning_rates", self.learning_rates.len(), 1, 16)?;
+        for &rate in &self.learning_rates {
+            positive("learning_rates", rate, 10.0)?;
+            check_training(self.batch, self.steps, rate, self.warm_up)?;
+        }
+        if self.learning_rates.len() > 1 && self.validation == 0.0 {
+            let message =
+                "several learning rates need validation screens; set `validation`, such as 0.25";
+            return Err(("learning_rates", message.into()));
+        }
         self.transformer().check()?;
         range("measure_every", self.measure_every, 1, 10_000_000)?;
         below_one("beta2", self.beta2)?;

@@ -13,7 +13,7 @@ const CAPTIONS: &str = "kind: captioning, screens: 24, held_out: 6, width: 16, h
                         features: sine }";
 
 const LABELS: &str = "kind: icon-labels, min_count: 20, max_boxes: 4, width: 16, heads: 2, feed_forward: 16, layers: 1, dropout: 0.1, \
-                      batch: 4, steps: 8, measure_every: 4, learning_rate: 0.004, warm_up: 2, decay: cosine, encoding: { features: \
+                      batch: 4, steps: 8, measure_every: 4, learning_rates: [0.004], warm_up: 2, decay: cosine, encoding: { features: \
                       sine }";
 
 const WIDGETS: &str = "kind: widget-captioning, steps: 3, batch: 2, screens: 6, held_out: 4, learning_rate: 0.01, warm_up: 1, encoding: \

@@ -37,7 +37,7 @@ const TRAININGS: [&str; 8] = [
      fourier, learned: true, gamma: 100, groups: 4, width: 4, modulator: { hidden: 4, dropout: 0.2 } }, model: { vocabulary: 120, \
      word_width: 6, types: 12, tree_rows: 30, width: 8, heads: 2, feed_forward: 8, encoder_layers: 1, decoder_layers: 1, channels: [2, 3] }",
     "kind: icon-labels, min_count: 20, max_boxes: 4, width: 16, heads: 2, feed_forward: 16, layers: 1, dropout: 0.1, batch: 4, \
-     learning_rate: 0.004, warm_up: 2, decay: cosine, encoding: { features: fourier, learned: true, gamma: 10, groups: 2, width: 8, \
+     validation: 0.25, learning_rates: [0.004, 0.01], warm_up: 2, decay: cosine, encoding: { features: fourier, learned: true, gamma: 10, groups: 2, width: 8, \
      modulator: { hidden: 8, dropout: 0.2 } }",
 ];
 
@@ -226,7 +226,7 @@ const DETR: &str = "kind: detr, steps: 2, batch: 2, held_out: 2, encoding: { fea
                     short_sides: [32, 40], longest: 64, before_window: [36], window: [24, 36], measured: 40 }";
 
 const LABELS: &str = "kind: icon-labels, min_count: 20, max_boxes: 4, width: 16, heads: 2, feed_forward: 16, layers: 1, dropout: 0.1, batch: 4, \
-                      steps: 8, measure_every: 4, learning_rate: 0.004, warm_up: 2, decay: cosine, encoding: { features: sine }";
+                      steps: 8, measure_every: 4, learning_rates: [0.004], warm_up: 2, decay: cosine, encoding: { features: sine }";
 
 const WIDGETS: &str = "kind: widget-captioning, steps: 3, batch: 2, screens: 6, held_out: 4, learning_rate: 0.01, warm_up: 1, encoding: { \
                        features: sine }, model: { vocabulary: 120, word_width: 6, types: 12, tree_rows: 30, width: 8, heads: 2, \
