@@ -45,7 +45,8 @@ fn with_erratum(claim: &Claim, context: Context<'_>) -> Judgement {
     match corrected.verdict {
         Verdict::Reproduced => Judgement {
             verdict,
-            measured: corrected.measured,
+            // A reader of this text alone must see which statement it belongs to.
+            measured: format!("{what}: {}", corrected.measured),
             statistics: corrected.statistics,
             reason: format!(
                 "as printed it fails ({}); {what}: {}",

@@ -20,8 +20,8 @@
 //! Records per signal:
 //!
 //! - `r2_family`: R² of the predictions. `error_family` (dB): median absolute error.
-//! - If `interpolation` is the only predictor: `error_estimate` (dB), the median absolute error of the predicted test PSNR itself. With
-//!   `training` also `error_output` (dB), for the same formula on the outputs of the trained model, and `error_half` (dB), the median absolute
+//! - If `interpolation` is the only predictor: `error_estimate` (dB), the median absolute error of the predicted test PSNR itself over
+//!   the fits that are better than the mean, and `constant_fits`, the share of the others. With `training` also `error_output` (dB), for the same formula on the outputs of the trained model, and `error_half` (dB), the median absolute
 //!   difference between the test PSNR at every second test position and at the others: by how much a prediction is off that knows
 //!   the errors at half of the test positions.
 //! - `pairs_apart`: number of pairs (see below) whose test PSNRs differ by at least 3 dB.
@@ -30,7 +30,8 @@
 //!
 //! Records for predictors that do not read the samples:
 //!
-//! - `pairs`: number of pairs of embedders of two families whose predictors are equal within 5 %.
+//! - `pairs`: number of pairs of embedders of two families whose predictors are equal within 5 %. A preserved distance ends at N/2 sample
+//!   distances; two embedders that both reach this end make no pair.
 //! - For the ten pairs of families with the largest median difference of test PSNR: `pair_gap` (dB), and for both embedders, with the
 //!   suffixes `_first` and `_second`, `pair_psnr` (dB), `pair_rank` (stable rank) and `pair_distance` (preserved distance in sample
 //!   distances).
@@ -52,7 +53,7 @@ use crate::checks::{check_rate, preset, range};
 
 pub const KIND: Kind = Kind {
     takes_held_out: true,
-    revision: 2,
+    revision: 3,
     without_data: WithoutData::Generated,
     signals_are_samples: true,
     ..kind!(PsnrPrediction, "psnr-prediction")

@@ -230,20 +230,27 @@ impl<'a> Study<'a> {
             if let Ok(r2) = r_squared(&predicted, &psnr) {
                 values.push(Value::new("r2_family", r2).signal(&signal.name));
             }
-            let error = |metric: &str, predicted: &dyn Fn(usize) -> f64| {
-                let errors = psnr.iter().enumerate().map(|(e, psnr)| (predicted(e) - psnr).abs());
+            let error = |metric: &str, of: &[usize], predicted: &dyn Fn(usize) -> f64| {
+                let errors = of.iter().map(|&e| (predicted(e) - psnr[e]).abs());
                 let median = quantile(errors.collect(), 0.5);
                 Value::new(metric, median).unit("dB").signal(&signal.name)
             };
-            values.push(error("error_family", &|e| predicted[e]));
+            let every: Vec<usize> = (0..psnr.len()).collect();
+            values.push(error("error_family", &every, &|e| predicted[e]));
             if *predictors == [Predictor::Interpolation] {
+                // A fit that counts as the mean is easy to predict.
+                let constant = constant_psnr(signal, (1..signal.values.len()).step_by(2));
+                let (fits, rest): (Vec<usize>, Vec<usize>) =
+                    every.into_iter().partition(|&e| psnr[e] > constant);
+                let share = rest.len() as f64 / psnr.len() as f64;
+                estimates.push(Value::new("constant_fits", share).signal(&signal.name));
                 let estimate = |e: usize| Predictor::Interpolation.values(&properties[e], s)[0];
-                estimates.push(error("error_estimate", &estimate));
+                estimates.push(error("error_estimate", &fits, &estimate));
                 if self.settings.training.is_some() {
-                    estimates.push(error("error_output", &|e| measured[e].of_outputs[s]));
+                    estimates.push(error("error_output", &fits, &|e| measured[e].of_outputs[s]));
                     // As an error of the PSNR at one half of the test positions that is predicted from that at the other half.
                     let half = |e: usize| psnr[e] + measured[e].between_halves[s];
-                    estimates.push(error("error_half", &half));
+                    estimates.push(error("error_half", &fits, &half));
                 }
             }
         }
@@ -289,7 +296,8 @@ impl<'a> Study<'a> {
         }
     }
 
-    /// Pairs of embedders of different families with equal predictors.
+    /// Pairs of embedders of different families with equal predictors. Preserved distances end at half the line, so two that reach this
+    /// end need not be equal and make no pair.
     fn pairs(&self, measured: &[Measured]) -> Vec<Pair> {
         let numbers = |m: &Measured| -> Vec<f64> {
             self.settings.predictors.iter().flat_map(|p| p.values(&m.properties, 0)).collect()
@@ -298,11 +306,16 @@ impl<'a> Study<'a> {
             a.iter().zip(b).all(|(a, b)| (a - b).abs() <= EQUAL * a.abs().min(b.abs()))
         };
         let all: Vec<Vec<f64>> = measured.iter().map(numbers).collect();
+        let reads_distance = self.settings.predictors.contains(&Predictor::PreservedDistance);
+        let longest = self.settings.samples as f64 / 2.0;
+        let is_censored = |e: usize| reads_distance && measured[e].properties.preserved >= longest;
         let family = &self.family;
         let mut pairs = Vec::new();
         for first in 0..all.len() {
             for second in first + 1..all.len() {
-                if family[first] != family[second] && is_equal(&all[first], &all[second]) {
+                let is_known = !(is_censored(first) && is_censored(second));
+                let differ = family[first] != family[second] && is_known;
+                if differ && is_equal(&all[first], &all[second]) {
                     let (a, b) = (&measured[first].psnr, &measured[second].psnr);
                     let gaps = a.iter().zip(b).map(|(a, b)| (a - b).abs()).collect();
                     pairs.push(Pair { first, second, gaps });
@@ -328,16 +341,26 @@ fn test_psnr(
     indices: impl Iterator<Item = usize> + Clone,
     predicted: impl Fn(usize) -> f64,
 ) -> f64 {
-    let training = signal.values.iter().step_by(2);
-    let mean = training.clone().sum::<f64>() / training.count() as f64;
-    let error = |at: &dyn Fn(usize) -> f64| {
-        let squares = indices.clone().map(|i| (signal.values[i] - at(i)).powi(2));
-        squares.sum::<f64>() / indices.clone().count() as f64
-    };
-    let own = psnr_of(error(&predicted));
-    let constant = psnr_of(error(&|_| mean));
+    let own = psnr_at(signal, indices.clone(), predicted);
+    let constant = constant_psnr(signal, indices);
     // NaN, from a training that diverged, is replaced, too.
     if own > constant { own } else { constant }
+}
+
+/// PSNR of the mean of the training samples at some indices.
+fn constant_psnr(signal: &Signal, indices: impl Iterator<Item = usize> + Clone) -> f64 {
+    let training = signal.values.iter().step_by(2);
+    let mean = training.clone().sum::<f64>() / training.count() as f64;
+    psnr_at(signal, indices, |_| mean)
+}
+
+fn psnr_at(
+    signal: &Signal,
+    indices: impl Iterator<Item = usize> + Clone,
+    predicted: impl Fn(usize) -> f64,
+) -> f64 {
+    let squares = indices.clone().map(|i| (signal.values[i] - predicted(i)).powi(2));
+    psnr_of(squares.sum::<f64>() / indices.count() as f64)
 }
 
 /// The smallest value that is at least as large as this share of all values; NaN without values.
