@@ -181,6 +181,7 @@ fn judged(judgement: &Judgement, holm: Option<f64>, shared: &BTreeMap<Evidence, 
     let is_shared = judgement.evidence.is_some_and(|class| shared.contains_key(&class));
     context! {
         verdict => named(judgement.verdict),
+        is_lost_to_holm => is_run && sentences::is_lost_to_holm(judgement.verdict, holm),
         evidence => judgement.evidence.map_or(MISSING, Evidence::name),
         condition => &judgement.condition,
         // The condition, unless the text below the table states it.

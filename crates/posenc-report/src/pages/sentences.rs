@@ -29,10 +29,14 @@ const DIGITS: usize = 3;
 /// Largest p of a stated verdict after Holm's correction.
 const SIGNIFICANT: f64 = 0.05;
 
+/// Whether a verdict states something although its p is too large after Holm's correction.
+pub fn is_lost_to_holm(verdict: Verdict, holm: Option<f64>) -> bool {
+    holm.is_some_and(|p| p > SIGNIFICANT) && !Outcome::Open.is(verdict)
+}
+
 /// What a verdict means next to all other claims of the paper: a claim whose p is too large after Holm's correction is open.
 fn corrected(own: JudgedClaim<'_>) -> Verdict {
-    let is_stated = !Outcome::Open.is(own.judgement.verdict);
-    match own.holm.is_some_and(|p| p > SIGNIFICANT) && is_stated {
+    match is_lost_to_holm(own.judgement.verdict, own.holm) {
         true => Verdict::WithinNoise,
         false => own.judgement.verdict,
     }

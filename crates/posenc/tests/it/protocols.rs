@@ -129,6 +129,39 @@ fn workers_change_nothing_and_seeds_do() {
     }
 }
 
+/// Catches a learning rate that is not the best one on validation screens, and a training that depends on those before it: with several
+/// rates, a unit has the numbers of the unit that trains at the best one alone.
+#[test]
+fn the_learning_rate_is_chosen_on_validation_screens() {
+    let protocol = |rates: &str| {
+        let group = TRAININGS[7].replace("[0.004, 0.01]", rates);
+        format!(
+            "    data: {{ set: rico-semantics }}\n    protocol: {{ {group}, steps: 60, measure_every: 30 }}\n    variants: [{{ id: one }}]\n"
+        )
+    };
+    let groups: String =
+        [("both", "[1.0e-9, 0.05, 1.0e-8]"), ("best", "[0.05]"), ("worst", "[1.0e-9]")]
+            .map(|(id, rates)| format!("  - id: {id}\n{}", protocol(rates)))
+            .concat();
+    let repository = Repository::with_experiment(&experiment(&groups));
+    repository.write(BOXES, &labelled());
+    repository.ok(&["reproduce"]);
+    let rows = repository.rows("out");
+    let of = |group: &str, metric: &str| -> Vec<String> {
+        let (name, metric) = (format!(",{group},"), format!(",{metric},"));
+        let own = rows.iter().filter(|row| row.contains(&name) && row.contains(&metric));
+        own.map(|row| row.replace(&name, ",")).collect()
+    };
+    assert_eq!(of("both", "accuracy_validation").len(), 3, "{rows:#?}");
+    for metric in ["learning_rate", "training_curve", "accuracy_curve", "accuracy_unseen", "unseen"]
+    {
+        let chosen = of("both", metric);
+        assert!(!chosen.is_empty(), "{metric}: {rows:#?}");
+        assert_eq!(chosen, of("best", metric), "{metric}");
+    }
+    assert_ne!(of("both", "training_curve"), of("worst", "training_curve"));
+}
+
 /// A pseudorandom number from 0 to below `n`.
 fn mixed(i: usize, n: usize) -> usize {
     ((i as u64).wrapping_mul(2_654_435_761) >> 7) as usize % n

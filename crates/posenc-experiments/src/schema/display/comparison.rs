@@ -28,7 +28,7 @@ pub struct Comparison {
     /// Recorded values, one per signal, that a baseline exceeds if it learns, such as those of one constant color: `group`, `method` and
     /// `metric` of the same item. Signals on which the baseline is at most 0.1 above them are left out.
     pub floor: Option<PerSignal>,
-    /// Lists the methods that no faster one exceeds, instead of pairs: `axes` (1 to 3) and `side` (positions along each axis) of the
+    /// Lists the Pareto-optimal methods (time and metric), instead of pairs: `axes` (1 to 3) and `side` (positions along each axis) of the
     /// signals and their known `positions` (`grid` or `random`), by which `fit --advise` selects a table, and optionally the
     /// `predictor` of the metric of a signal before a method runs (`group`, `method` and `metric` of the same item).
     pub front: Option<Front>,
@@ -46,7 +46,7 @@ pub struct Compared {
     pub short: Option<String>,
 }
 
-/// The methods that no faster one exceeds.
+/// The Pareto-optimal methods in time and a metric.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Front {
