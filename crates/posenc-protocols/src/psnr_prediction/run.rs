@@ -244,6 +244,9 @@ impl<'a> Study<'a> {
                     every.into_iter().partition(|&e| psnr[e] > constant);
                 let share = rest.len() as f64 / psnr.len() as f64;
                 estimates.push(Value::new("constant_fits", share).signal(&signal.name));
+                if fits.is_empty() {
+                    continue;
+                }
                 let estimate = |e: usize| Predictor::Interpolation.values(&properties[e], s)[0];
                 estimates.push(error("error_estimate", &fits, &estimate));
                 if self.settings.training.is_some() {
