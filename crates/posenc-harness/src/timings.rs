@@ -121,48 +121,25 @@ impl Timings {
         *most = bytes.max(*most);
     }
 
-    /// Adds a reference record. Some protocols record a `time`. The rest of a run's time is spread over its units if the record has all of
-    /// them.
+    /// Adds a reference record. Most protocols that take long record a `time`.
     fn add_record(&mut self, experiment: &Experiment, table: &Table, provenance: &Provenance) {
-        // Device, seconds, and units with a time.
-        type Measured<'a> = (&'a str, f64, BTreeSet<(&'a str, u64)>);
-        let mut measured: BTreeMap<_, Measured<'_>> = BTreeMap::new();
-        for row in &table.rows {
+        type Units<'a> = (f64, BTreeSet<(&'a str, u64)>);
+        let mut measured: BTreeMap<_, Units<'_>> = BTreeMap::new();
+        for row in table.rows.iter().filter(|row| row.metric == "time") {
             let name = (row.group.as_str(), row.method.as_str(), row.profile);
-            let empty = || (row.device.as_str(), 0.0, BTreeSet::new());
-            let (_, seconds, units) = measured.entry(name).or_insert_with(empty);
-            if row.metric == "time" {
-                // A sweep has a time for each of its values.
-                *seconds += row.value;
-                units.insert((&row.signal, row.seed));
-            }
+            let (seconds, units) = measured.entry((name, row.device.as_str())).or_default();
+            // A sweep has a time for each of its values.
+            *seconds += row.value;
+            units.insert((&row.signal, row.seed));
         }
-        // Older records, without origins, come from one run.
-        let planned: usize = provenance.origins.values().map(|o| o.repetitions * o.signals).sum();
-        let is_whole = planned == provenance.units || provenance.origins.is_empty();
-        let timed: f64 = measured.values().map(|(_, seconds, _)| seconds).sum();
-        let rest = (provenance.seconds - timed).max(0.0) / provenance.units.max(1) as f64;
-        let mut jobs = all_jobs(experiment);
-        jobs.dedup_by_key(|job| (job.group.id.as_str(), job.variant_index, job.recorded_profile));
-        for job in jobs {
-            let name = (job.group.id.as_str(), job.variant.id.as_str(), job.recorded_profile);
-            let own = measured.get(&name);
-            let (device, seconds) = own.map_or((device::CPU, 0.0), |(device, seconds, _)| {
-                (device::class_of(device), *seconds)
-            });
-            let origin = provenance.origins.get(&format!("{}/{}", job.group.id, job.variant.id));
-            let units = match origin {
-                _ if !is_whole => None,
-                Some(o) => (o.profile == job.recorded_profile).then_some(o.repetitions * o.signals),
-                None => own.filter(|_| provenance.origins.is_empty()).map(|_| 1),
+        let jobs = all_jobs(experiment);
+        for ((name, device), (seconds, units)) in measured {
+            let is_own = |job: &&Job<'_>| {
+                (job.group.id.as_str(), job.variant.id.as_str(), job.recorded_profile) == name
             };
-            let times = &mut self.reference.times;
-            match (units, own) {
-                (Some(units), _) => add(times, &job, device, units, seconds + rest * units as f64),
-                (None, Some((.., units))) if seconds > 0.0 => {
-                    add(times, &job, device, units.len(), seconds)
-                }
-                _ => {}
+            if let Some(job) = jobs.iter().find(is_own) {
+                let device = device::class_of(device);
+                add(&mut self.reference.times, job, device, units.len(), seconds);
             }
         }
         if let Some(bytes) = provenance.peak_memory {
@@ -342,58 +319,37 @@ mod tests {
         );
     }
 
-    /// Catches a record whose times do not count, times without the rest of the run, the time of one part of a record that counts for all,
-    /// times of a GPU that count for the CPU, and memory that grows with the cores of the machine that measured it.
+    /// Catches a record whose times do not count, times of a GPU that count for the CPU, and memory that grows with the cores of the machine
+    /// that measured it.
     #[test]
-    fn a_reference_record_has_times_of_units_or_of_the_run() {
+    fn a_reference_record_has_times_of_units() {
         let own = experiment("a", TRAINED, &["one", "two"], PROFILES);
-        let row = |method: &str, metric: &str, x: f64, value: f64| Row {
-            signal: "image-00".to_owned(),
+        let row = |method: &str, metric: &str, signal: &str, x: f64, value: f64| Row {
+            signal: signal.to_owned(),
             x: Some(x),
             profile: Profile::Paper,
             ..Row::new("g", method, metric, value)
         };
         let (cores, bytes) = (64, 32 << 30);
-        let provenance = Provenance {
-            units: 2,
-            seconds: 400.0,
-            peak_memory: Some(bytes),
-            cores,
-            ..Provenance::default()
-        };
+        let provenance =
+            Provenance { seconds: 400.0, peak_memory: Some(bytes), cores, ..Provenance::default() };
         let [one, two] = ["one", "two"].map(|method| planned(&own, Profile::Paper, method));
-        let of = |rows: &[Row], provenance: &Provenance| {
-            let mut timings = Timings::default();
-            timings.add_record(&own, &Table { rows: rows.to_vec() }, provenance);
-            timings
-        };
-        let rows = vec![row("one", "test_psnr", 1.0, 20.0), row("two", "test_psnr", 1.0, 20.0)];
-        let timings = of(&rows, &provenance);
-        assert_eq!(timings.estimate(&one), known(200.0), "the mean of the run");
-        assert_eq!(timings.estimate(&planned(&own, Profile::Quick, "one")), known(50.0));
+        let mut timings = Timings::default();
+        let mut rows = vec![
+            row("one", "time", "a", 1.0, 30.0),
+            row("one", "time", "a", 2.0, 50.0),
+            row("one", "time", "b", 1.0, 20.0),
+            row("two", "test_psnr", "a", 1.0, 20.0),
+            row("two", "time", "a", 1.0, 1.0),
+        ];
+        rows[4].device = "NVIDIA (vulkan)".to_owned();
+        timings.add_record(&own, &Table { rows }, &provenance);
+        assert_eq!(timings.estimate(&one), known(50.0), "both values of the sweep, of two images");
+        assert_eq!(timings.estimate(&planned(&own, Profile::Quick, "one")), known(12.5));
+        assert_eq!(timings.estimate(&two), UNKNOWN);
         assert_eq!(timings.memory(&one.job), Some(1 << 30));
-        let times = [row("one", "time", 1.0, 30.0), row("one", "time", 2.0, 50.0)];
-        let rows = [&rows[..], &times].concat();
-        let mut timings = of(&rows, &provenance);
-        // 400 s of two units, of which one has measured 80 s: 160 s for the rest of each.
-        let rates = |timings: &Timings| [&one, &two].map(|planned| timings.estimate(planned));
-        assert_eq!(rates(&timings), [known(240.0), known(160.0)], "both values of the sweep");
         timings.add_memory(&one.job, 7);
         assert_eq!(timings.memory(&one.job), Some(7), "measured alone on this machine");
-        let origin = |profile| {
-            let text = format!(
-                r#"{{"profile":"{profile}","seed":0,"repetitions":1,"signals":1,"specification":"","epochs":"","data":"-"}}"#
-            );
-            serde_json::from_str(&text).unwrap()
-        };
-        let origins = ["g/one", "g/two"].map(|name| (name.to_owned(), origin("paper")));
-        let whole = Provenance { origins: origins.into(), ..provenance };
-        assert_eq!(rates(&of(&rows, &whole)), [known(240.0), known(160.0)]);
-        let part = Provenance { units: 1, ..whole };
-        assert_eq!(rates(&of(&rows, &part)), [known(80.0), UNKNOWN], "a run of one unit");
-        let on_gpu = |row: &Row| Row { device: "NVIDIA (vulkan)".to_owned(), ..row.clone() };
-        let on_gpu: Vec<Row> = rows.iter().map(on_gpu).collect();
-        assert_eq!(rates(&of(&on_gpu, &part)), [UNKNOWN; 2]);
     }
 
     /// Catches times that are lost between runs, and a damaged file that causes an error or yields times.
