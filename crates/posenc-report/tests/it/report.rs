@@ -51,7 +51,7 @@ fn two_runs_are_told_apart() {
     let catalog = common::changed_catalog(root.path(), change).expect("a catalog");
     let both =
         page(&rendered(&catalog, &records(REFERENCE), Some(&records(LOCAL))), "demo/table1.md");
-    let own = "**Our answer (this machine).** It reaches 28.2.<br><sub>Evidence: other data (embedded images)</sub>\n";
+    let own = "**Our answer (this machine).** It reaches 28.2.<br><sub>Evidence: other data, reduced (embedded images)</sub>\n";
     assert!(both.contains(own), "{both}");
 }
 
@@ -311,6 +311,17 @@ fn answers_state_only_what_the_record_shows() {
         posenc_report::with_answers("# x\n", &rendered(&catalog, &records(REFERENCE), None)),
         None
     );
+
+    // A run of this machine without the paper says nothing of it, and one of another item that it decides nothing.
+    let none = "This run decides none of the sentences above.";
+    let mut of_fig1 = records(LOCAL);
+    of_fig1.items.retain(|(_, item), _| item == "fig1");
+    for (local, is_shown) in [(Records::default(), false), (of_fig1, true)] {
+        let both = rendered(&catalog, &records(REFERENCE), Some(&local));
+        for name in ["demo.md", "README.md"] {
+            assert_eq!(page(&both, name).contains(none), is_shown, "{name}");
+        }
+    }
 
     let [item, paper, first, own] = shown(&records(Made { factor: 2.0, ..REFERENCE }));
     assert!(item.contains("**Our answer.** It misses print, with 55.2.\n"), "{item}");
