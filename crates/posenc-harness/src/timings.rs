@@ -29,7 +29,7 @@ const MAX_BYTES: u64 = 1 << 22;
 const MAX_SCALE: f64 = 20.0;
 
 /// Seconds of a training step in [`Timings::rank`] if the time is unknown.
-const UNKNOWN_STEP: f64 = 1e-3;
+const UNKNOWN_STEP: f64 = 1e-2;
 
 /// Estimated time of units.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -311,7 +311,7 @@ mod tests {
         let all = ["one", "two"].map(|method| planned(&own, Profile::Paper, method));
         assert_eq!(timings.makespan(&all[..0], 2).to_string(), "about 0.0 s");
         assert_eq!(timings.makespan(&all[1..], 2).to_string(), "time unknown");
-        assert_eq!(timings.rank(&all[1]), 2.0, "a millisecond per epoch");
+        assert_eq!(timings.rank(&all[1]), 20.0, "10 ms per epoch");
         timings.add(&all[0], 1, 7.0);
         assert_eq!(
             timings.makespan(&all, 2).to_string(),

@@ -29,8 +29,8 @@ fn pages_without_records() {
     assert!(!report.files.keys().any(|p| p.starts_with("figures/demo")), "nothing to draw");
 }
 
-/// Catches equal numbers of two runs that are called the paper's, a number of repetitions without its run, and an answer of this machine
-/// without its data.
+/// Catches equal numbers of two runs that are called the paper's, a number of repetitions without its run, an answer of this machine
+/// without its data, and a list of claims without the evidence of this machine.
 #[test]
 fn two_runs_are_told_apart() {
     let equal = page(&report(&records(REFERENCE), Some(&records(REFERENCE))), "demo/fig1.md");
@@ -38,6 +38,12 @@ fn two_runs_are_told_apart() {
     for run in ["reference", "this machine"] {
         assert!(equal.contains(&format!("stable rank<br>{run}")), "{equal}");
     }
+    let claims = page(&report(&records(REFERENCE), Some(&records(LOCAL))), "claims/demo.md");
+    let row = "| ✓\u{a0}reproduced | paper's data, full | ?\u{a0}not\u{a0}comparable | other data | Gau reaches";
+    assert!(
+        claims.contains("| Reference run | Evidence | This machine | Evidence | Claim | Item |")
+    );
+    assert!(claims.contains(row), "{claims}");
     let mut single = records(REFERENCE);
     let rows = single.items.values_mut().map(|record| &mut record.table.rows);
     rows.for_each(|rows| rows.retain(|row| row.seed == 0));

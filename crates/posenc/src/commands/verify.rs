@@ -31,7 +31,7 @@ use posenc_harness::unit::Unit;
 use posenc_harness::{executor, machine};
 use posenc_protocols::KINDS;
 
-/// Units with a longer estimate, in seconds on one core, are sampled only if there are too few others.
+/// Units with a longer [`Timings::rank`], in seconds on one core, are sampled only if there are too few others.
 const CHEAP: f64 = 5.0;
 
 /// A variant with results in a record.
