@@ -4,6 +4,7 @@
 //! must end. A job that never calls it ends with the process.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use crate::interrupts::Interrupts;
 
@@ -13,6 +14,7 @@ pub struct Stopped;
 #[derive(Default)]
 pub struct Control {
     interrupts: Interrupts,
+    end: Option<Instant>,
     /// Bits of the completed fraction of the job; 0 if unknown.
     fraction: AtomicU64,
     /// Training steps since the last record.
@@ -20,14 +22,14 @@ pub struct Control {
 }
 
 impl Control {
-    /// The control of a job that these interrupts stop.
-    pub fn new(interrupts: Interrupts) -> Self {
-        Control { interrupts, ..Control::default() }
+    /// The control of a job that these interrupts stop, or the `end` of the budget.
+    pub fn new(interrupts: Interrupts, end: Option<Instant>) -> Self {
+        Control { interrupts, end, ..Control::default() }
     }
 
     /// Whether the job must stop.
     pub fn is_stopped(&self) -> bool {
-        self.interrupts.asked().is_some()
+        self.interrupts.asked().is_some() || self.end.is_some_and(|end| Instant::now() >= end)
     }
 
     /// Reports the completed fraction of the job, from 0 to 1.

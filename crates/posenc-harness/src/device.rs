@@ -14,6 +14,15 @@ pub const SOFTWARE: &str = "wgpu-software";
 /// All classes. If several have equally good records, the first is shown.
 pub const CLASSES: [&str; 3] = [CPU, GPU, SOFTWARE];
 
+/// The class of the device that a row of a record names.
+pub fn class_of(label: &str) -> &'static str {
+    match label {
+        CPU => CPU,
+        label if label.starts_with("software adapter") => SOFTWARE,
+        _ => GPU,
+    }
+}
+
 /// Value of `--device`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {

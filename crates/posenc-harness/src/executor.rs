@@ -20,8 +20,7 @@ use crate::plan::PlannedJob;
 use crate::progress::{Detail, Finished, InFlight, Progress, Tally, named};
 use crate::queue::{Lane, Next, Queue};
 use crate::run_env::RunEnv;
-use crate::span::duration;
-use crate::timings::Timings;
+use crate::timings::{Estimate, Timings};
 use crate::unit::Unit;
 use crate::{machine, protocol};
 
@@ -35,7 +34,7 @@ const GRACE: Duration = Duration::from_secs(5);
 pub struct Options {
     /// Units at a time; 0 means 1.
     pub workers: usize,
-    /// End of the budget. No job starts that would end later.
+    /// End of the budget. No job starts that would end later, and trainings that run longer stop.
     pub end: Option<Instant>,
     /// Memory limit of all jobs together. Default: the available memory of the machine.
     pub memory: Option<Bytes>,
@@ -51,8 +50,8 @@ pub struct FinishedItem {
     pub item: String,
     /// Units of the run that have neither run nor failed.
     pub left: usize,
-    /// Estimated seconds for these units.
-    pub seconds: f64,
+    /// Estimated time of these units.
+    pub time: Estimate,
 }
 
 /// Connection to another thread that follows the progress of a run.
@@ -66,8 +65,8 @@ pub struct Feed {
 pub struct RunSummary {
     /// Number of failures, each of which was printed.
     pub failures: usize,
-    /// Number of units that did not run, and their estimated seconds on the workers.
-    pub left: (usize, f64),
+    /// Number of units that did not run, and their estimated time on the workers.
+    pub left: (usize, Estimate),
     /// The interrupt that ended the run.
     pub interrupted: Option<usize>,
     /// Items with units that ended, by `paper/item`.
@@ -159,7 +158,7 @@ struct Running {
     /// Start of the current unit, and the number of units before it.
     since: Instant,
     done: usize,
-    expected: f64,
+    expected: Estimate,
     /// Bytes that are reserved for it.
     bytes: u64,
     /// Whether no other job has run at the same time.
@@ -169,16 +168,20 @@ struct Running {
 }
 
 impl Running {
-    /// Estimated seconds until the job ends, from its completed fraction if known.
-    fn left(&self) -> f64 {
+    /// Estimated time until the job ends, from its completed fraction if known.
+    fn left(&self) -> Estimate {
+        let known = |seconds| Estimate { seconds, unknown: 0 };
         if let (Some((since, first)), Some(now)) = (self.first, self.control.fraction())
             && now - first > 0.01
         {
-            return since.elapsed().as_secs_f64() * (1.0 - now) / (now - first);
+            return known(since.elapsed().as_secs_f64() * (1.0 - now) / (now - first));
+        }
+        if self.expected.unknown > 0 {
+            return Estimate { unknown: self.job.to_run.len() - self.done, ..self.expected };
         }
         let elapsed = self.started.elapsed().as_secs_f64();
         // A job that exceeds its estimate will exceed it further.
-        (self.expected - elapsed).max(0.1 * elapsed)
+        known((self.expected.seconds - elapsed).max(0.1 * elapsed))
     }
 
     fn shown(&self) -> InFlight {
@@ -196,8 +199,8 @@ impl Running {
 }
 
 impl State {
-    fn time_left(&self) -> f64 {
-        let running: Vec<(Lane, f64)> =
+    fn time_left(&self) -> Estimate {
+        let running: Vec<(Lane, Estimate)> =
             self.running.values().map(|one| (Lane::of(&one.job), one.left())).collect();
         self.queue.time_left(&running)
     }
@@ -211,10 +214,10 @@ impl State {
     ) -> usize {
         let is_alone = self.running.is_empty();
         self.running.values_mut().for_each(|other| other.is_alone = false);
-        let expected = self.summary.timings.seconds(job);
+        let expected = self.summary.timings.estimate(job);
         self.progress.detail(|| {
             let (path, seed, units) = (job.job.path(), job.job.seed_index, job.to_run.len());
-            format!("begins {path} seed {seed}: {units} units, about {}", duration(expected))
+            format!("begins {path} seed {seed}: {units} units, {expected}")
         });
         let (job, control, now) = (job.clone(), control.clone(), Instant::now());
         let (started, since, done, first) = (now, now, 0, None);
@@ -230,7 +233,7 @@ impl State {
         one.since = Instant::now();
         one.done += 1;
         let job = one.job.clone();
-        let expected = one.expected / job.to_run.len().max(1) as f64;
+        let expected = one.expected.seconds / job.to_run.len().max(1) as f64;
         let name = named(&job.job.path(), &unit.signal);
         self.progress.finished(&name, &unit.parts.key(), expected, finished);
         self.count(&job, finished.seconds, false);
@@ -254,7 +257,7 @@ impl State {
         let left = items.values().map(Tally::left).sum();
         if let Some(feed) = &self.finished {
             // The receiver may have ended.
-            let _ = feed.send(FinishedItem { item, left, seconds: self.time_left() });
+            let _ = feed.send(FinishedItem { item, left, time: self.time_left() });
         }
     }
 
@@ -264,7 +267,7 @@ impl State {
         self.queue.ended(one.bytes);
         let job = one.job;
         if one.done > 0 && (left.is_empty() || !job.emits_as_batch()) {
-            self.summary.timings.add(&job.job, one.done, seconds);
+            self.summary.timings.add(&job, one.done, seconds);
             if one.is_alone
                 && let Some(bytes) = machine::peak_memory()
             {
@@ -383,7 +386,7 @@ fn work(run: &Run, lane: Lane) {
     let _idle = Idle(run, lane);
     while let Some((job, bytes)) = run.next(lane) {
         let job = Arc::new(job);
-        let control = Arc::new(Control::new(run.signals.clone()));
+        let control = Arc::new(Control::new(run.signals.clone(), run.end));
         let id = run.state().start(&job, &control, bytes);
         let mut written: BTreeSet<String> = BTreeSet::new();
         let mut seconds = 0.0;

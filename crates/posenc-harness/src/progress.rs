@@ -8,6 +8,7 @@ use posenc_experiments::plan::NO_SIGNAL;
 use posenc_files::escaped;
 
 use crate::span::{and_failed, counted, duration};
+use crate::timings::Estimate;
 
 /// Without a terminal, the remaining time is printed if nothing else was printed for this long.
 const TELL_EVERY: Duration = Duration::from_secs(60);
@@ -164,17 +165,20 @@ impl Progress {
         }
     }
 
-    /// Reports a unit that now has a record, with its name and key. `expected` is its estimated time in seconds.
+    /// Reports a unit that now has a record, with its name and key. `expected` is its estimated time in seconds; 0 if unknown.
     pub fn finished(&mut self, name: &str, key: &str, expected: f64, finished: &Finished) {
         self.done += 1;
         let Finished { seconds, peak_memory, values, steps } = *finished;
         if self.detail == Detail::Verbose {
             let memory = peak_memory.map(|bytes| format!(", peak memory {} MiB", bytes >> 20));
+            let expected = match expected {
+                0.0 => String::new(),
+                _ => format!(", expected {}", duration(expected)),
+            };
             self.say(&format!(
-                "[{}/{}] {name}: {seconds:.2} s, expected {}{}, {values} values, {steps} steps, key {key}",
+                "[{}/{}] {name}: {seconds:.2} s{expected}{}, {values} values, {steps} steps, key {key}",
                 self.done + self.failed,
                 self.total,
-                duration(expected),
                 memory.unwrap_or_default()
             ));
         }
@@ -205,24 +209,16 @@ impl Progress {
         }
     }
 
-    /// Shows the units in flight and the seconds left.
-    pub fn draw(&mut self, in_flight: &[InFlight], left: f64) {
+    /// Shows the units in flight and the time left.
+    pub fn draw(&mut self, in_flight: &[InFlight], left: Estimate) {
         self.drawn = Instant::now();
-        let elapsed = self.elapsed();
-        let share = elapsed / (elapsed + left).max(1e-9);
-        let line = format!(
-            "{}/{} units{}, {:.0} %, about {} left",
-            self.done + self.failed,
-            self.total,
-            and_failed(self.failed),
-            100.0 * share,
-            duration(left)
-        );
+        let (ended, total) = (self.done + self.failed, self.total);
+        let line = format!("{ended}/{total} units{}, left: {left}", and_failed(self.failed));
         let Some(screen) = &self.screen else {
             self.say(&line);
             return;
         };
-        screen.bar.set_position((share * 1000.0) as u64);
+        screen.bar.set_position((ended * 1000 / total.max(1)) as u64);
         screen.bar.set_message(line);
         let [with_bar, plain] = &screen.styles;
         for (place, bar) in screen.lines.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Order in which jobs run.
 //!
 //! Items are sorted by estimated seconds, cheapest first. Within an item, the longest jobs come first. The longest waiting job starts out of
-//! this order once it would otherwise finish after all others. With a budget, the shortest jobs come first, and no job starts that would
-//! end later.
+//! this order once it would otherwise finish after all others. With a budget, the shortest jobs come first, those of unknown time last, and
+//! no job starts that would end later.
 //!
 //! A job waits until its memory is available, while smaller jobs start. A job without recorded memory, or that needs more than the run may
 //! use, runs alone.
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use crate::device;
 use crate::memory::Bytes;
 use crate::plan::PlannedJob;
-use crate::timings::{Timings, makespan};
+use crate::timings::{Estimate, Timings, makespan};
 
 /// The pool of workers that runs a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,8 +40,9 @@ impl Lane {
 struct Waiting<'a> {
     job: PlannedJob<'a>,
     lane: Lane,
-    /// Estimated seconds, and bytes if known.
-    seconds: f64,
+    /// Estimated time, and the seconds that decide the order.
+    estimate: Estimate,
+    rank: f64,
     memory: Option<u64>,
 }
 
@@ -78,13 +79,11 @@ impl<'a> Queue<'a> {
             jobs.into_iter().map(|job| Waiting::new(job, timings)).collect();
         let mut items: BTreeMap<String, f64> = BTreeMap::new();
         for one in &waiting {
-            *items.entry(one.job.job.experiment.id()).or_default() += one.seconds;
+            *items.entry(one.job.job.experiment.id()).or_default() += one.rank;
         }
         let rank = |one: &Waiting<'_>| match has_budget {
-            true => (one.seconds, 0.0),
-            false => {
-                (items.get(&one.job.job.experiment.id()).copied().unwrap_or(0.0), -one.seconds)
-            }
+            true => (one.estimate.unknown.min(1) as f64, one.rank),
+            false => (items.get(&one.job.job.experiment.id()).copied().unwrap_or(0.0), -one.rank),
         };
         waiting.sort_by(|a, b| {
             let (a, b) = (rank(a), rank(b));
@@ -96,7 +95,8 @@ impl<'a> Queue<'a> {
 
     /// Takes the next job of a lane that fits into the memory and into the seconds that are left, if there is a budget.
     pub fn next(&mut self, lane: Lane, left: Option<f64>) -> Next<'a> {
-        let in_time = |one: &Waiting<'_>| left.is_none_or(|left| one.seconds <= left);
+        let in_time =
+            |one: &Waiting<'_>| left.is_none_or(|left| left > 0.0 && one.estimate.seconds <= left);
         let is_candidate = |one: &Waiting<'_>| one.lane == lane && in_time(one);
         if self.is_closed || !self.waiting.iter().any(is_candidate) {
             return Next::End;
@@ -108,11 +108,11 @@ impl<'a> Queue<'a> {
             let all = self.waiting.iter().enumerate();
             all.filter(|(_, one)| is_candidate(one) && fits(one))
         };
-        let all: f64 = self.seconds(lane).sum();
+        let all: f64 = self.of(lane).map(|one| one.rank).sum();
         let is_urgent = |one: &Waiting<'_>| {
-            left.is_none() && lane == Lane::Cpu && one.seconds * self.workers as f64 >= all
+            left.is_none() && lane == Lane::Cpu && one.rank * self.workers as f64 >= all
         };
-        let longest = places().max_by(|(_, a), (_, b)| a.seconds.total_cmp(&b.seconds));
+        let longest = places().max_by(|(_, a), (_, b)| a.rank.total_cmp(&b.rank));
         let Some((place, _)) =
             longest.filter(|(_, one)| is_urgent(one)).or_else(|| places().next())
         else {
@@ -135,7 +135,7 @@ impl<'a> Queue<'a> {
     pub fn estimate_again(&mut self, item: &PlannedJob<'_>, timings: &Timings) {
         for one in &mut self.waiting {
             if std::ptr::eq(one.job.job.experiment, item.job.experiment) {
-                one.seconds = timings.seconds(&one.job);
+                (one.estimate, one.rank) = (timings.estimate(&one.job), timings.rank(&one.job));
                 one.memory = timings.memory(&one.job.job);
             }
         }
@@ -151,30 +151,33 @@ impl<'a> Queue<'a> {
         self.is_closed = true;
     }
 
-    /// Estimated seconds of the waiting jobs of a lane, in order.
-    fn seconds(&self, lane: Lane) -> impl Iterator<Item = f64> {
-        self.waiting.iter().filter(move |one| one.lane == lane).map(|one| one.seconds)
+    /// The waiting jobs of a lane, in order.
+    fn of(&self, lane: Lane) -> impl Iterator<Item = &Waiting<'a>> {
+        self.waiting.iter().filter(move |one| one.lane == lane)
     }
 
     pub fn count(&self, lane: Lane) -> usize {
-        self.seconds(lane).count()
+        self.of(lane).count()
     }
 
-    /// Estimated seconds until all jobs are done; `in_flight` has those of running jobs.
-    pub fn time_left(&self, in_flight: &[(Lane, f64)]) -> f64 {
+    /// Estimated time until all jobs are done; `in_flight` has that of running jobs.
+    pub fn time_left(&self, in_flight: &[(Lane, Estimate)]) -> Estimate {
         let of = |lane: Lane, workers: usize| {
             let running = in_flight.iter().filter(|(own, _)| *own == lane);
-            let running: Vec<f64> = running.map(|(_, seconds)| *seconds).collect();
-            makespan(&running, self.seconds(lane), workers)
+            let running: Vec<f64> = running.map(|(_, estimate)| estimate.seconds).collect();
+            makespan(&running, self.of(lane).map(|one| one.estimate.seconds), workers)
         };
-        of(Lane::Cpu, self.workers).max(of(Lane::Device, 1)) + of(Lane::Alone, 1)
+        let seconds = of(Lane::Cpu, self.workers).max(of(Lane::Device, 1)) + of(Lane::Alone, 1);
+        let waiting = self.waiting.iter().map(|one| one.estimate);
+        let all: Estimate = waiting.chain(in_flight.iter().map(|(_, estimate)| *estimate)).sum();
+        Estimate { seconds, ..all }
     }
 }
 
 impl<'a> Waiting<'a> {
     fn new(job: PlannedJob<'a>, timings: &Timings) -> Self {
-        let (lane, seconds) = (Lane::of(&job), timings.seconds(&job));
-        Waiting { lane, seconds, memory: timings.memory(&job.job), job }
+        let (lane, estimate, rank) = (Lane::of(&job), timings.estimate(&job), timings.rank(&job));
+        Waiting { lane, estimate, rank, memory: timings.memory(&job.job), job }
     }
 
     /// Bytes to reserve: all if unknown.
@@ -190,17 +193,18 @@ pub mod testing {
 
     use crate::unit::Unit;
 
-    /// An experiment with a group `g` of this protocol and these methods.
+    /// An experiment with a group `g` of this protocol and these methods, which have widths of their own.
     pub fn experiment(item: &str, protocol: &str, methods: &[&str], more: &str) -> Experiment {
-        let methods: Vec<String> = methods
-            .iter()
-            .map(|id| match protocol.contains("complexity") {
-                true => format!("{{ id: {id} }}"),
-                false => format!(
-                    "{{ id: {id}, embedder: {{ kind: gaussian, dimension: 8, sigma: 0.1 }} }}"
-                ),
-            })
-            .collect();
+        let sigma =
+            |id: &str| item.bytes().chain(id.bytes()).fold(1, |a, b| (31 * a + u32::from(b)) % 997);
+        let method = |id: &&str| match protocol.contains("complexity") {
+            true => format!("{{ id: {id} }}"),
+            false => format!(
+                "{{ id: {id}, embedder: {{ kind: gaussian, dimension: 8, sigma: 0.{:03} }} }}",
+                sigma(id)
+            ),
+        };
+        let methods: Vec<String> = methods.iter().map(method).collect();
         let data = if protocol.contains("network-nd") { ", data: { set: div2k-test }" } else { "" };
         let more = if more.is_empty() { String::new() } else { format!(", {more}") };
         let text = format!(
@@ -233,7 +237,7 @@ mod tests {
     const CLOCK: &str =
         "{ kind: complexity, scheme: separable, axes: 2, sizes: [16, 24], repeats: 1 }";
 
-    /// A queue of these items: a protocol, and the seconds of each method.
+    /// A queue of these items: a protocol, and the seconds of each method; 0 if unknown.
     fn queue<'a>(
         experiments: &'a [Experiment],
         seconds: &[&[f64]],
@@ -246,8 +250,11 @@ mod tests {
         for (experiment, seconds) in experiments.iter().zip(seconds) {
             let own = jobs(std::iter::once(experiment), &Selectors::default(), Profile::Paper);
             for (job, seconds) in own.into_iter().zip(*seconds) {
-                timings.add(&job, 1, *seconds);
-                all.push(PlannedJob::new(job, vec![unit("a")]));
+                let planned = PlannedJob::new(job, vec![unit("a")]);
+                if *seconds > 0.0 {
+                    timings.add(&planned, 1, *seconds);
+                }
+                all.push(planned);
             }
         }
         let mut queue = Queue::new(all, &timings, 2, limit, has_budget);
@@ -298,13 +305,16 @@ mod tests {
         assert_eq!(order(&mut waiting, Lane::Cpu, None)[..3], ["1v1", "1v0", "0v1"]);
     }
 
-    /// Catches a budget that starts jobs that would end later, or long jobs first.
+    /// Catches a budget that starts jobs that would end later, or long jobs first, or jobs of unknown time before others or after its end.
     #[test]
     fn with_a_budget_short_jobs_come_first() {
-        let seconds: [&[f64]; 2] = [&[8.0, 30.0, 2.0], &[10.0, 60.0]];
+        let seconds: [&[f64]; 2] = [&[8.0, 0.0, 30.0, 2.0], &[10.0, 60.0]];
         let experiments = items(&[(RANK, seconds[0]), (RANK, seconds[1])]);
-        let mut waiting = queue(&experiments, &seconds, &[0; 3], None, true);
-        assert_eq!(order(&mut waiting, Lane::Cpu, Some(31.0)), ["0v2", "0v0", "1v0", "0v1"]);
+        let mut waiting = queue(&experiments, &seconds, &[0; 4], None, true);
+        assert!(order(&mut waiting, Lane::Cpu, Some(0.0)).is_empty());
+        let left = waiting.time_left(&[(Lane::Cpu, Estimate { seconds: 7.0, unknown: 2 })]);
+        assert_eq!(left, Estimate { seconds: 77.0, unknown: 3 });
+        assert_eq!(order(&mut waiting, Lane::Cpu, Some(31.0)), ["0v3", "0v0", "1v0", "0v2", "0v1"]);
         assert_eq!(waiting.count(Lane::Cpu), 1);
     }
 

@@ -15,7 +15,7 @@ pub fn keep(planned: &mut Vec<PlannedJob<'_>>, timings: &Timings, share: Share) 
 /// Jobs stay whole, because their units share an embedding and a checkpoint. Jobs that measure time have the last share to themselves:
 /// their times are compared with each other, so they must come from one machine.
 pub fn deal(planned: &[PlannedJob<'_>], timings: &Timings, count: usize) -> Vec<usize> {
-    let of = |p: &PlannedJob<'_>| (timings.seconds(p), measures_time(p));
+    let of = |p: &PlannedJob<'_>| (timings.rank(p), measures_time(p));
     deal_jobs(&planned.iter().map(of).collect::<Vec<_>>(), count)
 }
 

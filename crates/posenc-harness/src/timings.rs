@@ -1,8 +1,7 @@
 //! Times and memory of earlier units, from which a run estimates those of other units.
 //!
-//! They come from earlier runs on this machine (`timings.json` in the output directory) and from the reference record. An estimate uses the
-//! closest match: the same method at the same profile, at any profile, the same group, the same item if it has one protocol, the same protocol.
-//! Times are scaled by [`steps`].
+//! They come from earlier runs on this machine (`timings.json` in the output directory) and from the reference record. An estimate uses times
+//! of the same computation ([`workload`]) only. If a training had another number of steps, its time is scaled, up to [`MAX_SCALE`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,12 +10,14 @@ use posenc_experiments::Experiment;
 use posenc_experiments::plan::Job;
 use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::record::{ItemRecord, Provenance, Table, item};
-use posenc_experiments::schema::Protocol;
 use posenc_experiments::text::read_text;
+use posenc_math::embedder::EmbedderSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::device;
 use crate::plan::{PlannedJob, all_jobs};
+use crate::span::{counted, duration};
 
 /// Name of the file in the output directory.
 const FILE: &str = "timings.json";
@@ -24,15 +25,49 @@ const FILE: &str = "timings.json";
 /// Maximum file size in bytes, ten times the size for all methods of the papers.
 const MAX_BYTES: u64 = 1 << 22;
 
-/// Seconds of a step, and of a unit, without any record of its protocol.
-const UNKNOWN_STEP: f64 = 1e-3;
-const UNKNOWN_UNIT: f64 = 0.05;
+/// Largest factor by which the time of a shorter training is scaled, since part of that time does not grow with the steps.
+const MAX_SCALE: f64 = 20.0;
+
+/// Seconds of a training step in [`Timings::rank`] if the time is unknown.
+const UNKNOWN_STEP: f64 = 1e-2;
+
+/// Estimated time of units.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// Seconds of the units whose time can be estimated.
+    pub seconds: f64,
+    /// Number of the other units.
+    pub unknown: usize,
+}
+
+impl std::iter::Sum for Estimate {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Estimate::default(), |a, b| Estimate {
+            seconds: a.seconds + b.seconds,
+            unknown: a.unknown + b.unknown,
+        })
+    }
+}
+
+impl std::fmt::Display for Estimate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Estimate { seconds, unknown: 0 } => write!(f, "about {}", duration(seconds)),
+            Estimate { seconds: 0.0, .. } => f.write_str("time unknown"),
+            Estimate { seconds, unknown } => {
+                write!(f, "about {}, plus {} of unknown time", duration(seconds), counted(unknown))
+            }
+        }
+    }
+}
+
+/// Sums of seconds and of units, by [`workload`] and by the number of steps.
+type Times = BTreeMap<String, BTreeMap<u64, [f64; 2]>>;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Recorded {
-    /// Sums of seconds and of steps over units.
-    times: BTreeMap<String, [f64; 2]>,
+    times: Times,
     /// Bytes that a job needs.
     memory: BTreeMap<String, u64>,
 }
@@ -49,8 +84,8 @@ impl Timings {
     pub fn read(out: &Path, record: &Path, planned: &[PlannedJob<'_>]) -> Self {
         let text = read_text(&out.join(FILE), MAX_BYTES).unwrap_or_default();
         let own: Recorded = serde_json::from_str(&text).unwrap_or_default();
-        let is_sound = own.times.values().flatten().all(|n| *n >= 0.0);
-        let own = if is_sound { own } else { Recorded::default() };
+        let mut times = own.times.values().flat_map(BTreeMap::values).flatten();
+        let own = if times.all(|n| *n >= 0.0) { own } else { Recorded::default() };
         Timings { own, ..Timings::of_record(record, planned) }
     }
 
@@ -76,8 +111,8 @@ impl Timings {
     }
 
     /// Adds the seconds that `units` units of a job took together.
-    pub fn add(&mut self, job: &Job<'_>, units: usize, seconds: f64) {
-        add(&mut self.own.times, job, units as f64 * steps(job.protocol()), seconds);
+    pub fn add(&mut self, planned: &PlannedJob<'_>, units: usize, seconds: f64) {
+        add(&mut self.own.times, &planned.job, device_of(planned), units, seconds);
     }
 
     /// Adds the peak memory of a job that ran alone.
@@ -86,32 +121,26 @@ impl Timings {
         *most = bytes.max(*most);
     }
 
-    /// Adds a reference record. It has times of single units for some protocols only, else the sum over an item.
+    /// Adds a reference record. Most protocols that take long record a `time`.
     fn add_record(&mut self, experiment: &Experiment, table: &Table, provenance: &Provenance) {
-        let jobs = all_jobs(experiment);
-        let mut by_name = BTreeMap::new();
-        for job in &jobs {
-            let name = (job.group.id.as_str(), job.variant.id.as_str(), job.recorded_profile);
-            by_name.entry(name).or_insert_with(|| (job, steps(job.protocol())));
-        }
-        let mut units = BTreeMap::new();
-        for row in &table.rows {
+        type Units<'a> = (f64, BTreeSet<(&'a str, u64)>);
+        let mut measured: BTreeMap<_, Units<'_>> = BTreeMap::new();
+        for row in table.rows.iter().filter(|row| row.metric == "time") {
             let name = (row.group.as_str(), row.method.as_str(), row.profile);
-            let Some((job, steps)) = by_name.get(&name) else { continue };
-            let unit = (name, row.signal.as_str(), row.seed);
-            let (_, _, seconds) = units.entry(unit).or_insert((*job, *steps, 0.0));
+            let (seconds, units) = measured.entry((name, row.device.as_str())).or_default();
             // A sweep has a time for each of its values.
-            *seconds += if row.metric == "time" { row.value } else { 0.0 };
+            *seconds += row.value;
+            units.insert((&row.signal, row.seed));
         }
-        for (job, steps, seconds) in units.values().filter(|(.., seconds)| *seconds > 0.0) {
-            add(&mut self.reference.times, job, *steps, *seconds);
-        }
-        // Steps of different protocols cannot be added.
-        let kinds: BTreeSet<&str> = jobs.iter().map(|job| job.protocol().name()).collect();
-        if !units.is_empty() && provenance.units > 0 && kinds.len() == 1 {
-            let all: f64 = units.values().map(|(_, steps, _)| steps).sum();
-            let of_run = all / units.len() as f64 * provenance.units as f64;
-            self.reference.times.insert(experiment.id(), [provenance.seconds, of_run]);
+        let jobs = all_jobs(experiment);
+        for ((name, device), (seconds, units)) in measured {
+            let is_own = |job: &&Job<'_>| {
+                (job.group.id.as_str(), job.variant.id.as_str(), job.recorded_profile) == name
+            };
+            if let Some(job) = jobs.iter().find(is_own) {
+                let device = device::class_of(device);
+                add(&mut self.reference.times, job, device, units.len(), seconds);
+            }
         }
         if let Some(bytes) = provenance.peak_memory {
             // The peak of the process, in which as many jobs ran as there are cores. The estimate is that of the largest job of two.
@@ -120,30 +149,41 @@ impl Timings {
         }
     }
 
-    /// Estimated seconds of the units that a job runs.
-    pub fn seconds(&self, planned: &PlannedJob<'_>) -> f64 {
-        let job = &planned.job;
-        let keys = keys(job);
-        let [own, reference] = [&self.own, &self.reference].map(|from| &from.times);
-        let exact = own.get(&keys[0]).or_else(|| reference.get(&keys[0])).copied();
-        let sum = |key: &String| {
-            let found = [own.get(key), reference.get(key)].into_iter().flatten();
-            found.copied().reduce(|a, b| [a[0] + b[0], a[1] + b[1]])
-        };
-        let known = exact.or_else(|| keys[1..].iter().find_map(sum)).filter(|[_, n]| *n > 0.0);
-        let steps = steps(job.protocol());
-        let unit = match known {
-            Some([seconds, of_steps]) => seconds / of_steps * steps,
-            None => (UNKNOWN_STEP * steps).max(UNKNOWN_UNIT),
-        };
-        planned.to_run.len() as f64 * unit
+    /// Estimated time of the units that a job runs.
+    pub fn estimate(&self, planned: &PlannedJob<'_>) -> Estimate {
+        let (workload, steps) = workload(&planned.job, device_of(planned));
+        let known: Vec<_> = [&self.own, &self.reference]
+            .into_iter()
+            .filter_map(|from| from.times.get(&workload))
+            .collect();
+        let exact = known.iter().find_map(|times| times.get_key_value(&steps));
+        // Of other lengths, the longest is the most accurate.
+        let closest = || known.iter().find_map(|times| times.last_key_value());
+        let unit = exact.or_else(closest).and_then(|(&of_steps, &[seconds, units])| {
+            let scale = steps as f64 / of_steps as f64;
+            (units > 0.0 && scale <= MAX_SCALE).then_some(seconds / units * scale)
+        });
+        let count = planned.to_run.len();
+        match unit {
+            Some(unit) => Estimate { seconds: unit * count as f64, unknown: 0 },
+            None => Estimate { seconds: 0.0, unknown: count },
+        }
     }
 
-    /// Estimated seconds of jobs on `workers` workers, longest job first.
-    pub fn makespan(&self, jobs: &[PlannedJob<'_>], workers: usize) -> f64 {
-        let mut seconds: Vec<f64> = jobs.iter().map(|job| self.seconds(job)).collect();
+    /// Estimated seconds of the units that a job runs, for comparisons with other jobs only: also a number if the time is unknown.
+    pub fn rank(&self, planned: &PlannedJob<'_>) -> f64 {
+        let Estimate { seconds, unknown } = self.estimate(planned);
+        let (_, steps) = workload(&planned.job, device_of(planned));
+        seconds + UNKNOWN_STEP * steps as f64 * unknown as f64
+    }
+
+    /// Estimated time of jobs on `workers` workers, longest job first.
+    pub fn makespan(&self, jobs: &[PlannedJob<'_>], workers: usize) -> Estimate {
+        let estimates: Vec<Estimate> = jobs.iter().map(|job| self.estimate(job)).collect();
+        let mut seconds: Vec<f64> = estimates.iter().map(|one| one.seconds).collect();
         seconds.sort_by(|a, b| b.total_cmp(a));
-        makespan(&[], seconds.into_iter(), workers)
+        let seconds = makespan(&[], seconds.into_iter(), workers);
+        Estimate { seconds, ..estimates.into_iter().sum() }
     }
 
     /// Bytes that a job needs; `None` if nothing is recorded.
@@ -153,46 +193,45 @@ impl Timings {
     }
 }
 
-/// Under which names the times of a job are recorded, the closest first.
-fn keys(job: &Job<'_>) -> [String; 5] {
-    let (path, item) = (job.path(), job.experiment.id());
-    let group = format!("{item}/{}", job.group.id);
-    let kind = job.protocol().name().to_owned();
-    [format!("{path} {}", job.recorded_profile), path, group, item, kind]
+fn device_of<'a>(planned: &'a PlannedJob<'_>) -> &'a str {
+    planned.to_run.first().map_or(device::CPU, |unit| &unit.parts.device)
 }
 
 fn memory_key(job: &Job<'_>) -> String {
     format!("{}/{} {}", job.experiment.id(), job.group.id, job.recorded_profile)
 }
 
-fn add(times: &mut BTreeMap<String, [f64; 2]>, job: &Job<'_>, steps: f64, seconds: f64) {
-    for key in keys(job) {
-        let [all_seconds, all_steps] = times.entry(key).or_default();
-        *all_seconds += seconds;
-        *all_steps += steps;
-    }
+fn add(times: &mut Times, job: &Job<'_>, device: &str, units: usize, seconds: f64) {
+    let (workload, steps) = workload(job, device);
+    let [all_seconds, all_units] = times.entry(workload).or_default().entry(steps).or_default();
+    *all_seconds += seconds;
+    *all_units += units as f64;
 }
 
-/// A number that the time of a unit is roughly proportional to: its training steps, the values that it covers and, if a profile reduces
-/// the signals, pixels.
-pub fn steps(protocol: &Protocol) -> f64 {
+/// Everything that determines the time of a unit except the number of training steps, and this number. Groups with equal settings share it.
+fn workload(job: &Job<'_>, device: &str) -> (String, u64) {
+    let (data, protocol) = (job.group.data.as_ref(), job.protocol());
     let text = protocol.canonical();
-    let settings = text.split_once(' ').and_then(|(_, json)| serde_json::from_str(json).ok());
-    settings.map_or(1.0, |settings| product(&settings))
+    let (kind, json) = text.split_once(' ').unwrap_or((&text, ""));
+    let mut settings = serde_json::from_str(json).unwrap_or_default();
+    let steps = take_steps(&mut settings);
+    let embedder = job.variant.embedder.as_ref().map(EmbedderSpec::canonical);
+    let data = data.map(|data| (&data.set, &data.held_out, &data.weights));
+    let all = format!("{kind} {settings} {embedder:?} {data:?} {device}");
+    (blake3::hash(all.as_bytes()).to_hex()[..16].to_owned(), steps)
 }
 
-fn product(settings: &Value) -> f64 {
-    let factor = |(key, value): (&String, &Value)| match (key.as_str(), value.as_f64()) {
-        ("epochs" | "steps" | "iterations" | "repeats", Some(count)) => count.max(1.0),
-        // Signals have up to 512 positions on an axis.
-        ("side", Some(side)) => (side / 512.0).powi(2),
-        _ => product(value),
+/// Replaces the numbers of epochs or steps in settings, and returns their product.
+fn take_steps(settings: &mut Value) -> u64 {
+    let Value::Object(settings) = settings else { return 1 };
+    let take = |(key, value): (&String, &mut Value)| match value.as_u64() {
+        Some(count) if ["epochs", "steps"].contains(&key.as_str()) => {
+            *value = Value::Null;
+            count.max(1)
+        }
+        _ => take_steps(value),
     };
-    match settings {
-        Value::Object(settings) => settings.iter().map(factor).product(),
-        Value::Array(values) => values.iter().map(product).sum::<f64>().max(1.0),
-        _ => 1.0,
-    }
+    settings.iter_mut().map(take).fold(1, u64::saturating_mul)
 }
 
 /// Seconds until the last of `workers` workers finishes if they take the waiting work in order. `in_flight` has the seconds left
@@ -219,7 +258,12 @@ mod tests {
     use crate::queue::testing::experiment;
 
     const TRAINED: &str = "{ kind: network-nd, learning_rate: 0.01, epochs: 2000 }";
-    const PROFILES: &str = "profiles: { quick: { reduced: a, settings: { epochs: 500 } }, smoke: { reduced: b, settings: { side: 64, epochs: 5 } } }";
+    const PROFILES: &str = "profiles: { quick: { reduced: a, settings: { epochs: 500 } }, smoke: { reduced: b, settings: { side: 64, epochs: 500 } } }";
+    const UNKNOWN: Estimate = Estimate { seconds: 0.0, unknown: 1 };
+
+    fn known(seconds: f64) -> Estimate {
+        Estimate { seconds, unknown: 0 }
+    }
 
     fn planned<'a>(experiment: &'a Experiment, profile: Profile, method: &str) -> PlannedJob<'a> {
         let all = jobs(std::iter::once(experiment), &Selectors::default(), profile);
@@ -227,57 +271,83 @@ mod tests {
         PlannedJob::new(job, vec![crate::queue::testing::unit("a")])
     }
 
-    /// Catches estimates that ignore the steps of a profile, that prefer a distant match to a close one, or that are 0 for something
-    /// unknown.
+    /// Catches times of smaller images, of other settings or of another device that count, a training whose length is ignored, and the time
+    /// of a short training that is scaled to a long one although most of it may be setup.
     #[test]
-    fn the_closest_record_counts_and_is_scaled_by_steps() {
-        let own = experiment("a", TRAINED, &["one", "two"], PROFILES);
-        let other = experiment("b", TRAINED, &["three"], PROFILES);
-        let mut timings = Timings::default();
-        let at = |timings: &Timings, method, profile| {
-            let experiment = if method == "three" { &other } else { &own };
-            timings.seconds(&planned(experiment, profile, method))
+    fn only_times_of_the_same_computation_count() {
+        let own = experiment("a", TRAINED, &["one"], PROFILES);
+        let like_own = |protocol: &str| {
+            let mut other = experiment("b", protocol, &["other name"], "");
+            other.groups[0].variants[0].embedder = own.groups[0].variants[0].embedder.clone();
+            other
         };
-        assert_eq!(at(&timings, "one", Profile::Paper), 2.0, "a millisecond a step");
-        timings.add(&planned(&own, Profile::Paper, "one").job, 3, 600.0);
-        assert_eq!(at(&timings, "one", Profile::Paper), 200.0);
-        assert_eq!(at(&timings, "one", Profile::Quick), 50.0);
-        assert_eq!(at(&timings, "one", Profile::Smoke), 0.5 / 64.0, "fewer steps and pixels");
-        for method in ["two", "three"] {
-            assert_eq!(at(&timings, method, Profile::Quick), 50.0, "{method}");
-        }
-        timings.add(&planned(&own, Profile::Quick, "one").job, 1, 80.0);
-        assert_eq!(at(&timings, "one", Profile::Quick), 80.0);
-        assert_eq!(at(&timings, "one", Profile::Paper), 200.0);
+        let copy = like_own(TRAINED);
+        let narrow = like_own(&TRAINED.replace("0.01", "0.01, width: 8"));
+        let long = like_own(&TRAINED.replace("2000", "40001"));
+        let mut timings = Timings::default();
+        let at = |timings: &Timings, profile| timings.estimate(&planned(&own, profile, "one"));
+        assert_eq!(at(&timings, Profile::Paper), UNKNOWN);
+        timings.add(&planned(&own, Profile::Paper, "one"), 3, 600.0);
+        assert_eq!(at(&timings, Profile::Paper), known(200.0));
+        assert_eq!(at(&timings, Profile::Quick), known(50.0), "a quarter of the epochs");
+        assert_eq!(at(&timings, Profile::Smoke), UNKNOWN, "smaller images");
+        let of = |other| timings.estimate(&planned(other, Profile::Paper, "other name"));
+        assert_eq!(of(&copy), known(200.0), "equal settings elsewhere");
+        assert_eq!(of(&narrow), UNKNOWN);
+        assert_eq!(of(&long), UNKNOWN, "more than 20 times as long");
+        let mut on_gpu = planned(&own, Profile::Paper, "one");
+        on_gpu.to_run[0].parts.device = device::GPU.to_owned();
+        assert_eq!(timings.estimate(&on_gpu), UNKNOWN);
+        timings.add(&planned(&own, Profile::Quick, "one"), 1, 80.0);
+        assert_eq!(at(&timings, Profile::Quick), known(80.0));
+        assert_eq!(at(&timings, Profile::Paper), known(200.0));
     }
 
-    /// Catches a record whose times do not count, and memory that grows with the cores of the machine that measured it.
+    /// Catches units of unknown time that a sum hides or that count as no time in an order.
     #[test]
-    fn a_reference_record_has_times_of_units_or_of_the_item() {
+    fn sums_count_units_of_unknown_time() {
         let own = experiment("a", TRAINED, &["one", "two"], PROFILES);
-        let row = |method: &str, metric: &str, x: f64, value: f64| Row {
-            signal: "image-00".to_owned(),
+        let mut timings = Timings::default();
+        let all = ["one", "two"].map(|method| planned(&own, Profile::Paper, method));
+        assert_eq!(timings.makespan(&all[..0], 2).to_string(), "about 0.0 s");
+        assert_eq!(timings.makespan(&all[1..], 2).to_string(), "time unknown");
+        assert_eq!(timings.rank(&all[1]), 20.0, "10 ms per epoch");
+        timings.add(&all[0], 1, 7.0);
+        assert_eq!(
+            timings.makespan(&all, 2).to_string(),
+            "about 7.0 s, plus 1 unit of unknown time"
+        );
+    }
+
+    /// Catches a record whose times do not count, times of a GPU that count for the CPU, and memory that grows with the cores of the machine
+    /// that measured it.
+    #[test]
+    fn a_reference_record_has_times_of_units() {
+        let own = experiment("a", TRAINED, &["one", "two"], PROFILES);
+        let row = |method: &str, metric: &str, signal: &str, x: f64, value: f64| Row {
+            signal: signal.to_owned(),
             x: Some(x),
             profile: Profile::Paper,
             ..Row::new("g", method, metric, value)
         };
         let (cores, bytes) = (64, 32 << 30);
-        let provenance = Provenance {
-            units: 2,
-            seconds: 400.0,
-            peak_memory: Some(bytes),
-            cores,
-            ..Provenance::default()
-        };
+        let provenance =
+            Provenance { seconds: 400.0, peak_memory: Some(bytes), cores, ..Provenance::default() };
+        let [one, two] = ["one", "two"].map(|method| planned(&own, Profile::Paper, method));
         let mut timings = Timings::default();
-        let rows = vec![row("one", "test_psnr", 1.0, 20.0), row("two", "test_psnr", 1.0, 20.0)];
-        timings.add_record(&own, &Table { rows: rows.clone() }, &provenance);
-        let one = planned(&own, Profile::Quick, "one");
-        assert_eq!(timings.seconds(&one), 50.0, "the mean of the item");
+        let mut rows = vec![
+            row("one", "time", "a", 1.0, 30.0),
+            row("one", "time", "a", 2.0, 50.0),
+            row("one", "time", "b", 1.0, 20.0),
+            row("two", "test_psnr", "a", 1.0, 20.0),
+            row("two", "time", "a", 1.0, 1.0),
+        ];
+        rows[4].device = "NVIDIA (vulkan)".to_owned();
+        timings.add_record(&own, &Table { rows }, &provenance);
+        assert_eq!(timings.estimate(&one), known(50.0), "both values of the sweep, of two images");
+        assert_eq!(timings.estimate(&planned(&own, Profile::Quick, "one")), known(12.5));
+        assert_eq!(timings.estimate(&two), UNKNOWN);
         assert_eq!(timings.memory(&one.job), Some(1 << 30));
-        let times = vec![row("one", "time", 1.0, 30.0), row("one", "time", 2.0, 50.0)];
-        timings.add_record(&own, &Table { rows: [rows, times].concat() }, &provenance);
-        assert_eq!(timings.seconds(&one), 20.0, "both values of the sweep");
         timings.add_memory(&one.job, 7);
         assert_eq!(timings.memory(&one.job), Some(7), "measured alone on this machine");
     }
@@ -291,11 +361,11 @@ mod tests {
         let read = || Timings::read(directory.path(), directory.path(), &[]);
         assert_eq!(read(), Timings::default());
         let mut timings = Timings::default();
-        timings.add(&job.job, 1, 7.0);
+        timings.add(&job, 1, 7.0);
         timings.add_memory(&job.job, 9);
         timings.write(directory.path());
         assert_eq!(read(), timings);
-        for text in ["{\"times\":{\"a", "{\"times\":{\"network-nd\":[-1,1]},\"memory\":{}}"] {
+        for text in ["{\"times\":{\"a", "{\"times\":{\"a\":{\"1\":[-1,1]}},\"memory\":{}}"] {
             std::fs::write(directory.path().join(FILE), text).unwrap();
             assert_eq!(read(), Timings::default(), "{text}");
         }

@@ -131,6 +131,18 @@ fn of_row(row: &Row, is_exact: bool, context: Context<'_>) -> (Evidence, String)
     if is_exact && (row.data == "-" || group.has_papers_model(row)) {
         return plain(Evidence::Theory);
     }
+    let reduction = match (group.reduced(row.profile), row.profile) {
+        (Some(reduced), _) => Some(reduced.to_owned()),
+        (None, Profile::Paper) => {
+            let rows = context.record.into_iter().flat_map(|table| table.of_group(&group.id));
+            group.parts(rows.filter(|other| other.method == row.method)).pop_first()
+        }
+        (None, profile) => Some(format!("profile {profile}")),
+    };
+    let other = |label: Option<&str>| {
+        let parts: Vec<&str> = label.into_iter().chain(reduction.as_deref()).collect();
+        (Evidence::OtherData, parts.join("; "))
+    };
     let full = match row.data.as_str() {
         _ if is_without_signal(row, group) => Evidence::Theory,
         "-" => match group.kind().map(|kind| kind.without_data) {
@@ -139,27 +151,20 @@ fn of_row(row: &Row, is_exact: bool, context: Context<'_>) -> (Evidence, String)
             Some(WithoutData::Theory) => Evidence::Theory,
             Some(WithoutData::Defined) => Evidence::PaperFull,
             Some(WithoutData::Generated) | None => {
-                return plain(Evidence::OtherData);
+                return other(None);
             }
         },
         data if group.data.is_some() && group.is_papers_data(data) => Evidence::PaperFull,
-        data => return (Evidence::OtherData, data.to_owned()),
+        data => return other(Some(data)),
     };
     if full == Evidence::PaperFull
         && let Some(part) = picked(group, context)
     {
         return (Evidence::Reduced, part);
     }
-    match (group.reduced(row.profile), row.profile) {
-        (Some(reduced), _) => (Evidence::Reduced, reduced.to_owned()),
-        (None, Profile::Paper) => {
-            let rows = context.record.into_iter().flat_map(|table| table.of_group(&group.id));
-            match group.parts(rows.filter(|other| other.method == row.method)).pop_first() {
-                Some(part) => (Evidence::Reduced, part),
-                None => plain(full),
-            }
-        }
-        (None, profile) => (Evidence::Reduced, format!("profile {profile}")),
+    match reduction {
+        Some(reduction) => (Evidence::Reduced, reduction),
+        None => plain(full),
     }
 }
 

@@ -545,7 +545,7 @@ fn comparisons_on_the_same_images_ignore_the_spread_between_images() {
     assert_eq!(sampled.verdict, Verdict::WithinNoise, "{sampled:?}");
 }
 
-/// Catches a claim of this project that counts as reproduced, and evidence in too good a class.
+/// Catches a claim of this project that counts as reproduced, evidence in too good a class, and other data that hide a reduction.
 #[test]
 fn evidence_is_the_weakest_of_the_rows() {
     let values: Vec<_> = (0..3)
@@ -574,7 +574,9 @@ fn evidence_is_the_weakest_of_the_rows() {
     assert_eq!(reduced.evidence, Some(Evidence::Reduced));
     assert_eq!(reduced.condition, "3 of 9 epochs");
     record.rows[0].data = "user:images".into();
-    assert_eq!(class("", &record), (Verdict::Reproduced, Some(Evidence::OtherData)));
+    let own = of_images(ORDER, "", &record);
+    assert_eq!((own.verdict, own.evidence), (Verdict::Reproduced, Some(Evidence::OtherData)));
+    assert_eq!(own.condition, "user:images; 3 of 9 epochs");
     assert_eq!(class("", &Table::default()), (Verdict::NotRun, None));
 }
 

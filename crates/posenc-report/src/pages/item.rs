@@ -7,7 +7,6 @@ use minijinja::{Value, context};
 use posenc_experiments::record::Row;
 use posenc_experiments::schema::display::Plot;
 use posenc_experiments::schema::{ItemKind, Profile};
-use posenc_experiments::verdict::Evidence;
 
 use super::{Files, errata, links, methods, parameters, pictures, sentences, speed};
 use crate::markdown::{code, inline};
@@ -47,9 +46,9 @@ pub fn page(
             code(&group.id)
         )))
     });
-    let shared = super::shared_conditions(view).into_iter();
-    let shared =
-        shared.map(|(class, condition)| context! { name => Evidence::name(class), condition });
+    let shared = super::shared_conditions(view).into_iter().map(|own| {
+        context! { name => own.class.name(), condition => own.condition, is_mixed => own.is_mixed }
+    });
     Ok(context! {
         is_extra => experiment.kind == ItemKind::Extra,
         is_table => experiment.kind == ItemKind::Table,

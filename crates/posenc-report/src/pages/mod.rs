@@ -77,6 +77,7 @@ pub fn paper(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Value {
         coverage_page => inputs.catalog.coverage.get(&paper.key).map(|_| safe(links::coverage_of(&paper.key))),
         errata_page => safe(links::errata_of(&paper.key)),
         question => &paper.question,
+        command => format!("cargo xtask reproduce {} --profile paper", paper.key),
         untested => &paper.untested,
         has_choice => views.all().any(|view| {
             let own = view.experiment;
@@ -169,7 +170,7 @@ fn claims(paper: &Paper, item: &Item, view: &View<'_>) -> Vec<Value> {
     view.experiment.claims.iter().enumerate().map(claim).collect()
 }
 
-fn judged(judgement: &Judgement, holm: Option<f64>, shared: &BTreeMap<Evidence, String>) -> Value {
+fn judged(judgement: &Judgement, holm: Option<f64>, shared: &[SharedCondition]) -> Value {
     let probability = |p: f64| match p {
         p if p < 1e-4 => safe("< 0.0001"),
         p => safe(significant(p, 2)),
@@ -178,7 +179,9 @@ fn judged(judgement: &Judgement, holm: Option<f64>, shared: &BTreeMap<Evidence, 
     let remarks = remarks.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>();
     // Without a part of the numbers, a p-value decides nothing.
     let is_run = judgement.verdict != Verdict::NotRun;
-    let is_shared = judgement.evidence.is_some_and(|class| shared.contains_key(&class));
+    let is_shared = shared
+        .iter()
+        .any(|own| judgement.evidence == Some(own.class) && judgement.condition == own.condition);
     context! {
         verdict => named(judgement.verdict),
         is_lost_to_holm => is_run && sentences::is_lost_to_holm(judgement.verdict, holm),
@@ -195,18 +198,27 @@ fn judged(judgement: &Judgement, holm: Option<f64>, shared: &BTreeMap<Evidence, 
     }
 }
 
-/// Conditions of the evidence that all claims of a class share, for classes with several claims.
-pub fn shared_conditions(view: &View<'_>) -> BTreeMap<Evidence, String> {
-    let mut found: BTreeMap<Evidence, Vec<&str>> = BTreeMap::new();
+/// A condition of the evidence that several claims of a class share.
+pub struct SharedCondition {
+    pub class: Evidence,
+    pub condition: String,
+    /// Whether other claims of the class have other conditions.
+    pub is_mixed: bool,
+}
+
+/// The most frequent condition of each class whose claims all have one.
+pub fn shared_conditions(view: &View<'_>) -> Vec<SharedCondition> {
+    let mut found: BTreeMap<Evidence, BTreeMap<&str, usize>> = BTreeMap::new();
     for judgement in view.sides.iter().flat_map(|side| &side.judgements) {
         if let Some(class) = judgement.evidence {
-            found.entry(class).or_default().push(&judgement.condition);
+            *found.entry(class).or_default().entry(&judgement.condition).or_default() += 1;
         }
     }
-    let of_class = |(class, conditions): (Evidence, Vec<&str>)| {
-        let first = *conditions.first().filter(|first| !first.is_empty())?;
-        let is_shared = conditions.len() > 1 && conditions.iter().all(|own| *own == first);
-        is_shared.then(|| (class, first.to_owned()))
+    found.retain(|_, conditions| !conditions.contains_key(""));
+    let of_class = |(class, conditions): (Evidence, BTreeMap<&str, usize>)| {
+        let is_mixed = conditions.len() > 1;
+        let (condition, count) = conditions.into_iter().max_by_key(|(_, count)| *count)?;
+        (count > 1).then(|| SharedCondition { class, condition: condition.to_owned(), is_mixed })
     };
     found.into_iter().filter_map(of_class).collect()
 }

@@ -60,33 +60,40 @@ pub fn of_paper(
         (has_any, context! { side => side.name(), sentences, evidence => safe(evidence) })
     };
     let all: Vec<(bool, Value)> = sides(inputs).into_iter().map(of_side).collect();
-    // Below the answer of the reference run, a run of this machine that decides nothing says so.
-    let is_answered = all.first().is_some_and(|(has_any, _)| *has_any);
+    // Below the answer of the reference run, a run of this paper on this machine that decides nothing says so.
+    let is_answered = all.first().is_some_and(|(has_any, _)| *has_any)
+        && views.all().any(|view| {
+            view.experiment.paper == paper.key && view.runs().any(|run| run.side == Side::Local)
+        });
     let shown = all.into_iter().filter(|(has_any, _)| *has_any || is_answered);
     shown.map(|(_, answer)| answer).collect()
 }
 
 /// The classes of the rows behind claims with their data, such as `theory · other data (embedded:text)`.
 fn evidence<'v>(claims: impl Iterator<Item = JudgedClaim<'v>>) -> String {
-    let mut data: BTreeMap<Evidence, BTreeSet<&str>> = BTreeMap::new();
-    for JudgedClaim { side, claim, judgement, .. } in claims {
+    let mut data: BTreeMap<Evidence, (BTreeSet<&str>, bool)> = BTreeMap::new();
+    for JudgedClaim { view, side, claim, judgement, .. } in claims {
         let (Some(class), Some(run)) = (judgement.rows, &side.run) else { continue };
-        let own = data.entry(class).or_default();
+        let (own, is_reduced) = data.entry(class).or_default();
         for select in claim.selects() {
             let is_own =
                 |row: &&Row| select.group == row.group && select.takes(&row.method, &row.signal);
-            let rows = run.table.rows.iter().filter(is_own).map(|row| row.data.as_str());
-            own.extend(rows.map(|data| if data == NO_SIGNAL { GENERATED } else { data }));
+            for row in run.table.rows.iter().filter(is_own) {
+                own.insert(if row.data == NO_SIGNAL { GENERATED } else { &row.data });
+                let group = view.experiment.group(&row.group);
+                *is_reduced |= group.is_some_and(|group| group.reduced(row.profile).is_some());
+            }
         }
         // Computations without data.
         if class != Evidence::OtherData {
             own.remove(GENERATED);
         }
     }
-    let named = |(class, data): (Evidence, BTreeSet<&str>)| {
+    let named = |(class, (data, is_reduced)): (Evidence, (BTreeSet<&str>, bool))| {
         let data = data.into_iter().map(plain).collect::<Vec<_>>().join(", ");
         let data = if data.is_empty() { data } else { format!(" ({data})") };
-        format!("{}{data}", class.name())
+        let reduced = if is_reduced && class == Evidence::OtherData { ", reduced" } else { "" };
+        format!("{}{reduced}{data}", class.name())
     };
     data.into_iter().map(named).collect::<Vec<_>>().join(" · ")
 }

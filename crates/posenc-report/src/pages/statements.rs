@@ -29,7 +29,9 @@ enum Status {
     TendsToFail,
     /// It was measured, and the numbers do not decide it.
     Undecided,
-    /// No claim tests it, or none that was run.
+    /// None of its claims was run.
+    NotRun,
+    /// No claim tests it.
     NotTested,
 }
 
@@ -44,6 +46,7 @@ impl Status {
             Status::TendsToHold => "✓ tends to hold",
             Status::TendsToFail => "✗ tends to fail",
             Status::Undecided => "? undecided",
+            Status::NotRun => "– not run here",
             Status::NotTested => "– not tested here",
         }
     }
@@ -54,7 +57,7 @@ impl Status {
         let weak = [Evidence::Reduced, Evidence::OtherData];
         let is_tendency = judged.iter().any(|j| j.rows.is_some_and(|class| weak.contains(&class)));
         if judged.iter().all(|judgement| judgement.verdict == Verdict::NotRun) {
-            return Status::NotTested;
+            return if judged.is_empty() { Status::NotTested } else { Status::NotRun };
         }
         if any(&[Verdict::NotReproduced]) {
             return if is_tendency { Status::TendsToFail } else { Status::Fails };
@@ -118,14 +121,16 @@ pub fn by_side(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Value> {
 
 fn counts(all: &[Status]) -> Value {
     let count = |status| all.iter().filter(|own| **own == status).count();
-    let [tend_to_hold, tend_to_fail] = [Status::TendsToHold, Status::TendsToFail].map(count);
+    let [tend_to_hold, tend_to_fail, not_run] =
+        [Status::TendsToHold, Status::TendsToFail, Status::NotRun].map(count);
     context! {
         all => all.len(),
         holds => count(Status::Holds) + tend_to_hold,
         corrected => count(Status::Corrected) + count(Status::Contradicted),
         fails => count(Status::Fails) + tend_to_fail,
         undecided => count(Status::Undecided),
-        not_tested => count(Status::NotTested),
+        not_tested => count(Status::NotTested) + not_run,
+        not_run,
         tend_to_hold,
         tend_to_fail,
     }
@@ -209,7 +214,7 @@ mod tests {
             (vec![(Reproduced, full), (WithinNoise, full)], None, Status::Undecided),
             (vec![(Negligible, full)], Some(true), Status::Undecided),
             (vec![(Reproduced, full), (NotRun, full)], None, Status::Undecided),
-            (vec![(NotRun, full)], None, Status::NotTested),
+            (vec![(NotRun, full)], None, Status::NotRun),
             (vec![], None, Status::NotTested),
         ] {
             let all: Vec<Judgement> = claims.iter().map(|(v, e)| judgement(*v, *e)).collect();

@@ -52,6 +52,22 @@ fn statements_add_up() {
         "{text}"
     );
     assert!(text.contains("**This machine.** Of 5 statements, 1 hold or tend to"), "{text}");
+    // Statements that this machine has not run differ from those that have no claim.
+    let question = "data: [pictures]\nquestion: Why?\nuntested: those of the reference\n";
+    let root = tempfile::tempdir().expect("a directory");
+    let file = root.path().join("data/papers/demo.coverage.yaml");
+    fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+    fs::write(&file, list).expect("a file");
+    let change = |text: &str| text.replace("data: [pictures]\n", question);
+    let catalog = changed_catalog(root.path(), change).expect("a catalog");
+    let report = rendered(&catalog, &records(REFERENCE), Some(&Records::default()));
+    let text = page(&report, "coverage/demo.md");
+    let not_run = "0 are undecided, 4 were not run here (`cargo xtask reproduce demo --profile paper` runs those whose data are available) and 1 were not tested.";
+    assert!(text.contains(not_run), "{text}");
+    assert!(text.contains("| 4 | D. | ✓ holds | – not run here |"), "{text}");
+    let first = page(&report, "README.md");
+    assert!(first.contains("*Not run (this machine):* 4 of 5 statements; `cargo"), "{first}");
+    assert_eq!(first.matches("those of the reference").count(), 1, "{first}");
 }
 
 /// Catches a field, a verdict or a class of evidence of `claims.json` that its schema does not have.

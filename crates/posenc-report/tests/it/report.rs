@@ -29,8 +29,8 @@ fn pages_without_records() {
     assert!(!report.files.keys().any(|p| p.starts_with("figures/demo")), "nothing to draw");
 }
 
-/// Catches equal numbers of two runs that are called the paper's, a number of repetitions without its run, and an answer of this machine
-/// without its data.
+/// Catches equal numbers of two runs that are called the paper's, a number of repetitions without its run, an answer of this machine
+/// without its data, and a list of claims without the evidence of this machine.
 #[test]
 fn two_runs_are_told_apart() {
     let equal = page(&report(&records(REFERENCE), Some(&records(REFERENCE))), "demo/fig1.md");
@@ -38,6 +38,12 @@ fn two_runs_are_told_apart() {
     for run in ["reference", "this machine"] {
         assert!(equal.contains(&format!("stable rank<br>{run}")), "{equal}");
     }
+    let claims = page(&report(&records(REFERENCE), Some(&records(LOCAL))), "claims/demo.md");
+    let row = "| ✓\u{a0}reproduced | paper's data, full | ?\u{a0}not\u{a0}comparable | other data | Gau reaches";
+    assert!(
+        claims.contains("| Reference run | Evidence | This machine | Evidence | Claim | Item |")
+    );
+    assert!(claims.contains(row), "{claims}");
     let mut single = records(REFERENCE);
     let rows = single.items.values_mut().map(|record| &mut record.table.rows);
     rows.for_each(|rows| rows.retain(|row| row.seed == 0));
@@ -51,7 +57,7 @@ fn two_runs_are_told_apart() {
     let catalog = common::changed_catalog(root.path(), change).expect("a catalog");
     let both =
         page(&rendered(&catalog, &records(REFERENCE), Some(&records(LOCAL))), "demo/table1.md");
-    let own = "**Our answer (this machine).** It reaches 28.2.<br><sub>Evidence: other data (embedded images)</sub>\n";
+    let own = "**Our answer (this machine).** It reaches 28.2.<br><sub>Evidence: other data, reduced (embedded images)</sub>\n";
     assert!(both.contains(own), "{both}");
 }
 
@@ -311,6 +317,17 @@ fn answers_state_only_what_the_record_shows() {
         posenc_report::with_answers("# x\n", &rendered(&catalog, &records(REFERENCE), None)),
         None
     );
+
+    // A run of this machine without the paper says nothing of it, and one of another item that it decides nothing.
+    let none = "This run decides none of the sentences above.";
+    let mut of_fig1 = records(LOCAL);
+    of_fig1.items.retain(|(_, item), _| item == "fig1");
+    for (local, is_shown) in [(Records::default(), false), (of_fig1, true)] {
+        let both = rendered(&catalog, &records(REFERENCE), Some(&local));
+        for name in ["demo.md", "README.md"] {
+            assert_eq!(page(&both, name).contains(none), is_shown, "{name}");
+        }
+    }
 
     let [item, paper, first, own] = shown(&records(Made { factor: 2.0, ..REFERENCE }));
     assert!(item.contains("**Our answer.** It misses print, with 55.2.\n"), "{item}");

@@ -113,8 +113,8 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let (waiting, unbuilt) = second.as_ref().map_or((0, 0), |own| (own.units(), own.total));
     let total = planned.iter().map(|p| p.to_run.len()).sum::<usize>() + unbuilt;
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
-    let seconds = timings.makespan(&work, workers);
-    let size = announce::Size { units, waiting, total, workers, seconds };
+    let time = timings.makespan(&work, workers);
+    let size = announce::Size { units, waiting, total, workers, time };
     notices.start(&size, options, &work, devices);
     let verdicts = posenc_report::verdicts(&out.join("report"), true);
 
@@ -163,7 +163,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         }
         print_changed_verdicts(&verdicts, &posenc_report::verdicts(&out.join("report"), true));
     }
-    summary::tell_rest(&outcome, workers, waiting, options.force);
+    summary::tell_rest(&outcome, waiting, options.force);
     // An interrupted run keeps its exit status even if its report cannot be written.
     if let Err(error) = written {
         let Some(signal) = outcome.interrupted else { return Err(error) };

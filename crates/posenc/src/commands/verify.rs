@@ -18,7 +18,7 @@ use super::source::Source;
 use crate::arguments::Verify;
 use posenc_harness::collect;
 use posenc_harness::data::{self, DataSets};
-use posenc_harness::device::{CPU, Devices, GPU, SOFTWARE};
+use posenc_harness::device::{CPU, Devices, class_of};
 use posenc_harness::interrupts::{self, Interrupts};
 use posenc_harness::options::parse_selectors;
 use posenc_harness::plan::{PlannedJob, expand};
@@ -31,7 +31,7 @@ use posenc_harness::unit::Unit;
 use posenc_harness::{executor, machine};
 use posenc_protocols::KINDS;
 
-/// Units with a longer estimate, in seconds on one core, are sampled only if there are too few others.
+/// Units with a longer [`Timings::rank`], in seconds on one core, are sampled only if there are too few others.
 const CHEAP: f64 = 5.0;
 
 /// A variant with results in a record.
@@ -93,12 +93,15 @@ pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
             records.push((experiment, table, provenance.machine));
         }
     }
-    let on_other_devices = methods.iter().any(|method| method.class() != CPU);
+    let on_other_devices = methods.iter().any(|method| class_of(&method.device) != CPU);
     let devices = if on_other_devices { Devices::open(&options.device)? } else { Devices::cpu() };
     let devices = keep(devices);
     let mut rounds: BTreeMap<(u64, Profile, &str), Vec<Method<'_>>> = BTreeMap::new();
     for method in methods {
-        rounds.entry((method.seed, method.profile, method.class())).or_default().push(method);
+        rounds
+            .entry((method.seed, method.profile, class_of(&method.device)))
+            .or_default()
+            .push(method);
     }
     let mut all: Vec<Repeated> = Vec::new();
     let mut sets: Option<(u64, &'static DataSets)> = None;
@@ -243,15 +246,6 @@ impl Method<'_> {
         std::ptr::eq(job.group, self.group) && job.variant_index == self.variant
     }
 
-    /// The class of the device that measured it.
-    fn class(&self) -> &'static str {
-        match self.device.as_str() {
-            CPU => CPU,
-            device if device.starts_with("software adapter") => SOFTWARE,
-            _ => GPU,
-        }
-    }
-
     fn refusal(
         &self,
         planned: &[&PlannedJob<'_>],
@@ -268,7 +262,7 @@ impl Method<'_> {
             let why = || Refusal::Changed(format!("no units at profile `{}`", self.profile));
             return Ok(Some(absence.map_or_else(why, Refusal::Absent)));
         };
-        if self.class() != CPU && devices.training() != self.class() {
+        if ![CPU, devices.training()].contains(&class_of(&self.device)) {
             return Ok(Some(Refusal::Absent(format!(
                 "was measured on {}, but this machine trains on {}; choose another with --device",
                 self.device,
@@ -293,7 +287,7 @@ impl Method<'_> {
 fn sample(all: &mut [Repeated], timings: &Timings, count: usize, seed: u64) {
     let mut units: Vec<(usize, bool, Unit)> = Vec::new();
     for (job, Repeated { planned, .. }) in all.iter_mut().enumerate() {
-        let seconds = timings.seconds(planned) / planned.to_run.len().max(1) as f64;
+        let seconds = timings.rank(planned) / planned.to_run.len().max(1) as f64;
         let own = std::mem::take(&mut planned.to_run).into_iter();
         units.extend(own.map(|unit| (job, seconds > CHEAP, unit)));
     }

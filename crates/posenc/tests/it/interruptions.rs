@@ -66,7 +66,7 @@ fn the_first_interrupt_keeps_the_training_progress() {
         let (status, stderr) = ended(child);
         assert_eq!(status, Some(code), "{stderr}");
         assert!(
-            stderr.contains(" left, about ") && stderr.contains("to continue: cargo xtask"),
+            stderr.contains(" left (") && stderr.contains("to continue: cargo xtask"),
             "{stderr}"
         );
         let resumes = stderr.contains("resumes where it was interrupted");

@@ -12,7 +12,7 @@ use posenc_harness::device::{CPU, Devices};
 use posenc_harness::options::Reproduce;
 use posenc_harness::plan::{PlannedJob, readers};
 use posenc_harness::protocol::{self, Placement};
-use posenc_harness::span::duration;
+use posenc_harness::timings::Estimate;
 
 use super::second_build::is_second;
 
@@ -40,7 +40,8 @@ pub struct Size {
     pub waiting: usize,
     pub total: usize,
     pub workers: usize,
-    pub seconds: f64,
+    /// Estimated time of the units to run.
+    pub time: Estimate,
 }
 
 impl Notices {
@@ -165,7 +166,7 @@ impl Notices {
         work: &[PlannedJob<'_>],
         devices: &Devices,
     ) {
-        let &Size { units, waiting, total, workers, seconds } = size;
+        let &Size { units, waiting, total, workers, time } = size;
         if !options.quiet && !is_second() {
             let is_gpu = work.iter().any(|w| w.to_run.iter().any(|unit| unit.parts.device != CPU));
             let device = if is_gpu { devices.header() } else { "the CPU".to_owned() };
@@ -176,7 +177,7 @@ impl Notices {
         }
         let time = match units {
             0 => String::new(),
-            _ => format!(", about {}", duration(seconds)),
+            _ => format!(", {time}"),
         };
         let wait = match waiting {
             0 => String::new(),

@@ -7,9 +7,9 @@ use posenc_experiments::plan::NO_SIGNAL;
 use posenc_harness::machine;
 use posenc_harness::options::Reproduce;
 use posenc_harness::plan::{PlannedJob, lookup};
-use posenc_harness::span::{counted, duration};
+use posenc_harness::span::counted;
 use posenc_harness::store::Store;
-use posenc_harness::timings::Timings;
+use posenc_harness::timings::{Estimate, Timings};
 
 /// Number of lines of a screen.
 const SCREEN: usize = 24;
@@ -27,7 +27,7 @@ enum Level {
 struct Line {
     name: String,
     units: usize,
-    seconds: f64,
+    time: Estimate,
     reasons: BTreeSet<String>,
 }
 
@@ -53,19 +53,21 @@ impl Plan<'_> {
         let lines = |level: Level| {
             let mut lines: Vec<Line> = Vec::new();
             for (p, reasons) in jobs.iter().zip(&reasons) {
-                let seconds = timings.seconds(p) / reasons.len().max(1) as f64;
+                let of_job = timings.estimate(p);
+                let seconds = of_job.seconds / reasons.len().max(1) as f64;
+                let time = Estimate { seconds, unknown: of_job.unknown.min(1) };
                 for (unit, reason) in reasons {
                     let name = name(level, p, &unit.signal);
                     let reason = reason.to_string();
                     match lines.last_mut().filter(|last| last.name == name) {
                         Some(last) => {
                             last.units += 1;
-                            last.seconds += seconds;
+                            last.time = [last.time, time].into_iter().sum();
                             last.reasons.insert(reason);
                         }
                         None => {
                             let reasons = BTreeSet::from([reason]);
-                            lines.push(Line { name, units: 1, seconds, reasons });
+                            lines.push(Line { name, units: 1, time, reasons });
                         }
                     }
                 }
@@ -79,16 +81,15 @@ impl Plan<'_> {
         let finest = levels.into_iter().map(lines).find(|all| is_whole || all.len() <= most);
         let mut shown = finest.unwrap_or_else(|| lines(Level::Item));
         if !is_whole && shown.len() > most {
-            shown.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+            shown.sort_by(|a, b| b.time.seconds.total_cmp(&a.time.seconds));
             let rest = shown.split_off(most.saturating_sub(1));
             shown.iter().for_each(print);
-            let (units, seconds) =
-                rest.iter().fold((0, 0.0), |(n, s), line| (n + line.units, s + line.seconds));
+            let units = rest.iter().map(|line| line.units).sum();
+            let time: Estimate = rest.iter().map(|line| line.time).sum();
             println!(
-                "and {} more items: {}, about {}; --verbose prints each unit",
+                "and {} more items: {}, {time}; --verbose prints each unit",
                 rest.len(),
-                counted(units),
-                duration(seconds)
+                counted(units)
             );
         } else {
             shown.iter().for_each(print);
@@ -97,8 +98,8 @@ impl Plan<'_> {
         let units: usize = jobs.iter().map(|p| p.to_run.len()).sum();
         let workers = self.options.jobs.map_or_else(machine::cores, usize::from);
         println!(
-            "{units} of {total} units would run, about {} on {workers} workers",
-            duration(timings.makespan(&jobs, workers))
+            "{units} of {total} units would run on {workers} workers, {}",
+            timings.makespan(&jobs, workers)
         );
     }
 }
@@ -121,6 +122,5 @@ fn print(line: &Line) {
     let reasons: Vec<&str> = line.reasons.iter().map(String::as_str).take(2).collect();
     let more = if line.reasons.len() > 2 { ", …" } else { "" };
     let units = if line.units == 1 { String::new() } else { format!("{}, ", counted(line.units)) };
-    let time = duration(line.seconds);
-    println!("{}: {units}{}{more}, about {time}", line.name, reasons.join("; "));
+    println!("{}: {units}{}{more}, {}", line.name, reasons.join("; "), line.time);
 }

@@ -9,7 +9,7 @@ use posenc_experiments::Catalog;
 use posenc_experiments::verdict::{Evidence, Verdict};
 use posenc_harness::executor::{Feed, FinishedItem};
 use posenc_harness::run_env::ResultInputs;
-use posenc_harness::span::{counted, duration};
+use posenc_harness::span::counted;
 
 use super::results::{self, Verdicts};
 
@@ -86,8 +86,8 @@ impl Reporter {
     fn write(&self, run: &LiveRun<'_>, finished: &[FinishedItem], is_first: bool) -> bool {
         let LiveRun { inputs, units, waiting, page } = run;
         let left = match finished.last() {
-            Some(FinishedItem { left, seconds, .. }) => {
-                format!("{left} of {units} units are left, for about {}", duration(*seconds))
+            Some(FinishedItem { left, time, .. }) => {
+                format!("{left} of {units} units are left ({time})")
             }
             None => format!("{} to run", counted(*units)),
         };

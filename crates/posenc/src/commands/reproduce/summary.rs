@@ -20,11 +20,11 @@ pub fn tell_items(outcome: &RunSummary) {
 }
 
 /// Prints failures and what is left. `waiting` is the number of units that wait for attention models.
-pub fn tell_rest(outcome: &RunSummary, workers: usize, waiting: usize, is_forced: bool) {
+pub fn tell_rest(outcome: &RunSummary, waiting: usize, is_forced: bool) {
     if outcome.failures > 0 {
         eprintln!("{} failed; run the same command again to retry them", counted(outcome.failures));
     }
-    let (units, seconds) = outcome.left;
+    let (units, time) = outcome.left;
     if units > 0 {
         let why = outcome.interrupted.map(|signal| format!("{}: ", interrupts::name(signal)));
         let why = why.unwrap_or_default();
@@ -34,12 +34,7 @@ pub fn tell_rest(outcome: &RunSummary, workers: usize, waiting: usize, is_forced
             0 => String::new(),
             _ => format!(", and {} for attention models", counted(waiting)),
         };
-        eprintln!(
-            "{why}{} left, about {} on {workers} workers{wait}; {next}: {}",
-            counted(units),
-            duration(seconds),
-            command()
-        );
+        eprintln!("{why}{} left ({time}){wait}; {next}: {}", counted(units), command());
     }
 }
 
