@@ -1,4 +1,4 @@
-"""Makes the stored example that the widget captioner at the paper's scale is held against.
+"""Makes the stored example with which the public captioner is compared.
 
 A small captioner is written as google-research's `widget_caption` has it (Keras), in PyTorch: words and rows of tables are looked
 up before they go through dense layers, texts are filled up and masked, convolutions have the borders of TensorFlow's `same`,

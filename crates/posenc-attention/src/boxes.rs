@@ -5,17 +5,15 @@
 //! padding. Only real boxes are encoded; the padding is added afterwards.
 
 use burn::module::Module;
-use burn::tensor::{Device, Int, Tensor, activation};
+use burn::tensor::{Device, Tensor, activation};
 use posenc_math::lff::encoding::Encoding;
 use rand_chacha::ChaCha8Rng;
 
-use crate::draw::{Draw, constant};
-use crate::layers::{
-    Dense, Layer, LayerDropout, LayerNorm, LayerStyle, MASK_BIAS, TransformerSizes,
-};
+use crate::draw::Draw;
+use crate::layers::{Dense, Layer, LayerDropout, LayerNorm, LayerStyle, Padded, TransformerSizes};
 use crate::loss::{cross_entropy, integers};
 use crate::parameters::numbers;
-use crate::position_encoding::{PositionEncoding, Positions};
+use crate::position_encoding::PositionEncoding;
 use crate::trainer::Loss;
 
 pub use crate::captioner::{BINS, COORDINATES};
@@ -51,65 +49,24 @@ pub struct Masks<'a> {
     pub code: &'a mut ChaCha8Rng,
 }
 
-/// Counts and coordinates of the boxes of a batch.
+/// The boxes of a batch.
 #[derive(Debug)]
 struct Layout {
-    /// Number of boxes of each screen.
-    counts: Vec<usize>,
-    /// The largest count, N.
-    max_boxes: usize,
+    screens: Padded,
     /// Coordinates of all boxes, screen by screen.
     coordinates: Vec<f64>,
 }
 
 impl Layout {
     /// `None` if a screen has no boxes, or there is no screen.
-    fn new<'a>(screens: impl Iterator<Item = &'a [Bounds]>) -> Option<Self> {
+    fn new<'a>(screens: impl Iterator<Item = &'a [Bounds]>, device: &Device) -> Option<Self> {
         let (mut counts, mut coordinates) = (Vec::new(), Vec::new());
         for boxes in screens {
             counts.push(boxes.len());
             coordinates.extend(boxes.iter().flatten());
         }
-        let max_boxes = counts.iter().copied().max()?;
-        counts.iter().all(|&count| count > 0).then_some(Layout { counts, max_boxes, coordinates })
-    }
-
-    /// Position encodings of the boxes, `[W, D]`.
-    fn codes(
-        &self,
-        encoder: &PositionEncoding,
-        masks: Option<&mut ChaCha8Rng>,
-        device: &Device,
-    ) -> Tensor<2> {
-        let coordinates = self.coordinates.clone();
-        let positions = Positions { sides: vec![BINS; COORDINATES], coordinates };
-        encoder.encode(&encoder.prepare(&positions, device), masks)
-    }
-
-    /// Pads the rows of the boxes, `[W, D]`, to `[B, N, D]`. The padding repeats the last box of the screen, and attention must mask it.
-    fn filled(&self, rows: Tensor<2>, device: &Device) -> Tensor<3> {
-        let width = rows.dims()[1];
-        let (mut places, mut first) = (Vec::new(), 0);
-        for &count in &self.counts {
-            places.extend((0..self.max_boxes).map(|i| first + i.min(count - 1)));
-            first += count;
-        }
-        let b = self.counts.len();
-        rows.select(0, integers(places, device)).reshape([b, self.max_boxes, width])
-    }
-
-    /// Indices of the real boxes among the `[B N]` padded rows.
-    fn rows(&self, device: &Device) -> Tensor<1, Int> {
-        let n = self.max_boxes;
-        let own = self.counts.iter().enumerate();
-        integers(own.flat_map(|(b, &count)| (0..count).map(move |i| b * n + i)).collect(), device)
-    }
-
-    /// The attention bias, `[B, 1, 1, N]`: zero for boxes, [`MASK_BIAS`] for the padding.
-    fn bias(&self, device: &Device) -> Tensor<4> {
-        let (b, n) = (self.counts.len(), self.max_boxes);
-        let row = |&count: &usize| (0..n).map(move |i| if i < count { 0.0 } else { MASK_BIAS });
-        constant(self.counts.iter().flat_map(row).collect(), [b, 1, 1, n], device)
+        let is_filled = !counts.is_empty() && counts.iter().all(|&count| count > 0);
+        is_filled.then(|| Layout { screens: Padded::new(&counts, device), coordinates })
     }
 }
 
@@ -187,21 +144,21 @@ impl Labeller {
         device: &Device,
     ) -> Tensor<2> {
         let (of_layers, of_code) = masks.map(|m| (m.layers, m.code)).unzip();
-        let tokens = self.token.forward(layout.codes(&self.position, of_code, device));
-        let mut x = layout.filled(tokens, device);
-        let ([b, n, d], bias) = (x.dims(), layout.bias(device));
+        let codes = self.position.encode_boxes(layout.coordinates.clone(), of_code, device);
+        let mut x = layout.screens.pad(self.token.forward(codes));
+        let bias = layout.screens.bias();
         let mut dropout =
             LayerDropout { rng: of_layers, inner: 0.0, residual: self.layers.dropout };
         for layer in &self.encoder_layers {
             x = layer.encode(x, None, &bias, &mut dropout);
         }
-        let x = self.norm.forward(x).reshape([b * n, d]).select(0, layout.rows(device));
+        let x = layout.screens.unpad(self.norm.forward(x));
         activation::log_softmax(self.output.forward(x), 1)
     }
 
     /// Log-probabilities of the labels of each box of a screen, box by box; `None` for a screen without boxes.
     pub fn of_screen(&self, boxes: &[Bounds], device: &Device) -> Option<Vec<f32>> {
-        let layout = Layout::new(std::iter::once(boxes))?;
+        let layout = Layout::new(std::iter::once(boxes), device)?;
         Some(numbers(self.log_probabilities(&layout, None, device)))
     }
 
@@ -211,7 +168,7 @@ impl Labeller {
         let labels = self.output.outputs();
         let mut all = Vec::new();
         for chunk in screens.chunks(CHUNK) {
-            let layout = Layout::new(chunk.iter().map(|screen| &screen.boxes[..]))?;
+            let layout = Layout::new(chunk.iter().map(|screen| &screen.boxes[..]), device)?;
             let rows = numbers(model.log_probabilities(&layout, None, device));
             all.extend(rows.chunks_exact(labels).map(largest));
         }
@@ -225,7 +182,7 @@ impl Labeller {
         masks: Option<Masks<'_>>,
         device: &Device,
     ) -> Option<Loss> {
-        let layout = Layout::new(screens.iter().map(|screen| &screen.boxes[..]))?;
+        let layout = Layout::new(screens.iter().map(|screen| &screen.boxes[..]), device)?;
         let labels = self.output.outputs();
         let truth: Vec<usize> =
             screens.iter().flat_map(|screen| screen.labels.iter().copied()).collect();
@@ -235,7 +192,7 @@ impl Labeller {
         }
         let boxes = truth.len() as f64;
         let d = self.layers.sizes.width as f64;
-        let operations = self.layers.operations(screens.len(), layout.max_boxes)
+        let operations = self.layers.operations(screens.len(), layout.screens.longest)
             + 6.0 * boxes * d * (d + labels as f64);
         let log_probabilities = self.log_probabilities(&layout, masks, device);
         let value = cross_entropy(log_probabilities, integers(truth, device));

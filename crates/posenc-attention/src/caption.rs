@@ -6,7 +6,7 @@ use crate::draw::constant;
 use crate::loss::{integers, weighted_cross_entropy};
 use crate::parameters::numbers;
 
-pub const FILLING: usize = 0;
+const FILLING: usize = 0;
 
 /// The word that ends a caption.
 pub const END: usize = 1;

@@ -1,35 +1,66 @@
-//! A transformer that captions the widgets of a screen (LFF Section 4.3), at a reduced scale: no pixels, one memory slot.
+//! A transformer that captions the widgets of a screen (LFF Section 4.3): the public widget captioner (Li et al. 2020, google-research
+//! `widget_caption`), or a small model without pixels.
 //!
-//! Every node of a screen is a token: its word, kind, clickability and depth, and the position encoding of its box. Layers are pre-norm.
-//! The decoder sees only the encoder output of the widget's node. Cross-attention to a single slot reduces to a linear map of that slot,
+//! Every node of a screen is a token of concatenated parts, among them the position encoding of its box. Layers are pre-norm. The decoder
+//! sees a single slot: the encoder output of the widget's node. Cross-attention to a single slot reduces to a linear map of that slot,
 //! whose result is added to every word of the caption.
+//!
+//! | | small model | public model |
+//! | --- | --- | --- |
+//! | text and resource name | embedding of one word | frozen word vectors, a dense layer, and max pooling |
+//! | type, clickability, depth | embedding tables | embedding tables with a dense layer each; also the orders in the tree |
+//! | position encoding | as it is | a dense layer follows encodings that are not embedding tables |
+//! | slot | node | node, fused with a vector of its pixels |
+//! | attention | with biases; one dense layer for the slot | without biases; values and outputs for the slot |
+//! | activation | GELU | ReLU |
+//! | words and positions of captions | embedding tables | word vectors, sinusoidal encodings |
+//! | dropout | none | in all layers |
+//!
+//! The dense layer of an embedding table is applied to the table instead of the selected rows, which yields the same result with fewer
+//! operations. One detail differs from the public code. There, the start of a caption is a zero vector in training, but the embedding of
+//! a start word in decoding; here it is a zero vector in both.
 
 mod batch;
-mod decode;
+mod pixels;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, activation};
 use posenc_math::lff::divergence::Divergence;
-use posenc_math::lff::encoding::Encoding;
+use posenc_math::lff::encoding::{Encoding, Features};
+use posenc_math::lff::widget::{PARTS, PublicInputs, TREE_PLACES};
 use rand_chacha::ChaCha8Rng;
 
+use crate::caption::{START, Search, search};
 use crate::divergence::TargetVariance;
-use crate::draw::Draw;
+use crate::draw::{Draw, constant};
 use crate::kernels;
 use crate::layers::{Dense, Layer, LayerDropout, LayerNorm, LayerStyle, TransformerSizes};
+use crate::loss::integers;
+use crate::parameters::count_trained;
 use crate::position_encoding::PositionEncoding;
 use crate::trainer::Loss;
+use batch::TEXT_WORDS;
+use pixels::PixelEncoder;
 
 pub use batch::{Batch, Node, ReadWords, ScreenInput, WidgetInput};
-pub use decode::captions;
+pub use pixels::Statistics;
 pub use posenc_math::lff::widget::{BINS, COORDINATES};
 
-/// Initial standard deviation of the word embeddings of nodes. Attention starts almost uniform over about sixteen nodes. Word embeddings
-/// that are no larger than the other parts of a token go unused for about a thousand steps.
+/// Initial standard deviation of the word embeddings of nodes in the small model. Attention starts almost uniform over about sixteen nodes.
+/// Word embeddings that are no larger than the other parts of a token go unused for about a thousand steps.
 const WORD_DEVIATION: f64 = 3.0;
 
-/// Number of depths with an embedding of their own; deeper nodes use the last one.
+/// Initial standard deviation of other embedding tables of the public model.
+const PUBLIC_DEVIATION: f64 = 0.1;
+
+/// Number of depths with an embedding of their own in the small model; deeper nodes use the last one.
 const DEPTHS: usize = 16;
+
+/// Largest wavelength over 2π of the sinusoidal encodings of caption positions.
+const TEMPERATURE: f64 = 10_000.0;
+
+/// Screens per batch when the small and the public model generate captions.
+const CHUNKS: [usize; 2] = [64, 16];
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizes {
@@ -44,83 +75,202 @@ pub struct Sizes {
     pub decoder_layers: usize,
     /// The term that Eq. 10 adds to the loss.
     pub divergence: Option<Divergence>,
+    /// The inputs of the public model, which has the same vocabulary for nodes and captions.
+    pub public: Option<PublicInputs>,
 }
 
 impl Sizes {
     /// Floating-point operations of a training step: three times those of a forward pass. `nodes` has the number of nodes of
-    /// each screen, `captions` the number of words of each caption, including the end word.
-    pub fn operations(&self, nodes: &[usize], captions: &[usize]) -> f64 {
+    /// each screen, `captions` the number of words of each caption, including the end word. `words` are different words of a batch.
+    pub fn operations(&self, nodes: &[usize], captions: &[usize], words: usize) -> f64 {
         let d = self.transformer.width as f64;
         let block = |length: usize| length as f64 * self.transformer.layer_operations(length);
         let layers = self.transformer.layers as f64;
-        let encoder = |&n: &usize| 4.0 * d * d * n as f64 + layers * block(n);
+        let encoder = |&n: &usize| d * d * (n * self.parts()) as f64 + layers * block(n);
         let decoder = |&t: &usize| {
             let layer = block(t) + d * d;
             self.decoder_layers as f64 * layer + d * (t * self.vocabulary) as f64
         };
         let encoder: f64 = nodes.iter().map(encoder).sum();
         let decoder: f64 = captions.iter().map(decoder).sum();
-        6.0 * (encoder + decoder)
+        let others = self.public.as_ref().map_or(0.0, |own| {
+            let tables = (own.types + 2 + TREE_PLACES * own.tree_rows) as f64;
+            let fusion = (d + own.pixel_width() as f64) * d;
+            // Dropout of attention to the slot differs from word to word, so the output layer has a row for each.
+            let outputs = captions.iter().sum::<usize>() as f64 * self.decoder_layers as f64;
+            (words * own.word_width) as f64 * d
+                + (tables + outputs) * d * d
+                + captions.len() as f64 * (own.pixel_operations() + fusion)
+        });
+        6.0 * (encoder + decoder + others)
+    }
+
+    /// Number of concatenated parts of a node.
+    fn parts(&self) -> usize {
+        if self.public.is_some() { PARTS } else { 4 }
+    }
+
+    fn dropout<'a>(&self, rng: Option<&'a mut ChaCha8Rng>) -> LayerDropout<'a> {
+        let own = self.public.as_ref();
+        let (inner, residual) = own.map_or((0.0, 0.0), |own| (own.dropout, own.residual_dropout));
+        LayerDropout { rng, inner, residual }
+    }
+}
+
+/// An embedding table, in the public model followed by a dense layer.
+#[derive(Module, Debug)]
+struct Table {
+    table: Param<Tensor<2>>,
+    projection: Option<Dense>,
+}
+
+impl Table {
+    fn new(draw: &mut Draw<'_>, rows: usize, width: usize, is_public: bool) -> Self {
+        let deviation = if is_public { PUBLIC_DEVIATION } else { 1.0 };
+        let table = draw.normal([rows, width], deviation);
+        Table { table, projection: is_public.then(|| draw.dense(width, width)) }
+    }
+
+    fn rows(&self, at: &Tensor<1, Int>) -> Tensor<2> {
+        let table = self.table.val();
+        let table = match &self.projection {
+            Some(projection) => projection.forward(table),
+            None => table,
+        };
+        table.select(0, at.clone())
+    }
+}
+
+/// Frozen word vectors `[vocabulary, word_width]`, and a dense layer.
+#[derive(Module, Debug)]
+struct WordVectors {
+    vectors: Tensor<2>,
+    projection: Dense,
+}
+
+/// Embeddings of words.
+#[derive(Module, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a model has one, and `Module` has no form for a box"
+)]
+enum Words {
+    /// Trained embeddings of the words of nodes, in the small model.
+    Table(Param<Tensor<2>>),
+    Vectors(WordVectors),
+}
+
+impl Words {
+    /// All embeddings, or the vectors of `known` words after the dense layer. The embedding of no word and the vector of the start word are
+    /// zero.
+    fn of(&self, known: &[usize]) -> Tensor<2> {
+        let (rows, zero) = match self {
+            Words::Table(table) => (table.val(), Some(0)),
+            Words::Vectors(WordVectors { vectors, projection }) => {
+                let own = vectors.clone().select(0, integers(known.to_vec(), &vectors.device()));
+                (projection.forward(own), known.iter().position(|&word| word == START))
+            }
+        };
+        let (count, device) = (rows.dims()[0], rows.device());
+        let kept = (0..count).map(|row| if Some(row) == zero { 0.0 } else { 1.0 }).collect();
+        rows * constant(kept, [count, 1], &device)
     }
 }
 
 /// The model with its position encoding.
 #[derive(Module, Debug)]
 pub struct Captioner {
-    words: Param<Tensor<2>>,
-    kinds: Param<Tensor<2>>,
-    clickable: Param<Tensor<2>>,
-    depths: Param<Tensor<2>>,
+    words: Words,
+    kinds: Table,
+    clickable: Table,
+    /// Depth; in the public model also pre-order and post-order.
+    tree: Vec<Table>,
     position: PositionEncoding,
+    position_projection: Option<Dense>,
     /// Projects the concatenated parts of a node.
     node: Dense,
     encoder_layers: Vec<Layer>,
-    memory_norm: LayerNorm,
-    caption_words: Param<Tensor<2>>,
-    caption_places: Param<Tensor<2>>,
+    encoder_norm: LayerNorm,
+    pixels: Option<PixelEncoder>,
+    /// Embeddings of the words of captions and of their positions, in the small model.
+    caption_words: Option<Param<Tensor<2>>>,
+    caption_places: Option<Param<Tensor<2>>>,
     decoder_layers: Vec<Layer>,
+    /// The map of the slot in each layer of the small model; layers of the public model have attention to a memory.
     memory: Vec<Dense>,
-    output_norm: LayerNorm,
+    decoder_norm: LayerNorm,
     output: Dense,
     /// Target variance of the penalty on learned frequencies.
     target: Option<TargetVariance>,
+    #[module(skip)]
+    sizes: Sizes,
 }
 
 impl Captioner {
-    /// Initializes a model. `content` samples its weights, `code` those of the position encoding.
+    /// Initializes a model. `content` samples its weights, `code` those of the position encoding. `vectors` are the word vectors of the
+    /// public model, row by row.
     ///
     /// # Errors
     ///
-    /// Returns the invalid key of `encoding` and a message with the allowed values.
+    /// Returns the invalid key of `encoding` and a message with the allowed values; or `word_width` if the word vectors do not have the
+    /// shape that `sizes` requires.
     pub fn new(
         sizes: &Sizes,
         encoding: &Encoding,
+        vectors: Vec<f32>,
         content: &mut ChaCha8Rng,
         code: &mut ChaCha8Rng,
         device: &Device,
     ) -> Result<Self, (&'static str, String)> {
-        let sides = [BINS; COORDINATES];
+        let (public, is_public) = (sizes.public.as_ref(), sizes.public.is_some());
+        let shape = [sizes.vocabulary, public.map_or(0, |own| own.word_width)];
+        if vectors.len() != shape[0] * shape[1] {
+            let message =
+                format!("word vectors must have the shape {shape:?}, got {} values", vectors.len());
+            return Err(("word_width", message));
+        }
         let TransformerSizes { width: d, layers, .. } = sizes.transformer;
-        let position = PositionEncoding::new(encoding, &sides, d, &mut Draw { rng: code, device })?;
-        let mut draw = Draw { rng: content, device };
-        let stack =
-            |draw: &mut _, count| Layer::stack(draw, &sizes.transformer, count, LayerStyle::GELU);
+        let mut draw = Draw { rng: code, device };
+        let position = PositionEncoding::new(encoding, &[BINS; COORDINATES], d, &mut draw)?;
+        let is_projected =
+            is_public && !matches!(encoding.features, Features::None | Features::Embed);
+        let position_projection = is_projected.then(|| draw.dense(d, d));
+        let draw = &mut Draw { rng: content, device };
+        let style = match is_public {
+            true => LayerStyle { has_bias: false, ..LayerStyle::RELU },
+            false => LayerStyle::GELU,
+        };
+        let of_slot = LayerStyle { has_memory: is_public, ..style };
+        let words = match public {
+            Some(own) => Words::Vectors(WordVectors {
+                vectors: constant(vectors, shape, device),
+                projection: draw.dense(own.word_width, d),
+            }),
+            None => Words::Table(draw.normal([sizes.node_words, d], WORD_DEVIATION)),
+        };
+        let tree = public.map_or(vec![DEPTHS], |own| vec![own.tree_rows; TREE_PLACES]);
         Ok(Captioner {
-            words: draw.normal([sizes.node_words, d], WORD_DEVIATION),
-            kinds: draw.normal([sizes.node_kinds, d], 1.0),
-            clickable: draw.normal([2, d], 1.0),
-            depths: draw.normal([DEPTHS, d], 1.0),
+            words,
+            kinds: Table::new(draw, sizes.node_kinds, d, is_public),
+            clickable: Table::new(draw, 2, d, is_public),
+            tree: tree.into_iter().map(|rows| Table::new(draw, rows, d, is_public)).collect(),
             position,
-            node: draw.dense(4 * d, d),
-            encoder_layers: stack(&mut draw, layers),
-            memory_norm: draw.layer_norm(d),
-            caption_words: draw.normal([sizes.vocabulary, d], 1.0),
-            caption_places: draw.normal([sizes.max_len + 1, d], 1.0),
-            decoder_layers: stack(&mut draw, sizes.decoder_layers),
-            memory: (0..sizes.decoder_layers).map(|_| draw.dense(d, d)).collect(),
-            output_norm: draw.layer_norm(d),
+            position_projection,
+            node: draw.dense(sizes.parts() * d, d),
+            encoder_layers: Layer::stack(draw, &sizes.transformer, layers, style),
+            encoder_norm: draw.layer_norm(d),
+            pixels: public.map(|own| PixelEncoder::new(draw, own, d)),
+            caption_words: (!is_public).then(|| draw.normal([sizes.vocabulary, d], 1.0)),
+            caption_places: (!is_public).then(|| draw.normal([sizes.max_len + 1, d], 1.0)),
+            decoder_layers: Layer::stack(draw, &sizes.transformer, sizes.decoder_layers, of_slot),
+            memory: match is_public {
+                true => Vec::new(),
+                false => (0..sizes.decoder_layers).map(|_| draw.dense(d, d)).collect(),
+            },
+            decoder_norm: draw.layer_norm(d),
             output: draw.dense(d, sizes.vocabulary),
             target: TargetVariance::of(sizes.divergence, encoding, device),
+            sizes: sizes.clone(),
         })
     }
 
@@ -128,53 +278,183 @@ impl Captioner {
         &self.position
     }
 
-    /// The loss of a training step on screens, in nats per word; `None` if the screens do not fit the model. `dropout` samples the
-    /// dropout masks.
+    /// Number of trained parameters of each part of the public model, as in the parameter counts for Table 5.
+    pub fn parts(&self) -> Vec<(&'static str, usize)> {
+        let norms = self.pixels.iter().flat_map(PixelEncoder::norms).map(count_trained).sum();
+        let fusion = self.pixels.as_ref().map_or(0, |own| count_trained(&own.fusion));
+        vec![
+            ("words", count_trained(&self.words)),
+            ("type", count_trained(&self.kinds)),
+            ("clickable", count_trained(&self.clickable)),
+            ("position", count_trained(&self.position) + count_trained(&self.position_projection)),
+            ("place in the tree", count_trained(&self.tree)),
+            ("node", count_trained(&self.node)),
+            ("fusion with pixels", fusion),
+            ("encoder", count_trained(&self.encoder_layers) + count_trained(&self.encoder_norm)),
+            ("decoder", count_trained(&self.decoder_layers) + count_trained(&self.decoder_norm)),
+            ("output", count_trained(&self.output)),
+            ("convolutions", count_trained(&self.pixels) - fusion - norms),
+            ("batch norms", norms),
+        ]
+    }
+
+    /// The slot of each widget of a batch, `[W, D]`. With `statistics` (in training), batch norms use and record the statistics of the
+    /// batch.
+    pub fn memory(
+        &self,
+        batch: &Batch,
+        statistics: Option<&mut Statistics>,
+        dropout: Option<&mut ChaCha8Rng>,
+    ) -> Tensor<2> {
+        let mut dropout = self.sizes.dropout(dropout);
+        let [text, resource, kinds, clickable, tree @ ..] = &batch.columns;
+        let texts = self.texts(batch);
+        let codes = batch.coordinates.clone();
+        let codes = self.position.encode_boxes(codes, dropout.rng.as_deref_mut(), &batch.device);
+        let codes = match &self.position_projection {
+            Some(projection) => projection.forward(codes),
+            None => codes,
+        };
+        let text = texts.clone().select(0, text.clone());
+        let (kinds, clickable) = (self.kinds.rows(kinds), self.clickable.rows(clickable));
+        let tree = self.tree.iter().zip(tree).map(|(table, at)| table.rows(at));
+        let parts = match self.sizes.public {
+            Some(_) => {
+                let tree = tree.reduce(|sum, own| sum + own);
+                let resource = texts.select(0, resource.clone());
+                [text, resource, kinds, codes, clickable].into_iter().chain(tree).collect()
+            }
+            None => vec![text, kinds, tree.fold(clickable, |sum, own| sum + own), codes],
+        };
+        let x = activation::relu(self.node.forward(Tensor::cat(parts, 1)));
+        let mut x = dropout.inner().apply(x);
+        for layer in &self.encoder_layers {
+            x = layer.attend_segments(x, &batch.nodes, false, &mut dropout);
+            x = layer.transform(x, &mut dropout);
+        }
+        let nodes = self.encoder_norm.forward(x).select(0, batch.widgets.clone());
+        match (&self.pixels, &batch.pictures) {
+            (Some(pixels), Some(pictures)) => {
+                pixels.forward(nodes, pictures.clone(), statistics, &mut dropout.inner())
+            }
+            _ => nodes,
+        }
+    }
+
+    /// Vectors of texts; the first one, of texts without words, is zero.
+    fn texts(&self, batch: &Batch) -> Tensor<2> {
+        let words = self.words.of(&batch.known);
+        if self.sizes.public.is_none() {
+            return words;
+        }
+        let (count, d) = (batch.texts.dims()[0] / TEXT_WORDS, words.dims()[1]);
+        let words = words.select(0, batch.texts.clone()).reshape([count, TEXT_WORDS, d]);
+        words.max_dim(1).reshape([count, d])
+    }
+
+    /// Embeddings of the words that a decoder reads: those of `known`, or the whole vocabulary of the small model.
+    fn read_words(&self, known: &[usize]) -> Tensor<2> {
+        let own = self.caption_words.as_ref();
+        own.map_or_else(|| self.words.of(known), |words| words.val())
+    }
+
+    /// Decoder outputs after each word of `read`, `[N, D]`. `memory` `[W, D]` comes from [`Captioner::memory`], `words` from
+    /// [`Captioner::read_words`].
+    fn decode(
+        &self,
+        memory: &Tensor<2>,
+        words: Tensor<2>,
+        read: &ReadWords,
+        dropout: Option<&mut ChaCha8Rng>,
+    ) -> Tensor<2> {
+        let mut dropout = self.sizes.dropout(dropout);
+        let places = match &self.caption_places {
+            Some(places) => places.val(),
+            None => sinusoids(self.sizes.max_len + 1, words.dims()[1], &memory.device()),
+        };
+        let x = words.select(0, read.words.clone()) + places.select(0, read.places.clone());
+        let mut x = dropout.residual().apply(x);
+        for (i, layer) in self.decoder_layers.iter().enumerate() {
+            x = layer.attend_segments(x, &read.lengths, true, &mut dropout);
+            x = match self.memory.get(i) {
+                Some(map) => x + map.forward(memory.clone()).select(0, read.captions.clone()),
+                None => layer.attend_slots(x, memory, &read.captions, &mut dropout),
+            };
+            x = layer.transform(x, &mut dropout);
+        }
+        self.decoder_norm.forward(x)
+    }
+
+    /// Logits `[N, vocabulary]` of the words of all captions of a batch and of their ends, with the statistics and the dropout of training
+    /// if these are given.
+    pub fn scores(
+        &self,
+        batch: &Batch,
+        statistics: Option<&mut Statistics>,
+        mut dropout: Option<&mut ChaCha8Rng>,
+    ) -> Tensor<2> {
+        let memory = self.memory(batch, statistics, dropout.as_deref_mut());
+        let words = self.read_words(&batch.known);
+        self.output.forward(self.decode(&memory, words, &batch.read, dropout))
+    }
+
+    /// The loss of a training step in nats per word. `dropout` samples the dropout masks. Records the statistics of the batch for
+    /// [`Captioner::moved`].
     pub fn loss(
         &self,
-        screens: &[ScreenInput],
-        sizes: &Sizes,
+        batch: &Batch,
+        statistics: &mut Statistics,
         dropout: &mut ChaCha8Rng,
-        device: &Device,
-    ) -> Option<Loss> {
-        let batch = Batch::new(screens, sizes, device)?;
-        let memory = self.memory(&batch, Some(dropout));
-        Some(Loss {
-            value: kernels::cross_entropy(self.scores(&memory, &batch.read), &batch.targets),
+    ) -> Loss {
+        let scores = self.scores(batch, Some(statistics), Some(dropout));
+        Loss {
+            value: kernels::cross_entropy(scores, &batch.targets),
             penalty: self.target.as_ref().and_then(|target| target.penalty(&self.position)),
-            operations: sizes.operations(&batch.nodes, &batch.read.lengths),
-        })
+            operations: batch.operations(&self.sizes),
+        }
     }
 
-    /// The encoder output of each widget of a batch, `[W, D]`.
-    pub fn memory(&self, batch: &Batch, dropout: Option<&mut ChaCha8Rng>) -> Tensor<2> {
-        let rows =
-            |table: &Param<Tensor<2>>, at: &Tensor<1, Int>| table.val().select(0, at.clone());
-        let flags = rows(&self.clickable, &batch.clickable) + rows(&self.depths, &batch.depths);
-        let codes =
-            self.position.encode(&self.position.prepare(&batch.positions, &batch.device), dropout);
-        let words = rows(&self.words, &batch.words) * batch.has_word.clone();
-        let kinds = rows(&self.kinds, &batch.kinds);
-        let parts = Tensor::cat(vec![words, kinds, flags, codes], 1);
-        let mut x = activation::relu(self.node.forward(parts));
-        let none = &mut LayerDropout::none();
-        for layer in &self.encoder_layers {
-            x = layer.transform(layer.attend_segments(x, &batch.nodes, false), none);
-        }
-        self.memory_norm.forward(x).select(0, batch.widgets.clone())
+    /// Moves the running statistics of batch norms towards those of a batch.
+    #[must_use]
+    pub fn moved(self, statistics: &Statistics) -> Self {
+        Captioner { pixels: self.pixels.map(|own| own.moved(statistics)), ..self }
     }
 
-    /// Logits `[N, vocabulary]` of the word that follows each word of `read`. `memory` `[W, D]` comes from [`Captioner::memory`].
-    pub fn scores(&self, memory: &Tensor<2>, read: &ReadWords) -> Tensor<2> {
-        let rows =
-            |table: &Param<Tensor<2>>, at: &Tensor<1, Int>| table.val().select(0, at.clone());
-        let mut x =
-            rows(&self.caption_words, &read.words) + rows(&self.caption_places, &read.places);
-        for (layer, map) in self.decoder_layers.iter().zip(&self.memory) {
-            x = layer.attend_segments(x, &read.lengths, true);
-            x = x + map.forward(memory.clone()).select(0, read.captions.clone());
-            x = layer.transform(x, &mut LayerDropout::none());
+    /// Captions of all widgets, screen by screen; `None` if the screens do not fit the model.
+    pub fn captions(
+        &self,
+        screens: &[ScreenInput],
+        how: Search,
+        device: &Device,
+    ) -> Option<Vec<Vec<usize>>> {
+        let model = self.clone().no_grad();
+        // Any word can be generated, so all are known.
+        let all: Vec<usize> = (0..self.sizes.vocabulary).collect();
+        let words = model.read_words(&all);
+        let mut captions = Vec::new();
+        for chunk in screens.chunks(CHUNKS[usize::from(self.sizes.public.is_some())]) {
+            let memory = model.memory(&Batch::new(chunk, &self.sizes, device)?, None, None);
+            captions.extend(search(memory.dims()[0], how, device, &mut |rows, said| {
+                let [count, length] = said.dims();
+                let memory = memory.clone().select(0, rows);
+                let last = integers((1..=count).map(|beam| beam * length - 1).collect(), device);
+                let x = model.decode(&memory, words.clone(), &ReadWords::alike(said), None);
+                activation::log_softmax(model.output.forward(x.select(0, last)), 1)
+            }));
         }
-        self.output.forward(self.output_norm.forward(x))
+        Some(captions)
     }
+}
+
+/// Sinusoidal encodings of positions 0, …, t − 1: sines, then cosines, with wavelengths from 2π to 10,000 · 2π.
+fn sinusoids(t: usize, width: usize, device: &Device) -> Tensor<2> {
+    let half = width / 2;
+    let step = TEMPERATURE.ln() / (half as f64 - 1.0).max(1.0);
+    let mut all = Vec::with_capacity(t * width);
+    for place in 0..t {
+        let phase = |i: usize| place as f64 * (-(i as f64) * step).exp();
+        all.extend((0..half).map(|i| phase(i).sin() as f32));
+        all.extend((0..half).map(|i| phase(i).cos() as f32));
+    }
+    constant(all, [t, width], device)
 }

@@ -62,18 +62,11 @@ impl Architecture {
         let Some(patch) = self.patch else {
             return self.sizes.operations(images);
         };
-        let Sizes { width, feed_forward, queries, classes, .. } = self.sizes;
-        let [d, f, q] = [width, feed_forward, queries].map(|n| n as f64);
+        let d = self.sizes.width as f64;
         // Images are padded to the largest size.
         let n = (self.sizes.cells * self.sizes.cells) as f64;
         let stem = n * ((COLORS * patch * patch) as f64 * d + d * d);
-        let encoder = n * (4.0 * d * d + 2.0 * d * f + 2.0 * n * d);
-        let own = q * (4.0 * d * d + 2.0 * q * d);
-        let cross = 2.0 * q * d * d + 2.0 * n * d * d + 2.0 * q * n * d;
-        let heads = q * (d * (classes + 1) as f64 + 2.0 * d * d + 4.0 * d);
-        let decoder = own + cross + q * 2.0 * d * f + heads;
-        let layers = [self.sizes.encoder_layers, self.sizes.decoder_layers].map(|n| n as f64);
-        6.0 * images.len() as f64 * (stem + layers[0] * encoder + layers[1] * decoder)
+        6.0 * images.len() as f64 * (stem + self.sizes.of_transformer(n))
     }
 }
 

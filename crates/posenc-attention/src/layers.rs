@@ -1,11 +1,12 @@
 //! Transformer layers and their parts.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor, activation};
+use burn::tensor::{Device, Int, Tensor, activation};
 use rand_chacha::ChaCha8Rng;
 
 use crate::draw::{Draw, constant, dropout_mask};
 use crate::kernels;
+use crate::loss::integers;
 
 /// Added to variances. Features of size 1/√|F| have a variance of 1/(2|F|), so a larger ε would change the result.
 const EPSILON: f64 = 1e-6;
@@ -232,24 +233,84 @@ impl Attention {
         (weights.clone().matmul(value).swap_dims(1, 2).reshape([b, t, width]), weights)
     }
 
-    /// Self-attention within each segment of consecutive rows of `[N, D]`; with `causal`, no row attends to a later one.
-    fn of_segments(&self, x: Tensor<2>, lengths: &[usize], causal: bool) -> Tensor<2> {
-        let [query, key, value] =
-            [&self.query, &self.key, &self.value].map(|dense| dense.forward(x.clone()));
-        let y = kernels::attend_segments(query, key, value, lengths, self.heads, causal);
-        self.output.forward(y)
+    /// Self-attention within each segment of consecutive rows of `[N, D]`, with dropout of the weights; with `causal`, no row attends to a
+    /// later one.
+    fn of_segments(
+        &self,
+        x: Tensor<2>,
+        lengths: &[usize],
+        causal: bool,
+        dropout: &mut Dropout<'_>,
+    ) -> Tensor<2> {
+        let own = [&self.query, &self.key, &self.value].map(|dense| dense.forward(x.clone()));
+        if dropout.rng.is_none() {
+            let [query, key, value] = own;
+            let y = kernels::attend_segments(query, key, value, lengths, self.heads, causal);
+            return self.output.forward(y);
+        }
+        let padded = Padded::new(lengths, &x.device());
+        let [query, key, value] = own.map(|rows| padded.pad(rows));
+        let bias = if causal { causal_bias(padded.longest, &x.device()) } else { padded.bias() };
+        let (y, _) = self.dropped(query, key, value, bias, dropout);
+        self.output.forward(padded.unpad(y))
     }
 
-    /// Attends from `length` tokens to one slot `[B, 1, D]`. The softmax over one score is 1, so queries and keys have no effect. Only
-    /// dropout of the weights distinguishes the tokens.
-    fn on_slot(&self, slot: Tensor<3>, length: usize, dropout: &mut Dropout<'_>) -> Tensor<3> {
-        let [b, _, width] = slot.dims();
-        let (heads, device) = (self.heads, slot.device());
-        let weights = constant(vec![1.0; b * heads * length], [b, heads, length, 1], &device);
-        let weights = dropout.apply(weights);
-        let value = self.value.forward(slot).reshape([b, heads, 1, width / heads]);
-        let y = (weights * value).swap_dims(1, 2).reshape([b, length, width]);
-        self.output.forward(y)
+    /// Attends from each row to one slot: that of `slots` `[W, D]` with its index in `own` `[N]`. The softmax over one score is 1, so queries
+    /// and keys have no effect. Only dropout of the weights distinguishes the rows of a slot.
+    fn on_slots(
+        &self,
+        slots: Tensor<2>,
+        own: &Tensor<1, Int>,
+        dropout: &mut Dropout<'_>,
+    ) -> Tensor<2> {
+        let values = self.value.forward(slots).select(0, own.clone());
+        let [n, width] = values.dims();
+        let weights = constant(vec![1.0; n * self.heads], [n, self.heads, 1], &values.device());
+        let y = values.reshape([n, self.heads, width / self.heads]) * dropout.apply(weights);
+        self.output.forward(y.reshape([n, width]))
+    }
+}
+
+/// Segments of consecutive rows, padded to the longest.
+#[derive(Debug)]
+pub(crate) struct Padded {
+    lengths: Vec<usize>,
+    pub(crate) longest: usize,
+    device: Device,
+}
+
+impl Padded {
+    pub(crate) fn new(lengths: &[usize], device: &Device) -> Self {
+        let lengths: Vec<usize> = lengths.iter().copied().filter(|&length| length > 0).collect();
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        Padded { lengths, longest, device: device.clone() }
+    }
+
+    /// Rows `[N, D]` as `[B, T, D]`. The padding repeats the last row of a segment, and attention must mask it.
+    pub(crate) fn pad(&self, rows: Tensor<2>) -> Tensor<3> {
+        let width = rows.dims()[1];
+        let (mut places, mut first) = (Vec::new(), 0);
+        for &length in &self.lengths {
+            places.extend((0..self.longest).map(|i| first + i.min(length - 1)));
+            first += length;
+        }
+        let shape = [self.lengths.len(), self.longest, width];
+        rows.select(0, integers(places, &self.device)).reshape(shape)
+    }
+
+    /// Removes the padding from `[B, T, D]`.
+    pub(crate) fn unpad(&self, x: Tensor<3>) -> Tensor<2> {
+        let [b, t, width] = x.dims();
+        let own = self.lengths.iter().enumerate();
+        let rows = own.flat_map(|(i, &length)| (0..length).map(move |k| i * t + k)).collect();
+        x.reshape([b * t, width]).select(0, integers(rows, &self.device))
+    }
+
+    /// The attention bias, `[B, 1, 1, T]`: zero for rows, [`MASK_BIAS`] for the padding.
+    pub(crate) fn bias(&self) -> Tensor<4> {
+        let (b, t) = (self.lengths.len(), self.longest);
+        let row = |&length: &usize| (0..t).map(move |i| if i < length { 0.0 } else { MASK_BIAS });
+        constant(self.lengths.iter().flat_map(row).collect(), [b, 1, 1, t], &self.device)
     }
 }
 
@@ -335,11 +396,30 @@ impl Layer {
     }
 
     /// Self-attention within segments of consecutive rows of `[N, D]`.
-    pub fn attend_segments(&self, x: Tensor<2>, lengths: &[usize], causal: bool) -> Tensor<2> {
+    pub fn attend_segments(
+        &self,
+        x: Tensor<2>,
+        lengths: &[usize],
+        causal: bool,
+        dropout: &mut LayerDropout<'_>,
+    ) -> Tensor<2> {
         let Attended { norm, attention } = &self.own;
-        self.residual(norm, x, &mut LayerDropout::none(), |y, _| {
-            attention.of_segments(y, lengths, causal)
+        self.residual(norm, x, dropout, |y, dropout| {
+            attention.of_segments(y, lengths, causal, dropout)
         })
+    }
+
+    /// Attention from each row of `[N, D]` to the slot of `slots` `[W, D]` with its index in `own` `[N]`.
+    pub fn attend_slots(
+        &self,
+        x: Tensor<2>,
+        slots: &Tensor<2>,
+        own: &Tensor<1, Int>,
+        dropout: &mut LayerDropout<'_>,
+    ) -> Tensor<2> {
+        let Some(Attended { attention, .. }) = &self.memory else { return x };
+        let y = attention.on_slots(slots.clone(), own, &mut dropout.inner());
+        x + dropout.residual().apply(y)
     }
 
     /// The feed-forward network.
@@ -380,22 +460,6 @@ impl Layer {
                 let at = with_codes(y, codes);
                 attention.forward(at, memory.clone(), bias.clone(), false, dropout).0
             });
-        }
-        self.transform(x, dropout)
-    }
-
-    /// A decoder layer on tokens `[B, T, D]` with a memory of one slot `[B, 1, D]`.
-    pub fn decode_slot(
-        &self,
-        x: Tensor<3>,
-        slot: &Tensor<3>,
-        bias: &Tensor<4>,
-        dropout: &mut LayerDropout<'_>,
-    ) -> Tensor<3> {
-        let mut x = self.attend(x, None, bias, false, dropout);
-        if let Some(Attended { attention, .. }) = &self.memory {
-            let y = attention.on_slot(slot.clone(), x.dims()[1], &mut dropout.inner());
-            x = x + dropout.residual().apply(y);
         }
         self.transform(x, dropout)
     }

@@ -11,8 +11,8 @@
 //! - [`divergence`]: the penalty on learned frequencies (LFF Eq. 9, 10).
 //! - [`detr`]: the object detector, on a residual network or on patches.
 //! - [`boxes`]: labels the boxes of a screen, and finds the box that an expression refers to.
-//! - [`captioner`]: captions of widgets from the boxes of a screen; [`widget_captioner`]: the public model, with pixels and words;
-//!   [`caption`]: captions as tensors, and caption search.
+//! - [`captioner`]: captions of widgets, by the public model with words and pixels, or by a small one; [`caption`]: captions as tensors,
+//!   and caption search.
 //! - [`translator`]: an encoder–decoder transformer with learned position embeddings.
 //! - [`layers`]: transformer layers; [`trainer`]: the training loop and its checkpoints; [`optimizer`]: Adam; [`loss`]: cross-entropies.
 
@@ -32,7 +32,6 @@ pub mod parameters;
 pub mod position_encoding;
 pub mod trainer;
 pub mod translator;
-pub mod widget_captioner;
 
 pub use burn::module::Module;
 pub use burn::tensor::Device;

@@ -4,6 +4,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, activation};
 use posenc_math::lff::encoding::{Encoding, Features};
 use posenc_math::lff::similarity::{FourierFeatures, PositionCode, SineCode};
+use posenc_math::lff::widget::{BINS, COORDINATES};
 use posenc_math::random::gaussian_vector;
 use rand_chacha::ChaCha8Rng;
 
@@ -231,6 +232,17 @@ impl PositionEncoding {
             }
         };
         encoded.reshape([positions.count, *width])
+    }
+
+    /// Encodings `[N, D]` of boxes on a screen, given their coordinates, box by box.
+    pub fn encode_boxes(
+        &self,
+        coordinates: Vec<f64>,
+        dropout: Option<&mut ChaCha8Rng>,
+        device: &Device,
+    ) -> Tensor<2> {
+        let positions = Positions { sides: vec![BINS; COORDINATES], coordinates };
+        self.encode(&self.prepare(&positions, device), dropout)
     }
 
     /// Features `[N G, F]`; `None` if the encoding has no features.

@@ -78,7 +78,6 @@ pub mod singular_values;
 pub mod stable_rank;
 mod sweep;
 pub mod translation;
-pub mod widget_captioning;
 pub mod width_selection;
 
 #[cfg(feature = "attention")]
@@ -95,8 +94,10 @@ use posenc_experiments::schema::protocol::{Kind, ReadNumbers};
 pub const KINDS: Kinds = Kinds { all: ALL, renamed: RENAMED, read_numbers: Some(READ_NUMBERS) };
 
 /// Earlier names of protocols.
-const RENAMED: &[(&str, &str)] =
-    &[("reformer", "`image-model` with `color_width`, `lsh` and `reversible: true`")];
+const RENAMED: &[(&str, &str)] = &[
+    ("reformer", "`image-model` with `color_width`, `lsh` and `reversible: true`"),
+    ("widget-captioning", "`captioning` with `public`"),
+];
 
 /// All protocols, in the order in which messages and documents list them.
 const ALL: &[&Kind] = &[
@@ -125,7 +126,6 @@ const ALL: &[&Kind] = &[
     &captioning::KIND,
     &box_positions::KIND,
     &icon_labels::KIND,
-    &widget_captioning::KIND,
     &detr::KIND,
     &translation::KIND,
     &parameter_count::KIND,

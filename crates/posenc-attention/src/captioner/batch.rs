@@ -1,23 +1,34 @@
 //! Screens as tensors.
 
-use burn::tensor::{Device, Int, Tensor};
+use std::collections::BTreeSet;
 
-use super::{COORDINATES, DEPTHS, Sizes};
+use burn::tensor::{Device, Int, Tensor};
+use posenc_math::lff::widget::{COORDINATES, TREE_PLACES};
+
+use super::{DEPTHS, Sizes};
 use crate::caption::{END, START};
+use crate::conv::Map;
 use crate::draw::constant;
 use crate::loss::integers;
-use crate::position_encoding::Positions;
+
+/// Maximum number of words of a text that the public model reads.
+pub(super) const TEXT_WORDS: usize = 10;
+
+/// Index of the first real word of the public model; lower indices are padding and ends.
+const FIRST_WORD: usize = 2;
 
 /// A node of a screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Its word; 0 if it has none.
-    pub word: usize,
+    /// Words of its text, of which the public model reads the first ten, and the small one the first; 0 is no word.
+    pub text: Vec<usize>,
+    /// Words of its resource name, likewise; only for the public model.
+    pub resource: Vec<usize>,
     pub kind: usize,
     /// Whether it can be clicked.
     pub is_clickable: bool,
-    /// Its depth in the tree.
-    pub depth: usize,
+    /// Depth, pre-order and post-order in the tree; the small model reads the depth.
+    pub tree: [usize; TREE_PLACES],
     /// Left, top, right and bottom on the scale of the encoding.
     pub bounds: [f64; COORDINATES],
 }
@@ -27,6 +38,8 @@ pub struct WidgetInput {
     pub node: usize,
     /// Words of its caption, without start and end words; empty if no target is needed.
     pub caption: Vec<usize>,
+    /// For the public model, gray levels of its pixels from 0 to 255, row by row.
+    pub pixels: Vec<u8>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -50,13 +63,17 @@ pub struct ReadWords {
 }
 
 impl ReadWords {
-    /// Concatenates captions without start words and prepends the start word to each.
-    pub fn new<'a>(all: impl Iterator<Item = &'a [usize]>, device: &Device) -> Self {
+    /// Concatenates captions without start words and prepends the start word to each. `place` maps words to rows of their table.
+    pub(super) fn new<'a>(
+        all: impl Iterator<Item = &'a [usize]>,
+        place: impl Fn(usize) -> usize,
+        device: &Device,
+    ) -> Self {
         let [mut words, mut places, mut captions] = [const { Vec::new() }; 3];
         let mut lengths = Vec::new();
         for (index, caption) in all.enumerate() {
-            words.push(START);
-            words.extend(caption);
+            words.push(place(START));
+            words.extend(caption.iter().map(|&word| place(word)));
             places.extend(0..=caption.len());
             captions.extend(vec![index; caption.len() + 1]);
             lengths.push(caption.len() + 1);
@@ -66,7 +83,7 @@ impl ReadWords {
     }
 
     /// Concatenates captions of one length that include their start words, `[W, T]`.
-    pub fn alike(said: Tensor<2, Int>) -> Self {
+    pub(super) fn alike(said: Tensor<2, Int>) -> Self {
         let ([w, t], device) = (said.dims(), said.device());
         let rows = 0..w * t;
         ReadWords {
@@ -81,18 +98,21 @@ impl ReadWords {
 /// A batch of screens, with the nodes of all screens concatenated.
 #[derive(Debug, Clone)]
 pub struct Batch {
-    /// Words of the nodes, `[N]`. The next three fields have the same shape.
-    pub(super) words: Tensor<1, Int>,
-    pub(super) kinds: Tensor<1, Int>,
-    pub(super) clickable: Tensor<1, Int>,
-    pub(super) depths: Tensor<1, Int>,
-    /// 1 for nodes that have a word, else 0, `[N, 1]`.
-    pub(super) has_word: Tensor<2>,
-    pub(super) positions: Positions,
+    /// For the public model, the words that occur in the batch and the start word, in increasing order.
+    pub(super) known: Vec<usize>,
+    /// For the public model, words of texts as indices into `known`, padded with their first word, `[texts · TEXT_WORDS]`. The first text
+    /// has no words.
+    pub(super) texts: Tensor<1, Int>,
+    /// Text, resource name, kind, clickability and tree positions of the nodes, `[N]` each. The index of a text is 0 without words, else its
+    /// index in `texts`, or its word in the small model.
+    pub(super) columns: [Tensor<1, Int>; 4 + TREE_PLACES],
+    pub(super) coordinates: Vec<f64>,
     /// Nodes of each screen.
     pub(super) nodes: Vec<usize>,
     /// Rows of the widgets' nodes, screen by screen, `[W]`.
     pub(super) widgets: Tensor<1, Int>,
+    /// Pixels of the widgets, from 0 to 1.
+    pub(super) pictures: Option<Map>,
     /// Decoder input.
     pub(super) read: ReadWords,
     /// Decoder targets: the next word after each input word, or the end word.
@@ -100,56 +120,107 @@ pub struct Batch {
     pub(super) device: Device,
 }
 
+/// The words of a text that the public model reads.
+fn looked_at(text: &[usize]) -> impl Iterator<Item = usize> + Clone {
+    text.iter().copied().take(TEXT_WORDS).filter(|&word| word >= FIRST_WORD)
+}
+
 impl Batch {
-    /// `None` if there is no widget, a widget's node index is out of range, a caption is too long, or a word or kind is unknown.
+    /// `None` if there is no widget, a widget's node index is out of range, a caption is too long or contains the start word, a word or
+    /// kind is unknown, or a picture does not have the model's number of pixels.
     pub fn new(screens: &[ScreenInput], sizes: &Sizes, device: &Device) -> Option<Self> {
-        let mut columns = [const { Vec::new() }; 4];
-        let mut coordinates = Vec::new();
+        if !screens.iter().all(|screen| is_fitting(screen, sizes)) {
+            return None;
+        }
+        let captions = || {
+            let widgets = screens.iter().flat_map(|screen| &screen.widgets);
+            widgets.map(|widget| widget.caption.as_slice())
+        };
+        captions().next()?;
+        let mut known = BTreeSet::new();
+        if sizes.public.is_some() {
+            let texts = screens.iter().flat_map(|s| &s.nodes).flat_map(|n| [&n.text, &n.resource]);
+            known.extend(texts.flat_map(|text| looked_at(text)));
+            known.extend(captions().flatten().copied().chain([START]));
+        }
+        let known: Vec<usize> = known.into_iter().collect();
+        // Only the public model has known words; the small one has the same indices for all batches.
+        let place = |word: usize| known.binary_search(&word).unwrap_or(word);
+
+        let mut texts = vec![place(START); TEXT_WORDS];
+        let mut text = |words: &[usize]| {
+            if sizes.public.is_none() {
+                return words.first().copied().unwrap_or(0);
+            }
+            let own = looked_at(words).map(place);
+            let Some(first) = own.clone().next() else { return 0 };
+            // Max pooling is not affected by repeated words.
+            texts.extend(own.chain(std::iter::repeat(first)).take(TEXT_WORDS));
+            texts.len() / TEXT_WORDS - 1
+        };
+        let mut columns = [const { Vec::new() }; 4 + TREE_PLACES];
+        let (mut coordinates, mut levels) = (Vec::new(), Vec::new());
         let mut rows = Vec::new();
-        let mut captions = Vec::new();
         for screen in screens {
             let first = columns[0].len();
             for node in &screen.nodes {
-                if node.word >= sizes.node_words || node.kind >= sizes.node_kinds {
-                    return None;
-                }
-                let depth = node.depth.min(DEPTHS - 1);
-                let numbers = [node.word, node.kind, usize::from(node.is_clickable), depth];
+                let row = |place: usize| match &sizes.public {
+                    Some(own) if place < own.tree_rows => place,
+                    Some(_) => 0,
+                    None => place.min(DEPTHS - 1),
+                };
+                let [depth, before, after] = node.tree.map(row);
+                let [own, resource] = [&node.text, &node.resource].map(|words| text(words));
+                let clickable = usize::from(node.is_clickable);
+                let numbers = [own, resource, node.kind, clickable, depth, before, after];
                 columns.iter_mut().zip(numbers).for_each(|(column, v)| column.push(v));
                 coordinates.extend(node.bounds);
             }
             for widget in &screen.widgets {
-                let is_known = widget.caption.iter().all(|&word| word < sizes.vocabulary);
-                if widget.node >= screen.nodes.len()
-                    || widget.caption.len() > sizes.max_len
-                    || !is_known
-                {
-                    return None;
-                }
                 rows.push(first + widget.node);
-                captions.push(widget.caption.as_slice());
+                levels.extend(widget.pixels.iter().map(|&level| f32::from(level) / 255.0));
             }
         }
-        if captions.is_empty() {
-            return None;
-        }
-        let next = |caption: &&[usize]| caption.iter().copied().chain([END]).collect::<Vec<_>>();
-        let has_word: Vec<f32> =
-            columns[0].iter().map(|&word| if word > 0 { 1.0 } else { 0.0 }).collect();
-        let count = has_word.len();
-        let [words, kinds, clickable, depths] = columns.map(|column| integers(column, device));
+        let pictures = sizes.public.as_ref().map(|own| Map {
+            rows: constant(levels, [rows.len() * own.side() * own.side(), 1], device),
+            images: rows.len(),
+            size: [own.side(); 2],
+        });
+        let next = |caption: &[usize]| caption.iter().copied().chain([END]).collect::<Vec<_>>();
         Some(Batch {
-            words,
-            kinds,
-            clickable,
-            depths,
-            has_word: constant(has_word, [count, 1], device),
-            positions: Positions { sides: vec![super::BINS; COORDINATES], coordinates },
+            texts: integers(texts, device),
+            columns: columns.map(|column| integers(column, device)),
+            coordinates,
             nodes: screens.iter().map(|screen| screen.nodes.len()).collect(),
             widgets: integers(rows, device),
-            targets: captions.iter().flat_map(next).collect(),
-            read: ReadWords::new(captions.into_iter(), device),
+            pictures,
+            targets: captions().flat_map(next).collect(),
+            read: ReadWords::new(captions(), place, device),
+            known,
             device: device.clone(),
         })
     }
+
+    /// Floating-point operations of a training step.
+    pub fn operations(&self, sizes: &Sizes) -> f64 {
+        sizes.operations(&self.nodes, &self.read.lengths, self.known.len())
+    }
+}
+
+fn is_fitting(screen: &ScreenInput, sizes: &Sizes) -> bool {
+    let is_known = |words: &[usize], count: usize| words.iter().all(|&word| word < count);
+    let pixels = sizes.public.as_ref().map_or(0, |own| own.side() * own.side());
+    let of_node = |node: &Node| {
+        node.kind < sizes.node_kinds
+            && is_known(&node.text, sizes.node_words)
+            && is_known(&node.resource, sizes.node_words)
+    };
+    screen.nodes.iter().all(of_node)
+        && screen.widgets.iter().all(|widget| {
+            widget.node < screen.nodes.len()
+                && widget.caption.len() <= sizes.max_len
+                && is_known(&widget.caption, sizes.vocabulary)
+                && !widget.caption.contains(&START)
+                && widget.pixels.len() == pixels
+        })
 }

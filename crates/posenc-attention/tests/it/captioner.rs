@@ -1,9 +1,9 @@
-//! The captioner: masking, learning from positions, and beam search.
+//! The small captioner: masking, learning from positions, and beam search.
 
 use burn::tensor::activation;
 use posenc_attention::caption::Search;
 use posenc_attention::captioner::{
-    Batch, Captioner, Node, ReadWords, ScreenInput, Sizes, WidgetInput, captions,
+    Batch, Captioner, Node, ScreenInput, Sizes, Statistics, WidgetInput,
 };
 use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
@@ -23,6 +23,7 @@ fn sizes() -> Sizes {
         transformer: TransformerSizes { width: 32, heads: 4, feed_forward: 32, layers: 1 },
         decoder_layers: 1,
         divergence: None,
+        public: None,
     }
 }
 
@@ -43,21 +44,26 @@ fn screen(rng: &mut ChaCha8Rng) -> ScreenInput {
     let top = 60.0 * draws[2];
     let at = |side: f64| [10.0 + 50.0 * side, top, 30.0 + 50.0 * side, top + 20.0 * draws[3] + 5.0];
     let node = |word, side| Node {
-        word,
+        text: vec![word],
+        resource: Vec::new(),
         kind: usize::from(word > 0),
         is_clickable: word == 0,
-        depth: 2,
+        tree: [2, 0, 0],
         bounds: at(side),
     };
     let side = f64::from(u8::from(!is_left));
     let nodes = vec![node(word, 1.0 - side), node(0, side)];
     let caption = vec![if is_left { 4 } else { 5 }, 4 + word];
-    ScreenInput { nodes, widgets: vec![WidgetInput { node: 1, caption }] }
+    ScreenInput { nodes, widgets: vec![widget(1, caption)] }
+}
+
+fn widget(node: usize, caption: Vec<usize>) -> WidgetInput {
+    WidgetInput { node, caption, pixels: Vec::new() }
 }
 
 fn model(encoding: &Encoding, seed: u64, device: &Device) -> Captioner {
     let (mut content, mut code) = (stream(seed, "content"), stream(seed, "code"));
-    Captioner::new(&sizes(), encoding, &mut content, &mut code, device).unwrap()
+    Captioner::new(&sizes(), encoding, Vec::new(), &mut content, &mut code, device).unwrap()
 }
 
 /// The losses of a training, and the model.
@@ -72,7 +78,8 @@ pub fn learned(
     let (mut batches, mut masks) = (stream(seed, "batches"), stream(seed, "masks"));
     trained(model(encoding, seed, device), adam, 0.007, steps, |model| {
         let batch: Vec<ScreenInput> = (0..16).map(|_| screen(&mut batches)).collect();
-        model.loss(&batch, &sizes(), &mut masks, device)
+        let batch = Batch::new(&batch, &sizes(), device)?;
+        Some(model.loss(&batch, &mut Statistics::new(), &mut masks))
     })
 }
 
@@ -83,7 +90,7 @@ fn boxes_are_learned_only_with_positions() {
     let held_out: Vec<ScreenInput> = (0..100).map(|_| screen(&mut rng)).collect();
     let right = |encoding: &Encoding| {
         let (_, model) = learned(encoding, 1, 120, &cpu());
-        let said = captions(&model, &sizes(), &held_out, search(1), &cpu()).unwrap();
+        let said = model.captions(&held_out, search(1), &cpu()).unwrap();
         let right = held_out.iter().zip(&said).filter(|(s, said)| s.widgets[0].caption == **said);
         right.count()
     };
@@ -95,6 +102,16 @@ fn boxes_are_learned_only_with_positions() {
     assert!(right < 75, "{right}");
 }
 
+/// Compares the scores of screens in a batch with those of each alone.
+pub fn assert_same_alone(model: &Captioner, sizes: &Sizes, screens: &[ScreenInput]) {
+    let scores = |screens: &[ScreenInput]| {
+        let batch = Batch::new(screens, sizes, &cpu()).unwrap();
+        parameters::numbers(model.scores(&batch, None, None))
+    };
+    let alone: Vec<f32> = screens.iter().flat_map(|s| scores(std::slice::from_ref(s))).collect();
+    assert_close(&scores(screens), &alone, 1e-5);
+}
+
 /// Catches attention to the nodes of another screen, and widgets that are taken from another screen of a batch.
 #[test]
 fn screens_have_the_same_results_alone_and_in_a_batch() {
@@ -104,14 +121,8 @@ fn screens_have_the_same_results_alone_and_in_a_batch() {
     let mut screens: Vec<ScreenInput> = (0..3).map(|_| screen(&mut rng)).collect();
     let more = screens[0].nodes[0].clone();
     screens[1].nodes.push(more);
-    screens[1].widgets.push(WidgetInput { node: 2, caption: vec![4] });
-    let memory = |screens: &[ScreenInput]| {
-        parameters::numbers(model.memory(&Batch::new(screens, &sizes, &device).unwrap(), None))
-    };
-    let all = memory(&screens);
-    let alone: Vec<f32> = screens.iter().flat_map(|s| memory(std::slice::from_ref(s))).collect();
-    assert_eq!(all.len(), 4 * sizes.transformer.width);
-    assert_close(&all, &alone, 1e-5);
+    screens[1].widgets.push(widget(2, vec![4]));
+    assert_same_alone(&model, &sizes, &screens);
     let wrong = |change: &dyn Fn(&mut ScreenInput)| {
         let mut screen = screens[0].clone();
         change(&mut screen);
@@ -121,7 +132,7 @@ fn screens_have_the_same_results_alone_and_in_a_batch() {
     assert!(wrong(&|s| s.widgets[0].node = 2));
     assert!(wrong(&|s| s.widgets[0].caption = vec![4; 3]));
     assert!(wrong(&|s| s.widgets[0].caption = vec![7]));
-    assert!(wrong(&|s| s.nodes[0].word = 3));
+    assert!(wrong(&|s| s.nodes[0].text = vec![3]));
     assert!(wrong(&|s| s.widgets.clear()));
 }
 
@@ -139,17 +150,15 @@ fn a_wide_beam_finds_the_best_of_all_captions() {
     let mut differs = 0;
     for seed in 0..3 {
         let model = model(&fourier(4), seed, &device);
-        let found = captions(&model, &sizes, &screens, search(30), &device).unwrap();
-        let greedy = captions(&model, &sizes, &screens, search(1), &device).unwrap();
+        let found = model.captions(&screens, search(30), &device).unwrap();
+        let greedy = model.captions(&screens, search(1), &device).unwrap();
         for (screen, (found, greedy)) in screens.iter().zip(found.iter().zip(&greedy)) {
             let score = |caption: &Vec<usize>| {
                 let mut one = screen.clone();
                 one.widgets[0].caption.clone_from(caption);
                 let batch = Batch::new(&[one], &sizes, &device).unwrap();
-                let memory = model.memory(&batch, None);
                 let length = caption.len() + 1;
-                let read = ReadWords::new(std::iter::once(caption.as_slice()), &device);
-                let next = activation::log_softmax(model.scores(&memory, &read), 1);
+                let next = activation::log_softmax(model.scores(&batch, None, None), 1);
                 let next = parameters::numbers(next);
                 let wanted = caption.iter().copied().chain([1]).enumerate();
                 let sum: f64 = wanted.map(|(i, w)| f64::from(next[i * sizes.vocabulary + w])).sum();

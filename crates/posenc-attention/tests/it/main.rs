@@ -7,8 +7,8 @@ mod encoders;
 mod image_model;
 mod kernels;
 mod models;
+mod public_captioner;
 mod translator;
-mod widget_captioner;
 
 use posenc_attention::optimizer::Adam;
 use posenc_attention::trainer::{Loss, Trainer};

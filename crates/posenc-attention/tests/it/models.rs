@@ -7,7 +7,7 @@ use posenc_data::generate::{GrayLeaves, Lengths, ObjectScene, Translation};
 use posenc_math::random::stream;
 
 use crate::{boxes, captioner, detr, fourier, image_model, sines, trained, translator};
-use crate::{summed_tables, widget_captioner};
+use crate::{public_captioner, summed_tables};
 
 /// Losses and parameters of a training with a seed, for a number of steps.
 type Run = fn(u64, usize, &Device) -> (Vec<f64>, Vec<f32>);
@@ -20,7 +20,7 @@ const MODELS: [(&str, Run, usize, f64); 8] = [
     ("detector on a residual network", residual, 30, 0.75),
     ("labeller", labeller, 60, 0.8),
     ("captioner", captioner, 60, 0.6),
-    ("widget captioner", widget_captioner, 40, 0.65),
+    ("public captioner", public, 40, 0.65),
     ("translator", translator, 100, 0.9),
 ];
 
@@ -80,8 +80,8 @@ fn captioner(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
     (losses, parameters::values(&model))
 }
 
-fn widget_captioner(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
-    let (losses, trainer) = widget_captioner::learned(seed, steps, device);
+fn public(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
+    let (losses, trainer) = public_captioner::learned(seed, steps, device);
     (losses, parameters::values(&trainer.model))
 }
 

@@ -21,7 +21,7 @@ pub struct Data {
     /// Another set, on which the models are evaluated. Both sets together are then one unit. For `image-model`,
     /// `pixel-entropies` and `psnr-prediction`. Allowed: id of a set.
     pub held_out: Option<String>,
-    /// Initial weights for `detr`, or word vectors for `widget-captioning`; used if available. Allowed: id of a set.
+    /// Initial weights for `detr`, or word vectors for `captioning`; used if available. Allowed: id of a set.
     pub weights: Option<String>,
 }
 

@@ -121,17 +121,20 @@ impl Sizes {
             };
             inputs = outputs;
         }
-        let [d, f, q] = [self.width, self.feed_forward, self.queries].map(|n| n as f64);
         let n = cells(STRIDE);
+        2.0 * frozen + 6.0 * (trained + n * inputs * self.width as f64 + self.of_transformer(n))
+    }
+
+    /// Multiplications of a forward pass of the transformer and its heads on an image of `n` cells.
+    #[must_use]
+    pub fn of_transformer(&self, n: f64) -> f64 {
+        let [d, f, q] = [self.width, self.feed_forward, self.queries].map(|n| n as f64);
         let encoder = n * (4.0 * d * d + 2.0 * d * f + 2.0 * n * d);
         let own = q * (4.0 * d * d + 2.0 * q * d);
         let cross = 2.0 * q * d * d + 2.0 * n * d * d + 2.0 * q * n * d;
         let heads = q * (d * (self.classes + 1) as f64 + 2.0 * d * d + 4.0 * d);
         let decoder = own + cross + q * 2.0 * d * f + heads;
-        trained += n * inputs * d
-            + self.encoder_layers as f64 * encoder
-            + self.decoder_layers as f64 * decoder;
-        2.0 * frozen + 6.0 * trained
+        self.encoder_layers as f64 * encoder + self.decoder_layers as f64 * decoder
     }
 }
 

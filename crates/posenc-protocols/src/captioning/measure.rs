@@ -6,6 +6,7 @@ use posenc_attention::captioner::BINS;
 use posenc_data::generate::{
     Screen, Widget, caption_kinds, caption_tuples, quantized, screen_vocabulary,
 };
+use posenc_data::interfaces::{BORDER, CaptionedWidget, Corners, WidgetScreen, WidgetScreens};
 use posenc_experiments::record::Value;
 use posenc_math::captions::bleu::bleu;
 use posenc_math::captions::cider::Cider;
@@ -13,6 +14,9 @@ use posenc_math::captions::meteor::meteor;
 use posenc_math::captions::rouge::rouge;
 use posenc_math::captions::tuples::tuple_scores;
 use posenc_math::captions::{Candidate, Scores};
+
+/// Width and height in pixels of the canvas of RICO's trees.
+const CANVAS: [f64; 2] = [1440.0, 2560.0];
 
 /// A bin with fewer widgets is rare (Fig. 5).
 const RARE: usize = 10;
@@ -35,7 +39,7 @@ pub fn widgets(screens: &[Screen]) -> impl Iterator<Item = (&Widget, [u8; 4])> {
 
 /// Records metrics of captions, times 100. Returns the CIDEr scores, whose document frequencies are those of the whole corpus, also for
 /// subsets.
-pub fn record_corpus(corpus: &[Candidate], values: &mut Vec<Value>) -> Scores {
+fn record_corpus(corpus: &[Candidate], values: &mut Vec<Value>) -> Scores {
     let [first, second] = bleu(corpus).corpus;
     let cider = Cider::new(corpus).scores(corpus);
     let numbers = [
@@ -100,6 +104,56 @@ pub fn record(
         let own = slots.subset(|i| all[i].0.kind == index);
         let value = Value::new("slot_accuracy_of_kind", 100.0 * own.mean);
         values.push(value.signal(kind.name.to_owned()));
+    }
+}
+
+/// A box in pixels of the canvas.
+fn pixels(corners: Corners) -> [i64; 4] {
+    [0, 1, 2, 3].map(|i| (corners[i] / BORDER * CANVAS[i % 2]).round() as i64)
+}
+
+fn hundredths(corners: Corners) -> [i64; 4] {
+    quantized(corners).map(i64::from)
+}
+
+/// Records metrics of the captions `said` of the widgets of test screens, times 100.
+pub fn record_tested(
+    all: &WidgetScreens,
+    tested: &[WidgetScreen],
+    said: Vec<Vec<usize>>,
+    values: &mut Vec<Value>,
+) {
+    let word = |word| all.vocabulary().word(word).unwrap_or("<unknown>").to_owned();
+    let widgets =
+        || tested.iter().flat_map(|screen| screen.widgets.iter().map(move |own| (screen, &own.0)));
+    let corpus: Vec<Candidate> = widgets()
+        .zip(said)
+        .map(|((_, widget), said)| Candidate {
+            words: said.into_iter().map(word).collect(),
+            references: widget.captions.clone(),
+        })
+        .collect();
+    values.push(Value::new("test_widgets", corpus.len() as f64));
+    if corpus.is_empty() {
+        return;
+    }
+    let cider = record_corpus(&corpus, values);
+    let mut add = |metric: String, value: f64| values.push(Value::new(metric, value));
+    for (suffix, of) in [("", hundredths as fn(Corners) -> [i64; 4]), ("_pixels", pixels)] {
+        let known: BTreeSet<[i64; 4]> = all.trained().iter().map(|&corners| of(corners)).collect();
+        let is_seen = |(screen, widget): (&WidgetScreen, &CaptionedWidget)| {
+            known.contains(&of(screen.nodes[widget.node].corners))
+        };
+        let seen: Vec<bool> = widgets().map(is_seen).collect();
+        for (name, wanted) in [("seen", true), ("unseen", false)] {
+            let count = seen.iter().filter(|&&seen| seen == wanted).count();
+            add(format!("{name}_widgets{suffix}"), count as f64);
+            // The mean over no widgets is undefined.
+            if count > 0 {
+                let own = cider.subset(|i| seen.get(i) == Some(&wanted));
+                add(format!("cider_{name}{suffix}"), 100.0 * own.mean);
+            }
+        }
     }
 }
 
@@ -195,6 +249,14 @@ mod tests {
             assert_eq!(nothing[metric], 0.0, "{metric}");
             assert!(same[metric] < 0.7 * perfect[metric], "{metric}: {}", same[metric]);
         }
+    }
+
+    /// Catches hundredths that are rounded instead of truncated, and pixels of the wrong axis.
+    #[test]
+    fn boxes_in_hundredths_and_in_pixels() {
+        let corners = [99.0 * 360.0 / 1440.0, 99.0 * 100.0 / 2560.0, 99.0, 98.999];
+        assert_eq!(pixels(corners), [360, 100, 1440, 2560]);
+        assert_eq!(hundredths(corners), [24, 3, 99, 98]);
     }
 
     /// Catches a coordinate that is counted under another name, and counts that do not add up.

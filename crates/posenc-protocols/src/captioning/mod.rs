@@ -1,10 +1,10 @@
-//! Trains a transformer over the nodes of generated screens to describe widgets (`lff` Tables 1 and 2, Figures 8 and 9).
+//! Trains a transformer over the nodes of screens to describe widgets (`lff` Tables 1, 2 and 5, Figures 8 and 9).
 //!
-//! A caption follows from the position of the widget; some captions copy text from the adjacent node. Coordinates are left, top, right
-//! and bottom; two `groups` are (left, top) and (right, bottom). All seeds use the same screens. All methods of an item also share the
-//! captions that are sampled for training.
+//! Coordinates are left, top, right and bottom; two `groups` are (left, top) and (right, bottom). All methods of an item share the captions
+//! that are sampled for training.
 //!
-//! Records on held-out screens, multiplied by 100:
+//! Without `public`, a small model reads generated screens without pixels. A caption follows from the position of the widget; some captions
+//! copy text from the adjacent node. All seeds use the same screens. Records on held-out screens, multiplied by 100:
 //!
 //! - `bleu_1`, `bleu_2`, `rouge`, `cider`, `meteor`, `spice`.
 //! - `slot_accuracy`: accuracy of the captions. `slot_accuracy_copied`: accuracy of captions that copy text from another node.
@@ -21,28 +21,49 @@
 //! - `time` (s), `rate` (GFLOP/s), `peak_memory` (MB).
 //! - For Fourier features, `length`, `anisotropy` and `correlation` of the frequencies before (`initial_`) and after training (`learned_`),
 //!   as in `image-model`. With `similarity`, the first seed also records the maps `initial_similarity` and `learned_similarity`.
+//!
+//! With `public`, the model is the public widget captioner, which reads words and pixels; except for `embed` with `projected`, one dense
+//! layer follows the encoding. `data.set` is a set of files of the format `widget-captions`, `data.weights` one of the format
+//! `word-vectors`. Without `data`, the protocol generates screens, writes them as RICO files with captions and reads them back. If the
+//! vectors are missing, they are sampled. A screen with captions and without a screenshot is an error. The remarks of the record count
+//! skipped rows, such as rows about screens that were never released. Records instead:
+//!
+//! - `params` (M): number of trained parameters. `encoding_params`. `module_params`: number of parameters of each module, as signal. With
+//!   `steps: 0`, nothing else.
+//! - `training_curve` (nats/word): over the step; means over several steps if there are more than 1,000.
+//! - `time_of_screen` (s), `operations_of_screen` (GFLOP): per training screen. `rate` (GFLOP/s), `peak_memory` (MB).
+//! - `screens`, `widgets`: number of training screens and of their widgets.
+//! - On up to `held_out` test screens, `test_widgets`: number of widgets, `bleu_1`, `bleu_2`, `rouge`, `meteor`, `cider`, and
+//!   `cider_seen`, `cider_unseen`, `seen_widgets`, `unseen_widgets`. Positions are compared in hundredths of the screen, and with the suffix
+//!   `_pixels` in pixels.
 
 #[cfg(feature = "attention")]
 pub(crate) mod measure;
 #[cfg(feature = "attention")]
 mod run;
+#[cfg(feature = "attention")]
+mod screens;
 
+use posenc_experiments::schema::Data;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use posenc_math::lff::divergence::Divergence;
 use posenc_math::lff::encoding::{Encoding, Features};
 use posenc_math::lff::schedule::Decay;
+use posenc_math::lff::widget::PublicInputs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::boxes::{BoxScale, check_encoding};
 use crate::checks::{
-    below_one, check_divergence, check_sizes, check_training, hundredths, positive, preset, range,
+    absent, below_one, check_divergence, check_sizes, check_training, hundredths, positive, preset,
+    range, within,
 };
 use crate::limits::Transformer;
 
 pub const KIND: Kind = Kind {
     // 2: no padding of words and nodes.
     revision: 2,
+    takes_weights: true,
     ..kind!(attention: Captioning, "captioning")
 };
 
@@ -50,6 +71,9 @@ pub const KIND: Kind = Kind {
 const MAX_SHOWN: usize = 16;
 
 /// Settings of `captioning`, which trains a transformer over the nodes of a screen to describe widgets.
+///
+/// With `public`, `data.set` names RICO screens with captions, and `data.weights` word vectors, if available. Without `data`, screens are
+/// generated, and word vectors are sampled.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Captioning {
@@ -58,9 +82,12 @@ pub struct Captioning {
     /// The unit of coordinates.
     #[serde(default)]
     pub scale: BoxScale,
-    /// Number of training screens.
+    /// The public model, with words and pixels; if absent, a small model without them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public: Option<PublicInputs>,
+    /// Number of generated training screens.
     pub screens: usize,
-    /// Number of held-out screens, shared by all seeds.
+    /// Number of held-out screens, shared by all seeds; with `public`, the maximum number of test screens.
     pub held_out: usize,
     /// Factor on the ranges of margins, gaps and sizes of generated screens.
     #[serde(default = "hundredths::<110>")]
@@ -77,7 +104,7 @@ pub struct Captioning {
     pub decoder_layers: usize,
     /// Number of screens per training step.
     pub batch: usize,
-    /// Number of training steps.
+    /// Number of training steps; with `public`, 0 only counts parameters.
     pub steps: usize,
     /// Peak learning rate.
     pub learning_rate: f64,
@@ -120,15 +147,25 @@ const LEAST_NODES: usize = 8;
 
 impl Settings for Captioning {
     fn check(&self) -> Result<(), Fault> {
+        let least = usize::from(self.public.is_none());
         range("screens", self.screens, 1, 1_000_000)?;
-        range("held_out", self.held_out, 1, 100_000)?;
+        range("held_out", self.held_out, least, 100_000)?;
         range("jitter", self.jitter, 0.0, 2.0)?;
         check_sizes(self.width, self.heads, self.feed_forward)?;
         range("encoder_layers", self.encoder_layers, 0, 48)?;
         range("decoder_layers", self.decoder_layers, 1, 48)?;
-        check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
+        let steps = self.steps.max(1 - least);
+        check_training(self.batch, steps, self.learning_rate, self.warm_up)?;
         below_one("beta2", self.beta2)?;
         self.max_grad_norm.map_or(Ok(()), |longest| positive("max_grad_norm", longest, 1e9))?;
+        if let Some(own) = &self.public {
+            within("public", own.check())?;
+            if !self.width.is_multiple_of(2) {
+                return Err(("width", "must be even with `public`".into()));
+            }
+            let others = [("similarity", self.similarity.is_some()), ("shown", self.shown > 0)];
+            absent(&others, "is only allowed without `public`")?;
+        }
         self.transformer(LEAST_NODES).check()?;
         range("beams", self.beams, 1, 64)?;
         range("length_penalty", self.length_penalty, 0.0, 10.0)?;
@@ -145,18 +182,32 @@ impl Settings for Captioning {
         }
         check_divergence(self.divergence.as_ref(), &self.encoding)
     }
+
+    fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
+        let others = [("data", data.is_some() && self.public.is_none())];
+        absent(
+            &others,
+            "is only allowed with `protocol.public`; the small model has generated screens",
+        )
+    }
 }
 
 impl Captioning {
     fn transformer(&self, length: usize) -> Transformer {
+        let others = self.public.as_ref().map_or(0.0, |own| {
+            // Each stage has 3 × 3 convolutions.
+            let convolutions: f64 = own.channels.iter().map(|c| 9.0 * (c * c) as f64).sum();
+            let tables = (own.tree_rows + own.types) as f64 * self.width as f64;
+            own.vocabulary as f64 * own.word_width as f64 + tables + convolutions
+        });
         Transformer {
+            others,
             layers: self.encoder_layers + self.decoder_layers,
             width: self.width,
             heads: self.heads,
             feed_forward: self.feed_forward,
             batch: self.batch,
             length,
-            ..Transformer::default()
         }
     }
 }

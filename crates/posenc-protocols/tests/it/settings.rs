@@ -16,10 +16,10 @@ const LABELS: &str = "kind: icon-labels, min_count: 20, max_boxes: 4, width: 16,
                       batch: 4, steps: 8, measure_every: 4, learning_rates: [0.004], warm_up: 2, decay: cosine, encoding: { features: \
                       sine }";
 
-const WIDGETS: &str = "kind: widget-captioning, steps: 3, batch: 2, screens: 6, held_out: 4, learning_rate: 0.01, warm_up: 1, encoding: \
-                       { features: fourier, learned: true, gamma: 100, groups: 4, width: 4, modulator: { hidden: 4, dropout: 0.2 } }, \
-                       model: { vocabulary: 120, word_width: 6, types: 12, tree_rows: 30, width: 8, heads: 2, feed_forward: 8, \
-                       encoder_layers: 1, decoder_layers: 1, channels: [2, 3] }";
+const WIDGETS: &str = "kind: captioning, steps: 3, batch: 2, screens: 6, held_out: 4, learning_rate: 0.01, warm_up: 1, encoding: { features: \
+                       fourier, learned: true, gamma: 100, groups: 4, width: 4, modulator: { hidden: 4, dropout: 0.2 } }, width: 8, \
+                       heads: 2, feed_forward: 8, encoder_layers: 1, decoder_layers: 1, public: { vocabulary: 120, word_width: 6, types: 12, \
+                       tree_rows: 30, channels: [2, 3] }";
 
 const NETWORK: &str = "kind: network-nd, learning_rate: 0.1, epochs: 1";
 
@@ -77,7 +77,14 @@ fn meaningless_settings_are_refused() {
                 ("", "beams: 0", "beams"),
                 ("", "scale: pixels", "hundredths"),
                 ("", "shown: 17", "0 to 16"),
+                ("held_out: 6", "held_out: 0", "held_out"),
+                ("steps: 8", "steps: 0", "steps"),
             ],
+        ),
+        (
+            "    data: { set: rico-widget-captioning }\n",
+            CAPTIONS,
+            &[("", "beams: 2", "only allowed with `protocol.public`")],
         ),
         (
             BOXES,
@@ -104,6 +111,8 @@ fn meaningless_settings_are_refused() {
             &[
                 ("heads: 2", "heads: 3", "do not divide"),
                 ("types: 12", "types: 11", "types"),
+                ("width: 8, heads: 2", "width: 9, heads: 1", "even"),
+                ("", "similarity: [10, 2]", "only allowed without `public`"),
                 ("channels: [2, 3]", "channels: []", "channels"),
                 ("groups: 4", "groups: 3", "groups"),
                 ("", "beams: 0", "beams"),

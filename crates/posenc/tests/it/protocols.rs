@@ -33,9 +33,9 @@ const TRAININGS: [&str; 8] = [
     "kind: captioning, screens: 24, held_out: 6, width: 16, heads: 2, feed_forward: 16, encoder_layers: 1, decoder_layers: 1, batch: 8, \
      learning_rate: 0.004, warm_up: 2, decay: cosine, encoding: { features: fourier, learned: true, gamma: 10, groups: 2, \
      width: 8, modulator: { hidden: 8, dropout: 0.2 } }",
-    "kind: widget-captioning, batch: 2, screens: 6, held_out: 4, learning_rate: 0.01, warm_up: 1, encoding: { features: \
-     fourier, learned: true, gamma: 100, groups: 4, width: 4, modulator: { hidden: 4, dropout: 0.2 } }, model: { vocabulary: 120, \
-     word_width: 6, types: 12, tree_rows: 30, width: 8, heads: 2, feed_forward: 8, encoder_layers: 1, decoder_layers: 1, channels: [2, 3] }",
+    "kind: captioning, batch: 2, screens: 6, held_out: 4, learning_rate: 0.01, warm_up: 1, encoding: { features: fourier, learned: true, \
+     gamma: 100, groups: 4, width: 4, modulator: { hidden: 4, dropout: 0.2 } }, width: 8, heads: 2, feed_forward: 8, encoder_layers: 1, \
+     decoder_layers: 1, beams: 4, max_grad_norm: 5, public: { vocabulary: 120, word_width: 6, types: 12, tree_rows: 30, channels: [2, 3] }",
     "kind: icon-labels, min_count: 20, max_boxes: 4, width: 16, heads: 2, feed_forward: 16, layers: 1, dropout: 0.1, batch: 4, \
      validation: 0.25, learning_rates: [0.004, 0.01], warm_up: 2, decay: cosine, encoding: { features: fourier, learned: true, gamma: 10, groups: 2, width: 8, \
      modulator: { hidden: 8, dropout: 0.2 } }",
@@ -261,9 +261,9 @@ const DETR: &str = "kind: detr, steps: 2, batch: 2, held_out: 2, encoding: { fea
 const LABELS: &str = "kind: icon-labels, min_count: 20, max_boxes: 4, width: 16, heads: 2, feed_forward: 16, layers: 1, dropout: 0.1, batch: 4, \
                       steps: 8, measure_every: 4, learning_rates: [0.004], warm_up: 2, decay: cosine, encoding: { features: sine }";
 
-const WIDGETS: &str = "kind: widget-captioning, steps: 3, batch: 2, screens: 6, held_out: 4, learning_rate: 0.01, warm_up: 1, encoding: { \
-                       features: sine }, model: { vocabulary: 120, word_width: 6, types: 12, tree_rows: 30, width: 8, heads: 2, \
-                       feed_forward: 8, encoder_layers: 1, decoder_layers: 1, channels: [2, 3] }";
+const WIDGETS: &str = "kind: captioning, steps: 3, batch: 2, screens: 6, held_out: 4, learning_rate: 0.01, warm_up: 1, encoding: { \
+                       features: sine }, width: 8, heads: 2, feed_forward: 8, encoder_layers: 1, decoder_layers: 1, beams: 4, public: { \
+                       vocabulary: 120, word_width: 6, types: 12, tree_rows: 30, channels: [2, 3] }";
 
 /// A protocol that reads files.
 struct Case {
@@ -465,6 +465,7 @@ fn wrong_settings_are_named() {
         ("", REFORMER, "side: 4", "side: 4, reduce: 2", "only allowed for gray images"),
         ("set: imagenet64, held_out: div2k-test", REFORMER, "side", "side", "remove `held_out`"),
         ("", REFORMER, "kind: image-model", "kind: reformer", "it is now `image-model`"),
+        ("", WIDGETS, "kind: captioning", "kind: widget-captioning", "it is now `captioning` with"),
         ("", REFORMER, "features: sine", "features: fourier", "gamma: missing"),
         ("", REFORMER, "side: 4", "side: 4, depth: 3", "depth"),
         ("set: coco33", DETR, "heads: 2", "heads: 3", "3 heads do not divide a width of 16"),

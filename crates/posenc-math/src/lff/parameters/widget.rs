@@ -4,7 +4,7 @@
 //! the table prints 5.11 M. All differences between rows except one can be reproduced.
 
 use super::{Module, ParameterCount, dense, layer_norm, learned_frequencies, modulator};
-use crate::lff::widget::{Sizes, kernel_sides};
+use crate::lff::widget::{PublicInputs, kernel_sides};
 
 const WIDTH: u64 = 128;
 /// Inferred size of the captioner with Sine-4D; the rows fit from 5,071,720 to 5,071,975.
@@ -99,7 +99,7 @@ fn public_modules() -> Vec<Module> {
     let mut convolutions = Module::new("pixel convolutions", &[]);
     let mut norms = Module::new("pixel batch norms", &[]);
     let mut inputs = 1;
-    for (stage, outputs) in Sizes::default().channels.into_iter().enumerate() {
+    for (stage, outputs) in PublicInputs::default().channels.into_iter().enumerate() {
         let ([a, b, c], outputs) = (kernel_sides(stage).map(|side| side as u64), outputs as u64);
         convolutions = convolutions.and(Module::new(
             "",

@@ -3,12 +3,12 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::{Tensor, activation};
-use posenc_math::lff::widget::{CONVOLUTIONS, Sizes, kernel_sides};
+use posenc_math::lff::widget::{CONVOLUTIONS, PublicInputs, kernel_sides};
 
 use crate::conv::{Border, Map, Taps};
 use crate::draw::{Draw, frozen, parameter};
 use crate::kernels;
-use crate::layers::Dropout;
+use crate::layers::{Dense, Dropout};
 use crate::parameters::numbers;
 
 /// Added to the variances of batch norms, as in Keras.
@@ -134,16 +134,17 @@ impl Stage {
     }
 }
 
-/// Encodes gray pictures as vectors.
+/// Encodes gray pictures as vectors, and combines them with the vectors of nodes.
 #[derive(Module, Debug)]
 pub struct PixelEncoder {
     stages: Vec<Stage>,
+    pub(super) fusion: Dense,
 }
 
 impl PixelEncoder {
-    pub(super) fn new(draw: &mut Draw<'_>, sizes: &Sizes) -> Self {
+    pub(super) fn new(draw: &mut Draw<'_>, own: &PublicInputs, width: usize) -> Self {
         let mut inputs = 1;
-        let stages = sizes.channels.iter().enumerate().map(|(stage, &outputs)| {
+        let stages = own.channels.iter().enumerate().map(|(stage, &outputs)| {
             let [first, second, third] = kernel_sides(stage);
             let convolutions = [
                 Convolution::new(draw, [inputs, inputs], [first, 1]),
@@ -153,12 +154,14 @@ impl PixelEncoder {
             inputs = outputs;
             Stage { convolutions }
         });
-        PixelEncoder { stages: stages.collect() }
+        let stages = stages.collect();
+        PixelEncoder { stages, fusion: draw.dense(own.pixel_width() + width, width) }
     }
 
-    /// Vectors `[W, C]` of pictures; the last map of each picture has one cell.
+    /// Combines nodes `[W, D]` with their pictures.
     pub(super) fn forward(
         &self,
+        nodes: Tensor<2>,
         pictures: Map,
         mut statistics: Option<&mut Statistics>,
         dropout: &mut Dropout<'_>,
@@ -167,7 +170,8 @@ impl PixelEncoder {
         for stage in &self.stages {
             map = stage.forward(&map, statistics.as_deref_mut(), dropout);
         }
-        map.rows
+        // The last map of each picture has one cell.
+        activation::relu(self.fusion.forward(Tensor::cat(vec![map.rows, nodes], 1)))
     }
 
     /// Moves the running statistics towards those of a batch.
@@ -179,7 +183,7 @@ impl PixelEncoder {
                 None => own,
             }),
         });
-        PixelEncoder { stages: stages.collect() }
+        PixelEncoder { stages: stages.collect(), ..self }
     }
 
     pub(super) fn norms(&self) -> impl Iterator<Item = &BatchNorm> {
