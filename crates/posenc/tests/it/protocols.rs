@@ -136,11 +136,11 @@ fn the_learning_rate_is_chosen_on_validation_screens() {
     let protocol = |rates: &str| {
         let group = TRAININGS[7].replace("[0.004, 0.01]", rates);
         format!(
-            "    data: {{ set: rico-semantics }}\n    protocol: {{ {group}, steps: 60, measure_every: 30 }}\n    variants: [{{ id: one }}]\n"
+            "    data: {{ set: rico-semantics }}\n    protocol: {{ {group}, steps: 600, measure_every: 300 }}\n    variants: [{{ id: one }}]\n"
         )
     };
     let groups: String =
-        [("both", "[1.0e-9, 0.05, 1.0e-8]"), ("best", "[0.05]"), ("worst", "[1.0e-9]")]
+        [("both", "[1.0e-9, 0.01, 1.0e-8]"), ("best", "[0.01]"), ("worst", "[1.0e-9]")]
             .map(|(id, rates)| format!("  - id: {id}\n{}", protocol(rates)))
             .concat();
     let repository = Repository::with_experiment(&experiment(&groups));
