@@ -33,7 +33,7 @@ fn statements_add_up() {
     for reference in [records(REFERENCE), Records::default()] {
         let report = report(&reference, None, &list);
         let text = page(&report, "coverage/demo.md");
-        assert!(text.contains("| 5 | E. | – not tested here | *none:* no data |"), "{text}");
+        assert!(text.contains("| 5 | E. | – not tested here | *Not tested:* no data |"), "{text}");
         // Its erratum has no check on record.
         assert!(text.contains("| 3 | C. | ? undecided |") || reference.items.is_empty(), "{text}");
         let first = page(&report, "README.md");
