@@ -9,7 +9,7 @@
 //! | --- | --- | --- |
 //! | text and resource name | embedding of one word | frozen word vectors, a dense layer, and max pooling |
 //! | type, clickability, depth | embedding tables | embedding tables with a dense layer each; also the orders in the tree |
-//! | position encoding | as it is | a dense layer follows encodings that are not embedding tables |
+//! | position encoding | unchanged | a dense layer follows encodings that are not embedding tables |
 //! | slot | node | node, fused with a vector of its pixels |
 //! | attention | with biases; one dense layer for the slot | without biases; values and outputs for the slot |
 //! | activation | GELU | ReLU |

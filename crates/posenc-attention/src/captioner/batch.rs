@@ -20,7 +20,7 @@ const FIRST_WORD: usize = 2;
 /// A node of a screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Words of its text, of which the public model reads the first ten, and the small one the first; 0 is no word.
+    /// Words of its text. The public model reads the first ten, the small one the first; 0 is no word.
     pub text: Vec<usize>,
     /// Words of its resource name, likewise; only for the public model.
     pub resource: Vec<usize>,

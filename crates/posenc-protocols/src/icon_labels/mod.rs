@@ -80,7 +80,7 @@ pub struct IconLabels {
     pub steps: usize,
     /// Number of steps between evaluations; the model is always evaluated after the last step.
     pub measure_every: usize,
-    /// Peak learning rates, of which each unit chooses one; 1 to 16.
+    /// Peak learning rates; each unit chooses one of these 1 to 16.
     pub learning_rates: Vec<f64>,
     /// Number of steps of the linear warm-up to the peak learning rate.
     pub warm_up: usize,

@@ -22,7 +22,6 @@ use super::IconLabels;
 use super::samples::{bounds, cell, split};
 use crate::attention::record::{record_cost, record_losses, record_params, with_unit};
 use crate::attention::{self, train_state, trains};
-use crate::boxes::BoxScale;
 use crate::streams::shared_stream;
 use posenc_harness::protocol::{Context, UnitResult};
 
@@ -36,15 +35,19 @@ struct Own {
     current: Training,
 }
 
-/// Losses and scores of a training at one learning rate.
+/// A training at one learning rate.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Training {
+    /// Losses, without one that is not finite, which JSON does not have.
     losses: Vec<f64>,
     curve: Vec<Point>,
-    /// Scores on validation screens, if there are any, and further values of held-out screens. Absent if training diverged.
+    /// Labels of held-out boxes at the last point of the curve.
+    predicted: Vec<usize>,
+    /// Scores on validation screens after the last step, if there are any.
     validation: Option<[f64; 2]>,
-    seen: Vec<(String, f64)>,
+    /// Why training stopped before the last step.
+    diverged: Option<String>,
 }
 
 /// Scores on held-out boxes after a step, in percent.
@@ -80,8 +83,8 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     let streams = || [draw("batches"), draw("dropout"), draw("dropout of the code")];
     let rates = &s.learning_rates;
     let mut trainer = fresh(rates[0])?;
-    let (mut own, mut operations, mut remarks) = (Own::default(), 0.0, Vec::new());
-    let count = trained.len();
+    let (mut own, mut operations) = (Own::default(), 0.0);
+    let (count, held_out_labels) = (trained.len(), truth(&held_out));
     train_state::train_repeatedly(
         context,
         &mut trainer,
@@ -104,19 +107,19 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
             current.losses.push(trainer.step(|model| model.loss(&batch, Some(masks), &device)));
             let model = &trainer.model;
             if trainer.is_measured(s.measure_every) {
-                let [accuracy, macro_f1] = scores(model, &held_out, &device)?;
+                current.predicted = predict(model, &held_out, &device)?;
+                let [accuracy, macro_f1] = scores(&held_out_labels, &current.predicted);
                 current.curve.push(Point { step: trainer.steps(), accuracy, macro_f1 });
             }
             if trainer.is_running() {
                 return Ok(());
             }
-            let rate = rates[own.ended.len()];
-            match trainer.diverged() {
-                Some(diverged) => remarks.push(format!("learning rate {rate}: {diverged}")),
-                None => {
-                    current.seen = seen(model, &trained, &held_out, s.scale, &device)?;
-                    current.validation = Some(scores(model, &validation, &device)?);
-                }
+            if let Some(diverged) = trainer.diverged() {
+                current.losses.pop();
+                current.diverged = Some(diverged.to_string());
+            } else if !validation.is_empty() {
+                let predicted = predict(model, &validation, &device)?;
+                current.validation = Some(scores(&truth(&validation), &predicted));
             }
             own.ended.push(std::mem::take(current));
             operations += trainer.operations();
@@ -128,7 +131,9 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
             Ok(())
         },
     )?;
-    outcome.remarks.extend(remarks);
+    for (Training { diverged, .. }, rate) in own.ended.iter().zip(rates) {
+        outcome.remarks.extend(diverged.as_ref().map(|why| format!("learning rate {rate}: {why}")));
+    }
     let accuracy = |i: &usize| own.ended[*i].validation.map_or(f64::NEG_INFINITY, |[a, _]| a);
     let values = &mut outcome.values;
     for (training, &rate) in own.ended.iter().zip(rates).filter(|_| !validation.is_empty()) {
@@ -141,21 +146,30 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     let best = best.context("this protocol needs a learning rate")?;
     let training = &own.ended[best];
     values.push(Value::new("learning_rate", rates[best]));
-    record_losses(&training.losses, "nats/box", values);
+    let last_loss = training.diverged.as_ref().map(|_| f64::NAN);
+    let losses: Vec<f64> = training.losses.iter().copied().chain(last_loss).collect();
+    record_losses(&losses, "nats/box", values);
     for point in &training.curve {
         let step = point.step as f64;
         values.push(Value::new("accuracy_curve", point.accuracy).unit("%").at(step));
         values.push(Value::new("macro_f1_curve", point.macro_f1).unit("%").at(step));
     }
     let nothing = Point { step: 0, accuracy: f64::NAN, macro_f1: f64::NAN };
-    let last = training.curve.last().filter(|_| training.validation.is_some()).unwrap_or(&nothing);
-    values.extend(training.seen.iter().map(|(metric, v)| Value::new(metric.clone(), *v).unit("%")));
+    let last = training.curve.last().filter(|_| training.diverged.is_none()).unwrap_or(&nothing);
+    if training.diverged.is_none() {
+        let cells = |screens: &[&LabelledScreen]| -> Vec<[u8; COORDINATES]> {
+            screens.iter().flat_map(|screen| &screen.boxes).map(|&own| cell(own, s.scale)).collect()
+        };
+        let known: BTreeSet<_> = cells(&trained).into_iter().collect();
+        let is_seen = cells(&held_out).into_iter().map(|cell| known.contains(&cell)).collect();
+        record_seen(&held_out_labels, &training.predicted, is_seen, values);
+    }
     let encoding_params = s.encoding.parameter_count(&[BINS; COORDINATES], s.width);
     let numbers = [
         ("accuracy", last.accuracy, "%"),
         ("macro_f1", last.macro_f1, "%"),
         ("majority", majority(&trained, &held_out, classes), "%"),
-        ("held_out_boxes", truth(&held_out).len() as f64, "count"),
+        ("held_out_boxes", held_out_labels.len() as f64, "count"),
     ];
     values.extend(numbers.map(with_unit));
     record_params(&trainer.model, encoding_params, values);
@@ -217,41 +231,33 @@ fn truth(screens: &[&LabelledScreen]) -> Vec<usize> {
     screens.iter().flat_map(|screen| screen.labels.iter().copied()).collect()
 }
 
-/// Accuracy and macro F1 on screens, in percent.
-fn scores(model: &Labeller, screens: &[&LabelledScreen], device: &Device) -> Result<[f64; 2]> {
-    let predicted = model.labels(screens, device).context("a screen without boxes")?;
-    let truth = truth(screens);
-    Ok([accuracy(&truth, &predicted), macro_f1(&truth, &predicted)].map(|share| 100.0 * share))
+/// Labels of all boxes, screen by screen, as the model predicts them.
+fn predict(model: &Labeller, screens: &[&LabelledScreen], device: &Device) -> Result<Vec<usize>> {
+    model.labels(screens, device).context("a screen without boxes")
 }
 
-/// Accuracy of boxes at positions with and without a training box, and the share of the latter. A part without boxes has no accuracy.
-fn seen(
-    model: &Labeller,
-    trained: &[&LabelledScreen],
-    held_out: &[&LabelledScreen],
-    scale: BoxScale,
-    device: &Device,
-) -> Result<Vec<(String, f64)>> {
-    let cells = |screens: &[&LabelledScreen]| -> Vec<[u8; COORDINATES]> {
-        screens.iter().flat_map(|screen| &screen.boxes).map(|&own| cell(own, scale)).collect()
-    };
-    let known: BTreeSet<_> = cells(trained).into_iter().collect();
-    let is_seen: Vec<bool> = cells(held_out).iter().map(|cell| known.contains(cell)).collect();
-    let predicted = model.labels(held_out, device).context("a screen without boxes")?;
-    let truth = truth(held_out);
-    let unseen = is_seen.iter().filter(|&&seen| !seen).count() as f64;
-    let mut values = vec![("unseen".to_owned(), 100.0 * unseen / truth.len() as f64)];
-    for (metric, part) in [("accuracy_seen", true), ("accuracy_unseen", false)] {
-        let of = |labels: &[usize]| -> Vec<usize> {
-            let own = labels.iter().zip(&is_seen).filter(|(_, seen)| **seen == part);
-            own.map(|(label, _)| *label).collect()
-        };
-        let truth = of(&truth);
+/// Accuracy and macro F1 in percent.
+fn scores(truth: &[usize], predicted: &[usize]) -> [f64; 2] {
+    [accuracy(truth, predicted), macro_f1(truth, predicted)].map(|share| 100.0 * share)
+}
+
+/// Records the accuracy of boxes at positions with and without a training box, and the share of the latter. A part without boxes has no
+/// accuracy.
+fn record_seen(truth: &[usize], predicted: &[usize], is_seen: Vec<bool>, values: &mut Vec<Value>) {
+    let mut parts = [const { (Vec::new(), Vec::new()) }; 2];
+    for ((&truth, &predicted), seen) in truth.iter().zip(predicted).zip(is_seen) {
+        let (truths, predictions) = &mut parts[usize::from(!seen)];
+        truths.push(truth);
+        predictions.push(predicted);
+    }
+    let unseen = 100.0 * parts[1].0.len() as f64 / truth.len() as f64;
+    values.push(Value::new("unseen", unseen).unit("%"));
+    for (metric, (truth, predicted)) in ["accuracy_seen", "accuracy_unseen"].into_iter().zip(parts)
+    {
         if !truth.is_empty() {
-            values.push((metric.to_owned(), 100.0 * accuracy(&truth, &of(&predicted))));
+            values.push(Value::new(metric, 100.0 * accuracy(&truth, &predicted)).unit("%"));
         }
     }
-    Ok(values)
 }
 
 /// Percentage of the boxes of `measured` with the most frequent label of `trained`.
@@ -268,3 +274,23 @@ fn layers(s: &IconLabels) -> Layers {
 }
 
 trains!(IconLabels, reads LabelledScreens);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches seen and unseen boxes that are swapped or counted together, and an accuracy of no boxes.
+    #[test]
+    fn seen_and_unseen_boxes_are_scored_apart() {
+        let recorded = |is_seen: [bool; 4]| {
+            let mut values = Vec::new();
+            record_seen(&[0, 1, 2, 2], &[0, 1, 0, 2], is_seen.to_vec(), &mut values);
+            values.into_iter().map(|v| (v.metric, v.value)).collect::<Vec<_>>()
+        };
+        let expected =
+            [("unseen", 75.0), ("accuracy_seen", 100.0), ("accuracy_unseen", 100.0 * (2.0 / 3.0))];
+        assert_eq!(recorded([true, false, false, false]), expected.map(|(m, v)| (m.to_owned(), v)));
+        let expected = [("unseen", 0.0), ("accuracy_seen", 75.0)];
+        assert_eq!(recorded([true; 4]), expected.map(|(m, v)| (m.to_owned(), v)));
+    }
+}

@@ -299,33 +299,20 @@ impl<'a> Study<'a> {
         }
     }
 
-    /// Pairs of embedders of different families with equal predictors. Preserved distances end at half the line, so two that reach this
-    /// end need not be equal and make no pair.
+    /// Pairs of embedders of different families with equal predictors.
     fn pairs(&self, measured: &[Measured]) -> Vec<Pair> {
         let numbers = |m: &Measured| -> Vec<f64> {
             self.settings.predictors.iter().flat_map(|p| p.values(&m.properties, 0)).collect()
-        };
-        let is_equal = |a: &[f64], b: &[f64]| {
-            a.iter().zip(b).all(|(a, b)| (a - b).abs() <= EQUAL * a.abs().min(b.abs()))
         };
         let all: Vec<Vec<f64>> = measured.iter().map(numbers).collect();
         let reads_distance = self.settings.predictors.contains(&Predictor::PreservedDistance);
         let longest = self.settings.samples as f64 / 2.0;
         let is_censored = |e: usize| reads_distance && measured[e].properties.preserved >= longest;
-        let family = &self.family;
-        let mut pairs = Vec::new();
-        for first in 0..all.len() {
-            for second in first + 1..all.len() {
-                let is_known = !(is_censored(first) && is_censored(second));
-                let differ = family[first] != family[second] && is_known;
-                if differ && is_equal(&all[first], &all[second]) {
-                    let (a, b) = (&measured[first].psnr, &measured[second].psnr);
-                    let gaps = a.iter().zip(b).map(|(a, b)| (a - b).abs()).collect();
-                    pairs.push(Pair { first, second, gaps });
-                }
-            }
-        }
-        pairs
+        let pair = |(first, second): (usize, usize)| {
+            let (a, b) = (&measured[first].psnr, &measured[second].psnr);
+            Pair { first, second, gaps: a.iter().zip(b).map(|(a, b)| (a - b).abs()).collect() }
+        };
+        equal_pairs(&all, &self.family, is_censored).into_iter().map(pair).collect()
     }
 
     /// Name of an embedder: family, dimension and swept parameter.
@@ -336,6 +323,24 @@ impl<'a> Study<'a> {
         let (d, value) = (number("dimension"), number(&family.parameter));
         format!("{} (d = {d}, {} = {value:.3})", family.name, family.parameter)
     }
+}
+
+/// Pairs of different families whose numbers are equal within [`EQUAL`]. Preserved distances end at half the line, so two censored ones,
+/// which reach this end, need not be equal and make no pair.
+fn equal_pairs(
+    numbers: &[Vec<f64>],
+    family: &[usize],
+    is_censored: impl Fn(usize) -> bool,
+) -> Vec<(usize, usize)> {
+    let is_equal = |a: &[f64], b: &[f64]| {
+        a.iter().zip(b).all(|(a, b)| (a - b).abs() <= EQUAL * a.abs().min(b.abs()))
+    };
+    let all = (0..numbers.len()).flat_map(|a| (a + 1..numbers.len()).map(move |b| (a, b)));
+    let pairs = all.filter(|&(a, b)| {
+        let is_known = !(is_censored(a) && is_censored(b));
+        family[a] != family[b] && is_known && is_equal(&numbers[a], &numbers[b])
+    });
+    pairs.collect()
 }
 
 /// Test PSNR at some indices, at least that of the mean of the training samples.
@@ -398,6 +403,16 @@ mod tests {
         let psnr = [20.0, 25.0, 30.0, 30.0, 35.0, 40.0];
         let predicted = predict(&ranked, &[0, 0, 0, 1, 1, 1], &psnr, 0, 1);
         assert_eq!(predicted, [30.0, 35.0, 40.0, 20.0, 25.0, 30.0]);
+    }
+
+    /// Catches pairs within a family, pairs beyond the tolerance, and distances that end at the end of the line and count as equal.
+    #[test]
+    fn equal_pairs_have_known_numbers() {
+        let numbers = [64.0, 64.0, 62.0, 50.0, 48.0, 49.0].map(|distance| vec![10.0, distance]);
+        let family = [0, 1, 2, 0, 1, 1];
+        let pairs = |end: f64| equal_pairs(&numbers, &family, |e| numbers[e][1] >= end);
+        assert_eq!(pairs(64.0), [(0, 2), (1, 2), (3, 4), (3, 5)]);
+        assert_eq!(pairs(65.0)[0], (0, 1));
     }
 
     /// Catches a test PSNR of the wrong samples, and one below that of a constant.

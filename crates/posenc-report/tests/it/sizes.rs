@@ -1,4 +1,4 @@
-//! Sizes of the committed Markdown pages of this repository; `posenc-book` checks their links.
+//! Sizes and texts of the committed Markdown pages of this repository; `posenc-book` checks their links.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -44,6 +44,35 @@ fn pages_are_short() {
     assert_eq!(long, []);
     let first = &pages[Path::new("report/README.md")];
     assert!(first.len() <= FIRST, "report/README.md has {} bytes", first.len());
+}
+
+/// Catches a statement with an erratum next to numbers of its correction that do not say so, and a verdict that Holm's correction does not keep
+/// and whose page does not mark it.
+#[test]
+fn verdicts_name_their_reading_and_their_correction() {
+    let text = fs::read_to_string(root().join("report/claims.json")).expect("claims");
+    let claims: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let claims = claims["claims"].as_array().expect("a list");
+    let (mut corrected, mut lost) = (0, 0);
+    for claim in claims {
+        let [verdict, measured] =
+            ["verdict", "measured"].map(|key| claim[key].as_str().expect(key));
+        let reading = match verdict {
+            "erratum" => "corrected: ",
+            "ambiguous" => "the other reading: ",
+            _ => "",
+        };
+        assert!(measured.starts_with(reading), "{claim}");
+        corrected += usize::from(!reading.is_empty());
+        let is_stated =
+            ["reproduced", "holds", "not reproduced", "erratum", "ambiguous"].contains(&verdict);
+        lost += usize::from(is_stated && claim["p_holm"].as_f64().is_some_and(|p| p > 0.05));
+    }
+    let mark = "<sub>not after Holm's correction</sub>";
+    let pages = pages();
+    let of_report = pages.iter().filter(|(path, _)| path.starts_with("report"));
+    assert_eq!(of_report.map(|(_, text)| text.matches(mark).count()).sum::<usize>(), lost);
+    assert!(corrected > 0 && lost > 0);
 }
 
 /// Catches a question without an answer on the first page and in the README, a sentence that the record cannot fill, and a table with more
