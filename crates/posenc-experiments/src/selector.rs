@@ -61,9 +61,15 @@ impl Selectors {
 
     /// Whether a method is selected: a selector of n parts is compared with the first n.
     pub fn matches(&self, paper: &str, item: &str, group: &str, method: &str) -> bool {
+        self.globs.is_empty() || self.place(paper, item, group, method) < self.globs.len()
+    }
+
+    /// Index of the first selector that selects a method; the number of selectors if none does.
+    pub fn place(&self, paper: &str, item: &str, group: &str, method: &str) -> usize {
         let method = method_in_path(method);
         let parts = [paper, item, group, &method];
-        self.globs.is_empty() || self.globs.iter().any(|selector| selector.matches(parts))
+        let all = self.globs.iter();
+        all.take_while(|selector| !selector.matches(parts)).count()
     }
 
     /// Selectors that match none of `candidates` (paper, item, group, method).

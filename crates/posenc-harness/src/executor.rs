@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use posenc_experiments::record::{UnitRecord, is_full};
+use posenc_experiments::selector::Selectors;
 
 use crate::checkpoint::Checkpoint;
 use crate::control::{Control, Stopped};
@@ -34,6 +35,8 @@ const GRACE: Duration = Duration::from_secs(5);
 pub struct Options {
     /// Units at a time; 0 means 1.
     pub workers: usize,
+    /// Selectors whose jobs start in the order given; in any order if empty.
+    pub selectors: Selectors,
     /// End of the budget. No job starts that would end later, and trainings that run longer stop.
     pub end: Option<Instant>,
     /// Memory limit of all jobs together. Default: the available memory of the machine.
@@ -94,7 +97,14 @@ pub fn run(
     let limit = options.memory.or_else(memory::available);
     memory::set_limit(limit);
     let state = State {
-        queue: Queue::new(jobs, &timings, workers, limit, options.end.is_some()),
+        queue: Queue::new(
+            jobs,
+            &timings,
+            workers,
+            limit,
+            &options.selectors,
+            options.end.is_some(),
+        ),
         running: BTreeMap::new(),
         started: 0,
         alive: BTreeMap::new(),

@@ -1,13 +1,15 @@
 //! Order in which jobs run.
 //!
-//! Items are sorted by estimated seconds, cheapest first. Within an item, the longest jobs come first. The longest waiting job starts out of
-//! this order once it would otherwise finish after all others. With a budget, the shortest jobs come first, those of unknown time last, and
-//! no job starts that would end later.
+//! Jobs are sorted by the selectors of the run, in the order given. For each selector, items are sorted by estimated seconds, cheapest first.
+//! Within an item, the longest jobs come first. The longest waiting job starts out of this order once it would otherwise finish after all
+//! others. With a budget, the shortest jobs of a selector come first, those of unknown time last, and no job starts that would end later.
 //!
 //! A job waits until its memory is available, while smaller jobs start. A job without recorded memory, or that needs more than the run may
 //! use, runs alone.
 
 use std::collections::BTreeMap;
+
+use posenc_experiments::selector::Selectors;
 
 use crate::device;
 use crate::memory::Bytes;
@@ -73,6 +75,7 @@ impl<'a> Queue<'a> {
         timings: &Timings,
         workers: usize,
         limit: Option<Bytes>,
+        selectors: &Selectors,
         has_budget: bool,
     ) -> Self {
         let mut waiting: Vec<Waiting<'a>> =
@@ -88,6 +91,11 @@ impl<'a> Queue<'a> {
         waiting.sort_by(|a, b| {
             let (a, b) = (rank(a), rank(b));
             a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+        });
+        waiting.sort_by_cached_key(|one| {
+            let job = &one.job.job;
+            let (paper, item) = (&job.experiment.paper, &job.experiment.item);
+            selectors.place(paper, item, &job.group.id, &job.variant.id)
         });
         let limit = limit.map_or(u64::MAX, |limit| limit.0);
         Queue { waiting, workers, limit, held: 0, in_flight: 0, is_closed: false }
@@ -227,7 +235,6 @@ pub mod testing {
 #[cfg(test)]
 mod tests {
     use posenc_experiments::plan::jobs;
-    use posenc_experiments::selector::Selectors;
     use posenc_experiments::{Experiment, Profile};
 
     use super::testing::{experiment, unit};
@@ -243,6 +250,7 @@ mod tests {
         seconds: &[&[f64]],
         memory: &[u64],
         limit: Option<Bytes>,
+        selectors: &[&str],
         has_budget: bool,
     ) -> Queue<'a> {
         let mut timings = Timings::default();
@@ -257,7 +265,9 @@ mod tests {
                 all.push(planned);
             }
         }
-        let mut queue = Queue::new(all, &timings, 2, limit, has_budget);
+        let selectors: Vec<String> = selectors.iter().map(ToString::to_string).collect();
+        let selectors = Selectors::parse(&selectors).unwrap();
+        let mut queue = Queue::new(all, &timings, 2, limit, &selectors, has_budget);
         for one in &mut queue.waiting {
             let place: usize = one.job.job.variant.id[1..].parse().unwrap();
             one.memory = memory.get(place).copied();
@@ -291,7 +301,7 @@ mod tests {
         let all: [(&str, &[f64]); 3] = [(RANK, &[40.0, 2.0]), (RANK, &[4.0, 6.0]), (CLOCK, &[1.0])];
         let experiments = items(&all);
         let seconds: Vec<&[f64]> = all.iter().map(|(_, seconds)| *seconds).collect();
-        let new = || queue(&experiments, &seconds, &[0, 0], None, false);
+        let new = || queue(&experiments, &seconds, &[0, 0], None, &[], false);
         let mut waiting = new();
         // 40 s of two workers exceed the sum of all jobs, so this job comes first.
         assert_eq!(order(&mut waiting, Lane::Cpu, None), ["0v0", "1v1", "1v0", "0v1"]);
@@ -301,7 +311,7 @@ mod tests {
         assert!(order(&mut closed, Lane::Cpu, None).is_empty());
         let experiments = items(&[(RANK, &[5.0, 6.0, 5.0]), (RANK, &[3.0, 4.0])]);
         let mut waiting =
-            queue(&experiments, &[&[5.0, 6.0, 5.0], &[3.0, 4.0]], &[0; 3], None, false);
+            queue(&experiments, &[&[5.0, 6.0, 5.0], &[3.0, 4.0]], &[0; 3], None, &[], false);
         assert_eq!(order(&mut waiting, Lane::Cpu, None)[..3], ["1v1", "1v0", "0v1"]);
     }
 
@@ -310,12 +320,26 @@ mod tests {
     fn with_a_budget_short_jobs_come_first() {
         let seconds: [&[f64]; 2] = [&[8.0, 0.0, 30.0, 2.0], &[10.0, 60.0]];
         let experiments = items(&[(RANK, seconds[0]), (RANK, seconds[1])]);
-        let mut waiting = queue(&experiments, &seconds, &[0; 4], None, true);
+        let mut waiting = queue(&experiments, &seconds, &[0; 4], None, &[], true);
         assert!(order(&mut waiting, Lane::Cpu, Some(0.0)).is_empty());
         let left = waiting.time_left(&[(Lane::Cpu, Estimate { seconds: 7.0, unknown: 2 })]);
         assert_eq!(left, Estimate { seconds: 77.0, unknown: 3 });
         assert_eq!(order(&mut waiting, Lane::Cpu, Some(31.0)), ["0v3", "0v0", "1v0", "0v2", "0v1"]);
         assert_eq!(waiting.count(Lane::Cpu), 1);
+    }
+
+    /// Catches jobs of a later selector that start before those of an earlier one, with a budget or without.
+    #[test]
+    fn selectors_run_in_the_order_given() {
+        let seconds: [&[f64]; 2] = [&[1.0, 2.0], &[3.0, 4.0]];
+        let experiments = items(&[(RANK, seconds[0]), (RANK, seconds[1])]);
+        let selectors = ["*/*/*/v1", "*/item1", "extensions"];
+        let order_of = |has_budget| {
+            let mut waiting = queue(&experiments, &seconds, &[0; 2], None, &selectors, has_budget);
+            order(&mut waiting, Lane::Cpu, has_budget.then_some(60.0))
+        };
+        assert_eq!(order_of(true), ["0v1", "1v1", "1v0", "0v0"]);
+        assert_eq!(order_of(false), ["0v1", "1v1", "1v0", "0v0"]);
     }
 
     /// Catches jobs that exceed the memory, small jobs that wait behind a large one, and jobs that never start because they need more
@@ -326,7 +350,7 @@ mod tests {
         let experiments = items(&[(RANK, seconds)]);
         // The last one is unknown.
         let memory = [6, 5, 4, 20];
-        let mut waiting = queue(&experiments, &[seconds], &memory, Some(Bytes(10)), false);
+        let mut waiting = queue(&experiments, &[seconds], &memory, Some(Bytes(10)), &[], false);
         let next = |waiting: &mut Queue<'_>| match waiting.next(Lane::Cpu, None) {
             Next::Run(job, bytes) => (job.job.variant.id.clone(), bytes),
             Next::Wait => ("wait".to_owned(), 0),

@@ -24,8 +24,8 @@ pub use evidence::Evidence;
 pub use holm::adjusted as holm_adjusted;
 pub use judge::judge;
 pub use numbers::Numbers;
-pub use points::{Context, show};
-pub use statistics::{Interval, difference_interval, mean_interval};
+pub use points::{Context, show, show_interval};
+pub use statistics::{Interval, LEVEL, difference_interval, mean_interval};
 
 /// The result of comparing a claim with a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

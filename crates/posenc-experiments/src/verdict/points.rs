@@ -185,3 +185,9 @@ pub fn show(value: f64) -> String {
         false => text,
     }
 }
+
+/// Writes a confidence interval of this level, such as 0.95.
+pub fn show_interval(level: f64, mean: f64, half_width: f64) -> String {
+    let [low, high] = [mean - half_width, mean + half_width].map(show);
+    format!("{:.0} % CI {low} to {high}", 100.0 * level)
+}

@@ -5,7 +5,7 @@ use super::Verdict;
 /// Level of the interval that a value, an agreement or an equality must have within its tolerance: two one-sided tests at 5 %.
 pub(super) const EQUIVALENCE: f64 = 0.90;
 /// Level of all other intervals.
-pub(super) const LEVEL: f64 = 0.95;
+pub const LEVEL: f64 = 0.95;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interval {
@@ -19,7 +19,7 @@ pub struct Interval {
 
 /// Mean, 95 % t interval and t-test of the mean against zero.
 pub fn mean_interval(values: &[f64]) -> Interval {
-    interval_at(values, 0.95)
+    interval_at(values, LEVEL)
 }
 
 /// Like [`mean_interval`], with the interval at `level`, which is between 0 and 1.

@@ -74,8 +74,8 @@ pub struct Reproduce {
     /// Also run units that already have a record.
     #[arg(long)]
     pub force: bool,
-    /// Run the shortest units first and start nothing that would exceed this time, such as 2h or 1h30m. Units of unknown time come
-    /// last. Trainings stop at the end and keep their progress.
+    /// Start nothing that would exceed this time, such as 2h or 1h30m. Selectors run in the order given; for each, the shortest units run
+    /// first and those of unknown time last. Trainings stop at the end and keep their progress.
     #[arg(long, value_name = "TIME", conflicts_with = "dry_run")]
     pub budget: Option<Span>,
     /// Memory limit for all units together, such as 8GiB. Default: what the machine, its container and `ulimit` allow.

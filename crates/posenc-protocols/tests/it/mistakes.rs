@@ -221,8 +221,8 @@ fn mistakes_in_pictures_and_tables_are_named_with_line_and_remedy() {
         ),
         (
             "title: A table",
-            "title: A table\n    rows: x\n    per_signal: true",
-            &["a.yaml:37", "tables[0].per_signal", "`rows: method`"],
+            "title: A table\n    rows: metric",
+            &["a.yaml:36", "tables[0].rows", "signal-x"],
         ),
     ];
     are_refused(cases);

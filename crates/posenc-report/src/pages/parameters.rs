@@ -7,14 +7,21 @@ use posenc_experiments::schema::{Group, Profile, Variant};
 use posenc_math::embedder::{EmbedderSpec, ParameterValue};
 use serde_json::Value as Json;
 
-use crate::markdown::{code, inline, plain};
-use crate::numbers::{distinct, significant};
+use crate::markdown::{Align, Grid, code, inline, plain};
+use crate::numbers::{MISSING, distinct, mean_deviation, significant};
 use crate::records::{Run, Side};
 use crate::template::safe;
 use crate::view::View;
 
 /// Maximum length of a list of numbers that is printed in full.
 const MAX_LIST: usize = 8;
+/// Metrics beside the settings of methods, and their headings.
+const MEASURED: [(&str, &str); 4] = [
+    ("learning_rate", "chosen learning rate, mean"),
+    ("encoding_params", "parameters of the encoding"),
+    ("params", "parameters"),
+    ("time", "time (s)"),
+];
 /// Maximum number of variants that are listed individually.
 const MAX_VARIANTS: usize = 60;
 
@@ -40,10 +47,9 @@ pub fn of_item(view: &View<'_>) -> Value {
                 settings => safe(settings(group, *profile, 0, true)),
             }
         };
-        let embedders = match same_as {
-            Some(_) => Vec::new(),
-            None => embedders(group, &own, &mut laws),
-        };
+        let table = profile.filter(|_| same_as.is_none()).and_then(|p| differences(view, group, p));
+        let is_listed = same_as.is_none() && table.is_none();
+        let embedders = if is_listed { embedders(group, &own, &mut laws) } else { Vec::new() };
         let more = group.variants.len().saturating_sub(MAX_VARIANTS);
         groups.push(context! {
             id => &group.id,
@@ -51,8 +57,9 @@ pub fn of_item(view: &View<'_>) -> Value {
             held_out => group.data.as_ref().and_then(|data| data.held_out.as_ref()),
             profiles => found.iter().map(of_profile).collect::<Vec<_>>(),
             same_as,
+            table => table.map(safe),
             embedders,
-            more => if same_as.is_some() { 0 } else { more },
+            more => if is_listed { more } else { 0 },
         });
         known.push((&group.id, methods));
     }
@@ -78,6 +85,71 @@ fn profiles(view: &View<'_>, group: &Group) -> Vec<(Profile, Vec<&'static str>)>
         found.insert(Profile::Paper, Vec::new());
     }
     found.into_iter().rev().collect()
+}
+
+/// What differs between methods without an embedder: a column for each setting, and for each of [`MEASURED`] that was recorded.
+fn differences(view: &View<'_>, group: &Group, profile: Profile) -> Option<String> {
+    if group.variants.len() < 2 || group.variants.iter().any(|v| v.embedder.is_some()) {
+        return None;
+    }
+    let of_variant = |i| {
+        let mut found = BTreeMap::new();
+        leaves("", &map(group, profile, i).1.into_iter().collect(), &mut found);
+        found
+    };
+    let all: Vec<BTreeMap<String, String>> = (0..group.variants.len()).map(of_variant).collect();
+    let names: BTreeSet<&String> = all.iter().flat_map(BTreeMap::keys).collect();
+    let differs = |name: &&&String| all.iter().any(|own| own.get(**name) != all[0].get(**name));
+    let names: Vec<&String> = names.iter().filter(differs).copied().collect();
+    if names.is_empty() {
+        return None;
+    }
+    // All settings of an encoding need no prefix.
+    let prefix = names[0].split_once(": ").map(|(first, _)| format!("{first}: "));
+    let prefix = prefix.filter(|prefix| names.iter().all(|name| name.starts_with(prefix)));
+    let short = |name: &&String| plain(name.trim_start_matches(prefix.as_deref().unwrap_or("")));
+    let mut grid = Grid::default();
+    grid.column("Method", Align::Left);
+    grid.columns(names.iter().map(short), Align::Left);
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for (variant, own) in group.variants.iter().zip(&all) {
+        let value = |name: &&String| own.get(*name).cloned().unwrap_or_else(|| MISSING.into());
+        rows.push([plain(&variant.id)].into_iter().chain(names.iter().map(value)).collect());
+    }
+    for (metric, label) in MEASURED {
+        let mean = |id: &str| {
+            let rows = view.runs().map(|run| run.rows(&group.id, id, None, None));
+            let values = rows.map(|rows| rows.filter(|r| r.metric == metric).map(|r| r.value));
+            values.map(|own| own.collect::<Vec<_>>()).find(|own| !own.is_empty())
+        };
+        let cells: Vec<_> = group.variants.iter().map(|v| mean(&v.id)).collect();
+        if cells.iter().all(Option::is_none) {
+            continue;
+        }
+        grid.column(label, Align::Right);
+        for (row, values) in rows.iter_mut().zip(cells) {
+            row.push(values.map_or(MISSING.into(), |v| significant(mean_deviation(&v).0, 3)));
+        }
+    }
+    for row in rows {
+        grid.row(row);
+    }
+    Some(grid.render_in_parts(1))
+}
+
+/// Settings without nested ones, by the path to them.
+fn leaves(
+    path: &str,
+    settings: &serde_json::Map<String, Json>,
+    found: &mut BTreeMap<String, String>,
+) {
+    for (key, value) in settings {
+        let key = format!("{path}{}", key.replace('_', " "));
+        match value {
+            Json::Object(own) => leaves(&format!("{key}: "), own, found),
+            value => drop(found.insert(key, shown(value))),
+        }
+    }
 }
 
 /// The variants of a group by kind of embedder: what the variants of a kind share, with its law if that is not in `laws` yet, then

@@ -1,7 +1,6 @@
 //! Tables of an item: published and measured values.
 
 mod cells;
-mod singles;
 
 use std::collections::BTreeSet;
 
@@ -185,11 +184,6 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     }
     notes.extend(differences.then(|| "small numbers: measured − paper".to_owned()));
     notes.extend(quotients.then(|| "× after times: measured ÷ paper".to_owned()));
-    // Rendered before the legend, which must list their source letters, too.
-    let singles = match table.per_signal {
-        true => singles::render(view, table, &keys, &mut sources),
-        false => String::new(),
-    };
     if !sources.legend().is_empty() {
         notes.push(sources.legend());
     }
@@ -221,7 +215,6 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
         let summary = format!("Not in the paper ({})", counted(ours.len(), "row"));
         text.push_str(&details(&summary, &part(&ours)));
     }
-    text.push_str(&singles);
     text
 }
 

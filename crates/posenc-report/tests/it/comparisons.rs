@@ -131,8 +131,14 @@ fn a_comparison_pairs_signals() {
     let mut rows = rows();
     let own = report(&catalog, rows.clone());
     let written = markdown(&own);
-    assert!(written.contains("| one layer | Tri | 3 | **-2.10 ± 0.25** | – | 10 "), "{written}");
-    assert!(written.contains("|  | Gau | 3 | **+1.00 ± 0.50** | +0.86 | 10 "), "{written}");
+    assert!(
+        written.contains("| one layer | Tri | 3 | **-2.10 (-2.35 to -1.85)** | – | 10 "),
+        "{written}"
+    );
+    assert!(
+        written.contains("|  | Gau | 3 | **+1.00 (+0.50 to +1.50)** | +0.86 | 10 "),
+        "{written}"
+    );
     assert!(written.contains("|  | RFF | 0 | – | – | – | – |"), "{written}");
     assert!(written.contains("from the deep network: mean over n of 16 images of"), "{written}");
     assert!(written.contains("3 of 16 images, full protocol"), "{written}");
@@ -158,10 +164,12 @@ fn the_mean_over_the_last_epochs_is_compared_too() {
     }
     let text = markdown(&report(&catalog, rows));
     assert!(
-        text.contains("| Gau | 3 | **+1.00 ± 0.50** | +0.86 | **-1.00 ± 0.50** | 10 "),
+        text.contains(
+            "| Gau | 3 | **+1.00 (+0.50 to +1.50)** | +0.86 | **-1.00 (-1.50 to -0.50)** | 10 "
+        ),
         "{text}"
     );
-    assert!(text.contains("| Tri | 3 | **-2.10 ± 0.25** | – | – | 10 "), "{text}");
+    assert!(text.contains("| Tri | 3 | **-2.10 (-2.35 to -1.85)** | – | – | 10 "), "{text}");
 }
 
 /// Catches a layer that is called better than a network that did not learn.
@@ -214,7 +222,7 @@ fn times_of_different_devices_are_not_combined() {
         let text = markdown(&report(&catalog, rows));
         text.lines().find(|line| line.contains("| Gau | 3 |")).expect("a row").to_owned()
     };
-    let difference = "|  | Gau | 3 | **+1.00 ± 0.50** | +0.86 | ";
+    let difference = "|  | Gau | 3 | **+1.00 (+0.50 to +1.50)** | +0.86 | ";
     let line = gau(mixed);
     assert!(line.starts_with(&format!("{difference}10<br>")), "{line}");
     assert!(line.contains("<sub>n = 2</sub>"), "{line}");
@@ -377,5 +385,5 @@ fn a_front_predicts_each_signal_from_the_others() {
     let advice = advice.expect("advice");
     assert!(advice.contains("this file (90 %)"), "{advice}");
     let gau = advice.lines().find(|line| line.contains("Gau (one layer)")).expect("a row");
-    assert!(gau.contains(" ± "), "{advice}");
+    assert!(gau.contains(" to "), "{advice}");
 }

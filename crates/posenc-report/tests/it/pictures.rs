@@ -52,7 +52,7 @@ impl Repository {
 fn section(report: &Report) -> String {
     let page = paper(report);
     let from = page.find("# Figure 4.").expect("the section");
-    let to = from + page[from..].find("<summary>Parameters").expect("its parameters");
+    let to = from + page[from..].find("<summary>Settings").expect("its settings");
     page[from..to].to_owned()
 }
 

@@ -124,6 +124,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     guide::write(&out);
     let run = executor::Options {
         workers,
+        selectors: selectors.clone(),
         memory: options.memory,
         end: options.budget.and_then(|budget| began.checked_add(budget.0)),
         signals: signals.clone(),

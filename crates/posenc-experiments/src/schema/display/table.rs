@@ -33,10 +33,6 @@ pub struct Table {
     pub measured_label: Option<String>,
     /// Columns, see below. Allowed: at least one.
     pub columns: Vec<Column>,
-    /// Adds a folded table with a row per signal for every group with published values (every group if none has) and every column
-    /// of means with deviations. For `rows: method`.
-    #[serde(default)]
-    pub per_signal: bool,
 }
 
 /// Published values of a group, in the rows of a signal.
@@ -120,9 +116,6 @@ impl Table {
         }
         if self.rows == By::Metric {
             return Err(place.error("rows", "allowed: method, signal, x or signal-x"));
-        }
-        if self.per_signal && self.rows != By::Method {
-            return Err(place.error("per_signal", "allowed only with `rows: method`"));
         }
         for (j, column) in self.columns.iter().enumerate() {
             if column.digits > 12 {

@@ -14,7 +14,9 @@ use crate::schema::protocol::Fault;
 use crate::verdict::clusters::Clusters;
 use crate::verdict::comparable::incomparable;
 use crate::verdict::pairs::check_pairs;
-use crate::verdict::points::{Context, Place, Point, describe, not_run, places, points, show};
+use crate::verdict::points::{
+    Context, Place, Point, describe, not_run, places, points, show, show_interval,
+};
 use crate::verdict::statistics::{EQUIVALENCE, Fit, interval_at, mean_interval, near};
 use crate::verdict::{Judged, Judgement, Unjudged, Verdict};
 
@@ -223,7 +225,7 @@ fn outcome(
     let excess = (mean - expected.value).abs() / margin.max(f64::MIN_POSITIVE);
     let at = expected.x.and(part[0].x).map(|x| format!(" at x = {}", show(x))).unwrap_or_default();
     let spread = match interval.half_width.filter(|_| !is_exact) {
-        Some(h) => format!(" (90 % interval ± {}, n = {})", show(h), interval.n),
+        Some(h) => format!(" ({}, n = {})", show_interval(EQUIVALENCE, mean, h), interval.n),
         None => String::new(),
     };
     let theirs = match expected.deviation {
@@ -246,6 +248,6 @@ fn standard_errors(
     // Published deviations are population standard deviations (ddof = 0).
     let theirs = deviation.map_or(own, |p| p * (runs / (runs - 1.0)).sqrt());
     let error = (own * own / means.len() as f64 + theirs * theirs / runs).sqrt();
-    let text = format!("± {} standard errors of {}", show(factor), show(error));
+    let text = format!("allowed ± {} standard errors of {}", show(factor), show(error));
     Some((factor * error, text))
 }

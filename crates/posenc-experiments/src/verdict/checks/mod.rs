@@ -283,9 +283,9 @@ impl Tolerance {
     /// How far a mean may be from the expected number, as a number and in words; `None` for standard errors.
     fn margin(&self, expected: f64) -> Option<(f64, String)> {
         match (self.absolute, self.relative) {
-            (Some(absolute), _) => Some((absolute, format!("± {}", show(absolute)))),
+            (Some(absolute), _) => Some((absolute, format!("allowed ± {}", show(absolute)))),
             (None, Some(relative)) => {
-                Some((relative * expected.abs(), format!("± {} %", show(100.0 * relative))))
+                Some((relative * expected.abs(), format!("allowed ± {} %", show(100.0 * relative))))
             }
             (None, None) => None,
         }

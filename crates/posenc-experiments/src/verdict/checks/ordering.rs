@@ -13,8 +13,8 @@ use crate::schema::protocol::Fault;
 use crate::verdict::clusters::Clusters;
 use crate::verdict::comparable::unlike;
 use crate::verdict::pairs::{Pair, on_common_seeds, paired_differences, pairs};
-use crate::verdict::points::{Context, not_run, points, show};
-use crate::verdict::statistics::{mean, mean_interval};
+use crate::verdict::points::{Context, not_run, points, show, show_interval};
+use crate::verdict::statistics::{LEVEL, mean, mean_interval};
 use crate::verdict::{Judged, Judgement, Verdict};
 
 /// Several selections are in a given order, by differences paired over signal, seed and abscissa.
@@ -115,7 +115,14 @@ impl Rule for OrderingCheck {
                     None => step,
                 }
             };
-            statistics.push(format!("{title}: {}{}", show(sign * step.mean), step.text));
+            let mean = sign * step.mean;
+            let interval = step.half_width.map(|h| show_interval(LEVEL, mean, h));
+            let details: Vec<&str> = interval.iter().chain(&step.details).map(|s| &**s).collect();
+            let details = match details.join(", ") {
+                none if none.is_empty() => none,
+                details => format!(" ({details})"),
+            };
+            statistics.push(format!("{title}: {}{details}", show(mean)));
             if step.verdict != Verdict::Reproduced {
                 let why = step.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
                 reasons.push(format!("{title} is {}{why}", step.verdict.name()));
@@ -165,8 +172,8 @@ struct Step {
     verdict: Verdict,
     /// Mean difference, with the claimed sign.
     mean: f64,
-    /// What follows the mean in the statistics.
-    text: String,
+    /// What follows the mean and its interval in the statistics.
+    details: Vec<String>,
     why: Option<String>,
     p: Option<f64>,
     of_limit: Option<f64>,
@@ -192,12 +199,12 @@ impl Step {
             (false, true) => Verdict::Reproduced,
             (false, false) => Verdict::NotReproduced,
         };
-        let text = if count == 1 { String::new() } else { format!(" (exact; {points})") };
+        let details = if count == 1 { vec![] } else { vec![format!("exact; {points}")] };
         let why = match verdict {
             Verdict::Negligible => Some(format!("smallest effect {}", show(effect))),
             _ => (count > 1).then_some(points),
         };
-        Step { verdict, mean, text, why, p: None, of_limit: None, half_width: None }
+        Step { verdict, mean, details, why, p: None, of_limit: None, half_width: None }
     }
 
     fn or_wider(self, other: Step) -> Step {
@@ -225,18 +232,13 @@ impl Step {
             Some(h) if test.mean.abs() > h => significant(test.mean),
             Some(_) => Verdict::WithinNoise,
         };
-        let mut text = String::new();
-        if let Some(h) = test.half_width {
-            text = format!(" ± {} ({}", show(h), clusters.counted(test.n));
-            if margin > 0.0 {
-                text += &format!(", margin {}", show(margin));
-            }
-            if test.p.is_some() {
-                text += ", paired t-test";
-            }
-            text.push(')');
-        } else if test.n > 1 {
-            text = format!(" ({})", clusters.counted(test.n));
+        let mut details = Vec::new();
+        if test.n > 1 {
+            details.push(clusters.counted(test.n));
+        }
+        if test.half_width.is_some() {
+            details.extend((margin > 0.0).then(|| format!("margin {}", show(margin))));
+            details.extend(test.p.map(|_| "paired t-test".to_owned()));
         }
         let why = match verdict {
             Verdict::NotDecided => Some(clusters.lack()),
@@ -245,7 +247,15 @@ impl Step {
         };
         let limit = test.half_width.unwrap_or(0.0).max(effect);
         let of_limit = (limit > 0.0 && values.len() > 1).then(|| test.mean.abs() / limit);
-        Step { verdict, mean: shown, text, why, p: test.p, of_limit, half_width: test.half_width }
+        Step {
+            verdict,
+            mean: shown,
+            details,
+            why,
+            p: test.p,
+            of_limit,
+            half_width: test.half_width,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::schema::metrics::Metrics;
 use crate::schema::protocol::Fault;
 use crate::verdict::clusters::Clusters;
 use crate::verdict::comparable::incomparable;
-use crate::verdict::points::{Context, describe, not_run, points, show};
+use crate::verdict::points::{Context, describe, not_run, points, show, show_interval};
 use crate::verdict::statistics::{EQUIVALENCE, interval_at, near};
 use crate::verdict::{Judged, Judgement};
 
@@ -96,7 +96,10 @@ impl Rule for ValueCheck {
         let measured =
             format!("{} against {} ({margin_text})", show(interval.mean), show(expected));
         let statistics = match interval.half_width {
-            Some(h) => format!("{}, 90 % interval ± {}", clusters.counted(interval.n), show(h)),
+            Some(h) => {
+                let interval_text = show_interval(EQUIVALENCE, interval.mean, h);
+                format!("{}, {interval_text}", clusters.counted(interval.n))
+            }
             None if interval.n <= 1 => String::new(),
             None => clusters.counted(interval.n),
         };

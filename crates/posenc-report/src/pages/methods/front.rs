@@ -290,7 +290,9 @@ pub fn advice(
         );
         for row in &rows {
             let expected = predictor.and_then(|predictor| row.predict(predictor));
-            let expected = expected.map(|(mean, half)| format!("{mean:.1} ± {half:.1}"));
+            let interval =
+                |(mean, half)| format!("{mean:.1} ({:.1} to {:.1})", mean - half, mean + half);
+            let expected = expected.map(interval);
             text.push_str(&format!(
                 "{:>8}  {:>14.2}  {:>20}  {:<28}{}\n",
                 duration(row.seconds),

@@ -13,7 +13,7 @@ use posenc_math::embedder::find;
 use super::{Files, Source, TIME, Values, links, named};
 use crate::colors;
 use crate::markdown::{Align, Grid, bare, cell, inline, plain};
-use crate::numbers::{MISSING, counted, fixed, rounded, signed, significant};
+use crate::numbers::{MISSING, counted, rounded, signed, significant};
 use crate::plot::canvas::Marker;
 use crate::plot::{AxisSpec, Figure, Labels, Panel, PanelData, Sample, Series};
 use crate::records::device_name;
@@ -243,12 +243,10 @@ fn with_interval(values: &[f64]) -> String {
         return MISSING.into();
     }
     let Interval { mean, half_width, .. } = mean_interval(values);
-    let shown = signed(mean, 2);
-    match half_width {
-        Some(half) if mean.abs() > half => format!("**{shown} ± {}**", fixed(half, 2)),
-        Some(half) => format!("{shown} ± {}", fixed(half, 2)),
-        None => shown,
-    }
+    let shown = |value| signed(value, 2);
+    let Some(half) = half_width else { return shown(mean) };
+    let text = format!("{} ({} to {})", shown(mean), shown(mean - half), shown(mean + half));
+    if mean.abs() > half { format!("**{text}**") } else { text }
 }
 
 /// A ratio with its 95 % interval from logarithms of ratios, and their number if it is not `n`.

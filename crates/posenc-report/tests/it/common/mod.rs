@@ -156,7 +156,6 @@ tables:
       - { metric: rank, label: rank, digits: 0, aggregate: mean }
       - { metric: params, label: parameters, digits: 0, aggregate: mean }
       - { metric: time, label: \"time (s)\", digits: 3, aggregate: mean }
-    per_signal: true
 plots:
   - id: values
     caption: Means with their standard deviations.

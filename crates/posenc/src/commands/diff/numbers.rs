@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use posenc_experiments::record::{Row, is_of_machine};
-use posenc_experiments::verdict::{Interval, difference_interval, mean_interval, show};
+use posenc_experiments::verdict::{
+    Interval, LEVEL, difference_interval, mean_interval, show, show_interval,
+};
 
 /// Numbers with a smaller relative difference are equal: the order of summation or the processor may differ.
 const ROUNDING: f64 = 1e-9;
@@ -128,7 +130,10 @@ fn finding<'a>(point: &Point<'a>) -> Option<Finding<'a>> {
     };
     match interval.half_width {
         Some(half_width) if interval.mean.abs() <= half_width => None,
-        Some(half_width) => of(interval.mean, format!(" ± {} ({kind})", show(half_width))),
+        Some(half_width) => {
+            let text = show_interval(LEVEL, interval.mean, half_width).replace(" -", " −");
+            of(interval.mean, format!(" ({text}, {kind})"))
+        }
         None if is_same(means[0], means[1]) => None,
         None if a.len() == 1 && b.len() == 1 => of(interval.mean, " (one value each)".to_owned()),
         None => of(interval.mean, format!(" (no variation, {kind})")),
@@ -178,7 +183,7 @@ mod tests {
         // Far below the spread over signals, but with the same sign for each.
         let shift = rows("psnr", &[("c", 39.0), ("a", 18.9), ("b", 29.1)]);
         let found = texts(&before, &shift);
-        assert_eq!(found, ["g/m psnr: 30 → 29 dB, −1 ± 0.2484 (3 pairs)"]);
+        assert_eq!(found, ["g/m psnr: 30 → 29 dB, −1 (95 % CI −1.248 to −0.7516, 3 pairs)"]);
         // Other signals: the means are far within their spread.
         let others = rows("psnr", &[("d", 39.0), ("e", 18.9), ("f", 29.1)]);
         assert_eq!(texts(&before, &others), [] as [String; 0]);
@@ -205,7 +210,7 @@ mod tests {
         let before = with_nan([20.0, 30.0, 40.0]);
         assert_eq!(texts(&before, &with_nan([20.5, 29.4, 40.2])), [] as [String; 0]);
         let found = texts(&before, &with_nan([18.9, 29.1, 39.0]));
-        assert_eq!(found, ["g/m psnr: 30 → 29 dB, −1 ± 0.2484 (3 pairs)"]);
+        assert_eq!(found, ["g/m psnr: 30 → 29 dB, −1 (95 % CI −1.248 to −0.7516, 3 pairs)"]);
         let found = texts(&before, &with_nan([20.0, 30.0, f64::NAN]));
         assert!(found[0].contains("not finite: 2 of 5, 3 of 5"), "{found:?}");
         let one = |value: f64| rows("psnr", &[("-", value)]);
