@@ -59,7 +59,7 @@ pub fn page(
         comparisons => safe(comparisons),
         plots,
         pictures => safe(drawn),
-        tables => safe(experiment.tables.iter().map(|own| tables::render(view, own)).collect::<String>()),
+        tables => safe(tables::render_all(view)),
         numbers => numbers(inputs, view),
         repeat,
         shared => shared.collect::<Vec<_>>(),

@@ -11,14 +11,38 @@ use self::cells::{
     Cell, Mixed, RowKey, close, count, is_clock, measured_cell, not_shown, printed_digits,
     printed_metric, published, published_cell,
 };
-use crate::markdown::{Align, Grid, cell, details, plain};
+use crate::markdown::{Align, Grid, bare, cell, details, plain};
 use crate::numbers::{MISSING, counted, distinct, significant};
 use crate::records::{Conditions, Run, Side};
 use crate::sources::Sources;
 use crate::view::View;
 
-/// Renders a table with its title, legend and remarks.
-pub fn render(view: &View<'_>, table: &Table) -> String {
+/// A table without its title.
+struct Rendered {
+    /// What its runs have in common, such as a reduction.
+    remarks: String,
+    body: String,
+    /// Whether the paper has none of its groups.
+    is_ours: bool,
+}
+
+/// Renders the tables of an item with their titles, legends and remarks. Those of which the paper has nothing are folded next to others.
+pub fn render_all(view: &View<'_>) -> String {
+    let tables = &view.experiment.tables;
+    let all: Vec<_> = tables.iter().map(|table| (table, render(view, table))).collect();
+    let is_folded = all.iter().any(|(_, own)| !own.is_ours);
+    let mut text = String::new();
+    for (table, Rendered { remarks, body, is_ours }) in all {
+        let [before, after] = if remarks.is_empty() { [""; 2] } else { ["<br>", "\n\n"] };
+        text += &match is_ours && is_folded {
+            true => details(&bare(&table.title), &format!("{remarks}{after}{body}")),
+            false => format!("**{}**{before}{remarks}\n\n{body}", cell(&table.title)),
+        };
+    }
+    text
+}
+
+fn render(view: &View<'_>, table: &Table) -> Rendered {
     let mut sources = Sources::default();
     let keys = keys(view, table);
     let mut grid = Grid::default();
@@ -146,24 +170,20 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     let is_bare = columns.is_empty();
     // Groups that the paper does not have are folded below those that it has, unless no column compares with it.
     let compares = table.columns.iter().any(|column| column.published);
-    let is_ours = |place: &usize| {
-        let group = keys.get(*place).and_then(|key| view.experiment.group(&key.group));
-        compares && group.is_some_and(|group| group.ours.is_some())
-    };
-    let (mut ours, mut shown): (Vec<usize>, Vec<usize>) = (0..keys.len()).partition(is_ours);
+    let is_of_ours =
+        |key: &RowKey| view.experiment.group(&key.group).is_some_and(|group| group.ours.is_some());
+    let is_ours = !keys.is_empty() && keys.iter().all(is_of_ours);
+    let is_folded = |place: &usize| compares && keys.get(*place).is_some_and(is_of_ours);
+    let (mut ours, mut shown): (Vec<usize>, Vec<usize>) = (0..keys.len()).partition(is_folded);
     if shown.is_empty() {
         std::mem::swap(&mut ours, &mut shown);
     }
     let part = |places: &[usize]| part(&grid, &lead, &columns, places);
-    let mut text = format!("**{}**", cell(&table.title));
+    let mut text = String::new();
     let remarks = remarks(view, table, &runs);
-    if !remarks.is_empty() {
-        text.push_str(&format!("<br>{remarks}"));
-    }
-    text.push_str("\n\n");
     if keys.is_empty() || !has_values {
         text.push_str("*No values yet.*\n\n");
-        return text;
+        return Rendered { remarks, body: text, is_ours };
     }
     let mut notes = Vec::new();
     if is_bare {
@@ -215,7 +235,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
         let summary = format!("Not in the paper ({})", counted(ours.len(), "row"));
         text.push_str(&details(&summary, &part(&ours)));
     }
-    text
+    Rendered { remarks, body: text, is_ours }
 }
 
 /// A column of published values or of those of a run.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use common::{LOCAL, Made, REFERENCE, catalog, page, paper, records, rendered};
 use posenc_experiments::record::{Benchmark, ItemRecord};
+use posenc_experiments::schema::display::Table;
 use posenc_experiments::schema::{Profile, Speed};
 use posenc_report::{Records, Report};
 
@@ -93,6 +94,30 @@ fn groups_marked_ours_are_labelled() {
     let papers = report(&records(REFERENCE), None);
     assert!(!paper(&papers).contains("Not in the paper"));
     assert!(!page(&papers, "figures/demo/fig1-curves.svg").contains("not in the paper"));
+}
+
+/// Catches a table of an ablation that is not folded next to one of the paper, and a page whose only table is folded.
+#[test]
+fn tables_of_ours_are_folded_next_to_others() {
+    let root = tempfile::tempdir().expect("a directory");
+    let mut catalog = catalog(root.path());
+    let table1 = catalog.experiments.iter_mut().find(|e| e.item == "table1").expect("the table");
+    table1.groups[0].ours = Some("an ablation".into());
+    let of_ours =
+        Table { id: "ours".into(), groups: vec!["closed-form".into()], ..table1.tables[0].clone() };
+    table1.tables[0].title = "Cells of the paper".into();
+    table1.tables.push(Table { title: "Cells of $x$".into(), ..of_ours });
+    let text = paper(&rendered(&catalog, &records(REFERENCE), None));
+    assert!(text.contains("**Cells of the paper**"), "{text}");
+    assert!(
+        text.contains("<summary>Cells of x</summary>\n\n*Not in the paper: an ablation*"),
+        "{text}"
+    );
+    for experiment in &mut catalog.experiments {
+        experiment.tables.retain(|table| table.id == "ours");
+    }
+    let text = paper(&rendered(&catalog, &records(REFERENCE), None));
+    assert!(text.contains("**Cells of $x$**"), "{text}");
 }
 
 /// Catches numbers without a label in a table with some rows that are reduced or on other data.
