@@ -27,6 +27,12 @@ check:
 bench *arguments:
     cargo xtask bench {{arguments}}
 
+# What only a GPU can finish, in order of value; what does not fit into the time resumes with the next call.
+gpu time="9m" *arguments:
+    cargo xtask reproduce --device wgpu --profile paper --budget {{time}} --record {{arguments}} \
+        'rethinking/fig10/{peppers,house-repeats}' trading/table1/simple-centers 'fourier-features/table1/{natural,text}' \
+        trading/table2/simple trading/table3/simple trading/table4/simple rethinking/fig5-2d 'trading/fig{8,10,11,12}/simple'
+
 # A reader of files under libFuzzer, for so many seconds (needs cargo-fuzz and a nightly compiler; targets: docs/TRUST.md).
 fuzz target seconds="1200":
     fuzz/run {{target}} {{seconds}}

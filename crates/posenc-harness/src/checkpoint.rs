@@ -90,7 +90,8 @@ pub struct Checkpoint {
     /// Whether a job that must stop has already been told to write its last checkpoint.
     is_last: Cell<bool>,
     steps: Cell<[usize; 2]>,
-    /// Part of the job, from 0 to 1, that the current training covers: start, end.
+    /// Part of the job, from 0 to 1, that this checkpoint covers, and that the current training covers: start, end.
+    own: [f64; 2],
     span: Cell<[f64; 2]>,
     /// Whether a checkpoint is always due, for tests.
     always: bool,
@@ -127,6 +128,7 @@ impl Checkpoint {
             control: Arc::default(),
             is_last: Cell::new(false),
             steps: Cell::new([0, 0]),
+            own: [0.0, 1.0],
             span: Cell::new([0.0, 1.0]),
             always: false,
         }
@@ -149,10 +151,12 @@ impl Checkpoint {
         self
     }
 
-    /// The checkpoint of one unit of the same job.
-    pub fn of_unit(&self, unit: &Unit) -> Self {
+    /// The checkpoint of one of the `units` of the same job, which are trained one after the other.
+    pub fn of_unit(&self, units: &[Unit], index: usize) -> Self {
         let directory = self.file.parent().unwrap_or(Path::new("."));
-        Checkpoint::with(directory, &[&unit.parts]).of_job(&self.control)
+        let own = [index, index + 1].map(|done| done as f64 / units.len() as f64);
+        let one = Checkpoint::with(directory, &[&units[index].parts]).of_job(&self.control);
+        Checkpoint { own, span: Cell::new(own), ..one }
     }
 
     /// A checkpoint that is always due, for tests.
@@ -226,9 +230,10 @@ impl Checkpoint {
         self.control.count_step();
     }
 
-    /// Declares which part of the job, from 0 to 1, the current training covers.
+    /// Declares which part of the job or unit, from 0 to 1, the current training covers.
     pub fn within(&self, from: f64, to: f64) {
-        self.span.set([from, to]);
+        let [start, end] = self.own;
+        self.span.set([from, to].map(|part| start + (end - start) * part));
     }
 
     /// Reports the progress of the current training, from 0 to 1.
@@ -326,6 +331,20 @@ mod tests {
         std::fs::write(ours().file(), &whole).unwrap();
         ours().remove();
         assert_eq!(ours().read(), Saved::Nothing);
+    }
+
+    /// Catches the progress of a unit that counts as that of its job, which made the estimate of the second unit hours.
+    #[test]
+    fn units_are_parts_of_their_job() {
+        let directory = tempfile::tempdir().unwrap();
+        let all = ["a", "b"].map(crate::queue::testing::unit);
+        let job = Checkpoint::new(directory.path(), &all);
+        let second = job.of_unit(&all, 1);
+        second.reached(0.5);
+        assert_eq!(job.control.fraction(), Some(0.75));
+        second.within(0.5, 1.0);
+        second.reached(0.5);
+        assert_eq!(job.control.fraction(), Some(0.875));
     }
 
     /// Catches time of a killed run that is missing from the total.

@@ -221,13 +221,20 @@ fn workload(job: &Job<'_>, device: &str) -> (String, u64) {
     (blake3::hash(all.as_bytes()).to_hex()[..16].to_owned(), steps)
 }
 
-/// Replaces the numbers of epochs or steps in settings, and returns their product.
+/// Settings whose numbers do not change the time of a step.
+const FREE: [&str; 5] = ["learning_rate", "weight_decay", "beta2", "epsilon", "gamma"];
+
+/// Replaces the numbers of epochs or steps, and those that do not matter, in settings, and returns the product of the former.
 fn take_steps(settings: &mut Value) -> u64 {
     let Value::Object(settings) = settings else { return 1 };
     let take = |(key, value): (&String, &mut Value)| match value.as_u64() {
         Some(count) if ["epochs", "steps"].contains(&key.as_str()) => {
             *value = Value::Null;
             count.max(1)
+        }
+        _ if FREE.contains(&key.as_str()) && value.is_number() => {
+            *value = Value::Null;
+            1
         }
         _ => take_steps(value),
     };
@@ -271,8 +278,8 @@ mod tests {
         PlannedJob::new(job, vec![crate::queue::testing::unit("a")])
     }
 
-    /// Catches times of smaller images, of other settings or of another device that count, a training whose length is ignored, and the time
-    /// of a short training that is scaled to a long one although most of it may be setup.
+    /// Catches times of smaller images, of other settings or of another device that count, a learning rate that counts, a training whose
+    /// length is ignored, and the time of a short training that is scaled to a long one although most of it may be setup.
     #[test]
     fn only_times_of_the_same_computation_count() {
         let own = experiment("a", TRAINED, &["one"], PROFILES);
@@ -281,7 +288,7 @@ mod tests {
             other.groups[0].variants[0].embedder = own.groups[0].variants[0].embedder.clone();
             other
         };
-        let copy = like_own(TRAINED);
+        let copy = like_own(&TRAINED.replace("0.01", "0.02"));
         let narrow = like_own(&TRAINED.replace("0.01", "0.01, width: 8"));
         let long = like_own(&TRAINED.replace("2000", "40001"));
         let mut timings = Timings::default();
@@ -292,7 +299,7 @@ mod tests {
         assert_eq!(at(&timings, Profile::Quick), known(50.0), "a quarter of the epochs");
         assert_eq!(at(&timings, Profile::Smoke), UNKNOWN, "smaller images");
         let of = |other| timings.estimate(&planned(other, Profile::Paper, "other name"));
-        assert_eq!(of(&copy), known(200.0), "equal settings elsewhere");
+        assert_eq!(of(&copy), known(200.0), "another learning rate elsewhere");
         assert_eq!(of(&narrow), UNKNOWN);
         assert_eq!(of(&long), UNKNOWN, "more than 20 times as long");
         let mut on_gpu = planned(&own, Profile::Paper, "one");

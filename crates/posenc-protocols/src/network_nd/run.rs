@@ -66,7 +66,7 @@ impl<'a> Training<'a> {
         if settings.center {
             signal = signal.centered(&split.train);
         }
-        let checkpoint = context.checkpoint.of_unit(unit);
+        let checkpoint = context.checkpoint.of_unit(context.units, index);
         Ok(Training { context, settings, unit, signal, split, checkpoint })
     }
 
