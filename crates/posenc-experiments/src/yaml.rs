@@ -65,7 +65,8 @@ impl Document {
             let reason = e.to_string();
             // The line is already printed in front of the message.
             let reason = reason.split_once(" at line ").map_or(&*reason, |(reason, _)| reason);
-            error(line, format!("not valid YAML: {reason}"))
+            let advice = "check the indentation here and on the line above, and quote a text with `: ` in it";
+            error(line, format!("not valid YAML: {reason}; {advice}"))
         })?;
         value.apply_merge().map_err(|e| error(None, format!("merge key `<<`: {e}")))?;
         Ok(Document { file: file.to_owned(), positions, aliases, value })

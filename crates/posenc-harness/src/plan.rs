@@ -14,7 +14,7 @@ use crate::data::DataSets;
 use crate::device::CPU;
 use crate::options::Places;
 use crate::protocol::{self, Placement, Protocol};
-use crate::store::{Reason, Store};
+use crate::store::{Again, Reason, Store};
 use crate::unit::{ALL_SIGNALS, NO_DATA, Unit};
 
 /// A job with its units.
@@ -306,19 +306,29 @@ fn check_format(
     )
 }
 
-/// The units of a job that must run, with the reason. With `force`, every unit must run. With `explain`, older records are read to explain
-/// why.
+/// The units of a job that must run, with the reason. With `explain`, older records are read to explain why.
 pub fn lookup(
     planned: &PlannedJob<'_>,
     store: &Store,
-    force: bool,
+    again: Again,
     explain: bool,
 ) -> Vec<(Unit, Reason)> {
     let (paper, item) = (&planned.job.experiment.paper, &planned.job.experiment.item);
-    let reason = |unit: &Unit| match (force, explain) {
-        (true, _) => Some(Reason::Forced),
-        (_, true) => store.explain(paper, item, &unit.parts).err(),
-        (_, false) => store.find(paper, item, &unit.parts).err(),
+    let reason = |unit: &Unit| {
+        if again == Again::All {
+            return Some(Reason::Forced);
+        }
+        let found = match explain {
+            true => store.explain(paper, item, &unit.parts),
+            false => store.find(paper, item, &unit.parts),
+        };
+        let is_uncommitted = |commit: &str| commit.ends_with("-dirty");
+        match found {
+            Ok(record) if again == Again::Uncommitted && is_uncommitted(&record.commit) => {
+                Some(Reason::Uncommitted)
+            }
+            found => found.err(),
+        }
     };
     planned.to_run.iter().filter_map(|unit| Some((unit.clone(), reason(unit)?))).collect()
 }

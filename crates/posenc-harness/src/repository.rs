@@ -95,12 +95,13 @@ impl Repository {
         }
     }
 
-    /// Files that differ from the commit and that results may depend on: tracked files outside `report/` and `out/`, and new files
+    /// Files that differ from the commit and that results may depend on: tracked files outside `report/`, `out/` and `docs/`, and new files
     /// below the folders of code and definitions. `None` outside a git checkout.
     fn changes(&self) -> Option<Vec<String>> {
-        // Records and the report are results, not inputs: they do not make a run dirty.
+        // Records, the report and its blocks in other pages are results, not inputs: they do not make a run dirty.
         let tracked = ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"];
-        let tracked = [&tracked[..], &["--", ".", ":!report", ":!out"]].concat();
+        let tracked =
+            [&tracked[..], &["--", ".", ":!report", ":!out", ":!README.md", ":!docs"]].concat();
         let new = ["ls-files", "--others", "--exclude-standard", "--"];
         let new = [&new[..], &INPUTS].concat();
         let lines = |text: String, prefix: usize| -> Vec<String> {
@@ -166,7 +167,7 @@ mod tests {
     fn changes_outside_the_results_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
-        for folder in ["experiments", "data", "report", "out"] {
+        for folder in ["experiments", "data", "report", "out", "docs"] {
             std::fs::create_dir(root.join(folder)).unwrap();
             std::fs::write(root.join(folder).join("a.yaml"), "a").unwrap();
         }
@@ -178,7 +179,7 @@ mod tests {
         git(root, &["commit", "-q", "-m", "a"]);
         repository.refuse_changes().unwrap();
         assert!(!repository.commit().ends_with("-dirty"));
-        for folder in ["report", "out"] {
+        for folder in ["report", "out", "docs"] {
             std::fs::write(root.join(folder).join("a.yaml"), "b").unwrap();
         }
         std::fs::write(root.join("notes.txt"), "n").unwrap();

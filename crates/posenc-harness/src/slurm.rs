@@ -16,7 +16,7 @@ use crate::options::Reproduce;
 use crate::plan::{PlannedJob, lookup};
 use crate::repository::Repository;
 use crate::share::{checksum, deal, measures_time};
-use crate::store::{Store, write_file};
+use crate::store::{Again, Store, write_file};
 use crate::timings::Timings;
 
 /// Environment variables of Slurm that say which cluster to use. The others describe an enclosing job and must not reach a new one.
@@ -48,7 +48,7 @@ pub fn submit(
     options: &Reproduce,
     tasks: usize,
 ) -> Result<bool> {
-    let pending = |planned| lookup(planned, store, false, false).len();
+    let pending = |planned| lookup(planned, store, Again::None, false).len();
     let pending: Vec<usize> = planned.iter().map(pending).collect();
     let units: usize = pending.iter().sum();
     if units == 0 {

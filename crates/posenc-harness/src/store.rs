@@ -24,7 +24,18 @@ pub enum Reason {
     Changed(Vec<&'static str>),
     /// The record of its key is unusable, for this reason.
     Damaged(String),
+    /// It ran with uncommitted changes, which a reference record may not have.
+    Uncommitted,
     Forced,
+}
+
+/// Which units run again although they have a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    None,
+    /// Those that ran with uncommitted changes.
+    Uncommitted,
+    All,
 }
 
 impl std::fmt::Display for Reason {
@@ -33,6 +44,7 @@ impl std::fmt::Display for Reason {
             Reason::NoRecord => f.write_str("no record"),
             Reason::Changed(parts) => write!(f, "key changed: {}", parts.join(", ")),
             Reason::Damaged(why) => write!(f, "record unusable: {why}"),
+            Reason::Uncommitted => f.write_str("ran with uncommitted changes"),
             Reason::Forced => f.write_str("forced"),
         }
     }

@@ -201,9 +201,10 @@ pub enum NewVerb {
 pub struct NewPaper {
     /// Key of the paper: a-z, 0-9 and hyphens.
     pub name: String,
-    /// The folder. Commands use it with the same option.
+    /// Write the paper into this folder outside the repository. Commands use it with the same option. Default: experiments/NAME, with
+    /// published values and statements in data/papers.
     #[arg(long, value_name = "DIR")]
-    pub include: PathBuf,
+    pub include: Option<PathBuf>,
     /// Print the files without writing them.
     #[arg(long)]
     pub dry_run: bool,

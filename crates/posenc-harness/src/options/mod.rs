@@ -15,6 +15,7 @@ use crate::device::Request;
 use crate::memory::Bytes;
 use crate::repository::Repository;
 use crate::span::Span;
+use crate::store::Again;
 
 pub use places::Places;
 pub use share::Share;
@@ -90,7 +91,8 @@ pub struct Reproduce {
     /// Print only failures, warnings and the summary.
     #[arg(long, short, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Copy the records of this run into report/record unless the records there are better.
+    /// Copy the records of this run into report/record unless the records there are better. Units that ran with uncommitted changes run
+    /// again.
     #[arg(long, conflicts_with = "include")]
     pub record: bool,
     /// With --record: accept uncommitted changes. The report marks such records.
@@ -112,6 +114,17 @@ pub struct Reproduce {
     /// Internal: checksum of the plan of the process that submitted this one.
     #[arg(long, value_name = "CHECKSUM", hide = true)]
     pub plan: Option<String>,
+}
+
+impl Reproduce {
+    /// Which units run again although they have a record.
+    pub fn again(&self) -> Again {
+        match self {
+            Reproduce { force: true, .. } => Again::All,
+            Reproduce { record: true, allow_dirty: false, .. } => Again::Uncommitted,
+            _ => Again::None,
+        }
+    }
 }
 
 /// Reads the catalog without what has an error, and prints these errors.

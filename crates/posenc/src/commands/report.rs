@@ -51,19 +51,30 @@ pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
     }
     let directory = options.out.clone().unwrap_or_else(|| repository.report());
     let before = posenc_report::verdicts(&directory, false);
-    report
-        .write(&directory)
-        .with_context(|| format!("{} cannot be written", directory.display()))?;
-    if options.out.is_none() {
-        for (page, text) in pages(repository, &reference, &report)? {
-            write_file(&repository.root().join(page), text.as_bytes())?;
-        }
+    match &options.out {
+        None => write_reference(repository, &reference, &report)?,
+        Some(directory) => report
+            .write(directory)
+            .with_context(|| format!("{} cannot be written", directory.display()))?,
     }
     if !before.is_empty() {
         print_changed_verdicts(&before, &posenc_report::verdicts(&directory, false));
     }
     println!("{}", directory.join("README.md").display());
     Ok(ExitCode::from(u8::from(!catalog.broken.is_empty())))
+}
+
+/// Writes the report of the reference records to `report/`, and its blocks in pages outside.
+pub fn write_reference(
+    repository: &Repository,
+    reference: &Records,
+    report: &Rendered,
+) -> Result<()> {
+    report.write(&repository.report()).context("report/ cannot be written")?;
+    for (page, text) in pages(repository, reference, report)? {
+        write_file(&repository.root().join(page), text.as_bytes())?;
+    }
+    Ok(())
 }
 
 /// Pages outside `report/` whose generated block differs from the record: path relative to the repository's root, and the correct

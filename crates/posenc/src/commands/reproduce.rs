@@ -193,7 +193,7 @@ fn to_run(
     for p in planned {
         let mut units = Vec::new();
         let (path, seed) = (p.job.path(), p.job.seed_index);
-        for (unit, reason) in lookup(p, store, options.force, options.verbose) {
+        for (unit, reason) in lookup(p, store, options.again(), options.verbose) {
             if let Reason::Damaged(why) = &reason {
                 eprintln!("warning: {path} {}: {why}; running it again", unit.signal);
             }

@@ -158,6 +158,49 @@ fn every_item_can_be_copied() {
     repository.ok(&["reproduce", "extensions/copy-*", "--dry-run", "--profile", "smoke"]);
 }
 
+/// Catches a new paper that does not run or lacks its answer, a refused one that leaves its folder, a reference record of units that ran with
+/// uncommitted changes, and a first page that a recorded run leaves behind.
+#[test]
+fn a_paper_in_the_repository() {
+    let repository = Repository::with_experiment(common::EXPERIMENT);
+    repository.write("README.md", "<!-- answers: made -->\n<!-- /answers -->\n");
+    repository.write(".gitignore", "out/\n");
+    common::git(repository.path(), &["init", "--quiet"]);
+    let commit = || {
+        common::git(repository.path(), &["add", "--all"]);
+        common::git(repository.path(), &["commit", "--quiet", "--message", "all"]);
+    };
+    commit();
+    let made = repository.ok(&["new", "paper", "mine"]).stdout;
+    assert!(made.contains("reproduce mine/first-item\n"), "{made}");
+    let refused = [
+        (["new", "paper", "mine", "--include", "kept/away"], "is the key of"),
+        (["new", "paper", "other", "--include", "experiments/other"], "need no --include"),
+    ];
+    for (arguments, why) in refused {
+        repository.fails(&arguments, &[why]);
+        assert!(!repository.path().join(arguments[4]).exists());
+    }
+    let run = repository.ok(&["reproduce", "mine"]);
+    assert!(
+        run.stderr.contains("  mine/first-item narrow-higher: ✓ (reproduced)"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        repository.read("out/report/mine.md").contains("differs from that of the wide one by +")
+    );
+    assert!(repository.read("out/report/coverage/mine.md").contains("Networks with a larger"));
+    commit();
+    let plan = repository.ok(&["reproduce", "mine", "--record", "--dry-run"]).stdout;
+    assert!(plan.contains("ran with uncommitted changes"), "{plan}");
+    repository.ok(&["reproduce", "mine", "--record"]);
+    assert!(!repository.read("report/record/mine/first-item/provenance.json").contains("-dirty"));
+    repository.ok(&["report", "--check"]);
+    let again = repository.ok(&["reproduce", "mine", "--record"]).stderr;
+    assert!(again.contains("0 of 2 units to run"), "{again}");
+}
+
 /// Catches a folder outside the repository whose items are not listed, run and shown, or that changes files of the repository.
 #[test]
 fn a_paper_outside_the_repository() {
@@ -197,7 +240,11 @@ fn a_paper_outside_the_repository() {
         assert!(listed.contains(item), "{item}: {listed}");
     }
     let run = repository.ok(&with(&["reproduce", "mine/first-item"]));
-    assert!(run.stderr.contains("  mine/first-item narrow-higher: ✓ (holds)"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("  mine/first-item narrow-higher: ✓ (reproduced)"),
+        "{}",
+        run.stderr
+    );
     assert!(repository.read("out/report/mine/first-item.md").contains("first-item.yaml"));
     repository.ok(&["report", "--check"]);
     repository.fails(&with(&["report"]), &["--include needs --out"]);

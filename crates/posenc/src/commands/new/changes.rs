@@ -87,6 +87,10 @@ impl<'a> Changes<'a> {
                 }
                 None => posenc_files::remove(&file).map(drop).map_err(|e| e.to_string()),
             };
+            // A new folder is empty now; one with other files stays.
+            if let (None, Some(folder)) = (&change.before, file.parent()) {
+                let _ = std::fs::remove_dir(folder);
+            }
             left.extend(undone.err().map(|e| format!("{}: {e}", change.file.display())));
         }
         Err(match left.as_slice() {

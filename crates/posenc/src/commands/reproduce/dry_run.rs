@@ -40,9 +40,9 @@ pub struct Plan<'a> {
 impl Plan<'_> {
     /// Prints the plan below `above` lines on the same screen.
     pub fn print(&self, record: &Path, out: &Path, above: usize) {
-        let force = self.options.force;
+        let again = self.options.again();
         let reasons: Vec<_> =
-            self.planned.iter().map(|p| lookup(p, self.store, force, true)).collect();
+            self.planned.iter().map(|p| lookup(p, self.store, again, true)).collect();
         let jobs: Vec<PlannedJob<'_>> = self
             .planned
             .iter()

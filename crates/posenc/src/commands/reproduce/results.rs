@@ -14,6 +14,8 @@ use posenc_harness::lock;
 use posenc_harness::promote::{promote, promote_pictures};
 use posenc_harness::run_env::ResultInputs;
 
+use crate::commands::report::{render_reference, write_reference};
+
 /// Verdicts of all items on the records of this machine, by paper and item.
 pub type Verdicts = BTreeMap<(String, String), Vec<Classified>>;
 
@@ -90,9 +92,8 @@ pub fn write(
     }
     let reference = Records::read(&repository.record(), catalog)?;
     if promoted {
-        crate::commands::report::render_reference(catalog, &reference, true)?
-            .write(&repository.report())
-            .context("report/ cannot be written")?;
+        let report = render_reference(catalog, &reference, true)?;
+        write_reference(repository, &reference, &report)?;
     }
     let local = Records::of(&local_directory, shown)?;
     let inputs = Inputs {

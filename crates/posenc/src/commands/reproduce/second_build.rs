@@ -10,7 +10,7 @@ use posenc_experiments::plan::Job;
 use posenc_harness::plan::{PlannedJob, lookup};
 use posenc_harness::protocol::is_built;
 use posenc_harness::span::counted;
-use posenc_harness::store::Store;
+use posenc_harness::store::{Again, Store};
 
 /// Environment variable with the path of `xtask`, which makes the second build.
 const BUILDER: &str = "POSENC_XTASK";
@@ -55,7 +55,7 @@ impl SecondBuild {
             planned.into_iter().partition(|planned| is_built(planned.job.protocol()));
         for planned in other {
             self.total += planned.to_run.len();
-            let waiting = lookup(&planned, store, false, false).len();
+            let waiting = lookup(&planned, store, Again::None, false).len();
             *self.waiting.entry(planned.job.experiment.id()).or_default() += waiting;
         }
         built
