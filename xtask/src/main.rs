@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 /// The commands that most people need.
 const START: &str = "\
-cargo xtask reproduce        run the experiments and render a report (about 13 minutes on two cores after the build)
+cargo xtask reproduce        run the experiments and render a report (5 to 13 minutes on two cores after the build)
 cargo xtask reproduce trading/table1 --dry-run
                              show what would run for one table, and how long it would take
 cargo xtask data list        show which data sets are here and where to get the others

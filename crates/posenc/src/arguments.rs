@@ -34,7 +34,7 @@ pub enum Verb {
     /// Run the experiments that have no record yet and render a report of the results
     ///
     /// Examples:
-    ///   cargo xtask reproduce                         all papers, about 13 minutes on two cores after the build
+    ///   cargo xtask reproduce                         all papers, 5 to 13 minutes on two cores after the build
     ///   cargo xtask reproduce trading/table1          one table
     ///   cargo xtask reproduce 'lff/fig*' --dry-run    what would run, and how long it would take
     ///   cargo xtask reproduce --profile long          more seeds, images and epochs

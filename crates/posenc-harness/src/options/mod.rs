@@ -44,7 +44,7 @@ pub struct IncludeOptions {
 pub struct Reproduce {
     /// Globs on paper/item/group/method, such as trading/table1/closed-form. Default: all.
     pub selectors: Vec<String>,
-    /// How much of the published protocol runs: smoke (a minute), quick (about 13 minutes), long (hours) or paper (all).
+    /// How much of the published protocol runs: smoke (a minute), quick (5 to 13 minutes), long (hours) or paper (all).
     #[arg(long, default_value = "quick")]
     pub profile: String,
     /// Data.
