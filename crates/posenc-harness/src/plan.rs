@@ -12,9 +12,9 @@ use posenc_experiments::{Catalog, Experiment, Profile};
 
 use crate::data::DataSets;
 use crate::device::CPU;
-use crate::options::Places;
+use crate::options::{Again, Places};
 use crate::protocol::{self, Placement, Protocol};
-use crate::store::{Again, Reason, Store};
+use crate::store::{Reason, Store};
 use crate::unit::{ALL_SIGNALS, NO_DATA, Unit};
 
 /// A job with its units.

@@ -12,11 +12,11 @@ use posenc_experiments::shell::quoted;
 
 use crate::device::{Devices, GPU, Request};
 use crate::lock;
-use crate::options::Reproduce;
+use crate::options::{Again, Reproduce};
 use crate::plan::{PlannedJob, lookup};
 use crate::repository::Repository;
 use crate::share::{checksum, deal, measures_time};
-use crate::store::{Again, Store, write_file};
+use crate::store::{Store, write_file};
 use crate::timings::Timings;
 
 /// Environment variables of Slurm that say which cluster to use. The others describe an enclosing job and must not reach a new one.

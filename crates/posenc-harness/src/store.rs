@@ -29,15 +29,6 @@ pub enum Reason {
     Forced,
 }
 
-/// Which units run again although they have a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Again {
-    None,
-    /// Those that ran with uncommitted changes.
-    Uncommitted,
-    All,
-}
-
 impl std::fmt::Display for Reason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

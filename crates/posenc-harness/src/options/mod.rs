@@ -15,7 +15,6 @@ use crate::device::Request;
 use crate::memory::Bytes;
 use crate::repository::Repository;
 use crate::span::Span;
-use crate::store::Again;
 
 pub use places::Places;
 pub use share::Share;
@@ -114,6 +113,15 @@ pub struct Reproduce {
     /// Internal: checksum of the plan of the process that submitted this one.
     #[arg(long, value_name = "CHECKSUM", hide = true)]
     pub plan: Option<String>,
+}
+
+/// Which units run again although they have a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    None,
+    /// Those that ran with uncommitted changes.
+    Uncommitted,
+    All,
 }
 
 impl Reproduce {

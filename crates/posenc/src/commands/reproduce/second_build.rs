@@ -7,10 +7,11 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::plan::Job;
+use posenc_harness::options::Again;
 use posenc_harness::plan::{PlannedJob, lookup};
 use posenc_harness::protocol::is_built;
 use posenc_harness::span::counted;
-use posenc_harness::store::{Again, Store};
+use posenc_harness::store::Store;
 
 /// Environment variable with the path of `xtask`, which makes the second build.
 const BUILDER: &str = "POSENC_XTASK";
