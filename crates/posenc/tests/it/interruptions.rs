@@ -50,8 +50,9 @@ fn ended(mut child: Child) -> (Option<i32>, String) {
 /// than that of its signal, or changes results.
 #[test]
 fn the_first_interrupt_keeps_the_training_progress() {
-    // A unit takes seconds: its first checkpoint is written after half a second, and the signal must reach it before its end.
-    let repository = Repository::with_experiment(&training(5_000));
+    // A unit takes seconds, also on a fast machine: its first checkpoint is written after half a second, and the signal must reach it
+    // before its end.
+    let repository = Repository::with_experiment(&training(40_000));
     repository.ok(&["reproduce", "--out", "whole"]);
     // The second run ends the first training and is interrupted in the second one.
     let mut found = BTreeSet::new();
