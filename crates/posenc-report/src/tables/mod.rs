@@ -11,7 +11,7 @@ use self::cells::{
     Cell, Mixed, RowKey, close, count, is_clock, measured_cell, not_shown, printed_digits,
     printed_metric, published, published_cell,
 };
-use crate::markdown::{Align, Grid, bare, cell, details, plain};
+use crate::markdown::{Align, Grid, attribute, bare, cell, details, plain};
 use crate::numbers::{MISSING, counted, distinct, significant};
 use crate::records::{Conditions, Run, Side};
 use crate::sources::Sources;
@@ -35,7 +35,7 @@ pub fn render_all(view: &View<'_>) -> String {
     for (table, Rendered { remarks, body, is_ours }) in all {
         let [before, after] = if remarks.is_empty() { [""; 2] } else { ["<br>", "\n\n"] };
         text += &match is_ours && is_folded {
-            true => details(&bare(&table.title), &format!("{remarks}{after}{body}")),
+            true => details(&attribute(&bare(&table.title)), &format!("{remarks}{after}{body}")),
             false => format!("**{}**{before}{remarks}\n\n{body}", cell(&table.title)),
         };
     }

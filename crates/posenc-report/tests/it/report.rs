@@ -106,18 +106,18 @@ fn tables_of_ours_are_folded_next_to_others() {
     let of_ours =
         Table { id: "ours".into(), groups: vec!["closed-form".into()], ..table1.tables[0].clone() };
     table1.tables[0].title = "Cells of the paper".into();
-    table1.tables.push(Table { title: "Cells of $x$".into(), ..of_ours });
+    table1.tables.push(Table { title: "Cells of $x$ < y".into(), ..of_ours });
     let text = paper(&rendered(&catalog, &records(REFERENCE), None));
     assert!(text.contains("**Cells of the paper**"), "{text}");
     assert!(
-        text.contains("<summary>Cells of x</summary>\n\n*Not in the paper: an ablation*"),
+        text.contains("<summary>Cells of x &#60; y</summary>\n\n*Not in the paper: an ablation*"),
         "{text}"
     );
     for experiment in &mut catalog.experiments {
         experiment.tables.retain(|table| table.id == "ours");
     }
     let text = paper(&rendered(&catalog, &records(REFERENCE), None));
-    assert!(text.contains("**Cells of $x$**"), "{text}");
+    assert!(text.contains("**Cells of $x$ < y**"), "{text}");
 }
 
 /// Catches numbers without a label in a table with some rows that are reduced or on other data.
