@@ -91,7 +91,7 @@ pub struct Checkpoint {
     is_last: Cell<bool>,
     steps: Cell<[usize; 2]>,
     /// Part of the job, from 0 to 1, that this checkpoint covers, and that the current training covers: start, end.
-    own: [f64; 2],
+    part: [f64; 2],
     span: Cell<[f64; 2]>,
     /// Whether a checkpoint is always due, for tests.
     always: bool,
@@ -128,7 +128,7 @@ impl Checkpoint {
             control: Arc::default(),
             is_last: Cell::new(false),
             steps: Cell::new([0, 0]),
-            own: [0.0, 1.0],
+            part: [0.0, 1.0],
             span: Cell::new([0.0, 1.0]),
             always: false,
         }
@@ -154,9 +154,9 @@ impl Checkpoint {
     /// The checkpoint of one of the `units` of the same job, which are trained one after the other.
     pub fn of_unit(&self, units: &[Unit], index: usize) -> Self {
         let directory = self.file.parent().unwrap_or(Path::new("."));
-        let own = [index, index + 1].map(|done| done as f64 / units.len() as f64);
+        let part = [index, index + 1].map(|done| done as f64 / units.len() as f64);
         let one = Checkpoint::with(directory, &[&units[index].parts]).of_job(&self.control);
-        Checkpoint { own, span: Cell::new(own), ..one }
+        Checkpoint { part, span: Cell::new(part), ..one }
     }
 
     /// A checkpoint that is always due, for tests.
@@ -232,8 +232,8 @@ impl Checkpoint {
 
     /// Declares which part of the job or unit, from 0 to 1, the current training covers.
     pub fn within(&self, from: f64, to: f64) {
-        let [start, end] = self.own;
-        self.span.set([from, to].map(|part| start + (end - start) * part));
+        let [start, end] = self.part;
+        self.span.set([from, to].map(|place| start + (end - start) * place));
     }
 
     /// Reports the progress of the current training, from 0 to 1.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use anyhow::{Result, bail};
 use posenc_data::{Format, Identity};
 use posenc_experiments::plan::{Job, NO_SIGNAL, jobs};
+use posenc_experiments::record::is_dirty;
 use posenc_experiments::schema::Data;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Catalog, Experiment, Profile};
@@ -322,9 +323,8 @@ pub fn lookup(
             true => store.explain(paper, item, &unit.parts),
             false => store.find(paper, item, &unit.parts),
         };
-        let is_uncommitted = |commit: &str| commit.ends_with("-dirty");
         match found {
-            Ok(record) if again == Again::Uncommitted && is_uncommitted(&record.commit) => {
+            Ok(record) if again == Again::Uncommitted && is_dirty(&record.commit) => {
                 Some(Reason::Uncommitted)
             }
             found => found.err(),

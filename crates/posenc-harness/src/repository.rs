@@ -95,8 +95,8 @@ impl Repository {
         }
     }
 
-    /// Files that differ from the commit and that results may depend on: tracked files outside `report/`, `out/` and `docs/`, and new files
-    /// below the folders of code and definitions. `None` outside a git checkout.
+    /// Files that differ from the commit and that results may depend on: tracked files outside `report/`, `out/`, `docs/` and
+    /// `README.md`, and new files below the folders of code and definitions. `None` outside a git checkout.
     fn changes(&self) -> Option<Vec<String>> {
         // Records, the report and its blocks in other pages are results, not inputs: they do not make a run dirty.
         let tracked = ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"];

@@ -222,9 +222,9 @@ fn workload(job: &Job<'_>, device: &str) -> (String, u64) {
 }
 
 /// Settings whose numbers do not change the time of a step.
-const FREE: [&str; 5] = ["learning_rate", "weight_decay", "beta2", "epsilon", "gamma"];
+const UNTIMED: [&str; 5] = ["learning_rate", "weight_decay", "beta2", "epsilon", "gamma"];
 
-/// Replaces the numbers of epochs or steps, and those that do not matter, in settings, and returns the product of the former.
+/// Replaces the numbers of epochs or steps, and those that do not change the time, in settings, and returns the product of the former.
 fn take_steps(settings: &mut Value) -> u64 {
     let Value::Object(settings) = settings else { return 1 };
     let take = |(key, value): (&String, &mut Value)| match value.as_u64() {
@@ -232,7 +232,7 @@ fn take_steps(settings: &mut Value) -> u64 {
             *value = Value::Null;
             count.max(1)
         }
-        _ if FREE.contains(&key.as_str()) && value.is_number() => {
+        _ if UNTIMED.contains(&key.as_str()) && value.is_number() => {
             *value = Value::Null;
             1
         }

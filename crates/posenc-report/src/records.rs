@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::Result;
 use posenc_experiments::Catalog;
 use posenc_experiments::record::{
-    Benchmarks, Gallery, IndexedTable, ItemRecord, Keys, Provenance, Row, Table, is_clean,
-    is_counted, is_of_machine, item,
+    Benchmarks, Gallery, IndexedTable, ItemRecord, Keys, Provenance, Row, Table, is_counted,
+    is_dirty, is_of_machine, item,
 };
 use posenc_experiments::schema::{Experiment, Profile};
 use posenc_experiments::yaml::FileError;
@@ -127,8 +127,7 @@ impl Run {
 
     /// A label for rows recorded with uncommitted changes. It names their methods unless all rows share the commit.
     pub fn changes(&self) -> Option<String> {
-        let dirty = |commit: &&str| !commit.is_empty() && !is_clean(commit);
-        let commits = self.commits(dirty);
+        let commits = self.commits(|commit| is_dirty(commit));
         (!commits.is_empty()).then(|| {
             format!("**Recorded with uncommitted changes:** commit {}", commits.join("; "))
         })

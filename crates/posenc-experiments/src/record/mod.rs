@@ -17,6 +17,6 @@ pub use indexed::IndexedTable;
 pub use item::ItemRecord;
 pub use keys::Keys;
 pub use picture::Picture;
-pub use provenance::{Origin, Provenance, is_clean};
+pub use provenance::{Origin, Provenance, is_clean, is_dirty};
 pub use table::{NO_SIGNAL, Row, Table, is_counted, is_full, is_of_machine};
 pub use unit::{KeyParts, StoredPicture, UnitRecord, Value};

@@ -134,7 +134,12 @@ fn clipped(text: &str) -> String {
 
 /// Whether a commit identifies the source code: it is known, and the tree had no uncommitted changes.
 pub fn is_clean(commit: &str) -> bool {
-    !commit.is_empty() && !commit.ends_with("-dirty")
+    !commit.is_empty() && !is_dirty(commit)
+}
+
+/// Whether the tree had uncommitted changes.
+pub fn is_dirty(commit: &str) -> bool {
+    commit.ends_with("-dirty")
 }
 
 impl Provenance {

@@ -107,7 +107,8 @@ fn differences(view: &View<'_>, group: &Group, profile: Profile) -> Option<Strin
     // All settings of an encoding need no prefix.
     let prefix = names[0].split_once(": ").map(|(first, _)| format!("{first}: "));
     let prefix = prefix.filter(|prefix| names.iter().all(|name| name.starts_with(prefix)));
-    let short = |name: &&String| plain(name.trim_start_matches(prefix.as_deref().unwrap_or("")));
+    let start = prefix.map_or(0, |prefix| prefix.len());
+    let short = |name: &&String| plain(&name[start..]);
     let mut grid = Grid::default();
     grid.column("Method", Align::Left);
     grid.columns(names.iter().map(short), Align::Left);
@@ -116,19 +117,20 @@ fn differences(view: &View<'_>, group: &Group, profile: Profile) -> Option<Strin
         let value = |name: &&String| own.get(*name).cloned().unwrap_or_else(|| MISSING.into());
         rows.push([plain(&variant.id)].into_iter().chain(names.iter().map(value)).collect());
     }
-    for (metric, label) in MEASURED {
+    for (run, (metric, label)) in view.runs().flat_map(|run| MEASURED.map(|own| (run, own))) {
         let mean = |id: &str| {
-            let rows = view.runs().map(|run| run.rows(&group.id, id, None, None));
-            let values = rows.map(|rows| rows.filter(|r| r.metric == metric).map(|r| r.value));
-            values.map(|own| own.collect::<Vec<_>>()).find(|own| !own.is_empty())
+            let own = run.rows(&group.id, id, None, None).filter(|r| r.metric == metric);
+            let values: Vec<f64> = own.map(|row| row.value).collect();
+            (!values.is_empty()).then(|| significant(mean_deviation(&values).0, 3))
         };
         let cells: Vec<_> = group.variants.iter().map(|v| mean(&v.id)).collect();
         if cells.iter().all(Option::is_none) {
             continue;
         }
-        grid.column(label, Align::Right);
-        for (row, values) in rows.iter_mut().zip(cells) {
-            row.push(values.map_or(MISSING.into(), |v| significant(mean_deviation(&v).0, 3)));
+        let who = view.who(run.side).map(|who| format!("<br>{who}")).unwrap_or_default();
+        grid.column(format!("{label}{who}"), Align::Right);
+        for (row, cell) in rows.iter_mut().zip(cells) {
+            row.push(cell.unwrap_or_else(|| MISSING.into()));
         }
     }
     for row in rows {

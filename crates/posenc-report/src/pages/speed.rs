@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use minijinja::{Value, context};
 use posenc_experiments::record::benchmark::ON_GPU;
-use posenc_experiments::record::{Benchmark, Benchmarks};
+use posenc_experiments::record::{Benchmark, Benchmarks, is_dirty};
 use posenc_experiments::schema::Speed;
 
 use crate::Inputs;
@@ -59,7 +59,7 @@ fn measured_on(measured: &[&Benchmark]) -> String {
     let machines: BTreeSet<String> = machines.collect();
     let peers: BTreeSet<String> =
         measured.iter().flat_map(|b| &b.peers).map(|p| plain(p)).collect();
-    let changed = measured.iter().filter(|b| b.commit.ends_with("-dirty"));
+    let changed = measured.iter().filter(|b| is_dirty(&b.commit));
     let changed: BTreeSet<String> = changed.map(|b| code(&b.commit)).collect();
     let lists =
         [(machines, "", "; "), (peers, "", ", "), (changed, "uncommitted changes at ", ", ")];

@@ -26,15 +26,15 @@ struct Rendered {
     is_ours: bool,
 }
 
-/// Renders the tables of an item with their titles, legends and remarks. Those of which the paper has nothing are folded next to others.
+/// Renders the tables of an item with their titles, legends and remarks. Tables of ablations alone are folded next to others.
 pub fn render_all(view: &View<'_>) -> String {
     let tables = &view.experiment.tables;
     let all: Vec<_> = tables.iter().map(|table| (table, render(view, table))).collect();
-    let is_folded = all.iter().any(|(_, own)| !own.is_ours);
+    let has_others = all.iter().any(|(_, own)| !own.is_ours);
     let mut text = String::new();
     for (table, Rendered { remarks, body, is_ours }) in all {
         let [before, after] = if remarks.is_empty() { [""; 2] } else { ["<br>", "\n\n"] };
-        text += &match is_ours && is_folded {
+        text += &match is_ours && has_others {
             true => details(&attribute(&bare(&table.title)), &format!("{remarks}{after}{body}")),
             false => format!("**{}**{before}{remarks}\n\n{body}", cell(&table.title)),
         };

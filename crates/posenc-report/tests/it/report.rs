@@ -5,7 +5,7 @@ use crate::common;
 use std::fs;
 use std::path::PathBuf;
 
-use common::{LOCAL, Made, REFERENCE, catalog, page, paper, records, rendered};
+use common::{LOCAL, Made, REFERENCE, catalog, changed_catalog, page, paper, records, rendered};
 use posenc_experiments::record::{Benchmark, ItemRecord};
 use posenc_experiments::schema::display::Table;
 use posenc_experiments::schema::{Profile, Speed};
@@ -118,6 +118,33 @@ fn tables_of_ours_are_folded_next_to_others() {
     }
     let text = paper(&rendered(&catalog, &records(REFERENCE), None));
     assert!(text.contains("**Cells of $x$ < y**"), "{text}");
+}
+
+/// Catches a method whose settings are not listed, and numbers of one run that appear as those of the other.
+#[test]
+fn methods_without_embedders_are_compared_in_a_table() {
+    let root = tempfile::tempdir().expect("a directory");
+    let embedders = "{ kind: closed-form, step: 2 }
+    variants:
+      - { id: Tri, embedder: { kind: triangle, dimension: 16, half_width: 0.0625 } }
+      - { id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.04 } }
+";
+    let methods = "{ kind: interpolation, step: 2 }
+    variants:
+      - { id: Tri, settings: { method: linear } }
+      - { id: Gau, settings: { method: cubic } }
+";
+    let unknown = "      - { metric: rank, label: rank, digits: 0, aggregate: mean }\n";
+    let change = |text: &str| text.replace(embedders, methods).replace(unknown, "");
+    let catalog = changed_catalog(root.path(), change).expect("a catalog");
+    let mut local = records(LOCAL);
+    let key = ("demo".to_owned(), "table1".to_owned());
+    let rows = &mut local.items.get_mut(&key).expect("the item").table.rows;
+    rows.iter_mut().filter(|row| row.metric == "time").for_each(|row| row.value = 7.0);
+    let text = paper(&rendered(&catalog, &records(REFERENCE), Some(&local)));
+    let head = "| Method | method | time (s)<br>Reference run | time (s)<br>This machine |";
+    let rows = "| Tri | `linear` | 0.005 | 7 |\n| Gau | `cubic` | 0.005 | 7 |\n";
+    assert!(text.contains(head) && text.contains(rows), "{text}");
 }
 
 /// Catches numbers without a label in a table with some rows that are reduced or on other data.

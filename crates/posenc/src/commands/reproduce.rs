@@ -78,7 +78,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         }
     }
     if let Some(second) = &mut second {
-        planned = second.take(planned, store);
+        planned = second.take(planned, store, options.again());
     }
     if options.plan.as_ref().is_some_and(|plan| *plan != share::checksum(&planned)) {
         bail!(

@@ -174,13 +174,18 @@ fn a_paper_in_the_repository() {
     let made = repository.ok(&["new", "paper", "mine"]).stdout;
     assert!(made.contains("reproduce mine/first-item\n"), "{made}");
     let refused = [
-        (["new", "paper", "mine", "--include", "kept/away"], "is the key of"),
+        (["new", "paper", "mine", "--include", "outer/inner"], "is the key of"),
+        (["new", "paper", "mine", "--include", "present/inner"], "is the key of"),
         (["new", "paper", "other", "--include", "experiments/other"], "need no --include"),
     ];
+    std::fs::create_dir(repository.path().join("present")).unwrap();
     for (arguments, why) in refused {
         repository.fails(&arguments, &[why]);
         assert!(!repository.path().join(arguments[4]).exists());
     }
+    assert!(
+        repository.path().join("present").exists() && !repository.path().join("outer").exists()
+    );
     let run = repository.ok(&["reproduce", "mine"]);
     assert!(
         run.stderr.contains("  mine/first-item narrow-higher: ✓ (reproduced)"),

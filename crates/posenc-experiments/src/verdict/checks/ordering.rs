@@ -118,9 +118,9 @@ impl Rule for OrderingCheck {
             let mean = sign * step.mean;
             let interval = step.half_width.map(|h| show_interval(LEVEL, mean, h));
             let details: Vec<&str> = interval.iter().chain(&step.details).map(|s| &**s).collect();
-            let details = match details.join(", ") {
-                none if none.is_empty() => none,
-                details => format!(" ({details})"),
+            let details = match details.is_empty() {
+                true => String::new(),
+                false => format!(" ({})", details.join(", ")),
             };
             statistics.push(format!("{title}: {}{details}", show(mean)));
             if step.verdict != Verdict::Reproduced {

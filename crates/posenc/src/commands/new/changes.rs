@@ -67,12 +67,14 @@ impl<'a> Changes<'a> {
 
     /// Writes everything. After an error, or if `check` rejects the result, undoes all changes.
     pub fn write(&self, check: impl FnOnce() -> Result<()>) -> Result<()> {
-        let mut written = Vec::new();
+        let (mut written, mut folders) = (Vec::new(), Vec::new());
         let result = self.all.iter().try_for_each(|change| {
             let file = self.root.join(&change.file);
             if change.before.is_none() && is_there(&file) {
                 bail!("{} was created in the meantime", file.display());
             }
+            let missing = file.ancestors().skip(1).take_while(|folder| !is_there(folder));
+            folders.extend(missing.map(Path::to_owned));
             written.push(change);
             write_atomically(&file, change.after.as_bytes())
                 .with_context(|| format!("{} cannot be written", file.display()))
@@ -87,12 +89,10 @@ impl<'a> Changes<'a> {
                 }
                 None => posenc_files::remove(&file).map(drop).map_err(|e| e.to_string()),
             };
-            // A new folder is empty now; one with other files stays.
-            if let (None, Some(folder)) = (&change.before, file.parent()) {
-                let _ = std::fs::remove_dir(folder);
-            }
             left.extend(undone.err().map(|e| format!("{}: {e}", change.file.display())));
         }
+        // New folders, the innermost first. One in which others have made files stays.
+        folders.iter().for_each(|folder| drop(std::fs::remove_dir(folder)));
         Err(match left.as_slice() {
             [] => error.context("nothing was written"),
             left => anyhow!("{error:#}; undoing the changes also failed: {}", left.join("; ")),

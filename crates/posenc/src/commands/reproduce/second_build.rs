@@ -51,12 +51,17 @@ impl SecondBuild {
     }
 
     /// Takes the jobs that this build cannot run out of a plan, and counts their units.
-    pub fn take<'a>(&mut self, planned: Vec<PlannedJob<'a>>, store: &Store) -> Vec<PlannedJob<'a>> {
+    pub fn take<'a>(
+        &mut self,
+        planned: Vec<PlannedJob<'a>>,
+        store: &Store,
+        again: Again,
+    ) -> Vec<PlannedJob<'a>> {
         let (built, other): (Vec<_>, Vec<_>) =
             planned.into_iter().partition(|planned| is_built(planned.job.protocol()));
         for planned in other {
             self.total += planned.to_run.len();
-            let waiting = lookup(&planned, store, Again::None, false).len();
+            let waiting = lookup(&planned, store, again, false).len();
             *self.waiting.entry(planned.job.experiment.id()).or_default() += waiting;
         }
         built
