@@ -18,7 +18,7 @@ use crate::control::{Control, Stopped};
 use crate::interrupts::{Interrupts, name};
 use crate::memory::{self, Bytes};
 use crate::plan::PlannedJob;
-use crate::progress::{Detail, Finished, InFlight, Progress, Tally, named};
+use crate::progress::{Finished, InFlight, Progress, Tally, named};
 use crate::queue::{Lane, Next, Queue};
 use crate::run_env::RunEnv;
 use crate::timings::{Estimate, Timings};
@@ -45,6 +45,8 @@ pub struct Options {
     pub feed: Option<Feed>,
     /// Interrupts that end the run.
     pub signals: Interrupts,
+    /// Whether to print each unit.
+    pub is_verbose: bool,
 }
 
 /// An item whose units have all run or failed.
@@ -86,7 +88,6 @@ pub fn run(
     site: RunEnv,
     options: Options,
     timings: Timings,
-    detail: Detail,
 ) -> RunSummary {
     let workers = options.workers.max(1);
     let mut items: BTreeMap<String, Tally> = BTreeMap::new();
@@ -108,7 +109,7 @@ pub fn run(
         running: BTreeMap::new(),
         started: 0,
         alive: BTreeMap::new(),
-        progress: Progress::new(units, workers, detail),
+        progress: Progress::new(units, workers, options.is_verbose),
         summary: RunSummary { items, timings, ..RunSummary::default() },
         finished: options.feed.as_ref().map(|feed| feed.finished.clone()),
     };
@@ -129,7 +130,7 @@ pub fn run(
     let mut state = run.state();
     let state = &mut *state;
     let time_left = state.time_left();
-    lines.iter().flat_map(|lines| lines.try_iter()).for_each(|line| state.progress.note(&line));
+    lines.iter().flat_map(|lines| lines.try_iter()).for_each(|line| state.progress.say(&line));
     let mut summary = std::mem::take(&mut state.summary);
     summary.left = (summary.items.values().map(Tally::left).sum(), time_left);
     summary.items.retain(|_, tally| tally.done + tally.failed > 0);
@@ -311,13 +312,13 @@ fn start_worker(run: &Arc<Run>, lane: Lane) {
     match started {
         Ok(_) => *alive += 1,
         Err(error) if *alive > 0 => {
-            state.progress.warn(&format!("warning: cannot start another thread: {error}"));
+            state.progress.say(&format!("warning: cannot start another thread: {error}"));
         }
         // No worker runs the waiting jobs. A run that does nothing must not succeed.
         Err(error) => {
             state.summary.failures += 1;
             let why = format!("cannot start a thread ({error}); see `ulimit -u`");
-            state.progress.warn(&format!("failed: all waiting units: {why}"));
+            state.progress.say(&format!("failed: all waiting units: {why}"));
         }
     }
 }
@@ -331,7 +332,7 @@ fn wait(run: &Run, lines: Option<&Receiver<String>>) {
         state = waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0;
         let own = &mut *state;
         for line in lines.iter().flat_map(|lines| lines.try_iter()) {
-            own.progress.note(&line);
+            own.progress.say(&line);
         }
         for one in own.running.values_mut().filter(|one| one.first.is_none()) {
             one.first = one.control.fraction().map(|fraction| (Instant::now(), fraction));
@@ -345,7 +346,7 @@ fn wait(run: &Run, lines: Option<&Receiver<String>>) {
             interrupted = Some(Instant::now());
             own.summary.interrupted = Some(signal);
             own.queue.close();
-            own.progress.warn(&format!(
+            own.progress.say(&format!(
                 "{}: starting no further units; units in flight save their progress; a second interrupt exits at once",
                 name(signal)
             ));
@@ -472,7 +473,7 @@ fn run_units(
     let checkpoint = checkpoint.training(&places);
     let units: Vec<Unit> = places.iter().filter_map(|&i| job.units.get(i).cloned()).collect();
     let note = |text: &str| {
-        run.state().progress.note(&format!("note: {}: {text}", job.job.path()));
+        run.state().progress.say(&format!("note: {}: {text}", job.job.path()));
     };
     let context = protocol::Context {
         job: &job.job,

@@ -1,6 +1,5 @@
 //! Locks: one `reproduce` per output directory, and one writer of the reference.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,9 +16,6 @@ const FILE: &str = ".lock";
 /// Marks an output directory, so that a later run may write and remove files in it.
 const MARKER: &str = ".posenc-out";
 
-/// First line of the file `README.md` in an output directory. Directories of earlier versions have it, but not the marker.
-pub const TITLE: &str = "# Output of `cargo xtask reproduce`\n";
-
 /// How long a process waits for another writer of the reference. Writing takes a small part of this time.
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -31,12 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(600);
 pub fn output(repository: &Repository, given: Option<&Path>) -> Result<PathBuf> {
     let out = repository.out(given);
     check_folder(&out, repository.root(), |out| {
-        let mut start = [0; TITLE.len()];
-        let guide = posenc_files::open(&out.join("README.md"));
-        let is_guide = guide.and_then(|mut file| file.read_exact(&mut start)).is_ok()
-            && start == *TITLE.as_bytes();
         let is_default = given.is_none() && out.is_dir() && !out.is_symlink();
-        is_default || is_guide || posenc_files::open(&out.join(MARKER)).is_ok()
+        is_default || posenc_files::open(&out.join(MARKER)).is_ok()
     })?;
     Ok(out)
 }

@@ -154,10 +154,6 @@ fn script(scene: &Scene<'_>) -> String {
             "--slurm" | "--sbatch-arg" | "--device" | "--jobs" => drop(all.next()),
             // Only complete results are recorded, and shares write no report.
             "--record" | "--allow-dirty" => last.push(word),
-            "--report-every" => {
-                last.push(word);
-                last.extend(if value.is_none() { all.next() } else { None });
-            }
             _ => arguments.push(word),
         }
     }
@@ -268,8 +264,6 @@ mod tests {
             "reproduce",
             "--slurm",
             "4",
-            "--report-every",
-            "5m",
             "--record",
             "lff/*",
             "--sbatch-arg",
@@ -309,7 +303,7 @@ mod tests {
             )
         };
         assert_eq!(run(Some("2")), told("--share=2/5"));
-        assert_eq!(run(None), told("--report-every|5m|--record"));
+        assert_eq!(run(None), told("--record"));
         for (name, is_fine) in [("a %b", true), ("a\\b", false), ("a\nb", false)] {
             assert_eq!(pattern(Path::new(name)).is_ok(), is_fine, "{name}");
         }

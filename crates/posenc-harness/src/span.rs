@@ -37,16 +37,6 @@ impl FromStr for Span {
     }
 }
 
-impl std::fmt::Display for Span {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let seconds = self.0.as_secs();
-        let parts = [(seconds / 3600, "h"), (seconds % 3600 / 60, "min"), (seconds % 60, "s")];
-        let parts: Vec<String> =
-            (parts.iter().filter(|(n, _)| *n > 0)).map(|(n, unit)| format!("{n} {unit}")).collect();
-        f.write_str(&parts.join(" "))
-    }
-}
-
 /// A duration for people: `0.8 s`, `12 s`, `3 min 05 s`, `2 h 10 min`.
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;
@@ -75,16 +65,10 @@ mod tests {
     /// Catches a span that is parsed incorrectly, and a typo that is accepted.
     #[test]
     fn spans_are_read_or_refused() {
-        for (text, seconds, shown) in [
-            ("2h", 7200, "2 h"),
-            ("90m", 5400, "1 h 30 min"),
-            ("45s", 45, "45 s"),
-            ("1h30m", 5400, "1 h 30 min"),
-            (" 1h 30m 5s ", 5405, "1 h 30 min 5 s"),
-            ("10000h", 36_000_000, "10000 h"),
-        ] {
-            let span: Span = text.parse().unwrap();
-            assert_eq!((span.0.as_secs(), span.to_string().as_str()), (seconds, shown), "{text}");
+        for (text, seconds) in
+            [("2h", 7200), ("45s", 45), (" 1h 30m 5s ", 5405), ("10000h", 36_000_000)]
+        {
+            assert_eq!(text.parse(), Ok(Span(Duration::from_secs(seconds))), "{text}");
         }
         let malformed = [
             "", " ", "2", "h", "2 hours", "2d", "-1h", "1.5h", "30m1h", "1h1h", "1h30", "2ħ", "１h",

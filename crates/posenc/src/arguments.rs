@@ -113,11 +113,8 @@ pub struct Verify {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub sample: u16,
     /// Repeat all units of the selection; exit with 1 if a method is no longer what was recorded.
-    #[arg(long, conflicts_with_all = ["sample", "seed"])]
+    #[arg(long, conflicts_with = "sample")]
     pub all: bool,
-    /// Seed of the sample.
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    pub seed: u64,
     /// Data.
     #[command(flatten)]
     pub data: DataOptions,
@@ -360,9 +357,6 @@ pub struct Bench {
     /// training workloads run.
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub device: Request,
-    /// Write the results to this file as JSON.
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
     /// Store the results in report/record, so that the report shows them.
     #[arg(long)]
     pub record: bool,

@@ -81,15 +81,9 @@ pub struct Reproduce {
     /// Memory limit for all units together, such as 8GiB. Default: what the machine, its container and `ulimit` allow.
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Bytes>,
-    /// Write the report this often while units run, such as 5m. Default: after ten items or one minute, then after each item.
-    #[arg(long, value_name = "TIME", conflicts_with = "share")]
-    pub report_every: Option<Span>,
     /// Print every note, and for each unit its key, the reason to run it, its estimate, its time and its training steps.
     #[arg(long, short)]
     pub verbose: bool,
-    /// Print only failures, warnings and the summary.
-    #[arg(long, short, conflicts_with = "verbose")]
-    pub quiet: bool,
     /// Copy the records of this run into report/record unless the records there are better. Units that ran with uncommitted changes run
     /// again.
     #[arg(long, conflicts_with = "include")]

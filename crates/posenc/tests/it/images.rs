@@ -2,14 +2,16 @@
 
 use crate::common;
 
+use std::collections::BTreeSet;
+
 use common::{Repository, experiment};
 
 fn values(rows: &[String], group: &str, metric: &str) -> Vec<f64> {
     common::values(rows, [group, "", metric])
 }
 
-/// Catches encodings that do not learn, results that depend on the number of workers or on other signals, and wrong parameter
-/// counts.
+/// Catches encodings that do not learn, results that depend on the number of workers or on images that are added later, results of a
+/// shared embedding that are repeated for each image, signals without distinct names, and wrong parameter counts.
 #[test]
 fn images_are_fitted_by_simple_and_complex_encodings() {
     let repository = Repository::with_experiment(&experiment(
@@ -39,6 +41,13 @@ fn images_are_fitted_by_simple_and_complex_encodings() {
     protocol: { <<: *c, fraction: 0.5 }
     variants: *v
     profiles: *two
+  - id: lines
+    data: { set: embedded-images }
+    protocol: { kind: network-1d, lines: { rows: [3], random: 1 }, learning_rate: 0.01, epochs: 20, repeats: 2 }
+    variants:
+      - { id: Linear, embedder: { kind: rff, dimension: 64, sigma: 5 } }
+      - { id: Deep, embedder: { kind: rff, dimension: 64, sigma: 5 }, settings: { depth: 2, width: 16 } }
+    profiles: *two
   - id: deep
     data: { set: embedded-images }
     protocol: { <<: *c, depth: 1, width: 8, learning_rate: 0.02 }
@@ -63,10 +72,28 @@ fn images_are_fitted_by_simple_and_complex_encodings() {
 "#,
     ));
     repository.ok(&["reproduce", "--profile", "smoke", "--out", "grown"]);
+    let smoke = repository.rows("grown");
     repository.ok(&["reproduce", "--out", "grown"]);
     repository.ok(&["reproduce", "--jobs", "1", "--out", "alone"]);
     let rows = repository.rows("grown");
     assert_eq!(rows, repository.rows("alone"));
+    // The runs of the smaller profile belong to the larger one, and have its name.
+    for row in &smoke {
+        assert!(rows.contains(&row.replace(",smoke,", ",quick,")), "{row}");
+    }
+    // Two images, three lines, two repeats, two variants, each with a name or seed of its own.
+    let cells = rows.iter().map(|row| row.split(',').collect::<Vec<_>>());
+    let runs: BTreeSet<[&str; 3]> = cells
+        .filter(|cells| cells[2] == "lines" && cells[6] == "test_psnr")
+        .map(|cells| [cells[3], cells[4], cells[5]])
+        .collect();
+    let names: BTreeSet<&str> = runs.iter().map(|run| run[1]).collect();
+    assert!(runs.len() == 24 && names.len() == 6, "{runs:?}");
+    assert_eq!(names.iter().filter(|n| n.ends_with(" row 3")).count(), 2, "{names:?}");
+    // Results of the shared embedding are not repeated for each image.
+    for metric in ["stable_rank", "params"] {
+        assert_eq!(values(&rows, "lines", metric).len(), 2, "{metric}");
+    }
     for group in ["simple", "complex", "residual", "random", "deep", "least-squares"] {
         let (train, test) = (values(&rows, group, "train_psnr"), values(&rows, group, "test_psnr"));
         assert_eq!(train.len(), if group == "simple" { 4 } else { 2 }, "{group}");

@@ -187,11 +187,7 @@ fn a_paper_in_the_repository() {
         repository.path().join("present").exists() && !repository.path().join("outer").exists()
     );
     let run = repository.ok(&["reproduce", "mine"]);
-    assert!(
-        run.stderr.contains("  mine/first-item narrow-higher: ✓ (reproduced)"),
-        "{}",
-        run.stderr
-    );
+    run.says(&["  mine/first-item narrow-higher: ✓ (reproduced)"]);
     assert!(
         repository.read("out/report/mine.md").contains("differs from that of the wide one by +")
     );
@@ -245,19 +241,14 @@ fn a_paper_outside_the_repository() {
         assert!(listed.contains(item), "{item}: {listed}");
     }
     let run = repository.ok(&with(&["reproduce", "mine/first-item"]));
-    assert!(
-        run.stderr.contains("  mine/first-item narrow-higher: ✓ (reproduced)"),
-        "{}",
-        run.stderr
-    );
+    run.says(&["  mine/first-item narrow-higher: ✓ (reproduced)"]);
     assert!(repository.read("out/report/mine/first-item.md").contains("first-item.yaml"));
     repository.ok(&["report", "--check"]);
     repository.fails(&with(&["report"]), &["--include needs --out"]);
     repository.ok(&with(&["report", "--out", "shown"]));
     assert!(repository.path().join("shown/mine/first-item.md").exists());
     repository.fails(&with(&["reproduce", "--record"]), &["cannot be used with"]);
-    let verified = repository.ok(&with(&["verify", "mine", "--from", "out/record"]));
-    assert!(verified.stdout.contains("equal"), "{}", verified.stdout);
+    repository.ok(&with(&["verify", "mine", "--from", "out/record"])).prints(&["equal"]);
 
     // A broken file is reported, and the others run.
     std::fs::write(folder.join("10-copied.yaml"), text.replacen("kind: extra", "kind: extar", 1))

@@ -340,12 +340,11 @@ fn files_are_read_and_missing_ones_are_named() {
         for needle in ["extensions/mexican-hat/group", "looked for", origin] {
             assert!(line.contains(needle), "{needle}: {}", run.stderr);
         }
-        assert!(run.stderr.contains("0 of 0 units"), "{}", run.stderr);
+        run.says(&["0 of 0 units"]);
 
         write(&repository.path().join("files"));
         let of_group = ["reproduce", "extensions/mexican-hat/group", "--data", "files"];
-        let run = repository.ok(&of_group);
-        assert!(run.stderr.contains(label), "{}", run.stderr);
+        repository.ok(&of_group).says(&[label]);
         let written = record(&repository, "out");
         for remark in remarks {
             assert!(written.contains(remark), "{remark}: {written}");

@@ -167,7 +167,7 @@ impl Notices {
         devices: &Devices,
     ) {
         let &Size { units, waiting, total, workers, time } = size;
-        if !options.quiet && !is_second() {
+        if !is_second() {
             let is_gpu = work.iter().any(|w| w.to_run.iter().any(|unit| unit.parts.device != CPU));
             let device = if is_gpu { devices.header() } else { "the CPU".to_owned() };
             let version = env!("CARGO_PKG_VERSION");
@@ -189,8 +189,7 @@ impl Notices {
             self.profile,
             total - units - waiting
         );
-        if !options.quiet
-            && devices.training() != CPU
+        if devices.training() != CPU
             && work
                 .iter()
                 .any(|w| protocol::placement(w.job.protocol()) == Placement::CpuInThisBuild)

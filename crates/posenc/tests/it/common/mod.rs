@@ -27,6 +27,24 @@ pub struct Run {
     pub stderr: String,
 }
 
+impl Run {
+    /// Requires that standard error contains all of `needles`.
+    #[track_caller]
+    pub fn says(&self, needles: &[&str]) {
+        for needle in needles {
+            assert!(self.stderr.contains(needle), "no `{needle}` in: {}", self.stderr);
+        }
+    }
+
+    /// As [`Run::says`], for standard output.
+    #[track_caller]
+    pub fn prints(&self, needles: &[&str]) {
+        for needle in needles {
+            assert!(self.stdout.contains(needle), "no `{needle}` in: {}", self.stdout);
+        }
+    }
+}
+
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -262,6 +280,7 @@ impl Repository {
     }
 
     /// As `run`, and the run must succeed.
+    #[track_caller]
     pub fn ok(&self, arguments: &[&str]) -> Run {
         let run = self.run(arguments);
         assert_eq!(run.code, 0, "{arguments:?}: {}{}", run.stdout, run.stderr);
@@ -269,14 +288,13 @@ impl Repository {
     }
 
     /// As `run`, and the run must fail with a message that contains all of `needles`.
+    #[track_caller]
     pub fn fails(&self, arguments: &[&str], needles: &[&str]) -> Run {
         let run = self.run(arguments);
         assert_ne!(run.code, 0, "{arguments:?} succeeded: {}", run.stdout);
         let is_panic = [101, 134, 137].contains(&run.code);
         assert!(!is_panic, "{arguments:?} panicked: {}", run.stderr);
-        for needle in needles {
-            assert!(run.stderr.contains(needle), "no `{needle}` in: {}", run.stderr);
-        }
+        run.says(needles);
         run
     }
 
@@ -414,6 +432,14 @@ pub fn with_a_failing_unit() -> String {
                    settings: { sweep: { parameter: sigma, values: [5, 1000000] } } }";
     EXPERIMENT.replace("{ kind: rff, dimension: 128, sigma: 5 } }", failing)
 }
+
+/// A group with two units that take no time.
+pub const RANK: &str = "  - id: rank
+    protocol: { kind: stable-rank, samples: [4, 16] }
+    variants:
+      - { id: Gaussian, embedder: { kind: gaussian, dimension: 128, sigma: 0.02 } }
+      - { id: RFF, embedder: { kind: rff, dimension: 128, sigma: 5 } }
+";
 
 /// A small experiment: a built-in Gaussian, the same Gaussian as a formula, RFF, and a Mexican hat.
 pub const EXPERIMENT: &str = r#"

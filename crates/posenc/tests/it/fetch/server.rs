@@ -41,6 +41,11 @@ impl Server {
     pub fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
     }
+
+    /// First bytes of the requested ranges.
+    pub fn ranges(&self) -> Vec<Option<usize>> {
+        self.requests().into_iter().map(|request| request.from).collect()
+    }
 }
 
 fn read(stream: &TcpStream) -> Option<Request> {
@@ -69,8 +74,7 @@ pub fn full(stream: &mut TcpStream, body: &[u8]) {
 
 /// The body from a byte on.
 pub fn ranged(stream: &mut TcpStream, body: &[u8], from: Option<usize>) {
-    let start = from.unwrap_or(0);
-    send(stream, body, from, body.len() - start);
+    send(stream, body, from, body.len() - from.unwrap_or(0));
 }
 
 /// Announces the rest of the body, sends a part of it and returns; the connection then ends.
