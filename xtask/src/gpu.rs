@@ -9,7 +9,6 @@ use crate::process::target_directory;
 /// Environment variable that controls the feature: `on` always builds it, `off` never does, and `attention` also builds the
 /// attention models for wgpu.
 const SWITCH: &str = "POSENC_WGPU";
-/// Environment variable that replaces `--device`.
 const DEVICE: &str = "POSENC_DEVICE";
 /// Arguments for cargo that enable the feature in the workspace.
 const FEATURES: [&str; 2] = ["--features", "posenc/wgpu"];

@@ -56,7 +56,6 @@ fn below_home(path: &str) -> PathBuf {
 }
 
 impl DataSets {
-    /// Creates the data sets without reading any file.
     pub fn new(source: DataSource, seed: u64) -> Self {
         DataSets {
             source,

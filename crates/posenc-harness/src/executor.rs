@@ -43,9 +43,7 @@ pub struct Options {
     pub memory: Option<Bytes>,
     /// Connection to a thread that follows the run.
     pub feed: Option<Feed>,
-    /// Interrupts that end the run.
     pub signals: Interrupts,
-    /// Whether to print each unit.
     pub is_verbose: bool,
 }
 

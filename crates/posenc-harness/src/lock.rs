@@ -20,10 +20,6 @@ const MARKER: &str = ".posenc-out";
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The output directory of a run: the given one, or `out` below the root, which may contain any files unless it is a link.
-///
-/// # Errors
-///
-/// The directory is the repository or in its reference, or it contains files and no run made it.
 pub fn output(repository: &Repository, given: Option<&Path>) -> Result<PathBuf> {
     let out = repository.out(given);
     check_folder(&out, repository.root(), |out| {
@@ -35,10 +31,6 @@ pub fn output(repository: &Repository, given: Option<&Path>) -> Result<PathBuf> 
 
 /// Locks and marks an output directory, which [`output`] accepted, and creates it if it is missing. Fails at once if another process holds
 /// the lock. Runs with `--share` share it, since they write different files.
-///
-/// # Errors
-///
-/// Another process holds the lock, or the directory cannot be written.
 pub fn take(directory: &Path, share: Option<Share>) -> Result<Lock> {
     posenc_files::protect(directory);
     let file = directory.join(FILE);
@@ -67,10 +59,6 @@ pub fn take(directory: &Path, share: Option<Share>) -> Result<Lock> {
 }
 
 /// Locks `report/`, so that its records do not change between reading and writing them. Waits while another process holds the lock.
-///
-/// # Errors
-///
-/// Another process holds the lock for too long, or the lock file cannot be written.
 pub fn of_reference(repository: &Repository) -> Result<Lock> {
     let (folder, file) = (repository.report(), repository.report().join(FILE));
     let waits = |held: &LockError| {

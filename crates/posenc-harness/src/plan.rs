@@ -18,7 +18,6 @@ use crate::protocol::{self, Placement, Protocol};
 use crate::store::{Reason, Store};
 use crate::unit::{ALL_SIGNALS, NO_DATA, Unit};
 
-/// A job with its units.
 #[derive(Clone)]
 pub struct PlannedJob<'a> {
     pub job: Job<'a>,
@@ -242,10 +241,6 @@ impl<'a> Plans<'a> {
 
     /// The jobs of an experiment at all profiles, smallest profile first. Groups that pick signals that the user's smaller data set lacks
     /// are left out, because they ran on other data or not at all.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`expand`].
     pub fn of(&self, experiment: &'a Experiment) -> Result<Arc<Vec<PlannedJob<'a>>>> {
         let lock = || self.planned.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let id = experiment.id();

@@ -141,7 +141,6 @@ struct Scene<'a> {
     shares: usize,
 }
 
-/// The script of all tasks.
 fn script(scene: &Scene<'_>) -> String {
     let Scene { binary, folder, device, plan, shares, .. } = scene;
     let (mut arguments, mut last, mut selectors) = (Vec::new(), Vec::new(), Vec::new());

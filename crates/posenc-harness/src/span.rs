@@ -3,11 +3,9 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A time span given as an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span(pub Duration);
 
-/// The message for invalid text.
 const ALLOWED: &str = "allowed are hours, minutes and seconds as whole numbers, such as 2h, 1h30m, 90m, 45s; more than 0, at most 10000h";
 
 impl FromStr for Span {

@@ -202,9 +202,6 @@ pub struct NewPaper {
     /// published values and statements in data/papers.
     #[arg(long, value_name = "DIR")]
     pub include: Option<PathBuf>,
-    /// Print the files without writing them.
-    #[arg(long)]
-    pub dry_run: bool,
 }
 
 #[derive(Args)]
@@ -223,9 +220,6 @@ pub struct NewEmbedder {
     /// Write into this folder, made by `new paper`, instead of experiments/extensions.
     #[arg(long, value_name = "DIR")]
     pub include: Option<PathBuf>,
-    /// Print the files without writing them.
-    #[arg(long)]
-    pub dry_run: bool,
 }
 
 #[derive(Args)]
@@ -241,9 +235,6 @@ pub struct NewExperiment {
     /// Write into this folder, made by `new paper`, instead of experiments/extensions.
     #[arg(long, value_name = "DIR")]
     pub include: Option<PathBuf>,
-    /// Print the files without writing them.
-    #[arg(long)]
-    pub dry_run: bool,
 }
 
 /// How the weights are computed.

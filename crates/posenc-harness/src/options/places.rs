@@ -7,7 +7,6 @@ use std::str::FromStr;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places(pub RangeInclusive<usize>);
 
-/// The message for invalid text.
 const ALLOWED: &str =
     "allowed are a place from 0, such as 4, or a range, such as 0..8 (ends before 8) or 8..";
 

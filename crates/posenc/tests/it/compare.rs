@@ -124,6 +124,17 @@ fn sources_without_records_are_refused() {
     code(&repository.fails(&["diff", "damaged", "out"], &["mexican-hat/values.csv"]), 2);
 }
 
+/// Runs `verify --from` with these arguments, which must end with this status and print these texts.
+#[track_caller]
+fn verify(repository: &Repository, arguments: &[&str], status: i32, texts: &[&str]) -> Run {
+    let run = repository.run(&[&["verify", "--from"], arguments].concat());
+    code(&run, status);
+    run.prints(texts);
+    run
+}
+
+const EQUAL: &str = " values, bitwise equal\n";
+
 /// A group whose data files are missing.
 const ABSENT: &str = "  - id: boxes
     data: { set: rico-semantics }
@@ -137,31 +148,26 @@ fn a_sample_of_units_is_repeated() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.ok(&["reproduce", "--profile", "smoke"]);
     for jobs in ["1", "2"] {
-        let verify = ["verify", "--from", "out", "--sample", "2", "--jobs", jobs];
-        let run = repository.ok(&verify);
-        run.says(&["2 of 6 recorded units are repeated"]);
         // One of each protocol.
-        assert!(run.stdout.starts_with("extensions/mexican-hat: 2 units, "), "{}", run.stdout);
-        assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
+        let both = ["extensions/mexican-hat: 2 units, ", EQUAL];
+        verify(&repository, &["out", "--sample", "2", "--jobs", jobs], 0, &both)
+            .says(&["2 of 6 recorded units are repeated"]);
     }
     // The record also has a group whose data are gone.
     let text = EXPERIMENT.replace("claims:\n", &format!("{ABSENT}claims:\n"));
     repository.write(DEFINITION, &text);
-    let first = |row: &mut Row| {
+    edited(&repository, "out/record", "other", |row| {
         if row.method == "RFF" {
             (row.group, row.method) = ("boxes".into(), "all".into());
         }
-    };
-    edited(&repository, "out/record", "other", first);
+    });
     let folder = record(&repository, "other");
     let (table, mut provenance) = ItemRecord::read_tables(&folder).unwrap().unwrap();
     let origin = provenance.origins.remove("rank/RFF").unwrap();
     provenance.origins.insert("boxes/all".to_owned(), origin);
     ItemRecord::write(&folder, &table, &provenance).unwrap();
-    let run = repository.ok(&["verify", "--from", "other", "--all"]);
     let skipped = "skipped: extensions/mexican-hat/boxes/all: rico-semantics";
-    assert!(run.stdout.starts_with(skipped), "{}", run.stdout);
-    assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
+    verify(&repository, &["other", "--all"], 0, &[skipped, EQUAL]);
 }
 
 /// Catches a repetition with another profile or seed than the record's, a changed bit that is accepted, and changed definitions or data
@@ -170,73 +176,57 @@ fn a_sample_of_units_is_repeated() {
 fn a_record_is_repeated_as_it_was_made() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.ok(&["reproduce", "--profile", "smoke", "--seed", "3"]);
-    let all = ["verify", "--from", "out/record", "--all"];
-    let run = repository.ok(&all);
-    run.says(&["6 of 6 recorded units are repeated"]);
-    assert!(run.stdout.starts_with("extensions/mexican-hat: 6 units, "), "{}", run.stdout);
-    assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
+    let all = ["out/record", "--all"];
+    verify(&repository, &all, 0, &["extensions/mexican-hat: 6 units, ", EQUAL])
+        .says(&["6 of 6 recorded units are repeated"]);
 
-    // Flips the last bit of a random result.
+    // Flips the last bit of a random result; then a value that only one side has; then other data.
+    let is_rank = |row: &Row| row.method == "RFF" && row.metric == "stable_rank";
     edited(&repository, "out/record", "other", |row| {
-        if row.method == "RFF" && row.metric == "stable_rank" {
+        if is_rank(row) {
             row.value = f64::from_bits(row.value.to_bits() ^ 1);
         }
     });
-    let run = repository.run(&["verify", "--from", "other", "--all"]);
-    code(&run, 1);
-    run.prints(&["1 of ", "rank/RFF stable_rank seed 0 at x = 4 is ", "same kind of processor"]);
-    // Values that only one side has.
+    let flipped = ["1 of ", "rank/RFF stable_rank seed 0 at x = 4 is ", "same kind of processor"];
+    verify(&repository, &["other", "--all"], 1, &flipped);
     edited(&repository, "out/record", "other", |row| {
-        if row.method == "RFF" && row.metric == "stable_rank" {
+        if is_rank(row) {
             row.metric = "rank".into();
         }
     });
-    let run = repository.run(&["verify", "--from", "other", "--all"]);
-    code(&run, 1);
     let lost = "1 values of the record were not measured again; 1 values are not on record";
-    run.prints(&[lost]);
+    verify(&repository, &["other", "--all"], 1, &[lost]);
+    edited(&repository, "out/record", "other", |row| {
+        if row.method == "Mexican hat" {
+            row.data = "div2k-test".into();
+        }
+    });
+    let skipped = "images/Mexican hat: data div2k-test on record, embedded:";
+    verify(&repository, &["other", "--all"], 0, &[skipped]);
 
     // Older records lack specifications.
     let folder = record(&repository, "out/record");
     let (table, whole) = ItemRecord::read_tables(&folder).unwrap().unwrap();
     let write = |provenance: &Provenance| ItemRecord::write(&folder, &table, provenance).unwrap();
     write(&Provenance { origins: Default::default(), ..whole.clone() });
-    let run = repository.ok(&all);
-    assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
+    verify(&repository, &all, 0, &[EQUAL]);
     write(&whole);
 
-    edited(&repository, "out/record", "other", |row| {
-        if row.method == "Mexican hat" {
-            row.data = "div2k-test".into();
-        }
-    });
-    let run = repository.ok(&["verify", "--from", "other", "--all"]);
-    let skipped = "images/Mexican hat: data div2k-test on record, embedded:";
-    run.prints(&[skipped]);
-
+    let rff = "extensions/mexican-hat/rank/RFF";
     repository.write(DEFINITION, &EXPERIMENT.replace("sigma: 5", "sigma: 6"));
-    let run = repository.run(&all);
-    code(&run, 1);
-    let changed = "changed: extensions/mexican-hat/rank/RFF: definition, revision or data differ (record → here): embedder";
-    assert!(run.stdout.starts_with(changed), "{}", run.stdout);
+    let changed =
+        format!("changed: {rff}: definition, revision or data differ (record → here): embedder");
+    verify(&repository, &all, 1, &[&changed]);
     // Nothing of the selection can be repeated.
-    let alone = ["verify", "--from", "out/record", "--all", "extensions/mexican-hat/rank/RFF"];
-    let run = repository.run(&alone);
-    code(&run, 1);
-    assert!(run.stdout.starts_with("changed: "), "{}", run.stdout);
-    let run =
-        repository.run(&["verify", "--from", "out/record", "extensions/mexican-hat/rank/RFF"]);
-    assert!(run.code == 2 && !run.stderr.contains("--from"), "{}", run.stderr);
+    verify(&repository, &["out/record", "--all", rff], 1, &["changed: "]);
+    let run = verify(&repository, &["out/record", rff], 2, &[]);
+    assert!(!run.stderr.contains("--from"), "{}", run.stderr);
     // What did not change can still be repeated.
-    let run = repository.ok(&["verify", "--from", "out/record", "extensions/mexican-hat/*/Gau*"]);
-    assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
+    verify(&repository, &["out/record", "extensions/mexican-hat/*/Gau*"], 0, &[EQUAL]);
     // A removed method does not count as bitwise equal.
     repository.write(DEFINITION, &EXPERIMENT.replace("RFF", "Fourier"));
-    let run = repository.run(&all);
-    code(&run, 1);
-    let gone = "changed: extensions/mexican-hat/rank/RFF: not defined here";
-    assert!(run.stdout.starts_with(gone), "{}", run.stdout);
-    repository.ok(&["verify", "--from", "out/record", "extensions/mexican-hat/rank/Gaussian"]);
+    verify(&repository, &all, 1, &[&format!("changed: {rff}: not defined here")]);
+    verify(&repository, &["out/record", "extensions/mexican-hat/rank/Gaussian"], 0, &[EQUAL]);
     repository.fails(&["verify", "--from", "nowhere"], &["nowhere"]);
 }
 
@@ -244,22 +234,14 @@ fn a_record_is_repeated_as_it_was_made() {
 #[test]
 fn a_reference_of_several_runs_is_repeated_run_by_run() {
     let repository = Repository::with_experiment(EXPERIMENT);
-    let method = |name: &str| format!("{RANK}/{name}");
-    repository.ok(&["reproduce", &method("RFF"), "--seed", "7", "--out", "a", "--record"]);
-    repository.ok(&[
-        "reproduce",
-        &method("Gaussian"),
-        "--profile",
-        "smoke",
-        "--out",
-        "b",
-        "--record",
-    ]);
+    for (method, options) in [("RFF", ["--seed", "7"]), ("Gaussian", ["--profile", "smoke"])] {
+        let method = format!("{RANK}/{method}");
+        repository
+            .ok(&[&["reproduce", &method, "--out", &method, "--record"], &options[..]].concat());
+    }
     let file = record(&repository, "report/record").join("provenance.json");
     let origins = Provenance::read(&file).unwrap().origins;
     let seeds: Vec<(&str, u64)> = origins.iter().map(|(k, o)| (k.as_str(), o.seed)).collect();
     assert_eq!(seeds, [("rank/Gaussian", 0), ("rank/RFF", 7)]);
-    let run = repository.ok(&["verify"]);
-    assert!(run.stdout.starts_with("extensions/mexican-hat: 2 units, "), "{}", run.stdout);
-    assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
+    repository.ok(&["verify"]).prints(&["extensions/mexican-hat: 2 units, ", EQUAL]);
 }

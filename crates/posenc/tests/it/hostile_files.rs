@@ -21,7 +21,6 @@ const SMOKE: [&str; 3] = ["reproduce", "--profile", "smoke"];
 struct Scene {
     repository: Repository,
     foreign: tempfile::TempDir,
-    /// What was in that folder.
     before: BTreeMap<PathBuf, Vec<u8>>,
 }
 

@@ -31,10 +31,6 @@ fn with_code(repository: &Repository) {
 #[test]
 fn an_embedder_by_formula_is_in_the_report_of_a_run() {
     let repository = Repository::with_experiment(EXPERIMENT);
-    let before = contents(repository.path());
-    repository.ok(&[&LORENTZIAN[..], &["--dry-run"]].concat());
-    assert_eq!(contents(repository.path()), before, "--dry-run wrote something");
-
     let run = repository.ok(&LORENTZIAN);
     assert!(run.stdout.contains(FILE), "{}", run.stdout);
     let paper = repository.read("experiments/extensions/paper.yaml");
@@ -216,7 +212,6 @@ fn a_paper_outside_the_repository() {
         &with(&["new", "experiment", "b", "--from", "mine/first-item"]),
         &["new paper NAME"],
     );
-    repository.ok(&with(&["new", "paper", "mine", "--dry-run"]));
     let made = repository.ok(&with(&["new", "paper", "mine"])).stdout;
     assert!(made.contains("reproduce mine/first-item --include '"), "{made}");
     repository.fails(&with(&["new", "paper", "mine"]), &["nothing is overwritten"]);

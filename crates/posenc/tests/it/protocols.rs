@@ -41,7 +41,6 @@ const TRAININGS: [&str; 8] = [
      modulator: { hidden: 8, dropout: 0.2 } }",
 ];
 
-/// An experiment with one group.
 fn group(data: &str, protocol: &str, variants: &str) -> String {
     let data = if data.is_empty() { String::new() } else { format!("    data: {{ {data} }}\n") };
     experiment(&format!(
@@ -273,7 +272,6 @@ struct Case {
     /// Where the message about missing files says that they come from.
     origin: &'static str,
     label: &'static str,
-    /// Texts of the record.
     remarks: &'static [&'static str],
 }
 

@@ -10,7 +10,6 @@ use serde::Deserialize;
 use super::workload::Workload;
 use posenc_harness::repository::Repository;
 
-/// A framework to compare with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framework {
     Torch,
@@ -39,7 +38,6 @@ impl Framework {
     }
 }
 
-/// A Python with a framework.
 pub struct Peer {
     pub python: String,
     pub framework: Framework,
@@ -60,7 +58,6 @@ pub struct PeerTimes {
 }
 
 impl Peer {
-    /// A Python that has PyTorch.
     pub fn torch(repository: &Repository) -> Result<Peer, String> {
         Peer::find(repository, Framework::Torch)
     }

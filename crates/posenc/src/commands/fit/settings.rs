@@ -27,7 +27,6 @@ pub struct Chosen {
     pub spec: EmbedderSpec,
     /// The soft cutoff of ridge regression.
     pub cutoff: f64,
-    /// Maximum number of LSMR iterations.
     pub iterations: usize,
 }
 
@@ -189,7 +188,6 @@ fn check_size(
 /// Longest estimated time of a closed form on one core; it prints no progress.
 const MOST_HOURS: f64 = 4.0;
 
-/// The network and its training.
 pub fn network(
     fit: &Fit,
     options: &FitWithEncoding,

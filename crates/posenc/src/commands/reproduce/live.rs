@@ -17,7 +17,6 @@ use super::results::{self, Verdicts};
 const FIRST: Duration = Duration::from_secs(60);
 /// The first report is written earlier if this many items have finished.
 const FIRST_ITEMS: usize = 10;
-/// Minimum time between two reports.
 const INTERVAL: Duration = Duration::from_secs(20);
 /// Writing reports takes at most 1/`SHARE` of the time.
 const SHARE: u32 = 20;
@@ -25,7 +24,6 @@ const SHARE: u32 = 20;
 /// The run that a reporter follows.
 pub struct LiveRun<'a> {
     pub inputs: ResultInputs<'a>,
-    /// Number of units to run.
     pub units: usize,
     /// Units that wait for attention models, by item.
     pub waiting: BTreeMap<String, usize>,

@@ -308,12 +308,10 @@ impl Repository {
         self.command(&[arguments, &["--verbose"]].concat()).stderr(log).spawn().unwrap()
     }
 
-    /// Number of checkpoints below `out`.
     pub fn checkpoints(&self, out: &str) -> usize {
         self.checkpoint_files(out).len()
     }
 
-    /// Checkpoints below `out`.
     pub fn checkpoint_files(&self, out: &str) -> Vec<PathBuf> {
         files_in(&self.path().join(out).join("checkpoints"), "bin")
     }
@@ -364,7 +362,6 @@ impl Repository {
 /// A command that takes longer counts as hanging. The limit is many times the longest duration.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Waits until a condition holds.
 #[track_caller]
 pub fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
@@ -419,7 +416,6 @@ impl From<Output> for Run {
     }
 }
 
-/// An experiment with these groups.
 pub fn experiment(groups: &str) -> String {
     format!(
         "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: A test\nshows: A test\ngroups:\n{groups}"

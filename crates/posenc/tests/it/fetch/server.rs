@@ -4,7 +4,6 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// The request of a client.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub path: String,
@@ -57,7 +56,6 @@ fn read(stream: &TcpStream) -> Option<Request> {
     Some(Request { path, from })
 }
 
-/// An answer without a body.
 pub fn status(stream: &mut TcpStream, status: &str, headers: &[&str]) {
     let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
     // The client may have disconnected.
