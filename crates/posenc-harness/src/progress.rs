@@ -1,4 +1,4 @@
-//! Progress display: bars on a terminal, one line per finished item otherwise.
+//! Progress display: one line per finished item and, on a terminal, bars.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -32,8 +32,6 @@ pub struct Tally {
     pub failed: usize,
     /// Seconds of all units that have ended.
     pub seconds: f64,
-    /// Whether a line about its end was printed.
-    pub is_told: bool,
 }
 
 impl Tally {
@@ -108,18 +106,8 @@ impl Progress {
         }
     }
 
-    /// Reports that the last unit of an item has ended, and returns whether a line was printed. `finished` counts the finished items,
-    /// `items` all items.
-    pub fn item_finished(
-        &mut self,
-        item: &str,
-        tally: &Tally,
-        finished: usize,
-        items: usize,
-    ) -> bool {
-        if self.screen.is_some() {
-            return false;
-        }
+    /// Reports that the last unit of an item has ended. `finished` counts the finished items, `items` all items.
+    pub fn item_finished(&mut self, item: &str, tally: &Tally, finished: usize, items: usize) {
         self.say(&format!(
             "[{finished}/{items}] {item}: {}{}, {}",
             counted(tally.done),
@@ -127,7 +115,6 @@ impl Progress {
             duration(tally.seconds)
         ));
         self.drawn = Instant::now();
-        true
     }
 
     /// Prints a line above the bars.

@@ -24,7 +24,6 @@ pub struct Arguments {
     /// Root of the repository. Default: the nearest one above the current directory.
     #[arg(long, global = true, value_name = "DIR", env = "POSENC_ROOT")]
     pub root: Option<PathBuf>,
-    /// Command.
     #[command(subcommand)]
     pub verb: Verb,
 }
@@ -115,10 +114,8 @@ pub struct Verify {
     /// Repeat all units of the selection; exit with 1 if a method is no longer what was recorded.
     #[arg(long, conflicts_with = "sample")]
     pub all: bool,
-    /// Data.
     #[command(flatten)]
     pub data: DataOptions,
-    /// Experiments outside the repository.
     #[command(flatten)]
     pub include: IncludeOptions,
     /// Device for units that were measured on another than the CPU: auto, wgpu, or wgpu:NAME.
@@ -149,7 +146,6 @@ pub struct List {
     /// List the embedders with their parameters instead.
     #[arg(long)]
     pub embedders: bool,
-    /// Experiments outside the repository.
     #[command(flatten)]
     pub include: IncludeOptions,
 }
@@ -335,7 +331,6 @@ pub struct Fit {
     /// File for the reconstruction: .png for a picture, .npz or a folder for a clip. Optional with --compare and --advise.
     #[arg(long, value_name = "FILE", required_unless_present_any = ["compare", "advise"])]
     pub out: Option<PathBuf>,
-    /// A position encoding.
     #[command(flatten)]
     pub model: Option<FitWithEncoding>,
 }
@@ -361,7 +356,6 @@ pub struct Bench {
 
 #[derive(Args)]
 pub struct Doctor {
-    /// Data.
     #[command(flatten)]
     pub data: DataOptions,
     /// Also open this device and show what it can train: auto, cpu, wgpu, or wgpu:NAME.

@@ -46,10 +46,8 @@ pub struct Reproduce {
     /// How much of the published protocol runs: smoke (a minute), quick (5 to 13 minutes), long (hours) or paper (all).
     #[arg(long, default_value = "quick")]
     pub profile: String,
-    /// Data.
     #[command(flatten)]
     pub data: DataOptions,
-    /// Experiments outside the repository.
     #[command(flatten)]
     pub include: IncludeOptions,
     /// Directory for records and the report. Default: out/.

@@ -72,7 +72,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     if let Some(places) = &options.signals {
         planned.iter_mut().for_each(|job| job.restrict_to(places));
         if planned.iter().all(|job| job.to_run.is_empty()) {
-            bail!("--signals {places} selects no signal of the selected groups");
+            bail!("--signals selects no signal of the selected groups");
         }
     }
     if let Some(second) = &mut second {
@@ -153,14 +153,13 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
             results::write(&inputs, None, only)
         }
     };
-    summary::tell_items(&outcome);
     if let (None, Ok(own)) = (options.share, &written) {
         for finished in &untold {
             eprintln!("{}", live::line(catalog, &finished.item, own, &of_second));
         }
         print_changed_verdicts(&verdicts, &posenc_report::verdicts(&out.join("report"), true));
     }
-    summary::tell_rest(&outcome, waiting, options.force);
+    summary::tell(&outcome, waiting, options.force);
     // An interrupted run keeps its exit status even if its report cannot be written.
     if let Err(error) = written {
         let Some(signal) = outcome.interrupted else { return Err(error) };

@@ -52,10 +52,7 @@ fn a_failure_on_the_users_images_ends_no_other_unit() {
     variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }]
 ";
     let repository = Repository::with_experiment(&experiment(&format!("{on_images}{RANK}")));
-    let folder = repository.path().join("photos");
-    std::fs::create_dir(&folder).unwrap();
-    let photo = image::RgbImage::from_fn(512, 512, |x, y| image::Rgb([x as u8, y as u8, 7]));
-    photo.save(folder.join("one.png")).unwrap();
+    repository.picture("photos/one.png", 512);
     let run = repository.run(&["reproduce", "--images", "div2k-test=photos"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     let left_out = "not run: extensions/mexican-hat/tenth: needs at least 10 signals of `div2k-test`, and user:photos has 1";
@@ -85,7 +82,7 @@ fn a_budget_runs_the_units_that_fit_and_counts_the_rest() {
 #[test]
 fn a_damaged_record_is_run_again_with_a_warning() {
     let repository = Repository::with_experiment(EXPERIMENT);
-    let run = ["reproduce", "--profile", "smoke", "--quiet"];
+    let run = ["reproduce", "--profile", "smoke"];
     repository.ok(&run);
     let (files, rows) = (repository.raw("out"), repository.rows("out"));
     let whole = std::fs::read(&files[0]).unwrap();

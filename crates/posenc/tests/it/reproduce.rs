@@ -4,7 +4,8 @@ use crate::common;
 
 use common::{EXPERIMENT, Repository};
 
-/// Catches a run without a report page, an item without a line about its verdicts, and a run that repeats finished work.
+/// Catches a run without a report page, an item without a line about its verdicts, a run that repeats finished work, and pages and tables
+/// that a run without units leaves although they or their inputs have changed.
 #[test]
 fn a_second_run_has_nothing_to_do() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -25,7 +26,28 @@ fn a_second_run_has_nothing_to_do() {
     lines.dedup();
     assert_eq!(lines.len(), count, "a line repeats: {}", first.stderr);
 
-    repository.ok(&["reproduce", "--profile", "smoke"]).says(&["0 of 6 units to run, 6 on record"]);
+    let run = ["reproduce", "--profile", "smoke"];
+    repository.ok(&run).says(&["0 of 6 units to run, 6 on record"]);
+    let page = "out/report/extensions/mexican-hat.md";
+    let before = repository.read(page);
+    for (file, text) in
+        [(page, "edited"), ("out/record/extensions/mexican-hat/values.csv", "damaged")]
+    {
+        repository.write(file, text);
+        repository.ok(&run);
+        assert_eq!(repository.read(page), before, "{file}");
+    }
+    std::fs::remove_file(repository.path().join(page)).unwrap();
+    repository.ok(&run);
+    assert_eq!(repository.read(page), before);
+    let prose = EXPERIMENT.replace("says: The stable rank rises.", "says: Other words.");
+    repository.write("experiments/extensions/01-mexican-hat.yaml", &prose);
+    repository.ok(&run);
+    assert!(repository.read(page).contains("Other words."));
+    // Rows without raw records disappear from the table.
+    std::fs::remove_dir_all(repository.path().join("out/raw")).unwrap();
+    repository.ok(&[&run[..], &["extensions/mexican-hat/rank/RFF"]].concat());
+    assert!(!repository.table("out/record").contains("Gaussian formula"));
 }
 
 /// Catches a refused profile that silently runs something smaller instead.
@@ -62,28 +84,13 @@ fn results_of_different_signals_join_on_record() {
     assert_eq!(whole.len(), 9);
     assert_eq!(numbers(&joined), whole);
     let none = repository.run(&["reproduce", group, "--signals", "3"]);
-    none.says(&["--signals 3 selects no signal"]);
+    none.says(&["--signals selects no signal"]);
 }
 
-/// Catches a seed without effect, and a seed that changes deterministic results.
+/// Catches results that depend on the number of workers or on the run, a formula that is evaluated differently from the built-in embedder,
+/// in rank or in closed form, a seed without effect, and one that changes deterministic results.
 #[test]
-fn the_seed_changes_only_random_results() {
-    let repository = Repository::with_experiment(EXPERIMENT);
-    repository.ok(&["reproduce", "extensions/mexican-hat/rank", "--out", "a"]);
-    repository.ok(&["reproduce", "extensions/mexican-hat/rank", "--seed", "1", "--out", "b"]);
-    let (a, b) = (repository.rows("a"), repository.rows("b"));
-    let of = |rows: &[String], method: &str| -> Vec<String> {
-        let part = format!(",rank,{method},");
-        rows.iter().filter(|r| r.contains(&part)).cloned().collect()
-    };
-    assert_eq!(of(&a, "Gaussian"), of(&b, "Gaussian"));
-    assert_ne!(of(&a, "RFF"), of(&b, "RFF"));
-}
-
-/// Catches results that depend on the number of workers or on the run, and a formula that is evaluated differently from the built-in
-/// embedder, in rank or in closed form.
-#[test]
-fn workers_and_formulas_give_the_same_results() {
+fn workers_and_formulas_give_the_same_results_and_seeds_do_not() {
     let repository = Repository::with_experiment(EXPERIMENT);
     let first = repository.ok(&["reproduce", "--jobs", "1", "--out", "one"]).stderr;
     // A first run changes no verdict.
@@ -103,6 +110,11 @@ fn workers_and_formulas_give_the_same_results() {
         }
     }
     assert_eq!(values("Mexican hat", "test_psnr").len(), 3);
+    repository.ok(&["reproduce", "extensions/mexican-hat/rank", "--seed", "1", "--out", "seed"]);
+    let seed = repository.rows("seed");
+    let ranks = |rows, method| common::values(rows, ["rank", method, "stable_rank"]);
+    assert_eq!(ranks(&seed, "Gaussian"), ranks(&rows, "Gaussian"));
+    assert_ne!(ranks(&seed, "RFF"), ranks(&rows, "RFF"));
 }
 
 /// Catches a plan without the reason why a unit would run, and a dry run that runs units.
@@ -176,35 +188,6 @@ fn wrong_options_are_named_with_what_is_allowed() {
     let elsewhere = tempfile::tempdir().unwrap();
     let root = elsewhere.path().to_str().unwrap();
     repository.fails(&["--root", root, "list"], &["experiments/"]);
-}
-
-/// Catches pages and tables that a run without units leaves although they or their inputs have changed.
-#[test]
-fn a_run_without_units_detects_changes_of_its_report() {
-    let repository = Repository::with_experiment(EXPERIMENT);
-    let run = ["reproduce", "--profile", "smoke"];
-    repository.ok(&run);
-    let page = "out/report/extensions/mexican-hat.md";
-    let before = repository.read(page);
-    for (file, text) in [
-        (page, "edited".to_owned()),
-        ("out/record/extensions/mexican-hat/values.csv", "damaged".to_owned()),
-    ] {
-        repository.write(file, &text);
-        repository.ok(&run);
-        assert_eq!(repository.read(page), before, "{file}");
-    }
-    std::fs::remove_file(repository.path().join(page)).unwrap();
-    repository.ok(&run);
-    assert_eq!(repository.read(page), before);
-    let prose = EXPERIMENT.replace("says: The stable rank rises.", "says: Other words.");
-    repository.write("experiments/extensions/01-mexican-hat.yaml", &prose);
-    repository.ok(&run);
-    assert!(repository.read(page).contains("Other words."));
-    // Rows without raw records disappear from the table.
-    std::fs::remove_dir_all(repository.path().join("out/raw")).unwrap();
-    repository.ok(&["reproduce", "--profile", "smoke", "extensions/mexican-hat/rank/RFF"]);
-    assert!(!repository.table("out/record").contains("Gaussian formula"));
 }
 
 /// Catches a run of one item that leaves pages outdated, or renders others than a complete run.

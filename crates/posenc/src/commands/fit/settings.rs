@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use clap::ValueEnum as _;
 use posenc_math::embedder::{self, EmbedderSpec, Family, FitModel, ParameterValue};
 use posenc_protocols::network_nd::{Encoding, NetworkNd};
 
@@ -225,11 +226,8 @@ pub fn check(fit: &Fit) -> Result<()> {
     if solver == FitSolver::Ridge && fit.mask.is_some() {
         bail!("--solver ridge needs a grid; allowed with --mask: closed-form, gradient-descent");
     }
-    let name = match solver {
-        FitSolver::GradientDescent => "gradient-descent",
-        FitSolver::Ridge => "ridge",
-        FitSolver::ClosedForm => "closed-form",
-    };
+    let value = solver.to_possible_value();
+    let name = value.as_ref().map_or("", |value| value.get_name());
     let depth = options.hidden_layers();
     if solver != FitSolver::GradientDescent {
         ensure!(
