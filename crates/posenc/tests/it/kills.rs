@@ -63,19 +63,34 @@ fn wanted() -> usize {
     wanted.map_or(KILLS, |n| n.parse().expect("POSENC_KILLS: a number"))
 }
 
-/// Starts a run and kills it after `delay`, since its start or since its first unit began; returns whether the run was done before, and
-/// whether it resumed a training.
-fn run_until(repository: &Repository, out: &str, delay: Duration, is_from_unit: bool) -> [bool; 2] {
+/// From when on the delay of a kill counts.
+#[derive(Clone, Copy, PartialEq)]
+enum Since {
+    Start,
+    FirstUnit,
+    NewCheckpoint,
+}
+
+/// Starts a run and kills it after `delay`; returns whether the run was done before, and whether it resumed a training.
+fn run_until(repository: &Repository, out: &str, delay: Duration, from: Since) -> [bool; 2] {
+    let old = repository.checkpoint_files(out);
     let before = contents(&repository.path().join(out).join("raw"));
     let mut child = repository.start_verbose(&["reproduce", "--out", out]);
     let log = || repository.read("log");
-    let mut since = (!is_from_unit).then(Instant::now);
+    let mut since = None;
     let is_over = loop {
         if let Some(status) = child.try_wait().unwrap() {
             assert!(status.success(), "{}", log());
             break true;
         }
-        if since.is_none() && begun(&log()).count() > 0 {
+        let has_begun = || match from {
+            Since::Start => true,
+            Since::FirstUnit => begun(&log()).count() > 0,
+            Since::NewCheckpoint => {
+                repository.checkpoint_files(out).iter().any(|file| !old.contains(file))
+            }
+        };
+        if since.is_none() && has_begun() {
             since = Some(Instant::now());
         }
         if since.is_some_and(|since| since.elapsed() >= delay) {
@@ -110,8 +125,12 @@ fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
             let part = [longest / 10, longest / 3, longest][draw(&mut state, 3) as usize];
             let delay = Duration::from_millis(draw(&mut state, part.max(1)));
             let delay = if kills < wanted { delay } else { Duration::MAX };
-            let is_from_unit = draw(&mut state, 4) > 0;
-            let [is_over, resumes] = run_until(&repository, "killed", delay, is_from_unit);
+            let (from, delay) = match draw(&mut state, 4) {
+                0 => (Since::Start, delay),
+                1 => (Since::FirstUnit, delay),
+                _ => (Since::NewCheckpoint, delay / 100),
+            };
+            let [is_over, resumes] = run_until(&repository, "killed", delay, from);
             resumed += usize::from(resumes);
             if is_over {
                 break;

@@ -58,10 +58,6 @@ pub struct PeerTimes {
 }
 
 impl Peer {
-    pub fn torch(repository: &Repository) -> Result<Peer, String> {
-        Peer::find(repository, Framework::Torch)
-    }
-
     /// Uses the Python of `POSENC_PYTHON`, else `python3`, and checks that it has the framework.
     pub fn find(repository: &Repository, framework: Framework) -> Result<Peer, String> {
         let python = std::env::var("POSENC_PYTHON").unwrap_or_else(|_| "python3".into());
