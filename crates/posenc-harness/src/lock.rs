@@ -42,7 +42,9 @@ pub fn take(directory: &Path, share: Option<Share>) -> Result<Lock> {
     };
     match lock {
         Ok(lock) => {
-            mark(directory)?;
+            let marker = directory.join(MARKER);
+            posenc_files::open_or_create(&marker)
+                .with_context(|| format!("{} cannot be written", marker.display()))?;
             Ok(lock)
         }
         Err(held @ LockError::Held { .. }) => bail!(
@@ -78,13 +80,6 @@ pub fn of_reference(repository: &Repository) -> Result<Lock> {
             Err(anyhow!(error).context(format!("{} cannot be locked", file.display())))
         }
     }
-}
-
-fn mark(directory: &Path) -> Result<()> {
-    let marker = directory.join(MARKER);
-    posenc_files::open_or_create(&marker)
-        .map(drop)
-        .with_context(|| format!("{} cannot be written", marker.display()))
 }
 
 /// Removes half-written files of killed processes and names them.

@@ -257,29 +257,14 @@ mod tests {
         std::fs::write(&binary, print).unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&binary, mode).unwrap();
-        let arguments = [
-            "--root",
-            hostile,
-            "reproduce",
-            "--slurm",
-            "4",
-            "--record",
-            "lff/*",
-            "--sbatch-arg",
-            "--record",
-            "--sbatch-arg=--time=1",
-            "--device=auto",
-            "--jobs",
-            "3",
-            "--",
-            "--slurm",
-            hostile,
-        ];
+        let arguments = "--root HOSTILE reproduce --slurm 4 --record lff/* --sbatch-arg --record --sbatch-arg=--time=1 --device=auto \
+                         --jobs 3 -- --slurm HOSTILE";
+        let arguments = arguments.split(' ').map(|word| word.replace("HOSTILE", hostile));
         let scene = Scene {
             binary: utf8(&binary).unwrap(),
             folder: utf8(&folder).unwrap(),
             variables: vec![("POSENC_DATA".to_owned(), hostile.to_owned())],
-            arguments: arguments.map(str::to_owned).to_vec(),
+            arguments: arguments.collect(),
             device: Request::Named("a b".to_owned()),
             jobs: None,
             plan: "0123".to_owned(),

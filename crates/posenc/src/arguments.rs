@@ -277,10 +277,6 @@ pub struct FitWithEncoding {
     /// Learning rate of Adam. Default: the papers' value.
     #[arg(long, value_name = "RATE", help_heading = ENCODING)]
     pub learning_rate: Option<f64>,
-    /// Maximum number of iterations of the closed form with --mask; fewer iterations smooth the result. Default: chosen from the
-    /// training positions.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = ENCODING)]
-    pub iterations: Option<u32>,
 }
 
 impl FitWithEncoding {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use crate::common::{Repository, Run, files_in};
+use crate::common::{Repository, Run, files_in, wait};
 use posenc_data::{DataDirectory, DataSource, Manifest};
 use posenc_files::testing::{Need, skip};
 use server::{Server, cut, full, ranged, status};
@@ -332,11 +332,9 @@ fn an_interrupted_process_keeps_the_partial_file() {
     let mut command = repository.command(&["data", "fetch", "text", "--mirror", &server.url]);
     // Ctrl-C reaches all processes in the foreground: here a group of their own.
     let mut child = command.process_group(0).spawn().unwrap();
-    let started = std::time::Instant::now();
-    while at(&repository, ".fetch/text/a.part").is_none_or(|part| part.len() < 400) {
-        assert!(started.elapsed().as_secs() < 120, "no partial file");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    wait("partial file", || {
+        at(&repository, ".fetch/text/a.part").is_some_and(|part| part.len() >= 400)
+    });
     let group = format!("-{}", child.id());
     assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
     let status = child.wait().unwrap();
@@ -345,10 +343,7 @@ fn an_interrupted_process_keeps_the_partial_file() {
         let mut kill = Command::new("kill");
         kill.args(["-0", "--", &group]).stderr(Stdio::null()).status().unwrap().success()
     };
-    while is_alive() {
-        assert!(started.elapsed().as_secs() < 120, "curl goes on without its parent");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    wait("end of curl", || !is_alive());
     assert!(!repository.path().join("data/text").exists());
     succeeds(&repository, &server);
     assert_eq!(at(&repository, "text/a").as_deref(), Some(bytes));

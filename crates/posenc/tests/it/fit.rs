@@ -220,7 +220,6 @@ fn impossible_requests_are_refused_with_a_remedy() {
             "photo.png --solver gradient-descent --width 9 --out a.png",
             ["without hidden layers", "--depth 1"],
         ),
-        ("photo.png --iterations 9 --out a.png", ["--iterations", "--mask"]),
     ] {
         let mut all = vec!["fit"];
         all.extend(arguments.split_whitespace());

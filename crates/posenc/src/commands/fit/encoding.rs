@@ -64,7 +64,7 @@ fn closed_form(
             LeastSquaresOptions { max_iterations: *iterations, ..LeastSquaresOptions::default() };
         let (solved, solutions) = closed::scattered::<f32>(signal, &grid, split, &limit)?;
         let iterations = solutions.iter().map(|s| s.iterations).max().unwrap_or(0);
-        println!("{iterations} iterations of LSMR (--iterations sets the limit; fewer smooth)");
+        println!("{iterations} iterations of LSMR");
         solved
     } else {
         let mut known = Vec::new();

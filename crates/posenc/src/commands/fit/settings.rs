@@ -52,13 +52,8 @@ pub fn choose(
     embedder::validate(&spec).with_context(|| {
         format!("--embedder {} (--set NAME=VALUE sets a parameter)", options.embedder)
     })?;
-    let iterations = options.iterations.map(|count| count as usize);
     check_size(fit, options, &spec, signal)?;
-    let mut chosen = Chosen {
-        spec,
-        cutoff: RIDGE_CUTOFF,
-        iterations: iterations.unwrap_or(reconstruction::ITERATIONS),
-    };
+    let mut chosen = Chosen { spec, cutoff: RIDGE_CUTOFF, iterations: reconstruction::ITERATIONS };
     let draw = streams(fit.seed);
     let build = |spec: &EmbedderSpec| Ok(embedder::build(spec, &mut draw("embedder"))?);
     let began = std::time::Instant::now();
@@ -76,14 +71,11 @@ pub fn choose(
         }
         FitSolver::ClosedForm | FitSolver::GradientDescent if complex && fit.mask.is_some() => {
             let is_closed = solver == FitSolver::ClosedForm;
-            let counts: &[usize] = match iterations {
-                Some(count) if is_closed => &[count],
-                None if is_closed => &auto_width::COUNTS,
-                _ => &[reconstruction::ITERATIONS],
-            };
-            if open.auto().is_none() && counts.len() == 1 {
+            if open.auto().is_none() && !is_closed {
                 return Ok(chosen);
             }
+            let counts: &[usize] =
+                if is_closed { &auto_width::COUNTS } else { &[reconstruction::ITERATIONS] };
             let blending = Default::default();
             let search = Search { signal, train: &split.train, blending, counts, build: &build };
             let found = search.choose(&open)?;
@@ -175,13 +167,13 @@ fn check_size(
     let values = channels * sides.map(|n| n.max(d)).product::<f64>();
     check_memory("the fit", 4.0 * values)?;
     let passes = match fit.mask {
-        Some(_) => 2.0 * options.iterations.map_or(reconstruction::ITERATIONS as f64, f64::from),
+        Some(_) => 2.0 * reconstruction::ITERATIONS as f64,
         None => 2.0,
     };
     let hours = passes * 2.0 * axes * values * d / 1e10 / 3600.0;
     ensure!(
         solver(fit, options) == FitSolver::GradientDescent || hours <= MOST_HOURS,
-        "the fit would take about {hours:.0} h; allowed: {MOST_HOURS} h. Lower `dimension`, --iterations or --size"
+        "the fit would take about {hours:.0} h; allowed: {MOST_HOURS} h. Lower `dimension` or --size"
     );
     Ok(())
 }
@@ -252,11 +244,6 @@ pub fn check(fit: &Fit) -> Result<()> {
     ensure!(
         options.width.is_none() || depth > 0,
         "--width has no effect without hidden layers; add --depth 1, or remove it"
-    );
-    ensure!(
-        options.iterations.is_none() || solver == FitSolver::ClosedForm && fit.mask.is_some(),
-        "--iterations has no effect with --solver {name}{}; it belongs to --mask with --solver closed-form, so remove it",
-        if fit.mask.is_some() { "" } else { " on a grid" }
     );
     if options.encoding == Encoding::Complex && depth > 1 {
         bail!("--depth {depth}: allowed with --encoding complex: 0, 1");

@@ -329,12 +329,10 @@ impl Repository {
     /// As [`Repository::kill_at_checkpoint`], on a device.
     pub fn kill_at_checkpoint_on(&self, device: &str, out: &str) {
         let mut child = self.start(&["reproduce", "--device", device, "--out", out]);
-        let started = Instant::now();
-        while self.checkpoints(out) == 0 {
+        wait("checkpoint", || {
             assert!(child.try_wait().unwrap().is_none(), "it ended before its first checkpoint");
-            assert!(started.elapsed() < Duration::from_secs(120), "no checkpoint");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+            self.checkpoints(out) > 0
+        });
         child.kill().unwrap();
         child.wait().unwrap();
     }
