@@ -205,14 +205,12 @@ pub struct NewEmbedder {
     /// Name of a-z, 0-9 and hyphens, such as lorentzian.
     pub name: String,
     /// The profile psi(u) of u = t - x, such as "1/(1+(u/w)^2)"; nothing is compiled.
-    #[arg(long, value_name = "PSI", conflicts_with = "code")]
+    /// Without it, Rust code to edit is written.
+    #[arg(long, value_name = "PSI")]
     pub formula: Option<String>,
     /// Value of a parameter of the formula, such as w=0.01.
     #[arg(long, value_name = "NAME=VALUE", requires = "formula")]
     pub set: Vec<String>,
-    /// Write Rust code to edit. This is the default without --formula.
-    #[arg(long)]
-    pub code: bool,
     /// Write into this folder, made by `new paper`, instead of experiments/extensions.
     #[arg(long, value_name = "DIR")]
     pub include: Option<PathBuf>,

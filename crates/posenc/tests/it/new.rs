@@ -75,8 +75,6 @@ fn refused_commands_leave_no_files() {
         .fails(&["new", "embedder", "hat", "--formula", "u/w"], &["uses 'w'", "--set NAME=VALUE"]);
     repository
         .fails(&["new", "embedder", "registry"], &["has a module `registry`", "another name"]);
-    repository
-        .fails(&["new", "embedder", "hat", "--code", "--formula", "u"], &["cannot be used with"]);
     let from = |item: &'static str| ["new", "experiment", "mine", "--from", item];
     repository.fails(
         &from("extensions/mexcian-hat"),

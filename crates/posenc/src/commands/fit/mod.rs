@@ -62,9 +62,9 @@ pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     let started = Instant::now();
     let (name, values) = match &options.model {
         Some(model) => {
-            let fitted = encoding::encode(options, model, &signal, &split)?;
-            println!("{}, {:.2} s", fitted.description, started.elapsed().as_secs_f64());
-            (model.embedder.clone(), fitted.values)
+            let (description, values) = encoding::encode(options, model, &signal, &split)?;
+            println!("{description}, {:.2} s", started.elapsed().as_secs_f64());
+            (model.embedder.clone(), values)
         }
         None => {
             let (name, values) = interpolation::interpolate(options.method, &signal, &split, rule)?;
