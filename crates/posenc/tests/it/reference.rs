@@ -1,11 +1,15 @@
 //! The committed reference record: what it must have.
 
+use crate::common::files_in;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use posenc_data::Manifest;
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{Benchmarks, Gallery, ItemRecord, Provenance, Table, item};
+use posenc_experiments::record::{
+    Benchmarks, Gallery, ItemRecord, Provenance, Table, gallery, item,
+};
 use posenc_experiments::schema::Experiment;
 
 fn root() -> PathBuf {
@@ -18,9 +22,10 @@ fn record(paper: &str, item: &str) -> Table {
     record.map(|(table, _)| table).unwrap_or_default()
 }
 
-/// Catches a data set whose `used_by` lacks an item that reads the set, or names another.
+/// Catches a data set whose `used_by` lacks an item that reads the set, or names another, and a list of a paper's data that names an unknown
+/// set, a replacement, or generated data.
 #[test]
-fn the_manifest_names_the_items_that_read_each_set() {
+fn manifest_items_and_papers_name_each_other() {
     let manifest = Manifest::read(&root().join("data/manifest.yaml")).unwrap();
     let catalog = Catalog::read(&root(), posenc_protocols::KINDS).unwrap();
     let signals = manifest.sets().iter().map(|set| (&set.id, &set.used_by));
@@ -36,13 +41,6 @@ fn the_manifest_names_the_items_that_read_each_set() {
         let named: BTreeSet<String> = used_by.iter().cloned().collect();
         assert_eq!(named, reading, "used_by of {set}");
     }
-}
-
-/// Catches a list of a paper's data that names an unknown set, a replacement, or generated data.
-#[test]
-fn papers_name_sets_that_they_used() {
-    let manifest = Manifest::read(&root().join("data/manifest.yaml")).unwrap();
-    let catalog = Catalog::read(&root(), posenc_protocols::KINDS).unwrap();
     for paper in &catalog.papers {
         for set in &paper.data {
             let is_papers = match (manifest.get(set), manifest.file_set(set)) {
@@ -58,11 +56,12 @@ fn papers_name_sets_that_they_used() {
 }
 
 /// Catches a profile whose definition was removed or cut while rows of the reference record still refer to it: their reduction
-/// would be unknown, and they would be compared with published values as if they had run at full scale.
+/// would be unknown, and they would be compared with published values as if they had run at full scale. Also catches committed pictures of
+/// data other than generated signals, and pictures that no index lists.
 #[test]
-fn every_recorded_row_has_its_profile() {
+fn recorded_rows_have_their_profiles_and_pictures_are_of_generated_signals() {
     let catalog = Catalog::read(&root(), posenc_protocols::KINDS).unwrap();
-    let mut checked = 0;
+    let (mut checked, mut listed) = (0, 0);
     for experiment in &catalog.experiments {
         for row in &record(&experiment.paper, &experiment.item).rows {
             let group = experiment.group(&row.group);
@@ -79,8 +78,17 @@ fn every_recorded_row_has_its_profile() {
             );
             checked += 1;
         }
+        let folder = root().join("report/record").join(experiment.id());
+        let pictures = Gallery::read(&folder).unwrap().pictures;
+        for picture in &pictures {
+            let own = gallery::is_publishable(&picture.data);
+            assert!(own, "{}: {} of {}", experiment.id(), picture.file(), picture.data);
+        }
+        listed += pictures.iter().map(|p| p.file()).collect::<BTreeSet<_>>().len();
     }
     assert!(checked > 10_000, "{checked} rows were checked");
+    let files = files_in(&root().join("report"), "png");
+    assert_eq!(files.len(), listed, "pictures that no index lists");
 }
 
 /// Catches a changed bit of a committed file that goes unnoticed, a checksum that depends on line ends, and files of earlier versions
