@@ -1,4 +1,4 @@
-//! Files that people write: experiments, papers, the manifest.
+//! What people write: experiments, papers, the manifest, formulas, selectors.
 
 use std::path::Path;
 
@@ -12,6 +12,8 @@ use posenc_experiments::selector::Selectors;
 use posenc_experiments::verdict::{Context, judge};
 use posenc_experiments::yaml::Document;
 use posenc_experiments::{Experiment, Profile, Published};
+use posenc_math::embedder::{self, EmbedderSpec, names};
+use posenc_math::random::stream;
 
 use super::text;
 
@@ -47,4 +49,33 @@ fn plan(experiment: &Experiment) {
             judge(claim, Context { experiment, record, published: &published });
         }
     }
+}
+
+/// Builds an embedder with the text as its profile formula, and computes rows of its matrix.
+pub fn formula(bytes: &[u8]) -> usize {
+    let Some(text) = text(bytes) else { return 0 };
+    let spec = EmbedderSpec::new(names::FORMULA).text("psi", text).number("dimension", 5.0);
+    let mut accepted = 0;
+    for spec in [spec.clone().number("s", 0.1).text("boundary", "periodic"), spec] {
+        if let Ok(embedder) = embedder::build(&spec, &mut stream(0, "inputs")) {
+            embedder::matrix(&*embedder, &[0.0, 0.3, 1.0]);
+            accepted += 1;
+        }
+    }
+    accepted
+}
+
+/// Parses selectors of the command line and matches them against names from files: all lines but the last are selectors; the last is a
+/// path, whose method may contain anything.
+pub fn selectors(bytes: &[u8]) -> usize {
+    let Some((selectors, path)) = text(bytes).and_then(|text| text.rsplit_once('\n')) else {
+        return 0;
+    };
+    let texts: Vec<String> = selectors.lines().map(str::to_owned).collect();
+    let Ok(selectors) = Selectors::parse(&texts) else { return 0 };
+    let mut parts = path.splitn(4, '/').chain(std::iter::repeat(""));
+    let mut part = || parts.next().unwrap_or_default();
+    let candidate = (part(), part(), part(), part());
+    selectors.matches(candidate.0, candidate.1, candidate.2, candidate.3);
+    1 + selectors.unmatched(&[candidate]).len()
 }

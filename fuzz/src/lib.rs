@@ -6,17 +6,11 @@
 
 mod data;
 mod definitions;
-mod formula;
-mod pages;
 mod records;
-mod selectors;
 
 pub use data::{csv_data, json_data, npz, picture, weights};
-pub use definitions::yaml;
-pub use formula::formula;
-pub use pages::pages;
-pub use records::{csv_records, json_records, report};
-pub use selectors::selectors;
+pub use definitions::{formula, selectors, yaml};
+pub use records::{csv_records, json_records, pages, report};
 
 /// A function of bytes that returns the number of readers that accepted them.
 pub type Target = fn(&[u8]) -> usize;

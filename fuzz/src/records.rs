@@ -1,4 +1,4 @@
-//! Records, which the program writes and reads again, and published values.
+//! Records, which the program writes and reads again, published values, and both on their way to pages.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -17,12 +17,14 @@ use super::text;
 /// An experiment with claims, plots and tables of all kinds; the input is its record.
 const EXPERIMENT: &str = include_str!("demo/fig1.yaml");
 const PAPER: &str = include_str!("demo/paper.yaml");
+/// A record with a row for each method of the demo experiment.
+const RECORD: &str = include_str!("demo/fig1.csv");
 
 /// Maximum number of rows of a rendered report: drawing a few hundred takes a millisecond.
 const MAX_ROWS: usize = 300;
 
 /// A paper with one item; `None` if this crate's own files are invalid, which a test would detect.
-pub(super) fn catalog() -> Option<&'static Catalog> {
+fn catalog() -> Option<&'static Catalog> {
     static CATALOG: OnceLock<Option<Catalog>> = OnceLock::new();
     let read = || {
         let document = |name: &str, text| Document::parse(Path::new(name), text).ok();
@@ -36,7 +38,7 @@ pub(super) fn catalog() -> Option<&'static Catalog> {
 }
 
 /// The table of two texts, one below the other: the second one begins at its header.
-pub(super) fn table(text: &str) -> Option<Table> {
+fn table(text: &str) -> Option<Table> {
     let (units, values) = text.split_at(text.find("unit,metric")?);
     Table::parse([Path::new("units.csv"), Path::new("values.csv")], [units, values]).ok()
 }
@@ -99,7 +101,7 @@ pub fn report(bytes: &[u8]) -> usize {
 }
 
 /// 1 if the report of a catalog with this record can be rendered, else 0.
-pub(super) fn rendered(catalog: &Catalog, table: Table) -> usize {
+fn rendered(catalog: &Catalog, table: Table) -> usize {
     let record = ItemRecord { table, ..ItemRecord::default() };
     let records = Records {
         items: [(("demo".to_owned(), "fig1".to_owned()), record)].into(),
@@ -113,4 +115,24 @@ pub(super) fn rendered(catalog: &Catalog, table: Table) -> usize {
         record: Some("record"),
     };
     usize::from(render(&inputs).is_ok())
+}
+
+/// Renders the report of an experiment with the same text as its title, description, analysis, deviations, claims, captions and labels.
+pub fn pages(bytes: &[u8]) -> usize {
+    let (Some(text), Some(catalog)) = (text(bytes), catalog()) else { return 0 };
+    let mut catalog = catalog.clone();
+    for paper in &mut catalog.papers {
+        paper.title = text.to_owned();
+        paper.summary = text.to_owned();
+    }
+    for experiment in &mut catalog.experiments {
+        experiment.title = text.to_owned();
+        experiment.shows = text.to_owned();
+        experiment.analysis = text.to_owned();
+        experiment.deviations = vec![text.to_owned()];
+        experiment.claims.iter_mut().for_each(|claim| claim.says = text.to_owned());
+        experiment.plots.iter_mut().for_each(|plot| plot.caption = text.to_owned());
+        experiment.tables.iter_mut().for_each(|table| table.title = text.to_owned());
+    }
+    rendered(&catalog, table(RECORD).unwrap_or_default())
 }

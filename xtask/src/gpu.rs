@@ -3,32 +3,32 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::machine::{entries, file_name, library_folders, switch};
+use crate::machine::{entries, file_name, library_folders};
 use crate::process::target_directory;
 
 /// Environment variable that controls the feature: `on` always builds it, `off` never does, and `attention` also builds the
 /// attention models for wgpu.
 const SWITCH: &str = "POSENC_WGPU";
-/// Environment variable that replaces `--device`.
 const DEVICE: &str = "POSENC_DEVICE";
 /// Arguments for cargo that enable the feature in the workspace.
 const FEATURES: [&str; 2] = ["--features", "posenc/wgpu"];
 const ATTENTION: [&str; 2] = ["--features", "posenc/attention-wgpu"];
 
-fn is_attention() -> bool {
-    std::env::var_os(SWITCH).is_some_and(|value| value == "attention")
+/// What the environment variable decides, if it is set.
+fn decided() -> Option<&'static [&'static str]> {
+    match std::env::var(SWITCH).ok()?.as_str() {
+        "attention" => Some(&ATTENTION),
+        "on" => Some(&FEATURES),
+        "off" => Some(&[]),
+        _ => None,
+    }
 }
 
 /// Arguments for cargo: the feature if there is a GPU, if the arguments request wgpu, or if it was built before, so that
 /// consecutive builds do not alternate. Prints one line if a GPU cannot be used.
 pub fn features(arguments: &[OsString]) -> &'static [&'static str] {
-    if is_attention() {
-        return &ATTENTION;
-    }
-    match switch(SWITCH) {
-        Some(true) => return &FEATURES,
-        Some(false) => return &[],
-        None => {}
+    if let Some(features) = decided() {
+        return features;
     }
     let from_environment = std::env::var_os(DEVICE);
     if is_asked_for(arguments, from_environment.as_deref()) || is_built(&target_directory()) {
@@ -49,21 +49,16 @@ pub fn features(arguments: &[OsString]) -> &'static [&'static str] {
 
 /// Arguments for cargo in tests: the feature if there is any driver, including a software one.
 pub fn features_for_tests() -> &'static [&'static str] {
-    if is_attention() {
-        return &ATTENTION;
-    }
-    match switch(SWITCH) {
-        Some(true) => &FEATURES,
-        None if has_loader() && has_driver() => &FEATURES,
-        None => {
-            eprintln!(
-                "wgpu: off, since no Vulkan driver was found; the tests of the device engine are skipped. To get one: \
-                 apt-get install libvulkan1 mesa-vulkan-drivers"
-            );
-            &[]
+    decided().unwrap_or_else(|| {
+        if has_loader() && has_driver() {
+            return &FEATURES;
         }
-        Some(false) => &[],
-    }
+        eprintln!(
+            "wgpu: off, since no Vulkan driver was found; the tests of the device engine are skipped. To get one: \
+             apt-get install libvulkan1 mesa-vulkan-drivers"
+        );
+        &[]
+    })
 }
 
 /// Whether the arguments contain `--device wgpu`, `--device=wgpu:NAME` or the like, or else the environment names such a device.

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         }
         Some("test") => chores::test(rest),
         Some("check") => chores::check(),
-        Some("book") => process::book(rest),
+        Some("book") => process::start("posenc-book", rest, &[]),
         _ => process::runner(&arguments),
     };
     match result {

@@ -45,17 +45,13 @@ pub fn runner(arguments: &[OsString]) -> Result<ExitCode, String> {
     start("posenc", arguments, if is_first { &["--no-default-features"] } else { &[] })
 }
 
-/// Builds and starts the site's binary, which `posenc` does not need.
-pub fn book(arguments: &[OsString]) -> Result<ExitCode, String> {
-    start("posenc-book", arguments, &[])
-}
-
 /// A file that exists once all of `posenc` was built.
 fn stamp() -> PathBuf {
     target_directory().join("release/posenc-is-whole")
 }
 
-fn start(name: &str, arguments: &[OsString], extent: &[&str]) -> Result<ExitCode, String> {
+/// Builds a binary with these options of cargo, and starts it.
+pub fn start(name: &str, arguments: &[OsString], extent: &[&str]) -> Result<ExitCode, String> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let binary = target_directory().join("release").join(file);
     let is_there = binary.exists();

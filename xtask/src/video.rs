@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::machine::{entries, file_name, library_folders, switch};
+use crate::machine::{entries, file_name, library_folders};
 
-/// The environment variable that switches video support off: `off`, `no`, `0` or `false`.
+/// The environment variable that switches video support off: `off`.
 const SWITCH: &str = "POSENC_VIDEO";
 /// FFmpeg's libraries, by their pkg-config names.
 const LIBRARIES: [&str; 7] = [
@@ -23,7 +23,7 @@ pub const FEATURES: [&str; 2] = ["--features", "posenc/video"];
 /// Arguments for cargo: the feature if it can be built, else none. If not, prints in one line what is missing, what is used instead
 /// and how to get it.
 pub fn features() -> &'static [&'static str] {
-    if switch(SWITCH) == Some(false) {
+    if std::env::var_os(SWITCH).is_some_and(|value| value == "off") {
         return &[];
     }
     let missing = missing();

@@ -73,7 +73,6 @@ fn key(units: &[&KeyParts]) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// The checkpoint of one job.
 pub struct Checkpoint {
     file: PathBuf,
     key: String,

@@ -27,7 +27,6 @@ impl Control {
         Control { interrupts, end, ..Control::default() }
     }
 
-    /// Whether the job must stop.
     pub fn is_stopped(&self) -> bool {
         self.interrupts.asked().is_some() || self.end.is_some_and(|end| Instant::now() >= end)
     }
@@ -43,7 +42,6 @@ impl Control {
         (fraction > 0.0 && fraction <= 1.0).then_some(fraction)
     }
 
-    /// Counts one more training step.
     pub fn count_step(&self) {
         self.steps.fetch_add(1, Ordering::Relaxed);
     }

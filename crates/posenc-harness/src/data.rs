@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use posenc_data::{
     ClipSet, DataDirectory, DataError, DataSource, FileIdentity, Format, Identity, ImageSet, Kind,
     Manifest,
@@ -13,10 +13,10 @@ use posenc_data::{
 use crate::options::DataOptions;
 use crate::repository::Repository;
 
-/// A data set once it has been decoded, or why it could not be.
-type Decoded<T> = OnceLock<Result<Arc<T>, String>>;
+/// A data set once it has been read, or why it could not be.
+type Read<T> = OnceLock<Result<Arc<T>, String>>;
 
-type Loaded<T> = Mutex<BTreeMap<String, Arc<Decoded<T>>>>;
+type Loaded<T> = Mutex<BTreeMap<String, Arc<Read<T>>>>;
 
 /// A set of files that a protocol reads directly.
 pub struct Files {
@@ -29,8 +29,8 @@ pub struct Files {
 pub struct DataSets {
     source: DataSource,
     seed: u64,
-    identities: Mutex<BTreeMap<String, Arc<Identity>>>,
-    files: Mutex<BTreeMap<String, Arc<Files>>>,
+    identities: Loaded<Identity>,
+    files: Loaded<Files>,
     images: Loaded<ImageSet>,
     clips: Loaded<ClipSet>,
 }
@@ -56,7 +56,6 @@ fn below_home(path: &str) -> PathBuf {
 }
 
 impl DataSets {
-    /// Creates the data sets without reading any file.
     pub fn new(source: DataSource, seed: u64) -> Self {
         DataSets {
             source,
@@ -70,32 +69,20 @@ impl DataSets {
 
     /// Identity of a data set on this machine: label, checksum, signals.
     pub fn identity(&self, set: &str) -> Result<Arc<Identity>> {
-        let mut identities = lock(&self.identities);
-        if let Some(identity) = identities.get(set) {
-            return Ok(identity.clone());
-        }
-        let identity =
-            self.source.identity(set, self.seed).with_context(|| format!("data set `{set}`"))?;
-        let identity = Arc::new(identity);
-        identities.insert(set.to_owned(), identity.clone());
-        Ok(identity)
+        once(&self.identities, set, || self.source.identity(set, self.seed))
     }
 
     /// A set of files on this machine; `None` for a set of signals.
     pub fn files(&self, set: &str) -> Result<Option<Arc<Files>>> {
-        let mut files = lock(&self.files);
-        if let Some(known) = files.get(set) {
-            return Ok(Some(known.clone()));
-        }
         let Some(described) = self.source.manifest().file_set(set) else {
             return Ok(None);
         };
         let directory = self.source.directory();
-        let found = described.find(directory).with_context(|| format!("data set `{set}`"))?;
-        let found = found.ok_or_else(|| described.absence(directory));
-        let known = Arc::new(Files { format: described.format, found });
-        files.insert(set.to_owned(), known.clone());
-        Ok(Some(known))
+        let find = || {
+            let found = described.find(directory)?.ok_or_else(|| described.absence(directory));
+            Ok(Files { format: described.format, found })
+        };
+        once(&self.files, set, find).map(Some)
     }
 
     /// The folder of a set of files.
@@ -129,13 +116,11 @@ fn once<T>(
     set: &str,
     load: impl FnOnce() -> Result<T, DataError>,
 ) -> Result<Arc<T>> {
-    let cell = lock(loaded).entry(set.to_owned()).or_default().clone();
+    // A panic in another worker leaves the map valid, because entries are only added.
+    let mut cells = loaded.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let cell = cells.entry(set.to_owned()).or_default().clone();
+    drop(cells);
     cell.get_or_init(|| load().map(Arc::new).map_err(|e| e.to_string()))
         .clone()
         .map_err(|message| anyhow::anyhow!("data set `{set}`: {message}"))
-}
-
-/// Locks a mutex even if it is poisoned: a panic in another worker leaves the map valid, because entries are only added.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -66,7 +66,6 @@ impl FromStr for Request {
     }
 }
 
-/// The devices of a run.
 pub struct Devices {
     /// Engine that trains instead of the CPU, with its class and its label.
     other: Option<(Arc<dyn Engine>, &'static str, String)>,
@@ -95,11 +94,6 @@ impl Devices {
         }
     }
 
-    /// Opens the requested devices.
-    ///
-    /// # Errors
-    ///
-    /// The requested GPU or adapter is missing; the message names what to install.
     pub fn open(request: &Request) -> Result<Self> {
         match request {
             Request::Cpu => Ok(Devices::cpu()),
@@ -118,7 +112,6 @@ impl Devices {
         }
     }
 
-    /// The adapter of a class; `None` for the CPU.
     #[cfg(feature = "wgpu")]
     pub fn adapter(&self, class: &str) -> Option<&posenc_nets::device::AdapterDescription> {
         self.adapter.as_ref().filter(|_| class != CPU)

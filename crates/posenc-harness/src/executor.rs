@@ -3,7 +3,7 @@
 //! After an interrupt, a job that does not stop is not waited for: it ends with the process. Data that threads read must therefore live
 //! as long as the process; see [`keep`](crate::run_env::keep).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -18,7 +18,7 @@ use crate::control::{Control, Stopped};
 use crate::interrupts::{Interrupts, name};
 use crate::memory::{self, Bytes};
 use crate::plan::PlannedJob;
-use crate::progress::{Detail, Finished, InFlight, Progress, Tally, named};
+use crate::progress::{Finished, InFlight, Progress, Tally, named};
 use crate::queue::{Lane, Next, Queue};
 use crate::run_env::RunEnv;
 use crate::timings::{Estimate, Timings};
@@ -43,8 +43,8 @@ pub struct Options {
     pub memory: Option<Bytes>,
     /// Connection to a thread that follows the run.
     pub feed: Option<Feed>,
-    /// Interrupts that end the run.
     pub signals: Interrupts,
+    pub is_verbose: bool,
 }
 
 /// An item whose units have all run or failed.
@@ -72,8 +72,6 @@ pub struct RunSummary {
     pub left: (usize, Estimate),
     /// The interrupt that ended the run.
     pub interrupted: Option<usize>,
-    /// Items with units that ended, by `paper/item`.
-    pub items: BTreeMap<String, Tally>,
     /// With the times of this run.
     pub timings: Timings,
 }
@@ -86,7 +84,6 @@ pub fn run(
     site: RunEnv,
     options: Options,
     timings: Timings,
-    detail: Detail,
 ) -> RunSummary {
     let workers = options.workers.max(1);
     let mut items: BTreeMap<String, Tally> = BTreeMap::new();
@@ -108,8 +105,9 @@ pub fn run(
         running: BTreeMap::new(),
         started: 0,
         alive: BTreeMap::new(),
-        progress: Progress::new(units, workers, detail),
-        summary: RunSummary { items, timings, ..RunSummary::default() },
+        progress: Progress::new(units, workers, options.is_verbose),
+        items,
+        summary: RunSummary { timings, ..RunSummary::default() },
         finished: options.feed.as_ref().map(|feed| feed.finished.clone()),
     };
     let (state, changed) = (Mutex::new(state), Condvar::new());
@@ -129,10 +127,9 @@ pub fn run(
     let mut state = run.state();
     let state = &mut *state;
     let time_left = state.time_left();
-    lines.iter().flat_map(|lines| lines.try_iter()).for_each(|line| state.progress.note(&line));
+    lines.iter().flat_map(|lines| lines.try_iter()).for_each(|line| state.progress.say(&line));
     let mut summary = std::mem::take(&mut state.summary);
-    summary.left = (summary.items.values().map(Tally::left).sum(), time_left);
-    summary.items.retain(|_, tally| tally.done + tally.failed > 0);
+    summary.left = (state.items.values().map(Tally::left).sum(), time_left);
     state.finished = None;
     state.progress.finish();
     summary
@@ -157,6 +154,8 @@ struct State {
     /// Number of active workers per lane.
     alive: BTreeMap<Lane, usize>,
     progress: Progress,
+    /// Units by `paper/item`.
+    items: BTreeMap<String, Tally>,
     summary: RunSummary,
     finished: Option<Sender<FinishedItem>>,
 }
@@ -252,7 +251,7 @@ impl State {
     /// Counts a unit that has run or failed.
     fn count(&mut self, job: &PlannedJob<'_>, seconds: f64, has_failed: bool) {
         let item = job.job.experiment.id();
-        let items = &mut self.summary.items;
+        let items = &mut self.items;
         let Some(tally) = items.get_mut(&item) else { return };
         tally.done += usize::from(!has_failed);
         tally.failed += usize::from(has_failed);
@@ -262,8 +261,7 @@ impl State {
         }
         let tally = *tally;
         let finished = items.values().filter(|tally| tally.left() == 0).count();
-        let is_told = self.progress.item_finished(&item, &tally, finished, items.len());
-        items.entry(item.clone()).and_modify(|tally| tally.is_told = is_told);
+        self.progress.item_finished(&item, &tally, finished, items.len());
         let left = items.values().map(Tally::left).sum();
         if let Some(feed) = &self.finished {
             // The receiver may have ended.
@@ -271,8 +269,8 @@ impl State {
         }
     }
 
-    /// Notes that a job's thread has returned: `left` are its units without a record.
-    fn ended(&mut self, id: usize, seconds: f64, mut left: Vec<Unit>, end: End) {
+    /// Notes that a job's thread has returned: `left` are its units without a record, and `failure` says why if it was not told to stop.
+    fn ended(&mut self, id: usize, seconds: f64, mut left: Vec<Unit>, failure: Option<String>) {
         let Some(one) = self.running.remove(&id) else { return };
         self.queue.ended(one.bytes);
         let job = one.job;
@@ -285,7 +283,7 @@ impl State {
             }
             self.queue.estimate_again(&job, &self.summary.timings);
         }
-        if let End::Failed(reason) = &end
+        if let Some(reason) = &failure
             && !one.control.is_stopped()
         {
             // Units that have not started do not fail with the one in flight.
@@ -311,13 +309,13 @@ fn start_worker(run: &Arc<Run>, lane: Lane) {
     match started {
         Ok(_) => *alive += 1,
         Err(error) if *alive > 0 => {
-            state.progress.warn(&format!("warning: cannot start another thread: {error}"));
+            state.progress.say(&format!("warning: cannot start another thread: {error}"));
         }
         // No worker runs the waiting jobs. A run that does nothing must not succeed.
         Err(error) => {
             state.summary.failures += 1;
             let why = format!("cannot start a thread ({error}); see `ulimit -u`");
-            state.progress.warn(&format!("failed: all waiting units: {why}"));
+            state.progress.say(&format!("failed: all waiting units: {why}"));
         }
     }
 }
@@ -331,7 +329,7 @@ fn wait(run: &Run, lines: Option<&Receiver<String>>) {
         state = waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0;
         let own = &mut *state;
         for line in lines.iter().flat_map(|lines| lines.try_iter()) {
-            own.progress.note(&line);
+            own.progress.say(&line);
         }
         for one in own.running.values_mut().filter(|one| one.first.is_none()) {
             one.first = one.control.fraction().map(|fraction| (Instant::now(), fraction));
@@ -345,7 +343,7 @@ fn wait(run: &Run, lines: Option<&Receiver<String>>) {
             interrupted = Some(Instant::now());
             own.summary.interrupted = Some(signal);
             own.queue.close();
-            own.progress.warn(&format!(
+            own.progress.say(&format!(
                 "{}: starting no further units; units in flight save their progress; a second interrupt exits at once",
                 name(signal)
             ));
@@ -398,17 +396,14 @@ fn work(run: &Run, lane: Lane) {
         let job = Arc::new(job);
         let control = Arc::new(Control::new(run.signals.clone(), run.end));
         let id = run.state().start(&job, &control, bytes);
-        let mut written: BTreeSet<String> = BTreeSet::new();
-        let mut seconds = 0.0;
+        let (mut left, mut seconds) = (job.to_run.clone(), 0.0);
         // A panic in a protocol is a bug; it must not end the other units.
         let result = catch_unwind(AssertUnwindSafe(|| {
-            run_units(run, id, &job, &control, &mut |unit, own| {
-                written.insert(unit.parts.key());
-                seconds += own;
-            })
+            run_units(run, id, &job, &control, &mut left, &mut seconds)
         }));
-        let end = match result {
-            Ok(Ok(())) => End::Done,
+        // The reason goes to files and pages, so text that it quotes must be escaped.
+        let failure = match result {
+            Ok(Ok(())) => None,
             Ok(Err(error)) => {
                 // The disk is full, so later records could not be written either.
                 let is_full = |cause: &(dyn std::error::Error + 'static)| {
@@ -417,37 +412,27 @@ fn work(run: &Run, lane: Lane) {
                 if error.chain().any(is_full) {
                     run.state().queue.close();
                 }
-                // The reason goes to files and pages, so text that it quotes must be escaped.
-                End::Failed(posenc_files::escaped(&format!("{error:#}")).into_owned())
+                Some(posenc_files::escaped(&format!("{error:#}")).into_owned())
             }
-            Err(panic) if panic.is::<Stopped>() => End::Done,
+            Err(panic) if panic.is::<Stopped>() => None,
             Err(panic) => {
                 let text = panic.downcast_ref::<String>().map(String::as_str);
                 let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
                 let text = posenc_files::escaped(text.unwrap_or("no message"));
-                End::Failed(format!("internal error ({text}); please report it"))
+                Some(format!("internal error ({text}); please report it"))
             }
         };
-        let left = job.to_run.iter().filter(|unit| !written.contains(&unit.parts.key()));
-        let left = left.cloned().collect();
-        run.state().ended(id, seconds, left, end);
+        run.state().ended(id, seconds, left, failure);
         run.changed.notify_all();
     }
-}
-
-enum End {
-    /// All units have records, or the job was told to stop.
-    Done,
-    Failed(String),
 }
 
 /// Indices, in the plan of the job, of the units to train: those that must run. Units that are computed together resume together: if a
 /// checkpoint covers all of them, its units are returned, even if some have records.
 fn trained(job: &PlannedJob<'_>, checkpoint: &Checkpoint) -> Vec<usize> {
-    let must_run: BTreeSet<String> = job.to_run.iter().map(|unit| unit.parts.key()).collect();
-    let places = job.units.iter().enumerate();
-    let pending = places.filter(|(_, unit)| must_run.contains(&unit.parts.key()));
-    let pending: Vec<usize> = pending.map(|(place, _)| place).collect();
+    let must_run = |unit: &Unit| job.to_run.iter().any(|own| own.parts == unit.parts);
+    let pending = (0..job.units.len()).filter(|&place| must_run(&job.units[place]));
+    let pending: Vec<usize> = pending.collect();
     let resumed = checkpoint.trained().filter(|trained| {
         job.emits_as_batch()
             && trained.iter().all(|i| *i < job.units.len())
@@ -456,13 +441,14 @@ fn trained(job: &PlannedJob<'_>, checkpoint: &Checkpoint) -> Vec<usize> {
     resumed.unwrap_or(pending)
 }
 
-/// Runs the units of a job and writes their records. Calls `written` after each, with its seconds.
+/// Runs the units of a job and writes their records. Removes each written unit from `left`, and adds its time to `all_seconds`.
 fn run_units(
     run: &Run,
     id: usize,
     job: &PlannedJob<'static>,
     control: &Arc<Control>,
-    written: &mut dyn FnMut(&Unit, f64),
+    left: &mut Vec<Unit>,
+    all_seconds: &mut f64,
 ) -> Result<()> {
     let RunEnv { store, data, devices, seed, commit } = run.site;
     let experiment = job.job.experiment;
@@ -472,7 +458,7 @@ fn run_units(
     let checkpoint = checkpoint.training(&places);
     let units: Vec<Unit> = places.iter().filter_map(|&i| job.units.get(i).cloned()).collect();
     let note = |text: &str| {
-        run.state().progress.note(&format!("note: {}: {text}", job.job.path()));
+        run.state().progress.say(&format!("note: {}: {text}", job.job.path()));
     };
     let context = protocol::Context {
         job: &job.job,
@@ -485,13 +471,12 @@ fn run_units(
     };
     machine::reset_peak_memory();
     let mut last = Instant::now();
-    let mut left: BTreeSet<String> = job.to_run.iter().map(|unit| unit.parts.key()).collect();
     // Each unit is on disk before the next one starts, so a killed run loses at most one.
     let mut emit = |trained: usize, outcome: protocol::UnitResult| -> Result<()> {
-        let Some(unit) = units.get(trained).filter(|unit| left.remove(&unit.parts.key())) else {
-            // It keeps its record.
-            return Ok(());
-        };
+        let of_unit = |unit: &Unit| left.iter().position(|own| own.parts == unit.parts);
+        // Others keep their records.
+        let Some(place) = units.get(trained).and_then(of_unit) else { return Ok(()) };
+        let unit = left[place].clone();
         let seconds = outcome.earlier + last.elapsed().as_secs_f64();
         let peak_memory = machine::peak_memory();
         let values = outcome.values.len();
@@ -508,10 +493,11 @@ fn run_units(
             commit: commit.to_owned(),
         };
         store.write(&experiment.paper, &experiment.item, record, &outcome.pictures)?;
-        written(unit, seconds);
+        left.remove(place);
+        *all_seconds += seconds;
         let steps = control.take_steps();
         let finished = Finished { seconds, peak_memory, values, steps };
-        run.state().unit_finished(id, unit, &finished);
+        run.state().unit_finished(id, &unit, &finished);
         // The time to write pictures does not count for the next unit.
         last = Instant::now();
         Ok(())

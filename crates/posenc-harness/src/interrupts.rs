@@ -16,11 +16,6 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Installs the handlers.
-    ///
-    /// # Errors
-    ///
-    /// The system rejects a handler.
     #[cfg(unix)]
     pub fn listen() -> std::io::Result<Self> {
         use signal_hook::{consts, flag};

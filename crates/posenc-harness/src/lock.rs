@@ -1,6 +1,5 @@
 //! Locks: one `reproduce` per output directory, and one writer of the reference.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,36 +16,21 @@ const FILE: &str = ".lock";
 /// Marks an output directory, so that a later run may write and remove files in it.
 const MARKER: &str = ".posenc-out";
 
-/// First line of the file `README.md` in an output directory. Directories of earlier versions have it, but not the marker.
-pub const TITLE: &str = "# Output of `cargo xtask reproduce`\n";
-
 /// How long a process waits for another writer of the reference. Writing takes a small part of this time.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The output directory of a run: the given one, or `out` below the root, which may contain any files unless it is a link.
-///
-/// # Errors
-///
-/// The directory is the repository or in its reference, or it contains files and no run made it.
 pub fn output(repository: &Repository, given: Option<&Path>) -> Result<PathBuf> {
     let out = repository.out(given);
     check_folder(&out, repository.root(), |out| {
-        let mut start = [0; TITLE.len()];
-        let guide = posenc_files::open(&out.join("README.md"));
-        let is_guide = guide.and_then(|mut file| file.read_exact(&mut start)).is_ok()
-            && start == *TITLE.as_bytes();
         let is_default = given.is_none() && out.is_dir() && !out.is_symlink();
-        is_default || is_guide || posenc_files::open(&out.join(MARKER)).is_ok()
+        is_default || posenc_files::open(&out.join(MARKER)).is_ok()
     })?;
     Ok(out)
 }
 
 /// Locks and marks an output directory, which [`output`] accepted, and creates it if it is missing. Fails at once if another process holds
 /// the lock. Runs with `--share` share it, since they write different files.
-///
-/// # Errors
-///
-/// Another process holds the lock, or the directory cannot be written.
 pub fn take(directory: &Path, share: Option<Share>) -> Result<Lock> {
     posenc_files::protect(directory);
     let file = directory.join(FILE);
@@ -58,7 +42,9 @@ pub fn take(directory: &Path, share: Option<Share>) -> Result<Lock> {
     };
     match lock {
         Ok(lock) => {
-            mark(directory)?;
+            let marker = directory.join(MARKER);
+            posenc_files::open_or_create(&marker)
+                .with_context(|| format!("{} cannot be written", marker.display()))?;
             Ok(lock)
         }
         Err(held @ LockError::Held { .. }) => bail!(
@@ -75,10 +61,6 @@ pub fn take(directory: &Path, share: Option<Share>) -> Result<Lock> {
 }
 
 /// Locks `report/`, so that its records do not change between reading and writing them. Waits while another process holds the lock.
-///
-/// # Errors
-///
-/// Another process holds the lock for too long, or the lock file cannot be written.
 pub fn of_reference(repository: &Repository) -> Result<Lock> {
     let (folder, file) = (repository.report(), repository.report().join(FILE));
     let waits = |held: &LockError| {
@@ -98,13 +80,6 @@ pub fn of_reference(repository: &Repository) -> Result<Lock> {
             Err(anyhow!(error).context(format!("{} cannot be locked", file.display())))
         }
     }
-}
-
-fn mark(directory: &Path) -> Result<()> {
-    let marker = directory.join(MARKER);
-    posenc_files::open_or_create(&marker)
-        .map(drop)
-        .with_context(|| format!("{} cannot be written", marker.display()))
 }
 
 /// Removes half-written files of killed processes and names them.

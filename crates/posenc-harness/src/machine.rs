@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-/// Number of cores this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -18,7 +18,6 @@ use crate::protocol::{self, Placement, Protocol};
 use crate::store::{Reason, Store};
 use crate::unit::{ALL_SIGNALS, NO_DATA, Unit};
 
-/// A job with its units.
 #[derive(Clone)]
 pub struct PlannedJob<'a> {
     pub job: Job<'a>,
@@ -66,9 +65,12 @@ impl<'a> PlannedJob<'a> {
     }
 }
 
-/// The jobs of an experiment at all profiles.
+/// The jobs of an experiment at all profiles, smallest first. A group without a `long` profile of its own runs its `quick` one.
 pub fn all_jobs(experiment: &Experiment) -> Vec<Job<'_>> {
-    let at = |profile| jobs(std::iter::once(experiment), &Selectors::default(), profile);
+    let at = |profile| {
+        let jobs = jobs(std::iter::once(experiment), &Selectors::default(), profile);
+        jobs.into_iter().filter(move |job| job.profile == profile)
+    };
     Profile::ALL.into_iter().flat_map(at).collect()
 }
 
@@ -242,22 +244,13 @@ impl<'a> Plans<'a> {
 
     /// The jobs of an experiment at all profiles, smallest profile first. Groups that pick signals that the user's smaller data set lacks
     /// are left out, because they ran on other data or not at all.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`expand`].
     pub fn of(&self, experiment: &'a Experiment) -> Result<Arc<Vec<PlannedJob<'a>>>> {
         let lock = || self.planned.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let id = experiment.id();
         if let Some(planned) = lock().get(&id) {
             return Ok(planned.clone());
         }
-        let of_profile = |profile| {
-            let jobs = jobs(std::iter::once(experiment), &Selectors::default(), profile);
-            // A group without a `long` profile of its own runs its `quick` one.
-            jobs.into_iter().filter(move |job| job.profile == profile)
-        };
-        let mut all: Vec<Job<'a>> = Profile::ALL.into_iter().flat_map(of_profile).collect();
+        let mut all = all_jobs(experiment);
         all.retain(|job| {
             protocol::is_built(job.protocol()) && lacks_signals(job, self.data).is_none()
         });

@@ -1,4 +1,4 @@
-//! Progress display: bars on a terminal, one line per finished item otherwise.
+//! Progress display: one line per finished item and, on a terminal, bars.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -16,27 +16,6 @@ const DRAW_EVERY: Duration = Duration::from_millis(250);
 /// Maximum number of units in flight that have their own line.
 const MOST_LINES: usize = 24;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Detail {
-    /// Failures, warnings and the summary.
-    Quiet,
-    #[default]
-    Usual,
-    /// Also each unit: its key, the reason to run it, its estimate and its memory.
-    Verbose,
-}
-
-impl Detail {
-    /// The verbosity that `--quiet` and `--verbose` select.
-    pub fn asked(quiet: bool, verbose: bool) -> Detail {
-        match (quiet, verbose) {
-            (true, _) => Detail::Quiet,
-            (_, true) => Detail::Verbose,
-            _ => Detail::Usual,
-        }
-    }
-}
-
 pub struct Finished {
     pub seconds: f64,
     pub peak_memory: Option<u64>,
@@ -53,8 +32,6 @@ pub struct Tally {
     pub failed: usize,
     /// Seconds of all units that have ended.
     pub seconds: f64,
-    /// Whether a line about its end was printed.
-    pub is_told: bool,
 }
 
 impl Tally {
@@ -73,7 +50,7 @@ pub struct InFlight {
 }
 
 pub struct Progress {
-    detail: Detail,
+    is_verbose: bool,
     screen: Option<Screen>,
     started: Instant,
     total: usize,
@@ -115,11 +92,11 @@ pub fn named(path: &str, signal: &str) -> String {
 
 impl Progress {
     /// For `total` units on `workers` workers.
-    pub fn new(total: usize, workers: usize, detail: Detail) -> Self {
-        let is_drawn = detail != Detail::Quiet && total > 0 && std::io::stderr().is_terminal();
+    pub fn new(total: usize, workers: usize, is_verbose: bool) -> Self {
+        let is_drawn = total > 0 && std::io::stderr().is_terminal();
         let now = Instant::now();
         Progress {
-            detail,
+            is_verbose,
             screen: is_drawn.then(|| Screen::new(workers)),
             started: now,
             total,
@@ -129,18 +106,8 @@ impl Progress {
         }
     }
 
-    /// Reports that the last unit of an item has ended, and returns whether a line was printed. `finished` counts the finished items,
-    /// `items` all items.
-    pub fn item_finished(
-        &mut self,
-        item: &str,
-        tally: &Tally,
-        finished: usize,
-        items: usize,
-    ) -> bool {
-        if self.screen.is_some() || self.detail == Detail::Quiet {
-            return false;
-        }
+    /// Reports that the last unit of an item has ended. `finished` counts the finished items, `items` all items.
+    pub fn item_finished(&mut self, item: &str, tally: &Tally, finished: usize, items: usize) {
         self.say(&format!(
             "[{finished}/{items}] {item}: {}{}, {}",
             counted(tally.done),
@@ -148,10 +115,10 @@ impl Progress {
             duration(tally.seconds)
         ));
         self.drawn = Instant::now();
-        true
     }
 
-    fn say(&self, line: &str) {
+    /// Prints a line above the bars.
+    pub fn say(&self, line: &str) {
         let draw = |screen: &Screen| screen.all.println(escaped(line)).is_ok();
         if !self.screen.as_ref().is_some_and(draw) {
             eprintln!("{line}");
@@ -160,7 +127,7 @@ impl Progress {
 
     /// Prints details of a job that starts, with `--verbose` only.
     pub fn detail(&mut self, line: impl FnOnce() -> String) {
-        if self.detail == Detail::Verbose {
+        if self.is_verbose {
             self.say(&line());
         }
     }
@@ -169,7 +136,7 @@ impl Progress {
     pub fn finished(&mut self, name: &str, key: &str, expected: f64, finished: &Finished) {
         self.done += 1;
         let Finished { seconds, peak_memory, values, steps } = *finished;
-        if self.detail == Detail::Verbose {
+        if self.is_verbose {
             let memory = peak_memory.map(|bytes| format!(", peak memory {} MiB", bytes >> 20));
             let expected = match expected {
                 0.0 => String::new(),
@@ -189,24 +156,9 @@ impl Progress {
         self.say(&format!("failed: {name}: {reason}"));
     }
 
-    /// Prints a note, unless `--quiet` is given.
-    pub fn note(&mut self, line: &str) {
-        if self.detail != Detail::Quiet {
-            self.say(line);
-        }
-    }
-
-    /// Prints a warning, even with `--quiet`.
-    pub fn warn(&mut self, line: &str) {
-        self.say(line);
-    }
-
     /// Whether it is time for [`Progress::draw`].
     pub fn is_due(&self) -> bool {
-        match self.screen {
-            Some(_) => self.drawn.elapsed() >= DRAW_EVERY,
-            None => self.detail != Detail::Quiet && self.drawn.elapsed() >= TELL_EVERY,
-        }
+        self.drawn.elapsed() >= if self.screen.is_some() { DRAW_EVERY } else { TELL_EVERY }
     }
 
     /// Shows the units in flight and the time left.
@@ -244,14 +196,9 @@ impl Progress {
             eprintln!(
                 "{} in {}{}",
                 counted(units),
-                duration(self.elapsed()),
+                duration(self.started.elapsed().as_secs_f64()),
                 and_failed(self.failed)
             );
         }
-    }
-
-    /// Seconds since the run began.
-    fn elapsed(&self) -> f64 {
-        self.started.elapsed().as_secs_f64()
     }
 }

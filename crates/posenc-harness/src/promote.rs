@@ -136,7 +136,6 @@ fn joined(own: &[Row], others: &[Row]) -> Vec<Row> {
     rows
 }
 
-/// Result of [`promote`].
 #[derive(Default)]
 pub struct Promoted {
     /// Whether the reference has new rows.

@@ -63,17 +63,11 @@ impl Placement {
 pub struct Runner(fn(&dyn Settings) -> Option<&dyn Protocol>);
 
 impl Runner {
-    /// The runner of a protocol.
     pub const fn of<T: Protocol>() -> Self {
         Runner(|settings| settings.downcast_ref::<T>().map(|own| own as &dyn Protocol))
     }
 }
 
-/// The implementation of a protocol.
-///
-/// # Errors
-///
-/// This build does not contain the implementation.
 pub fn of(protocol: &schema::Protocol) -> Result<&dyn Protocol> {
     let runner = protocol.kind().runner.and_then(|runner| (runner as &dyn Any).downcast_ref());
     runner
@@ -140,20 +134,12 @@ impl Context<'_> {
     }
 
     /// The variant's embedder, with its own stream.
-    ///
-    /// # Errors
-    ///
-    /// The embedder rejects its parameters.
     pub fn embedder(&self) -> Result<Box<dyn Embedder>> {
         self.embedder_from("embedder", None)
     }
 
     /// The variant's embedder, sampled from the stream for `purpose`, with at most one changed parameter. All points of a sweep use the
     /// same stream, so only the parameter differs.
-    ///
-    /// # Errors
-    ///
-    /// As [`Context::embedder`].
     pub fn embedder_from(
         &self,
         purpose: &str,
@@ -167,19 +153,11 @@ impl Context<'_> {
     }
 
     /// An embedder with another specification, sampled from the stream of the variant's embedder.
-    ///
-    /// # Errors
-    ///
-    /// As [`Context::embedder`].
     pub fn embedder_of(&self, spec: &EmbedderSpec) -> Result<Box<dyn Embedder>> {
         Ok(embedder::build(spec, &mut self.stream("embedder"))?)
     }
 
     /// The variant's embedder as the experiment file defines it.
-    ///
-    /// # Errors
-    ///
-    /// The variant has no embedder.
     pub fn spec(&self) -> Result<&EmbedderSpec> {
         self.job.variant.embedder.as_ref().context("this protocol needs an embedder")
     }

@@ -154,7 +154,6 @@ impl<'a> Queue<'a> {
         self.waiting.insert(0, Waiting::new(job, timings));
     }
 
-    /// Closes the queue: no further job starts.
     pub fn close(&mut self) {
         self.is_closed = true;
     }

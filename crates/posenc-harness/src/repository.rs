@@ -52,7 +52,6 @@ impl Repository {
         self.root.join("report")
     }
 
-    /// The manifest of data sets.
     pub fn manifest(&self) -> PathBuf {
         self.root.join("data/manifest.yaml")
     }
@@ -63,10 +62,6 @@ impl Repository {
     }
 
     /// Refuses an output file in the reference.
-    ///
-    /// # Errors
-    ///
-    /// The path leads into `report/` or cannot be resolved.
     pub fn check_file(&self, file: &Path) -> Result<()> {
         Ok(output::check_file(file, &self.root)?)
     }
@@ -114,10 +109,6 @@ impl Repository {
     }
 
     /// Rejects a tree with changes that results may depend on, because the commit would not identify the code behind a record.
-    ///
-    /// # Errors
-    ///
-    /// The tree has such changes; the message lists the files and what to do.
     pub fn refuse_changes(&self) -> Result<()> {
         let Some(changes) = self.changes().filter(|changes| !changes.is_empty()) else {
             return Ok(());

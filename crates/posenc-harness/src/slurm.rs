@@ -141,7 +141,6 @@ struct Scene<'a> {
     shares: usize,
 }
 
-/// The script of all tasks.
 fn script(scene: &Scene<'_>) -> String {
     let Scene { binary, folder, device, plan, shares, .. } = scene;
     let (mut arguments, mut last, mut selectors) = (Vec::new(), Vec::new(), Vec::new());
@@ -154,10 +153,6 @@ fn script(scene: &Scene<'_>) -> String {
             "--slurm" | "--sbatch-arg" | "--device" | "--jobs" => drop(all.next()),
             // Only complete results are recorded, and shares write no report.
             "--record" | "--allow-dirty" => last.push(word),
-            "--report-every" => {
-                last.push(word);
-                last.extend(if value.is_none() { all.next() } else { None });
-            }
             _ => arguments.push(word),
         }
     }
@@ -262,31 +257,14 @@ mod tests {
         std::fs::write(&binary, print).unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&binary, mode).unwrap();
-        let arguments = [
-            "--root",
-            hostile,
-            "reproduce",
-            "--slurm",
-            "4",
-            "--report-every",
-            "5m",
-            "--record",
-            "lff/*",
-            "--sbatch-arg",
-            "--record",
-            "--sbatch-arg=--time=1",
-            "--device=auto",
-            "--jobs",
-            "3",
-            "--",
-            "--slurm",
-            hostile,
-        ];
+        let arguments = "--root HOSTILE reproduce --slurm 4 --record lff/* --sbatch-arg --record --sbatch-arg=--time=1 --device=auto \
+                         --jobs 3 -- --slurm HOSTILE";
+        let arguments = arguments.split(' ').map(|word| word.replace("HOSTILE", hostile));
         let scene = Scene {
             binary: utf8(&binary).unwrap(),
             folder: utf8(&folder).unwrap(),
             variables: vec![("POSENC_DATA".to_owned(), hostile.to_owned())],
-            arguments: arguments.map(str::to_owned).to_vec(),
+            arguments: arguments.collect(),
             device: Request::Named("a b".to_owned()),
             jobs: None,
             plan: "0123".to_owned(),
@@ -309,7 +287,7 @@ mod tests {
             )
         };
         assert_eq!(run(Some("2")), told("--share=2/5"));
-        assert_eq!(run(None), told("--report-every|5m|--record"));
+        assert_eq!(run(None), told("--record"));
         for (name, is_fine) in [("a %b", true), ("a\\b", false), ("a\nb", false)] {
             assert_eq!(pattern(Path::new(name)).is_ok(), is_fine, "{name}");
         }

@@ -3,11 +3,9 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A time span given as an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span(pub Duration);
 
-/// The message for invalid text.
 const ALLOWED: &str = "allowed are hours, minutes and seconds as whole numbers, such as 2h, 1h30m, 90m, 45s; more than 0, at most 10000h";
 
 impl FromStr for Span {
@@ -34,16 +32,6 @@ impl FromStr for Span {
             return Err(ALLOWED.to_owned());
         }
         Ok(Span(Duration::from_secs(seconds)))
-    }
-}
-
-impl std::fmt::Display for Span {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let seconds = self.0.as_secs();
-        let parts = [(seconds / 3600, "h"), (seconds % 3600 / 60, "min"), (seconds % 60, "s")];
-        let parts: Vec<String> =
-            (parts.iter().filter(|(n, _)| *n > 0)).map(|(n, unit)| format!("{n} {unit}")).collect();
-        f.write_str(&parts.join(" "))
     }
 }
 
@@ -75,16 +63,10 @@ mod tests {
     /// Catches a span that is parsed incorrectly, and a typo that is accepted.
     #[test]
     fn spans_are_read_or_refused() {
-        for (text, seconds, shown) in [
-            ("2h", 7200, "2 h"),
-            ("90m", 5400, "1 h 30 min"),
-            ("45s", 45, "45 s"),
-            ("1h30m", 5400, "1 h 30 min"),
-            (" 1h 30m 5s ", 5405, "1 h 30 min 5 s"),
-            ("10000h", 36_000_000, "10000 h"),
-        ] {
-            let span: Span = text.parse().unwrap();
-            assert_eq!((span.0.as_secs(), span.to_string().as_str()), (seconds, shown), "{text}");
+        for (text, seconds) in
+            [("2h", 7200), ("45s", 45), (" 1h 30m 5s ", 5405), ("10000h", 36_000_000)]
+        {
+            assert_eq!(text.parse(), Ok(Span(Duration::from_secs(seconds))), "{text}");
         }
         let malformed = [
             "", " ", "2", "h", "2 hours", "2d", "-1h", "1.5h", "30m1h", "1h1h", "1h30", "2ħ", "１h",

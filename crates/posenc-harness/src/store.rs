@@ -42,7 +42,6 @@ impl std::fmt::Display for Reason {
 }
 
 impl Store {
-    /// The store below `out`.
     pub fn new(out: &Path) -> Self {
         posenc_files::protect(out);
         Store { directory: out.join("raw"), checkpoints: out.join("checkpoints") }
@@ -58,7 +57,6 @@ impl Store {
         self.directory.join(paper).join(item)
     }
 
-    /// Path of a unit's record.
     pub fn file(&self, paper: &str, item: &str, parts: &KeyParts) -> PathBuf {
         self.folder(paper, item).join(UnitRecord::file_name(parts))
     }
@@ -114,10 +112,6 @@ impl Store {
     }
 
     /// Writes a record atomically: first its pictures, then the file that lists them.
-    ///
-    /// # Errors
-    ///
-    /// A picture has the wrong number of pixels or an unknown name, or a file cannot be written.
     pub fn write(
         &self,
         paper: &str,

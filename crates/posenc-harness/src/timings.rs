@@ -31,7 +31,6 @@ const MAX_SCALE: f64 = 20.0;
 /// Seconds of a training step in [`Timings::rank`] if the time is unknown.
 const UNKNOWN_STEP: f64 = 1e-2;
 
-/// Estimated time of units.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
     /// Seconds of the units whose time can be estimated.

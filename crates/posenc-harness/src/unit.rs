@@ -9,7 +9,6 @@ pub struct Unit {
     pub signal: String,
     /// Place of the signal in its data set.
     pub signal_index: usize,
-    /// Parts of the cache key.
     pub parts: KeyParts,
     /// Label of the data; `-` without data.
     pub data: String,

@@ -24,7 +24,6 @@ pub struct Arguments {
     /// Root of the repository. Default: the nearest one above the current directory.
     #[arg(long, global = true, value_name = "DIR", env = "POSENC_ROOT")]
     pub root: Option<PathBuf>,
-    /// Command.
     #[command(subcommand)]
     pub verb: Verb,
 }
@@ -113,15 +112,10 @@ pub struct Verify {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub sample: u16,
     /// Repeat all units of the selection; exit with 1 if a method is no longer what was recorded.
-    #[arg(long, conflicts_with_all = ["sample", "seed"])]
+    #[arg(long, conflicts_with = "sample")]
     pub all: bool,
-    /// Seed of the sample.
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    pub seed: u64,
-    /// Data.
     #[command(flatten)]
     pub data: DataOptions,
-    /// Experiments outside the repository.
     #[command(flatten)]
     pub include: IncludeOptions,
     /// Device for units that were measured on another than the CPU: auto, wgpu, or wgpu:NAME.
@@ -152,7 +146,6 @@ pub struct List {
     /// List the embedders with their parameters instead.
     #[arg(long)]
     pub embedders: bool,
-    /// Experiments outside the repository.
     #[command(flatten)]
     pub include: IncludeOptions,
 }
@@ -205,9 +198,6 @@ pub struct NewPaper {
     /// published values and statements in data/papers.
     #[arg(long, value_name = "DIR")]
     pub include: Option<PathBuf>,
-    /// Print the files without writing them.
-    #[arg(long)]
-    pub dry_run: bool,
 }
 
 #[derive(Args)]
@@ -215,20 +205,15 @@ pub struct NewEmbedder {
     /// Name of a-z, 0-9 and hyphens, such as lorentzian.
     pub name: String,
     /// The profile psi(u) of u = t - x, such as "1/(1+(u/w)^2)"; nothing is compiled.
-    #[arg(long, value_name = "PSI", conflicts_with = "code")]
+    /// Without it, Rust code to edit is written.
+    #[arg(long, value_name = "PSI")]
     pub formula: Option<String>,
     /// Value of a parameter of the formula, such as w=0.01.
     #[arg(long, value_name = "NAME=VALUE", requires = "formula")]
     pub set: Vec<String>,
-    /// Write Rust code to edit. This is the default without --formula.
-    #[arg(long)]
-    pub code: bool,
     /// Write into this folder, made by `new paper`, instead of experiments/extensions.
     #[arg(long, value_name = "DIR")]
     pub include: Option<PathBuf>,
-    /// Print the files without writing them.
-    #[arg(long)]
-    pub dry_run: bool,
 }
 
 #[derive(Args)]
@@ -244,9 +229,6 @@ pub struct NewExperiment {
     /// Write into this folder, made by `new paper`, instead of experiments/extensions.
     #[arg(long, value_name = "DIR")]
     pub include: Option<PathBuf>,
-    /// Print the files without writing them.
-    #[arg(long)]
-    pub dry_run: bool,
 }
 
 /// How the weights are computed.
@@ -293,10 +275,6 @@ pub struct FitWithEncoding {
     /// Learning rate of Adam. Default: the papers' value.
     #[arg(long, value_name = "RATE", help_heading = ENCODING)]
     pub learning_rate: Option<f64>,
-    /// Maximum number of iterations of the closed form with --mask; fewer iterations smooth the result. Default: chosen from the
-    /// training positions.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = ENCODING)]
-    pub iterations: Option<u32>,
 }
 
 impl FitWithEncoding {
@@ -347,7 +325,6 @@ pub struct Fit {
     /// File for the reconstruction: .png for a picture, .npz or a folder for a clip. Optional with --compare and --advise.
     #[arg(long, value_name = "FILE", required_unless_present_any = ["compare", "advise"])]
     pub out: Option<PathBuf>,
-    /// A position encoding.
     #[command(flatten)]
     pub model: Option<FitWithEncoding>,
 }
@@ -360,9 +337,6 @@ pub struct Bench {
     /// training workloads run.
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub device: Request,
-    /// Write the results to this file as JSON.
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
     /// Store the results in report/record, so that the report shows them.
     #[arg(long)]
     pub record: bool,
@@ -376,7 +350,6 @@ pub struct Bench {
 
 #[derive(Args)]
 pub struct Doctor {
-    /// Data.
     #[command(flatten)]
     pub data: DataOptions,
     /// Also open this device and show what it can train: auto, cpu, wgpu, or wgpu:NAME.

@@ -21,18 +21,6 @@ fn guide() -> Guide {
     Guide::read(&root().join("docs/EXTENDING.md"))
 }
 
-fn picture(repository: &Repository, file: &str, side: u32) {
-    let path = repository.path().join(file);
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    // Waves and an edge.
-    let pixel = |x: u32, y: u32| {
-        let wave = (f64::from(x) * 0.21).sin() * (f64::from(y) * 0.13).cos();
-        let edge = if x > y { 60.0 } else { 0.0 };
-        image::Rgb([(100.0 + 70.0 * wave + edge) as u8, (x % 251) as u8, (y % 241) as u8])
-    };
-    image::RgbImage::from_fn(side, side, pixel).save(path).unwrap();
-}
-
 /// Whether a step needs no compiler: it neither changes code nor runs after such a change.
 fn is_plain(step: &Step) -> bool {
     let changes_code = |s: &Step| {
@@ -50,12 +38,12 @@ fn is_plain(step: &Step) -> bool {
 #[test]
 fn the_sections_without_compiling_can_be_followed() {
     let repository = Repository::new();
-    picture(&repository, "photos/one.png", 520);
+    repository.picture("photos/one.png", 520);
     let mut guide = guide();
     let mut done = BTreeMap::new();
     for step in guide.steps.clone().iter().filter(|step| is_plain(step)) {
         if step.section == 'C' && step.directive == "run, exit 1" {
-            picture(&repository, "data/photos/mine.png", 64);
+            repository.picture("data/photos/mine.png", 64);
         }
         if step.section == 'I' && step.directive == "run" {
             // The file that the section's program writes.
@@ -100,11 +88,8 @@ fn the_sections_with_compiling_can_be_followed() {
         return;
     };
     let repository = Repository::new();
-    for name in ["crates", "fuzz", "xtask", "docs"] {
+    for name in ["crates", "fuzz", "xtask", "docs", "Cargo.toml", "Cargo.lock", "FORMAT.md"] {
         common::copy(&root().join(name), &repository.path().join(name));
-    }
-    for name in ["Cargo.toml", "Cargo.lock", "FORMAT.md"] {
-        std::fs::copy(root().join(name), repository.path().join(name)).unwrap();
     }
     let (mut later, mut shown) = (Vec::new(), Vec::new());
     let (mut written, mut started) = (0, 0);

@@ -46,10 +46,8 @@ pub struct Reproduce {
     /// How much of the published protocol runs: smoke (a minute), quick (5 to 13 minutes), long (hours) or paper (all).
     #[arg(long, default_value = "quick")]
     pub profile: String,
-    /// Data.
     #[command(flatten)]
     pub data: DataOptions,
-    /// Experiments outside the repository.
     #[command(flatten)]
     pub include: IncludeOptions,
     /// Directory for records and the report. Default: out/.
@@ -81,15 +79,9 @@ pub struct Reproduce {
     /// Memory limit for all units together, such as 8GiB. Default: what the machine, its container and `ulimit` allow.
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Bytes>,
-    /// Write the report this often while units run, such as 5m. Default: after ten items or one minute, then after each item.
-    #[arg(long, value_name = "TIME", conflicts_with = "share")]
-    pub report_every: Option<Span>,
     /// Print every note, and for each unit its key, the reason to run it, its estimate, its time and its training steps.
     #[arg(long, short)]
     pub verbose: bool,
-    /// Print only failures, warnings and the summary.
-    #[arg(long, short, conflicts_with = "verbose")]
-    pub quiet: bool,
     /// Copy the records of this run into report/record unless the records there are better. Units that ran with uncommitted changes run
     /// again.
     #[arg(long, conflicts_with = "include")]
@@ -158,14 +150,10 @@ pub fn parse_profile(name: &str) -> Result<Profile> {
 /// Parses selectors and refuses those that select nothing: a typo must not look like success.
 pub fn parse_selectors(catalog: &Catalog, texts: &[String]) -> Result<Selectors> {
     let selectors = Selectors::parse(texts).map_err(anyhow::Error::msg)?;
-    let mut all = Vec::new();
-    for e in &catalog.experiments {
-        for g in &e.groups {
-            for v in &g.variants {
-                all.push((e.paper.as_str(), e.item.as_str(), g.id.as_str(), v.id.as_str()));
-            }
-        }
-    }
+    let groups = catalog.experiments.iter().flat_map(|e| e.groups.iter().map(move |g| (e, g)));
+    let all: Vec<(&str, &str, &str, &str)> = groups
+        .flat_map(|(e, g)| g.variants.iter().map(|v| (&*e.paper, &*e.item, &*g.id, &*v.id)))
+        .collect();
     if let Some(first) = selectors.unmatched(&all).first() {
         if catalog.experiments.iter().any(|e| e.id() == *first) {
             bail!("`{first}` only shows records of other items; there is nothing to run");
@@ -181,35 +169,30 @@ pub fn parse_selectors(catalog: &Catalog, texts: &[String]) -> Result<Selectors>
     Ok(selectors)
 }
 
-/// The selector with its first wrong part replaced by the nearest name of that kind: a paper, an item, a group or a method. `all` has
-/// these names of each method.
+/// The selector with its first wrong part replaced by the nearest name of that kind, or the path of an item, a group or a method with the
+/// name of the selector or a similar one. `all` has the path of each method.
 fn correction(selector: &str, all: &[[&str; 4]]) -> Option<String> {
-    let parts: Vec<&str> = selector.splitn(4, '/').collect();
+    let named = |name: &str| {
+        let mut paths = all.iter().flat_map(|path| (1..=4).map(|end| path[..end].join("/")));
+        paths.find(|path| path.ends_with(&format!("/{name}")))
+    };
+    if let Some(path) = named(selector) {
+        return Some(path);
+    }
+    let mut parts: Vec<&str> = selector.splitn(4, '/').collect();
     let mut left: Vec<&[&str; 4]> = all.iter().collect();
-    for (kind, part) in parts.iter().enumerate() {
+    for kind in 0..parts.len() {
         let start = Selectors::parse(&[parts[..=kind].join("/")]).ok()?;
         let (right, wrong): (Vec<_>, Vec<_>) =
             left.into_iter().partition(|[p, i, g, m]| start.matches(p, i, g, m));
-        if !right.is_empty() {
-            left = right;
-            continue;
+        left = right;
+        if left.is_empty() {
+            let Some(name) = nearest(parts[kind], wrong.iter().map(|path| path[kind])) else {
+                return named(nearest(selector, all.iter().flatten().copied())?);
+            };
+            parts[kind] = name;
+            return Some(parts.join("/"));
         }
-        let mut corrected = parts.clone();
-        // The name of an item, a group or a method without what precedes it.
-        let is_named = |path: &&&[&str; 4]| path[1..].contains(part);
-        if let Some(path) = wrong.iter().find(is_named).filter(|_| kind == 0) {
-            let end = path.iter().position(|name| name == part)?;
-            let path = path[..=end].iter().chain(&parts[1..]).copied();
-            return Some(path.collect::<Vec<_>>().join("/"));
-        }
-        let names_of = |kind: usize| wrong.iter().map(move |path| path[kind]);
-        if let Some(name) = nearest(part, names_of(kind)) {
-            corrected[kind] = name;
-            return Some(corrected.join("/"));
-        }
-        let item = nearest(part, names_of(1)).filter(|_| kind == 0)?;
-        let paper = wrong.iter().find(|path| path[1] == item)?[0];
-        return Some(format!("{paper}/{item}"));
     }
     None
 }
@@ -218,9 +201,9 @@ fn correction(selector: &str, all: &[[&str; 4]]) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Catches a hint of another kind than the wrong part, such as an item for a method.
+    /// Catches a selector without a hint although it is nearly right, or lacks the start of a path.
     #[test]
-    fn a_wrong_selector_is_corrected_where_it_is_wrong() {
+    fn a_wrong_selector_is_corrected() {
         let all = [
             ["trading", "table1", "closed-form", "Gau"],
             ["trading", "table1", "simple", "LinF"],

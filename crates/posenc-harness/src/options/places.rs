@@ -7,7 +7,6 @@ use std::str::FromStr;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places(pub RangeInclusive<usize>);
 
-/// The message for invalid text.
 const ALLOWED: &str =
     "allowed are a place from 0, such as 4, or a range, such as 0..8 (ends before 8) or 8..";
 
@@ -31,16 +30,6 @@ impl FromStr for Places {
     }
 }
 
-impl std::fmt::Display for Places {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (*self.0.start(), *self.0.end()) {
-            (first, last) if first == last => write!(f, "{first}"),
-            (first, usize::MAX) => write!(f, "{first}.."),
-            (first, last) => write!(f, "{first}..{}", last + 1),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,9 +38,7 @@ mod tests {
     #[test]
     fn places_are_read_or_refused() {
         for (text, first, last) in [("4", 4, 4), ("0..8", 0, 7), ("8..", 8, usize::MAX)] {
-            let places: Places = text.parse().unwrap();
-            assert_eq!(places, Places(first..=last), "{text}");
-            assert_eq!(places.to_string(), text);
+            assert_eq!(text.parse(), Ok(Places(first..=last)), "{text}");
         }
         let large = format!("0..{}0", usize::MAX);
         for text in ["", " ", "..", "..4", "4..4", "8..4", "-1", "1,2", "0..=3", "+1", "４", &large]

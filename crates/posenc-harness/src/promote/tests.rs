@@ -2,6 +2,7 @@ use posenc_experiments::record::{Origin, Picture, Provenance};
 use posenc_experiments::yaml::Document;
 
 use super::*;
+use std::path::PathBuf;
 
 const EXPERIMENT: &str = "
 paper: p
@@ -67,32 +68,66 @@ fn run(methods: &[&str], data: &str, profile: Profile, level: u8) -> Collected {
     Collected { pictures, ..Collected::default() }
 }
 
-/// Method, signal, name, profile and first pixel of every picture in the reference.
-fn reference(directory: &Path) -> Vec<String> {
-    let gallery = Gallery::read(&directory.join("p/i")).unwrap();
-    assert!(gallery.pictures.iter().all(|p| p.data == GENERATED), "{gallery:?}");
-    let one = |p: &GalleryPicture| {
-        let bytes = gallery.bytes(p).unwrap();
-        let pixels = Picture::from_png(&p.name, &p.signal, &bytes).unwrap().pixels;
-        format!("{} {} {} {} {}", p.method, p.signal, p.name, p.profile, pixels[0])
-    };
-    gallery.pictures.iter().map(one).collect()
+/// A reference in a temporary folder.
+struct Reference(tempfile::TempDir);
+
+impl Reference {
+    fn new() -> Self {
+        Reference(tempfile::tempdir().unwrap())
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.0.path().join("p/i")
+    }
+
+    fn promote(&self, local: &Collected) -> Promoted {
+        promote(&experiment(), local, self.0.path()).unwrap()
+    }
+
+    fn promote_pictures(&self, local: &Collected) -> bool {
+        promote_pictures(&experiment(), local, self.0.path()).unwrap()
+    }
+
+    /// Method, signal, name, profile and first pixel of every picture.
+    fn pictures(&self) -> Vec<String> {
+        let gallery = Gallery::read(&self.folder()).unwrap();
+        assert!(gallery.pictures.iter().all(|p| p.data == GENERATED), "{gallery:?}");
+        let one = |p: &GalleryPicture| {
+            let bytes = gallery.bytes(p).unwrap();
+            let pixels = Picture::from_png(&p.name, &p.signal, &bytes).unwrap().pixels;
+            format!("{} {} {} {} {}", p.method, p.signal, p.name, p.profile, pixels[0])
+        };
+        gallery.pictures.iter().map(one).collect()
+    }
+
+    fn recorded(&self) -> (Table, Provenance) {
+        ItemRecord::read_tables(&self.folder()).unwrap().unwrap()
+    }
+
+    /// The commit of the last run, then each commit with the methods of a group.
+    fn commits(&self) -> Vec<String> {
+        let (table, provenance) = self.recorded();
+        let all = provenance.methods_by_commit(&table.rows);
+        let lines = all.iter().flat_map(|(commit, groups)| {
+            groups.iter().map(move |(group, methods)| format!("{commit}: {group} {methods:?}"))
+        });
+        std::iter::once(provenance.commit.clone()).chain(lines).collect()
+    }
 }
 
 /// Catches pictures of a data set or of a user's files that enter the reference, before or after other runs, and pictures that the
 /// definition does not show.
 #[test]
 fn only_pictures_of_generated_signals_are_taken() {
-    let directory = tempfile::tempdir().unwrap();
-    let root = directory.path();
+    let reference = Reference::new();
     for data in ["div2k-test", "other:div2k-test", "user:holiday", "user:embedded"] {
         let local = run(&["Gau", "Tri"], data, Profile::Paper, 0);
-        assert!(!promote_pictures(&experiment(), &local, root).unwrap(), "{data}");
-        assert!(std::fs::read_dir(root).unwrap().next().is_none(), "{data}");
+        assert!(!reference.promote_pictures(&local), "{data}");
+        assert!(std::fs::read_dir(reference.0.path()).unwrap().next().is_none(), "{data}");
     }
     let local = run(&["Gau", "Tri"], GENERATED, Profile::Paper, 0);
-    assert!(promote_pictures(&experiment(), &local, root).unwrap());
-    let all = reference(root);
+    assert!(reference.promote_pictures(&local));
+    let all = reference.pictures();
     // One of three signals, two of three names, of each method.
     let expected = [
         "Gau a truth paper 0",
@@ -102,44 +137,41 @@ fn only_pictures_of_generated_signals_are_taken() {
     ];
     assert_eq!(all, expected);
     // The two truths are stored once.
-    assert_eq!(std::fs::read_dir(root.join("p/i")).unwrap().count(), 3 + 1);
+    assert_eq!(std::fs::read_dir(reference.folder()).unwrap().count(), 3 + 1);
 
     // A later run on the paper's own data leaves them.
     let local = run(&["Gau", "Tri"], "div2k-test", Profile::Paper, 100);
-    assert!(!promote_pictures(&experiment(), &local, root).unwrap());
-    assert_eq!(reference(root), all);
+    assert!(!reference.promote_pictures(&local));
+    assert_eq!(reference.pictures(), all);
 }
 
 /// Catches a user's pictures that stay in the index: the next promotion must remove them.
 #[test]
 fn pictures_of_users_do_not_stay_in_the_reference() {
-    let directory = tempfile::tempdir().unwrap();
-    let root = directory.path();
+    let reference = Reference::new();
     let foreign = run(&["Gau"], "user:holiday", Profile::Paper, 0);
-    Gallery::write(&root.join("p/i"), foreign.pictures).unwrap();
+    Gallery::write(&reference.folder(), foreign.pictures).unwrap();
     let local = run(&["Tri"], GENERATED, Profile::Paper, 50);
-    assert!(promote_pictures(&experiment(), &local, root).unwrap());
-    assert!(reference(root).iter().all(|p| p.starts_with("Tri ")));
+    assert!(reference.promote_pictures(&local));
+    assert!(reference.pictures().iter().all(|p| p.starts_with("Tri ")));
 }
 
 /// Catches a smaller run that replaces a larger one, a run of one method that removes the others, and pictures that are swapped during the
 /// merge.
 #[test]
 fn pictures_are_merged_method_by_method() {
-    let directory = tempfile::tempdir().unwrap();
-    let root = directory.path();
-    let experiment = experiment();
+    let reference = Reference::new();
     let first = run(&["Gau", "Tri"], GENERATED, Profile::Paper, 0);
-    promote_pictures(&experiment, &first, root).unwrap();
-    let all = reference(root);
+    reference.promote_pictures(&first);
+    let all = reference.pictures();
     let small = run(&["Gau", "Tri"], GENERATED, Profile::Smoke, 100);
-    assert!(!promote_pictures(&experiment, &small, root).unwrap());
-    assert_eq!(reference(root), all);
+    assert!(!reference.promote_pictures(&small));
+    assert_eq!(reference.pictures(), all);
 
     // A new run of Gau: its truth differs, and the file that held the old one is Tri's now.
     let one = run(&["Gau"], GENERATED, Profile::Paper, 100);
-    assert!(promote_pictures(&experiment, &one, root).unwrap());
-    let merged = reference(root);
+    assert!(reference.promote_pictures(&one));
+    let merged = reference.pictures();
     assert_eq!(merged[..2], ["Gau a truth paper 100", "Gau a reconstruction paper 101"]);
     assert_eq!(merged[2..], all[2..]);
 
@@ -147,14 +179,14 @@ fn pictures_are_merged_method_by_method() {
     let mut less = run(&["Gau"], GENERATED, Profile::Paper, 150);
     less.pictures.truncate(1);
     less.incomplete.push(("images".into(), "Gau".into()));
-    assert!(!promote_pictures(&experiment, &less, root).unwrap());
+    assert!(!reference.promote_pictures(&less));
 
     // The same run restores a lost picture.
     let lost = &one.pictures[1].0;
     assert_eq!((lost.signal.as_str(), lost.name.as_str()), ("a", "reconstruction"));
-    std::fs::remove_file(root.join("p/i").join(lost.file())).unwrap();
-    assert!(promote_pictures(&experiment, &one, root).unwrap());
-    assert_eq!(reference(root), merged);
+    std::fs::remove_file(reference.folder().join(lost.file())).unwrap();
+    assert!(reference.promote_pictures(&one));
+    assert_eq!(reference.pictures(), merged);
 }
 
 fn row(group: &str, method: &str, value: f64) -> Row {
@@ -172,69 +204,46 @@ fn measured(commit: &str, rows: &[Row]) -> Collected {
     Collected { table: Table { rows: rows.to_vec() }, provenance, ..Collected::default() }
 }
 
-fn recorded(directory: &Path) -> (Table, Provenance) {
-    ItemRecord::read_tables(&directory.join("p/i")).unwrap().unwrap()
-}
-
-/// The commit of the last run, and that of each method in the reference.
-fn commits(directory: &Path) -> (String, Vec<String>) {
-    let (table, provenance) = recorded(directory);
-    let all = provenance.methods_by_commit(&table.rows);
-    let lines = all.iter().flat_map(|(commit, groups)| {
-        groups.iter().map(move |(group, methods)| format!("{commit}: {group} {methods:?}"))
-    });
-    (provenance.commit.clone(), lines.collect())
-}
-
 /// Catches rows of an earlier run that get the commit of the last one, also for methods that are no variants.
 #[test]
 fn rows_that_stay_keep_their_commit() {
-    let directory = tempfile::tempdir().unwrap();
-    let root = directory.path();
-    let promote = |local: &Collected| promote(&experiment(), local, root).unwrap();
+    let reference = Reference::new();
+    let promote = |local: &Collected| reference.promote(local);
     let first =
         [row("images", "Gau", 1.0), row("images", "Tri", 2.0), row("others", "by rows", 3.0)];
     promote(&measured("a-dirty", &first));
-    assert_eq!(
-        commits(root).1,
-        [r#"a-dirty: images {"Gau", "Tri"}"#, r#"a-dirty: others {"by rows"}"#]
-    );
+    let others = r#"a-dirty: others {"by rows"}"#;
+    assert_eq!(reference.commits(), ["a-dirty", r#"a-dirty: images {"Gau", "Tri"}"#, others]);
     promote(&measured("b", &[row("images", "Tri", 4.0)]));
-    let expected =
-        [r#"a-dirty: images {"Gau"}"#, r#"a-dirty: others {"by rows"}"#, r#"b: images {"Tri"}"#];
-    assert_eq!(commits(root), ("b".to_owned(), expected.map(str::to_owned).into()));
+    let tri = r#"b: images {"Tri"}"#;
+    assert_eq!(reference.commits(), ["b", r#"a-dirty: images {"Gau"}"#, others, tri]);
     // A third run, then one with a reduced profile that is rejected.
     promote(&measured("c", &[row("images", "Gau", 5.0)]));
     let reduced = Row { profile: Profile::Smoke, ..row("images", "Tri", 9.0) };
     promote(&measured("d", &[row("images", "Gau", 6.0), reduced]));
-    let expected =
-        [r#"a-dirty: others {"by rows"}"#, r#"b: images {"Tri"}"#, r#"d: images {"Gau"}"#];
-    assert_eq!(commits(root), ("d".to_owned(), expected.map(str::to_owned).into()));
+    assert_eq!(reference.commits(), ["d", others, tri, r#"d: images {"Gau"}"#]);
 }
 
 /// Catches a dirty commit that stays although a clean one yields the same bits, a dirty commit that replaces a clean one, and a file that
 /// is rewritten without new information.
 #[test]
 fn equal_bits_of_a_clean_commit_replace_those_of_a_dirty_one() {
-    let directory = tempfile::tempdir().unwrap();
-    let root = directory.path();
-    let promote = |local: &Collected| promote(&experiment(), local, root).unwrap();
+    let reference = Reference::new();
+    let promote = |local: &Collected| reference.promote(local);
     let rows = [row("images", "Gau", 1.0), row("images", "Tri", 2.0)];
     promote(&measured("a-dirty", &rows));
     promote(&measured("b", &rows[..1]));
-    let expected = [r#"a-dirty: images {"Tri"}"#, r#"b: images {"Gau"}"#];
-    assert_eq!(commits(root), ("b".to_owned(), expected.map(str::to_owned).into()));
+    let gau = r#"b: images {"Gau"}"#;
+    assert_eq!(reference.commits(), ["b", r#"a-dirty: images {"Tri"}"#, gau]);
     promote(&measured("c", &rows));
-    let expected = [r#"b: images {"Gau"}"#, r#"c: images {"Tri"}"#];
-    let clean = ("c".to_owned(), expected.map(str::to_owned).into());
-    assert_eq!(commits(root), clean);
+    let clean = ["c", gau, r#"c: images {"Tri"}"#];
+    assert_eq!(reference.commits(), clean);
     for later in ["d-dirty", "e", ""] {
         promote(&measured(later, &rows));
-        assert_eq!(commits(root), clean, "{later}");
+        assert_eq!(reference.commits(), clean, "{later}");
     }
     promote(&measured("f-dirty", &[rows[0].clone(), row("images", "Tri", 3.0)]));
-    let expected = [r#"b: images {"Gau"}"#, r#"f-dirty: images {"Tri"}"#];
-    assert_eq!(commits(root), ("f-dirty".to_owned(), expected.map(str::to_owned).into()));
+    assert_eq!(reference.commits(), ["f-dirty", gau, r#"f-dirty: images {"Tri"}"#]);
 }
 
 fn origin(revisions: &str) -> Origin {
@@ -252,8 +261,7 @@ fn origin(revisions: &str) -> Origin {
 /// Catches a record of an older version that is kept because its numbers are equal, so that `--from` still rejects it.
 #[test]
 fn equal_numbers_of_a_newer_version_replace_its_origin() {
-    let directory = tempfile::tempdir().unwrap();
-    let root = directory.path();
+    let reference = Reference::new();
     let rows = [row("images", "Gau", 1.0)];
     let of = |revisions: &str| {
         let mut local = measured("a", &rows);
@@ -261,8 +269,8 @@ fn equal_numbers_of_a_newer_version_replace_its_origin() {
         local
     };
     for revisions in ["closed-form 1", "closed-form 2"] {
-        promote(&experiment(), &of(revisions), root).unwrap();
-        let (_, provenance) = recorded(root);
+        reference.promote(&of(revisions));
+        let (_, provenance) = reference.recorded();
         assert_eq!(provenance.origins["images/Gau"].revisions, revisions);
     }
 }
@@ -270,16 +278,15 @@ fn equal_numbers_of_a_newer_version_replace_its_origin() {
 /// Catches a run of other signals that replaces the recorded ones without a notice, or that is joined with rows of another version.
 #[test]
 fn runs_of_different_signals_join() {
-    let directory = tempfile::tempdir().unwrap();
-    let root = directory.path();
+    let reference = Reference::new();
     let promote = |signals: &[&str], value: f64, revisions: &str| {
         let of = |signal: &&str| Row { signal: (*signal).into(), ..row("images", "Gau", value) };
         let mut local = measured("a", &signals.iter().map(of).collect::<Vec<_>>());
         local.incomplete.push(("images".into(), "Gau".into()));
         local.provenance.origins.insert("images/Gau".into(), origin(revisions));
-        let dropped = promote(&experiment(), &local, root).unwrap().dropped;
+        let dropped = reference.promote(&local).dropped;
         let dropped = dropped.into_iter().flat_map(|(_, signals)| signals).collect::<Vec<_>>();
-        let (table, _) = recorded(root);
+        let (table, _) = reference.recorded();
         let one = |row: &Row| format!("{} {}", row.signal, row.value);
         (table.rows.iter().map(one).collect::<Vec<_>>().join(", "), dropped.join(" "))
     };
@@ -295,7 +302,7 @@ fn runs_of_different_signals_join() {
 fn a_smaller_profile_of_the_same_protocol_joins() {
     use Profile::{Paper, Smoke};
     let promoted = |runs: &[(&str, Profile)]| {
-        let directory = tempfile::tempdir().unwrap();
+        let reference = Reference::new();
         for (value, (signal, profile)) in runs.iter().enumerate() {
             let signal = (*signal).to_owned();
             let of = Row { signal, profile: *profile, ..row("images", "Gau", value as f64) };
@@ -306,9 +313,9 @@ fn a_smaller_profile_of_the_same_protocol_joins() {
             let signals = if *profile == Paper { 3 } else { 1 };
             let origin = Origin { signals, ..origin("closed-form 1") };
             local.provenance.origins.insert("images/Gau".into(), origin);
-            promote(&experiment(), &local, directory.path()).unwrap();
+            reference.promote(&local);
         }
-        let (table, provenance) = recorded(directory.path());
+        let (table, provenance) = reference.recorded();
         assert_eq!(provenance.origins["images/Gau"].signals, 3);
         let one = |row: &Row| format!("{} {} {}", row.signal, row.value, row.profile);
         table.rows.iter().map(one).collect::<Vec<_>>()
@@ -328,7 +335,7 @@ fn only_sizes_of_untrained_networks_are_taken() {
                 smoke: { reduced: 2 of 500 epochs, settings: { epochs: 2 } }\n      quick: { refused: no time }\n";
     let document = Document::parse(Path::new("a.yaml"), text).unwrap();
     let experiment = Experiment::from_document(&document, posenc_protocols::KINDS).unwrap();
-    let directory = tempfile::tempdir().unwrap();
+    let reference = Reference::new();
     let of = |metric: &str, value, profile| Row {
         metric: metric.into(),
         profile,
@@ -337,8 +344,8 @@ fn only_sizes_of_untrained_networks_are_taken() {
     // `long` as the profile of an old record: the group does not run at it.
     let promoted = |profile| {
         let local = measured("a", &[of("params", 7.0, profile), of("test_psnr", 9.0, profile)]);
-        promote(&experiment, &local, directory.path()).unwrap();
-        let (table, _) = recorded(directory.path());
+        promote(&experiment, &local, reference.0.path()).unwrap();
+        let (table, _) = reference.recorded();
         let one = |row: &Row| format!("{} {}", row.metric, row.profile);
         table.rows.iter().map(one).collect::<Vec<_>>()
     };

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use posenc_experiments::Catalog;
 
-use super::bench::Peer;
+use super::bench::{Framework, Peer};
 use crate::arguments::Doctor;
 use posenc_harness::data::source;
 use posenc_harness::device::{self, Devices};
@@ -43,7 +43,7 @@ pub fn doctor(repository: &Repository, options: &Doctor) -> Result<ExitCode> {
             posenc_data::VIDEO_CURE
         ),
     }
-    match Peer::torch(repository) {
+    match Peer::find(repository, Framework::Torch) {
         Ok(peer) => println!("peers       PyTorch {} ({})", peer.version, peer.python),
         Err(why) => println!(
             "peers       off: {why}; benchmarks show only our times. To compare: pip install torch, and set POSENC_PYTHON to that Python"

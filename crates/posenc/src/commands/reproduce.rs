@@ -2,7 +2,6 @@
 
 mod announce;
 mod dry_run;
-mod guide;
 mod live;
 pub mod results;
 mod second_build;
@@ -24,7 +23,6 @@ use posenc_harness::interrupts::Interrupts;
 use posenc_harness::lock;
 use posenc_harness::options::{Reproduce, parse_profile, parse_selectors, usable_catalog};
 use posenc_harness::plan::{PlannedJob, Plans, expand, leave_out_absent_picks, lookup};
-use posenc_harness::progress::Detail;
 use posenc_harness::repository::Repository;
 use posenc_harness::run_env::{ResultInputs, RunEnv, keep};
 use posenc_harness::store::{Reason, Store};
@@ -74,7 +72,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     if let Some(places) = &options.signals {
         planned.iter_mut().for_each(|job| job.restrict_to(places));
         if planned.iter().all(|job| job.to_run.is_empty()) {
-            bail!("--signals {places} selects no signal of the selected groups");
+            bail!("--signals selects no signal of the selected groups");
         }
     }
     if let Some(second) = &mut second {
@@ -118,10 +116,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     notices.start(&size, options, &work, devices);
     let verdicts = posenc_report::verdicts(&out.join("report"), true);
 
-    let detail = Detail::asked(options.quiet, options.verbose);
     let signals = Interrupts::listen().context("signal handlers cannot be installed")?;
-    // Only now, after the handlers are installed: a file size limit is then a write error and does not end the process.
-    guide::write(&out);
     let run = executor::Options {
         workers,
         selectors: selectors.clone(),
@@ -129,6 +124,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         end: options.budget.and_then(|budget| began.checked_add(budget.0)),
         signals: signals.clone(),
         feed: None,
+        is_verbose: options.verbose,
     };
     let commit = keep(repository.commit());
     let site = RunEnv { store, data, devices, seed: options.seed, commit };
@@ -143,7 +139,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         let reporting =
             feed.is_some().then(|| scope.spawn(move || std::panic::catch_unwind(report)));
         let run = executor::Options { feed, ..run };
-        let outcome = executor::run(work, site, run, timings, detail);
+        let outcome = executor::run(work, site, run, timings);
         let untold = reporting.and_then(|thread| thread.join().ok()).and_then(Result::ok);
         (outcome, untold.unwrap_or_default())
     });
@@ -157,14 +153,13 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
             results::write(&inputs, None, only)
         }
     };
-    summary::tell_items(&outcome);
     if let (None, Ok(own)) = (options.share, &written) {
-        for finished in untold.iter().filter(|_| !options.quiet) {
+        for finished in &untold {
             eprintln!("{}", live::line(catalog, &finished.item, own, &of_second));
         }
         print_changed_verdicts(&verdicts, &posenc_report::verdicts(&out.join("report"), true));
     }
-    summary::tell_rest(&outcome, waiting, options.force);
+    summary::tell(&outcome, waiting, options.force);
     // An interrupted run keeps its exit status even if its report cannot be written.
     if let Err(error) = written {
         let Some(signal) = outcome.interrupted else { return Err(error) };

@@ -22,7 +22,6 @@ use posenc_harness::device::{CPU, Devices, class_of};
 use posenc_harness::interrupts::{self, Interrupts};
 use posenc_harness::options::parse_selectors;
 use posenc_harness::plan::{PlannedJob, expand};
-use posenc_harness::progress::Detail;
 use posenc_harness::repository::Repository;
 use posenc_harness::run_env::{RunEnv, keep};
 use posenc_harness::store::Store;
@@ -152,7 +151,7 @@ pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
         |all: &[Repeated]| -> usize { all.iter().map(|own| own.planned.to_run.len()).sum() };
     let total = count(&all);
     if !options.all {
-        sample(&mut all, &timings, options.sample.into(), options.seed);
+        sample(&mut all, &timings, options.sample.into());
     }
     eprintln!("{} of {total} recorded units are repeated", count(&all));
     let directory = tempfile::tempdir().context("a temporary directory cannot be created")?;
@@ -166,7 +165,7 @@ pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
         let workers = options.jobs.map_or_else(machine::cores, usize::from);
         let run = executor::Options { workers, signals: signals.clone(), ..Default::default() };
         let env = RunEnv { store, data, devices, seed, commit: "" };
-        let outcome = executor::run(work, env, run, timings.clone(), Detail::Usual);
+        let outcome = executor::run(work, env, run, timings.clone());
         failed |= outcome.failures > 0 || outcome.left.0 > 0;
         if let Some(signal) = outcome.interrupted {
             eprintln!("{}: nothing was compared", interrupts::name(signal));
@@ -284,14 +283,14 @@ impl Method<'_> {
 }
 
 /// Chooses cheap units first, in random order and alternating between protocols, so that a small sample covers many of them.
-fn sample(all: &mut [Repeated], timings: &Timings, count: usize, seed: u64) {
+fn sample(all: &mut [Repeated], timings: &Timings, count: usize) {
     let mut units: Vec<(usize, bool, Unit)> = Vec::new();
     for (job, Repeated { planned, .. }) in all.iter_mut().enumerate() {
         let seconds = timings.rank(planned) / planned.to_run.len().max(1) as f64;
         let own = std::mem::take(&mut planned.to_run).into_iter();
         units.extend(own.map(|unit| (job, seconds > CHEAP, unit)));
     }
-    let draws = uniform_vector(&mut stream(seed, "verify: choice of units"), units.len(), 0.0, 1.0);
+    let draws = uniform_vector(&mut stream(0, "verify: choice of units"), units.len(), 0.0, 1.0);
     let mut drawn: Vec<_> = draws.into_iter().zip(units).collect();
     drawn.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut turns: BTreeMap<&'static str, usize> = BTreeMap::new();

@@ -2,84 +2,7 @@
 
 use crate::common::{Repository, parse_error, values};
 
-const EXPERIMENT: &str = r#"
-paper: extensions
-item: mexican-hat
-kind: extra
-title: A test
-shows: A test
-groups:
-  - id: ridge
-    data: { set: div2k-test }
-    protocol: { kind: closed-form, step: 2, side: 32, solver: ridge }
-    variants: &variants
-      - { id: auto, embedder: { kind: gaussian, dimension: 16, sigma: auto } }
-      # 1.3 and 0.64 distances of the 16 samples.
-      - { id: ridge, embedder: { kind: gaussian, dimension: 16, sigma: 0.08125 } }
-      - { id: minimum norm, embedder: { kind: gaussian, dimension: 16, sigma: 0.04 } }
-    profiles: &profiles
-      quick: { reduced: 1 of 16 images, signals: 1 }
-  - id: minimum-norm
-    data: { set: div2k-test }
-    protocol: { kind: closed-form, step: 2, side: 32 }
-    variants: *variants
-    profiles: *profiles
-  - id: choice
-    data: { set: div2k-test }
-    protocol: { kind: width-selection, samples: 16, axes: 2 }
-    variants:
-      - { id: auto, embedder: { kind: gaussian, dimension: 16, sigma: auto } }
-    profiles: *profiles
-  - id: rows
-    data: { set: div2k-test }
-    protocol: { kind: width-selection, samples: 32, axes: 1, rows: 2, per_octave: 4 }
-    variants:
-      - { id: auto, embedder: { kind: rff, dimension: 32, sigma: auto } }
-    profiles: *profiles
-  - id: random
-    data: { set: div2k-test }
-    protocol: { kind: closed-form, fraction: 0.5, side: 32 }
-    variants: &random
-      - { id: auto, embedder: { kind: gaussian, dimension: 24, sigma: auto } }
-    profiles: *profiles
-  - id: random-descent
-    data: { set: div2k-test }
-    protocol: { kind: network-nd, encoding: complex, fraction: 0.5, side: 32, learning_rate: 0.1, epochs: 2 }
-    variants: *random
-    profiles: *profiles
-  - id: random-choice
-    data: { set: div2k-test }
-    protocol: { kind: width-selection, samples: 16, axes: 2, fraction: 0.5, octaves: 1, per_octave: 2 }
-    variants: *random
-    profiles: *profiles
-  - id: descent
-    data: { set: div2k-test }
-    protocol: { kind: network-nd, encoding: complex, side: 32, learning_rate: 0.1, epochs: 60 }
-    variants: &descent
-      - { id: auto, embedder: { kind: rff, dimension: 16, sigma: auto } }
-    profiles: *profiles
-  - id: descent-choice
-    data: { set: div2k-test }
-    protocol: { kind: width-selection, samples: 16, axes: 2, octaves: 1, per_octave: 2, network: { encoding: complex, learning_rate: 0.1, epochs: 60 } }
-    variants: *descent
-    profiles: *profiles
-  - id: network
-    data: { set: div2k-test }
-    protocol: { kind: network-nd, side: 32, directions: diagonals, depth: 1, width: 16, learning_rate: 0.01, epochs: 30 }
-    variants: &network
-      - { id: auto, embedder: { kind: gaussian, dimension: 16, sigma: auto } }
-    profiles: *profiles
-  - id: network-choice
-    data: { set: div2k-test }
-    protocol: { kind: width-selection, samples: 16, axes: 2, octaves: 1, per_octave: 2, network: { depth: 1, width: 16, learning_rate: 0.01, epochs: 30 } }
-    variants: *network
-    profiles: *profiles
-  - id: network-rows
-    data: { set: div2k-test }
-    protocol: { kind: width-selection, samples: 16, axes: 1, rows: 3, octaves: 1, per_octave: 2, network: { depth: 1, learning_rate: 0.01, epochs: 5, trainings: 2 } }
-    variants: *network
-    profiles: *profiles
-"#;
+const EXPERIMENT: &str = include_str!("auto.yaml");
 
 /// Catches a choice from the samples that differs from the study's, a rule that depends on more than the number of samples and the
 /// solver, and choices that are not compared with the best width.
@@ -161,7 +84,7 @@ fn auto_without_a_number_of_samples_is_refused() {
     refused(
         &format!("    data: {{ set: div2k-test }}\n    protocol: {protocol}"),
         "    protocol: { kind: stable-rank, samples: [8] }",
-        &["a.yaml:11", "sigma", "auto", "closed-form, network-nd, width-selection"],
+        &["a.yaml:10", "sigma", "auto", "closed-form, network-nd, width-selection"],
     );
     refused("axes: 1, rows: 2", "axes: 1, fraction: 0.5", &["fraction", "axes: 2"]);
     refused(

@@ -67,7 +67,7 @@ fn an_error_between_the_records_of_a_training_costs_no_step() {
     assert_eq!(repository.checkpoints("out"), 1);
     std::fs::remove_dir(&blocked).unwrap();
     let again = repository.ok(&["reproduce", "--verbose"]);
-    assert!(again.stderr.contains("2 of 5 units to run, 3 on record"), "{}", again.stderr);
+    again.says(&["2 of 5 units to run, 3 on record"]);
     assert_eq!(steps(&again), [0, 0], "{}", again.stderr);
     assert_eq!(std::fs::read(first).unwrap(), before, "a record was written again");
     assert_eq!(repository.rows("out"), repository.rows("whole"));
@@ -85,8 +85,7 @@ fn a_checkpoint_belongs_to_its_own_units() {
     let wait = || repository.kill_at_checkpoint("out");
     wait();
     let more = repository.ok(&["reproduce", "--verbose"]);
-    assert!(more.stderr.contains("2 of 5 units to run"), "{}", more.stderr);
-    assert!(more.stderr.contains("resumes where it was interrupted"), "{}", more.stderr);
+    more.says(&["2 of 5 units to run", "resumes where it was interrupted"]);
     assert!(steps(&more)[0] < EPOCHS as u64, "{}", more.stderr);
     assert_eq!(repository.rows("out"), repository.rows("whole"));
 
@@ -97,7 +96,7 @@ fn a_checkpoint_belongs_to_its_own_units() {
     wait();
     std::fs::remove_file(record(&repository, "out", 0)).unwrap();
     let anew = repository.ok(&["reproduce", "--verbose"]);
-    assert!(anew.stderr.contains("belongs to other units of the job"), "{}", anew.stderr);
+    anew.says(&["belongs to other units of the job"]);
     assert_eq!(steps(&anew), [EPOCHS as u64, 0, 0]);
     assert_eq!(repository.rows("out"), repository.rows("whole"));
     assert_eq!(repository.checkpoints("out"), 0);

@@ -34,44 +34,39 @@ fn code(run: &Run, expected: i32) {
     assert_eq!(run.code, expected, "{}{}", run.stdout, run.stderr);
 }
 
-/// Catches false differences between two runs of one definition, such as times and the order of rows.
+/// Catches false differences between two runs of one definition, such as times and the order of rows, a changed verdict that is not
+/// printed first or not in the exit status, numbers that are missing after it, and sources without records that end in a panic, in success,
+/// or in a message without a remedy.
 #[test]
-fn two_runs_of_one_experiment_do_not_differ() {
+fn only_changes_are_listed_and_a_changed_claim_comes_first() {
     let repository = Repository::with_experiment(EXPERIMENT);
-    for out in ["a", "b"] {
-        repository.ok(&["reproduce", "--profile", "smoke", "--out", out]);
+    for out in ["out", "b"] {
+        repository.ok(&["reproduce", "--out", out]);
     }
-    let run = repository.ok(&["diff", "a/record", "b"]);
-    assert_eq!(run.stdout, "no difference\n");
+    assert_eq!(repository.ok(&["diff", "out/record", "b"]).stdout, "no difference\n");
     // Times differ, and are compared only with `--times`.
-    let run = repository.ok(&["diff", "a", "b", "--times"]);
-    assert!(run.stdout.starts_with("numbers that differ significantly"), "{}", run.stdout);
-    assert!(run.stdout.contains(" time"), "{}", run.stdout);
-}
+    repository
+        .ok(&["diff", "out", "b", "--times"])
+        .prints(&["numbers that differ significantly", " time"]);
 
-/// Catches a changed verdict that is not printed first or not in the exit status, and numbers that are missing after it.
-#[test]
-fn a_changed_claim_comes_first() {
-    let repository = Repository::with_experiment(EXPERIMENT);
-    repository.ok(&["reproduce", RANK]);
     edited(&repository, "out/record", "edited", falls);
     let run = repository.run(&["diff", "out/record", "edited"]);
     code(&run, 1);
-    let lines: Vec<&str> = run.stdout.lines().collect();
-    assert_eq!(lines[0], "claims that changed: 1");
-    assert_eq!(lines[1], "  extensions/mexican-hat rises: reproduced → not reproduced");
-    assert!(lines[2].trim().starts_with("before: Gaussian:"), "{}", run.stdout);
-    assert!(lines[3].trim().starts_with("after: Gaussian:"), "{}", run.stdout);
-    assert_eq!(lines[4], "numbers that differ significantly: 1");
-    assert!(
-        lines[5]
-            .contains("rank/Gaussian stable_rank: 1 of 3 points; largest difference at x = 64:"),
-        "{}",
-        lines[5]
-    );
+    let changed = "claims that changed: 1\n  extensions/mexican-hat rises: reproduced → not reproduced\n    before: Gaussian:";
+    assert!(run.stdout.starts_with(changed), "{}", run.stdout);
+    let numbers = "\nnumbers that differ significantly: 1\n  extensions/mexican-hat rank/Gaussian stable_rank: 1 of 3 points; largest \
+                   difference at x = 64:";
+    run.prints(&["\n    after: Gaussian:", numbers]);
     // The claim reads only the Gaussian embedder, and nothing else changed.
     let run = repository.ok(&["diff", "out/record", "edited", "extensions/mexican-hat/rank/RFF"]);
     assert_eq!(run.stdout, "no difference\n");
+
+    for name in ["HEAD", "no-such", "experiments", "report/record", ""] {
+        let needles = ["has no records", "out/record", "git worktree add"];
+        code(&repository.fails(&["diff", name, "out"], &needles), 2);
+    }
+    std::fs::write(record(&repository, "edited").join("values.csv"), "unit,metric\n1\n").unwrap();
+    code(&repository.fails(&["diff", "edited", "out"], &["mexican-hat/values.csv"]), 2);
 }
 
 /// Catches noise over signals that is listed, a shift of all signals that is not, changed parameters that are ignored, and entries
@@ -99,31 +94,27 @@ fn differences_are_compared_with_their_noise() {
     let run = repository.ok(&["diff", "out/record", "shifted"]);
     let expected = "numbers that differ significantly: 1\n  extensions/mexican-hat images/Mexican hat test_psnr: ";
     assert!(run.stdout.starts_with(expected), "{}", run.stdout);
-    assert!(run.stdout.contains(", 3 pairs)"), "{}", run.stdout);
-    assert!(run.stdout.contains("parameters that differ: 1\n  data embedded:"), "{}", run.stdout);
+    run.prints(&[", 3 pairs)", "parameters that differ: 1\n  data embedded:"]);
     assert!(!run.stdout.contains("only in"), "{}", run.stdout);
 
     repository.ok(&["reproduce", RANK]);
     let run = repository.run(&["diff", "noisy", "out/record"]);
     code(&run, 1);
-    assert!(run.stdout.contains("rises: not run → reproduced"), "{}", run.stdout);
+    run.prints(&["rises: not run → reproduced"]);
     let only = "only in one record: 1\n  only in out/record: extensions/mexican-hat/rank\n";
     assert!(run.stdout.ends_with(only), "{}", run.stdout);
 }
 
-/// Catches mistakes that end in a panic, in success, or in a message without the allowed values.
-#[test]
-fn sources_without_records_are_refused() {
-    let repository = Repository::with_experiment(EXPERIMENT);
-    repository.ok(&["reproduce", RANK]);
-    for name in ["HEAD", "no-such", "experiments", "report/record", ""] {
-        let needles = ["has no records", "out/record", "git worktree add"];
-        code(&repository.fails(&["diff", name, "out"], &needles), 2);
-    }
-    edited(&repository, "out/record", "damaged", |_| {});
-    std::fs::write(record(&repository, "damaged").join("values.csv"), "unit,metric\n1\n").unwrap();
-    code(&repository.fails(&["diff", "damaged", "out"], &["mexican-hat/values.csv"]), 2);
+/// Runs `verify --from` with these arguments, which must end with this status and print these texts.
+#[track_caller]
+fn verify(repository: &Repository, arguments: &[&str], status: i32, texts: &[&str]) -> Run {
+    let run = repository.run(&[&["verify", "--from"], arguments].concat());
+    code(&run, status);
+    run.prints(texts);
+    run
 }
+
+const EQUAL: &str = " values, bitwise equal\n";
 
 /// A group whose data files are missing.
 const ABSENT: &str = "  - id: boxes
@@ -138,31 +129,26 @@ fn a_sample_of_units_is_repeated() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.ok(&["reproduce", "--profile", "smoke"]);
     for jobs in ["1", "2"] {
-        let verify = ["verify", "--from", "out", "--sample", "2", "--jobs", jobs];
-        let run = repository.ok(&verify);
-        assert!(run.stderr.contains("2 of 6 recorded units are repeated"), "{}", run.stderr);
         // One of each protocol.
-        assert!(run.stdout.starts_with("extensions/mexican-hat: 2 units, "), "{}", run.stdout);
-        assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
+        let both = ["extensions/mexican-hat: 2 units, ", EQUAL];
+        verify(&repository, &["out", "--sample", "2", "--jobs", jobs], 0, &both)
+            .says(&["2 of 6 recorded units are repeated"]);
     }
     // The record also has a group whose data are gone.
     let text = EXPERIMENT.replace("claims:\n", &format!("{ABSENT}claims:\n"));
     repository.write(DEFINITION, &text);
-    let first = |row: &mut Row| {
+    edited(&repository, "out/record", "other", |row| {
         if row.method == "RFF" {
             (row.group, row.method) = ("boxes".into(), "all".into());
         }
-    };
-    edited(&repository, "out/record", "other", first);
+    });
     let folder = record(&repository, "other");
     let (table, mut provenance) = ItemRecord::read_tables(&folder).unwrap().unwrap();
     let origin = provenance.origins.remove("rank/RFF").unwrap();
     provenance.origins.insert("boxes/all".to_owned(), origin);
     ItemRecord::write(&folder, &table, &provenance).unwrap();
-    let run = repository.ok(&["verify", "--from", "other", "--all"]);
     let skipped = "skipped: extensions/mexican-hat/boxes/all: rico-semantics";
-    assert!(run.stdout.starts_with(skipped), "{}", run.stdout);
-    assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
+    verify(&repository, &["other", "--all"], 0, &[skipped, EQUAL]);
 }
 
 /// Catches a repetition with another profile or seed than the record's, a changed bit that is accepted, and changed definitions or data
@@ -171,75 +157,57 @@ fn a_sample_of_units_is_repeated() {
 fn a_record_is_repeated_as_it_was_made() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.ok(&["reproduce", "--profile", "smoke", "--seed", "3"]);
-    let all = ["verify", "--from", "out/record", "--all"];
-    let run = repository.ok(&all);
-    assert!(run.stderr.contains("6 of 6 recorded units are repeated"), "{}", run.stderr);
-    assert!(run.stdout.starts_with("extensions/mexican-hat: 6 units, "), "{}", run.stdout);
-    assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
+    let all = ["out/record", "--all"];
+    verify(&repository, &all, 0, &["extensions/mexican-hat: 6 units, ", EQUAL])
+        .says(&["6 of 6 recorded units are repeated"]);
 
-    // Flips the last bit of a random result.
+    // Flips the last bit of a random result; then a value that only one side has; then other data.
+    let is_rank = |row: &Row| row.method == "RFF" && row.metric == "stable_rank";
     edited(&repository, "out/record", "other", |row| {
-        if row.method == "RFF" && row.metric == "stable_rank" {
+        if is_rank(row) {
             row.value = f64::from_bits(row.value.to_bits() ^ 1);
         }
     });
-    let run = repository.run(&["verify", "--from", "other", "--all"]);
-    code(&run, 1);
-    assert!(run.stdout.contains("1 of "), "{}", run.stdout);
-    assert!(run.stdout.contains("rank/RFF stable_rank seed 0 at x = 4 is "), "{}", run.stdout);
-    assert!(run.stdout.contains("same kind of processor"), "{}", run.stdout);
-    // Values that only one side has.
+    let flipped = ["1 of ", "rank/RFF stable_rank seed 0 at x = 4 is ", "same kind of processor"];
+    verify(&repository, &["other", "--all"], 1, &flipped);
     edited(&repository, "out/record", "other", |row| {
-        if row.method == "RFF" && row.metric == "stable_rank" {
+        if is_rank(row) {
             row.metric = "rank".into();
         }
     });
-    let run = repository.run(&["verify", "--from", "other", "--all"]);
-    code(&run, 1);
     let lost = "1 values of the record were not measured again; 1 values are not on record";
-    assert!(run.stdout.contains(lost), "{}", run.stdout);
+    verify(&repository, &["other", "--all"], 1, &[lost]);
+    edited(&repository, "out/record", "other", |row| {
+        if row.method == "Mexican hat" {
+            row.data = "div2k-test".into();
+        }
+    });
+    let skipped = "images/Mexican hat: data div2k-test on record, embedded:";
+    verify(&repository, &["other", "--all"], 0, &[skipped]);
 
     // Older records lack specifications.
     let folder = record(&repository, "out/record");
     let (table, whole) = ItemRecord::read_tables(&folder).unwrap().unwrap();
     let write = |provenance: &Provenance| ItemRecord::write(&folder, &table, provenance).unwrap();
     write(&Provenance { origins: Default::default(), ..whole.clone() });
-    let run = repository.ok(&all);
-    assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
+    verify(&repository, &all, 0, &[EQUAL]);
     write(&whole);
 
-    edited(&repository, "out/record", "other", |row| {
-        if row.method == "Mexican hat" {
-            row.data = "div2k-test".into();
-        }
-    });
-    let run = repository.ok(&["verify", "--from", "other", "--all"]);
-    let skipped = "images/Mexican hat: data div2k-test on record, embedded:";
-    assert!(run.stdout.contains(skipped), "{}", run.stdout);
-
+    let rff = "extensions/mexican-hat/rank/RFF";
     repository.write(DEFINITION, &EXPERIMENT.replace("sigma: 5", "sigma: 6"));
-    let run = repository.run(&all);
-    code(&run, 1);
-    let changed = "changed: extensions/mexican-hat/rank/RFF: definition, revision or data differ (record → here): embedder";
-    assert!(run.stdout.starts_with(changed), "{}", run.stdout);
+    let changed =
+        format!("changed: {rff}: definition, revision or data differ (record → here): embedder");
+    verify(&repository, &all, 1, &[&changed]);
     // Nothing of the selection can be repeated.
-    let alone = ["verify", "--from", "out/record", "--all", "extensions/mexican-hat/rank/RFF"];
-    let run = repository.run(&alone);
-    code(&run, 1);
-    assert!(run.stdout.starts_with("changed: "), "{}", run.stdout);
-    let run =
-        repository.run(&["verify", "--from", "out/record", "extensions/mexican-hat/rank/RFF"]);
-    assert!(run.code == 2 && !run.stderr.contains("--from"), "{}", run.stderr);
+    verify(&repository, &["out/record", "--all", rff], 1, &["changed: "]);
+    let run = verify(&repository, &["out/record", rff], 2, &[]);
+    assert!(!run.stderr.contains("--from"), "{}", run.stderr);
     // What did not change can still be repeated.
-    let run = repository.ok(&["verify", "--from", "out/record", "extensions/mexican-hat/*/Gau*"]);
-    assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
+    verify(&repository, &["out/record", "extensions/mexican-hat/*/Gau*"], 0, &[EQUAL]);
     // A removed method does not count as bitwise equal.
     repository.write(DEFINITION, &EXPERIMENT.replace("RFF", "Fourier"));
-    let run = repository.run(&all);
-    code(&run, 1);
-    let gone = "changed: extensions/mexican-hat/rank/RFF: not defined here";
-    assert!(run.stdout.starts_with(gone), "{}", run.stdout);
-    repository.ok(&["verify", "--from", "out/record", "extensions/mexican-hat/rank/Gaussian"]);
+    verify(&repository, &all, 1, &[&format!("changed: {rff}: not defined here")]);
+    verify(&repository, &["out/record", "extensions/mexican-hat/rank/Gaussian"], 0, &[EQUAL]);
     repository.fails(&["verify", "--from", "nowhere"], &["nowhere"]);
 }
 
@@ -247,22 +215,14 @@ fn a_record_is_repeated_as_it_was_made() {
 #[test]
 fn a_reference_of_several_runs_is_repeated_run_by_run() {
     let repository = Repository::with_experiment(EXPERIMENT);
-    let method = |name: &str| format!("{RANK}/{name}");
-    repository.ok(&["reproduce", &method("RFF"), "--seed", "7", "--out", "a", "--record"]);
-    repository.ok(&[
-        "reproduce",
-        &method("Gaussian"),
-        "--profile",
-        "smoke",
-        "--out",
-        "b",
-        "--record",
-    ]);
+    for (method, options) in [("RFF", ["--seed", "7"]), ("Gaussian", ["--profile", "smoke"])] {
+        let method = format!("{RANK}/{method}");
+        repository
+            .ok(&[&["reproduce", &method, "--out", &method, "--record"], &options[..]].concat());
+    }
     let file = record(&repository, "report/record").join("provenance.json");
     let origins = Provenance::read(&file).unwrap().origins;
     let seeds: Vec<(&str, u64)> = origins.iter().map(|(k, o)| (k.as_str(), o.seed)).collect();
     assert_eq!(seeds, [("rank/Gaussian", 0), ("rank/RFF", 7)]);
-    let run = repository.ok(&["verify"]);
-    assert!(run.stdout.starts_with("extensions/mexican-hat: 2 units, "), "{}", run.stdout);
-    assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
+    repository.ok(&["verify"]).prints(&["extensions/mexican-hat: 2 units, ", EQUAL]);
 }

@@ -2,8 +2,6 @@
 
 use crate::common;
 
-use std::path::Path;
-
 use common::{EXPERIMENT, Repository};
 
 /// Catches a broken archive that is silently replaced by generated images.
@@ -14,18 +12,17 @@ fn a_broken_archive_is_an_error_with_its_name() {
     repository.write("mine/div2k/data_div2k.npz", "this is no zip archive");
     repository.fails(&["reproduce", images, "--data", "mine"], &["data_div2k.npz"]);
     std::fs::remove_file(repository.path().join("mine/div2k/data_div2k.npz")).unwrap();
-    let run = repository.ok(&["reproduce", images, "--data", "mine", "--profile", "smoke"]);
-    assert!(run.stderr.contains("synthetic data (embedded:dead-leaves)"), "{}", run.stderr);
+    repository
+        .ok(&["reproduce", images, "--data", "mine", "--profile", "smoke"])
+        .says(&["synthetic data (embedded:dead-leaves)"]);
 }
 
 /// Catches a user's own images that are not used, not labeled, or compared with the paper.
 #[test]
 fn a_folder_of_the_users_images_replaces_a_set() {
     let repository = Repository::with_experiment(EXPERIMENT);
-    let folder = repository.path().join("photos");
-    std::fs::create_dir(&folder).unwrap();
-    picture(&folder.join("one.png"), 512);
-    picture(&folder.join("two.png"), 640);
+    repository.picture("photos/one.png", 512);
+    repository.picture("photos/two.png", 640);
     repository.ok(&["reproduce", "extensions/mexican-hat/images", "--images", "div2k-test=photos"]);
     let record = repository.table("out/record");
     assert!(record.contains(",user:photos"), "{record}");
@@ -36,7 +33,7 @@ fn a_folder_of_the_users_images_replaces_a_set() {
     let log = String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success() && log.contains("0 of 6 units to run"), "{log}");
     // A small image does not stop the others.
-    picture(&folder.join("three.png"), 100);
+    repository.picture("photos/three.png", 100);
     let arguments = ["reproduce", "extensions/mexican-hat/images", "--images", "div2k-test=photos"];
     let run = repository.ok(&arguments);
     let line = run.stderr.lines().find(|line| line.contains("three.png")).unwrap_or_default();
@@ -45,9 +42,10 @@ fn a_folder_of_the_users_images_replaces_a_set() {
         "{}",
         run.stderr
     );
-    assert!(run.stderr.contains("user:photos"), "{}", run.stderr);
-    std::fs::remove_file(folder.join("one.png")).unwrap();
-    std::fs::remove_file(folder.join("two.png")).unwrap();
+    run.says(&["user:photos"]);
+    for name in ["one", "two"] {
+        std::fs::remove_file(repository.path().join(format!("photos/{name}.png"))).unwrap();
+    }
     repository.fails(&arguments, &["photos", "no image of the folder has at least 512×512"]);
 }
 
@@ -68,11 +66,10 @@ fn held_out_images_of_the_user_name_the_values() {
     variants: [{ id: all }]
 ";
     let repository = Repository::with_experiment(&format!("{head}{group}"));
-    for folder in ["training", "measured"] {
-        std::fs::create_dir(repository.path().join(folder)).unwrap();
-        for side in [512, 640] {
-            picture(&repository.path().join(folder).join(format!("{side}.png")), side);
-        }
+    for (folder, side) in
+        [("training", 512), ("training", 640), ("measured", 512), ("measured", 640)]
+    {
+        repository.picture(&format!("{folder}/{side}.png"), side);
     }
     let item = "extensions/mexican-hat";
     let (training, measured) = ("div2k-train=training", "div2k-test=measured");
@@ -88,10 +85,4 @@ fn held_out_images_of_the_user_name_the_values() {
         let replaced = "instead of fitting on `div2k-train` and measuring on `div2k-test`";
         assert!(page.contains(replaced), "{out}: {page}");
     }
-}
-
-fn picture(file: &Path, side: u32) {
-    image::RgbImage::from_fn(side, side, |x, y| image::Rgb([x as u8, y as u8, (x ^ y) as u8]))
-        .save(file)
-        .unwrap();
 }

@@ -4,24 +4,15 @@ use crate::common;
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use common::{EXPERIMENT, Repository, begun, experiment, with_a_failing_unit};
+use common::{EXPERIMENT, RANK, Repository, begun, experiment, wait, with_a_failing_unit};
 use posenc_experiments::record::UnitRecord;
-use posenc_files::Lock;
 use posenc_files::testing::{Need, skip};
 
 /// A training of hours that checks for a stop after every epoch.
 const LONG: &str = "  - id: long
     protocol: { kind: network-1d, lines: { rows: [5] }, learning_rate: 1e-3, epochs: 100000000 }
     variants: [{ id: Gaussian, embedder: { kind: gaussian, dimension: 400, sigma: 0.1 } }]
-";
-
-const QUICK: &str = "  - id: rank
-    protocol: { kind: stable-rank, samples: [4, 16] }
-    variants:
-      - { id: Gaussian, embedder: { kind: gaussian, dimension: 128, sigma: 0.02 } }
-      - { id: RFF, embedder: { kind: rff, dimension: 128, sigma: 5 } }
 ";
 
 /// Catches a failed unit that is not named, counts as done, ends the others or does not run again.
@@ -32,13 +23,15 @@ fn a_failed_unit_is_named_and_runs_again() {
     let smoke = ["reproduce", "--profile", "smoke"];
     let run = repository.run(&smoke);
     assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(run.stderr.contains("failed: extensions/mexican-hat/rank/RFF"), "{}", run.stderr);
-    assert!(run.stderr.contains("sigma = 1000000"), "{}", run.stderr);
-    assert!(run.stderr.contains("run the same command again"), "{}", run.stderr);
+    run.says(&[
+        "failed: extensions/mexican-hat/rank/RFF",
+        "sigma = 1000000",
+        "run the same command again",
+    ]);
     assert_eq!(repository.raw("out").len(), 5);
     let again = repository.run(&smoke);
     assert_eq!(again.code, 1);
-    assert!(again.stderr.contains("1 of 6 units to run"), "{}", again.stderr);
+    again.says(&["1 of 6 units to run"]);
 
     let file = "experiments/extensions/01-mexican-hat.yaml";
     repository.write(file, &text.replace("values: [5, 1000000]", "values: [5, 1]"));
@@ -58,15 +51,12 @@ fn a_failure_on_the_users_images_ends_no_other_unit() {
     protocol: { kind: closed-form, step: 64 }
     variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }]
 ";
-    let repository = Repository::with_experiment(&experiment(&format!("{on_images}{QUICK}")));
-    let folder = repository.path().join("photos");
-    std::fs::create_dir(&folder).unwrap();
-    let photo = image::RgbImage::from_fn(512, 512, |x, y| image::Rgb([x as u8, y as u8, 7]));
-    photo.save(folder.join("one.png")).unwrap();
+    let repository = Repository::with_experiment(&experiment(&format!("{on_images}{RANK}")));
+    repository.picture("photos/one.png", 512);
     let run = repository.run(&["reproduce", "--images", "div2k-test=photos"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     let left_out = "not run: extensions/mexican-hat/tenth: needs at least 10 signals of `div2k-test`, and user:photos has 1";
-    assert!(run.stderr.contains(left_out), "{}", run.stderr);
+    run.says(&[left_out]);
     assert_eq!(repository.raw("out").len(), 2);
 }
 
@@ -74,19 +64,15 @@ fn a_failure_on_the_users_images_ends_no_other_unit() {
 /// units that are not reported.
 #[test]
 fn a_budget_runs_the_units_that_fit_and_counts_the_rest() {
-    let repository = Repository::with_experiment(&experiment(&format!("{LONG}{QUICK}")));
+    let repository = Repository::with_experiment(&experiment(&format!("{LONG}{RANK}")));
     let run = repository.ok(&["reproduce", "--verbose", "--budget", "3s", "--jobs", "1"]);
     let paths: Vec<&str> = begun(&run.stderr).map(|(path, _)| path).collect();
     let groups = paths.iter().map(|path| path.split('/').nth(2).unwrap()).collect::<Vec<_>>();
     assert_eq!(groups, ["rank", "rank", "long"], "{}", run.stderr);
     assert_eq!(repository.raw("out").len(), 2, "{}", run.stderr);
-    assert!(run.stderr.contains("1 unit left (time unknown); "), "{}", run.stderr);
+    run.says(&["1 unit left (time unknown); "]);
     assert_eq!(repository.checkpoints("out"), 1, "progress is lost");
-    assert!(
-        run.stderr.contains("to continue: cargo xtask reproduce --verbose --budget 3s --jobs 1"),
-        "{}",
-        run.stderr
-    );
+    run.says(&["to continue: cargo xtask reproduce --verbose --budget 3s --jobs 1"]);
     for text in ["2 hours", "0s", ""] {
         repository.fails(&["reproduce", "--budget", text], &["1h30m"]);
     }
@@ -96,7 +82,7 @@ fn a_budget_runs_the_units_that_fit_and_counts_the_rest() {
 #[test]
 fn a_damaged_record_is_run_again_with_a_warning() {
     let repository = Repository::with_experiment(EXPERIMENT);
-    let run = ["reproduce", "--profile", "smoke", "--quiet"];
+    let run = ["reproduce", "--profile", "smoke"];
     repository.ok(&run);
     let (files, rows) = (repository.raw("out"), repository.rows("out"));
     let whole = std::fs::read(&files[0]).unwrap();
@@ -123,7 +109,7 @@ fn a_damaged_record_is_run_again_with_a_warning() {
     }
     let again = repository.ok(&run);
     assert_eq!(again.stderr.matches("running it again").count(), 6, "{}", again.stderr);
-    assert!(again.stderr.contains("6 of 6 units to run"), "{}", again.stderr);
+    again.says(&["6 of 6 units to run"]);
     assert_eq!(repository.rows("out"), rows);
 }
 
@@ -149,7 +135,7 @@ fn a_limit_on_files_is_an_error_that_names_the_file() {
     assert!(stderr.contains("bytes are needed"), "{stderr}");
     let run = repository.ok(&["reproduce", "--profile", "smoke"]);
     // Records of a few numbers are below the limit.
-    assert!(run.stderr.contains(" of 6 units to run"), "{}", run.stderr);
+    run.says(&[" of 6 units to run"]);
     assert!(!run.stderr.contains(" 0 of 6 units to run"), "{}", run.stderr);
 }
 
@@ -178,8 +164,7 @@ fn a_full_disk_is_named_and_costs_no_record() {
     let small = Small(&folder);
     let run = repository.run(&["reproduce", "--jobs", "1", "--out", "small"]);
     assert!(matches!(run.code, 1 | 2), "{}: {}", run.code, run.stderr);
-    assert!(run.stderr.contains("No space left on device"), "{}", run.stderr);
-    assert!(run.stderr.contains("bytes are needed, so free some disk space"), "{}", run.stderr);
+    run.says(&["No space left on device", "bytes are needed, so free some disk space"]);
     let kept = repository.raw("small");
     assert!(!kept.is_empty() && kept.len() < 12, "{} records", kept.len());
     let larger =
@@ -200,22 +185,10 @@ fn a_second_process_names_the_owner_of_the_directory() {
     let repository = Repository::with_experiment(&large);
     let mut first = repository.start(&["reproduce", "--jobs", "1"]);
     let lock = repository.path().join("out/.lock");
-    let started = Instant::now();
-    while std::fs::read_to_string(&lock).unwrap_or_default().is_empty() {
-        assert!(started.elapsed() < Duration::from_secs(60), "no lock");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    wait("lock", || std::fs::read_to_string(&lock).is_ok_and(|owner| !owner.is_empty()));
     let owner = format!("process {}", first.id());
     repository.fails(&["reproduce"], &["another reproduce is running", &owner, "--out"]);
     assert!(first.wait().unwrap().success());
     assert_eq!(repository.raw("out").len(), 12);
-    let last = repository.ok(&["reproduce"]);
-    assert!(last.stderr.contains("0 of 12 units to run"), "{}", last.stderr);
-    // Shares run next to each other, but not next to a run of everything.
-    let share = Lock::try_share(&lock, "share 1/2 on node").unwrap();
-    repository.fails(&["reproduce"], &["another reproduce is running", "share 1/2 on node"]);
-    repository.ok(&["reproduce", "--share", "2/2"]);
-    drop(share);
-    let _whole = Lock::try_take(&lock).unwrap();
-    repository.fails(&["reproduce", "--share", "2/2"], &["without --share is running"]);
+    repository.ok(&["reproduce"]).says(&["0 of 12 units to run"]);
 }

@@ -2,71 +2,42 @@
 
 use crate::common;
 
+use std::collections::BTreeSet;
+
 use common::{Repository, experiment};
 
 fn values(rows: &[String], group: &str, metric: &str) -> Vec<f64> {
     common::values(rows, [group, "", metric])
 }
 
-/// Catches encodings that do not learn, results that depend on the number of workers or on other signals, and wrong parameter
-/// counts.
+/// Catches encodings that do not learn, results that depend on the number of workers or on images that are added later, results of a
+/// shared embedding that are repeated for each image, signals without distinct names, and wrong parameter counts.
 #[test]
 fn images_are_fitted_by_simple_and_complex_encodings() {
-    let repository = Repository::with_experiment(&experiment(
-        r#"
-  - id: simple
-    data: { set: embedded-images }
-    protocol: &p { kind: network-nd, side: 32, depth: 2, width: 32, learning_rate: 0.01, epochs: 60 }
-    variants:
-      - { id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.06 }, settings: { directions: diagonals } }
-      - { id: RFF, embedder: { kind: rff, dimension: 64, sigma: 3 }, settings: { directions: joint } }
-    profiles: &two
-      smoke: { reduced: 1 image, signals: 1 }
-      quick: { reduced: 2 images, signals: 2 }
-  - id: complex
-    data: { set: embedded-images }
-    protocol: &c { kind: network-nd, side: 32, encoding: complex, learning_rate: 0.1, epochs: 60 }
-    variants: &v
-      - { id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.06 } }
-    profiles: *two
-  - id: residual
-    data: { set: embedded-images }
-    protocol: { <<: *c, products: residual }
-    variants: *v
-    profiles: *two
-  - id: random
-    data: { set: embedded-images }
-    protocol: { <<: *c, fraction: 0.5 }
-    variants: *v
-    profiles: *two
-  - id: deep
-    data: { set: embedded-images }
-    protocol: { <<: *c, depth: 1, width: 8, learning_rate: 0.02 }
-    variants: *v
-    profiles: *two
-  - id: least-squares
-    data: { set: embedded-images }
-    protocol: { kind: closed-form, side: 32, fraction: 0.5, iterations: 40 }
-    variants: *v
-    profiles: *two
-  - id: bright
-    data: { set: embedded-images }
-    protocol: *c
-    variants: &w
-      - { id: LinF, embedder: { kind: linf, dimension: 16, sigma: 2 } }
-    profiles: *two
-  - id: centered
-    data: { set: embedded-images }
-    protocol: { <<: *c, center: true }
-    variants: *w
-    profiles: *two
-"#,
-    ));
+    let repository = Repository::with_experiment(include_str!("images.yaml"));
     repository.ok(&["reproduce", "--profile", "smoke", "--out", "grown"]);
+    let smoke = repository.rows("grown");
     repository.ok(&["reproduce", "--out", "grown"]);
     repository.ok(&["reproduce", "--jobs", "1", "--out", "alone"]);
     let rows = repository.rows("grown");
     assert_eq!(rows, repository.rows("alone"));
+    // The runs of the smaller profile belong to the larger one, and have its name.
+    for row in &smoke {
+        assert!(rows.contains(&row.replace(",smoke,", ",quick,")), "{row}");
+    }
+    // Two images, three lines, two repeats, two variants, each with a name or seed of its own.
+    let cells = rows.iter().map(|row| row.split(',').collect::<Vec<_>>());
+    let runs: BTreeSet<[&str; 3]> = cells
+        .filter(|cells| cells[2] == "lines" && cells[6] == "test_psnr")
+        .map(|cells| [cells[3], cells[4], cells[5]])
+        .collect();
+    let names: BTreeSet<&str> = runs.iter().map(|run| run[1]).collect();
+    assert!(runs.len() == 24 && names.len() == 6, "{runs:?}");
+    assert_eq!(names.iter().filter(|n| n.ends_with(" row 3")).count(), 2, "{names:?}");
+    // Results of the shared embedding are not repeated for each image.
+    for metric in ["stable_rank", "params"] {
+        assert_eq!(values(&rows, "lines", metric).len(), 2, "{metric}");
+    }
     for group in ["simple", "complex", "residual", "random", "deep", "least-squares"] {
         let (train, test) = (values(&rows, group, "train_psnr"), values(&rows, group, "test_psnr"));
         assert_eq!(train.len(), if group == "simple" { 4 } else { 2 }, "{group}");
@@ -94,35 +65,7 @@ fn images_are_fitted_by_simple_and_complex_encodings() {
 /// Catches clips that are treated as images, and frames that are mixed up.
 #[test]
 fn clips_are_fitted_in_three_dimensions() {
-    let repository = Repository::with_experiment(&experiment(
-        r#"
-  - id: simple
-    data: { set: embedded-clips }
-    protocol: &p { kind: network-nd, side: 16, depth: 1, width: 32, learning_rate: 0.01, epochs: 40 }
-    variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 8, sigma: 0.12 } }]
-    profiles: &one { quick: { reduced: 1 clip, signals: 1 } }
-  - id: complex
-    data: { set: embedded-clips }
-    protocol: { <<: *p, depth: 0, encoding: complex, learning_rate: 0.1 }
-    variants: &v [{ id: Gau, embedder: { kind: gaussian, dimension: 8, sigma: 0.12 } }]
-    profiles: *one
-  - id: random
-    data: { set: embedded-clips }
-    protocol: { <<: *p, depth: 0, encoding: complex, learning_rate: 0.1, fraction: 0.3 }
-    variants: *v
-    profiles: *one
-  - id: closed-form
-    data: { set: embedded-clips }
-    protocol: { kind: closed-form, side: 16 }
-    variants: *v
-    profiles: *one
-  - id: least-squares
-    data: { set: embedded-clips }
-    protocol: { kind: closed-form, side: 16, fraction: 0.3 }
-    variants: *v
-    profiles: *one
-"#,
-    ));
+    let repository = Repository::with_experiment(include_str!("clips.yaml"));
     repository.ok(&["reproduce"]);
     let rows = repository.rows("out");
     for group in ["simple", "complex", "random", "closed-form", "least-squares"] {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::process::{Child, Command};
 
-use common::{Repository, begun, experiment, wait};
+use common::{RANK, Repository, begun, experiment, wait};
 
 fn training(epochs: u64) -> String {
     experiment(&format!(
@@ -16,10 +16,7 @@ fn training(epochs: u64) -> String {
     variants:
       - {{ id: Gaussian, embedder: {{ kind: gaussian, dimension: 2000, sigma: 0.1 }} }}
       - {{ id: RFF, embedder: {{ kind: rff, dimension: 2000, sigma: 5 }} }}
-  - id: rank
-    protocol: {{ kind: stable-rank, samples: [4, 16] }}
-    variants: [{{ id: Gaussian, embedder: {{ kind: gaussian, dimension: 128, sigma: 0.02 }} }}]
-"
+{RANK}"
     ))
 }
 
@@ -30,20 +27,8 @@ fn send(signal: &str, child: &Child) {
 
 /// Waits for a run that must end; returns its exit status.
 fn status(child: &mut Child) -> Option<i32> {
-    let mut status = None;
-    wait("end of the run", || {
-        status = child.try_wait().unwrap();
-        status.is_some()
-    });
-    status.and_then(|status| status.code())
-}
-
-/// Waits for a run that must end; returns its exit status and standard error.
-fn ended(mut child: Child) -> (Option<i32>, String) {
-    let status = status(&mut child);
-    let mut text = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
-    (status, text)
+    wait("end of the run", || child.try_wait().unwrap().is_some());
+    child.wait().unwrap().code()
 }
 
 /// Catches an interrupt that loses the progress of a training, starts further units, leaves no report, has an exit status other
@@ -57,14 +42,16 @@ fn the_first_interrupt_keeps_the_training_progress() {
     // The second run ends the first training and is interrupted in the second one.
     let mut found = BTreeSet::new();
     for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
-        let child = repository.start(&["reproduce", "--jobs", "1"]);
+        let mut child = repository.start(&["reproduce", "--jobs", "1"]);
         wait("checkpoint", || {
             let before = found.len();
             found.extend(repository.checkpoint_files("out"));
             found.len() > before
         });
         send(signal, &child);
-        let (status, stderr) = ended(child);
+        let status = status(&mut child);
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
         assert_eq!(status, Some(code), "{stderr}");
         assert!(
             stderr.contains(" left (") && stderr.contains("to continue: cargo xtask"),
@@ -76,8 +63,7 @@ fn the_first_interrupt_keeps_the_training_progress() {
         assert!(repository.path().join("out/report/README.md").exists(), "{stderr}");
         assert!(repository.raw("out").len() < 3, "further units began: {stderr}");
     }
-    let again = repository.ok(&["reproduce"]);
-    assert!(again.stderr.contains("resumes where it was interrupted"), "{}", again.stderr);
+    repository.ok(&["reproduce"]).says(&["resumes where it was interrupted"]);
     assert_eq!(repository.rows("out"), repository.rows("whole"));
 }
 
@@ -114,7 +100,16 @@ fn the_second_interrupt_ends_the_run_at_once() {
 #[test]
 fn the_report_is_written_during_the_run() {
     let repository = Repository::with_experiment(&training(100_000_000));
-    let mut child = repository.start(&["reproduce", "--report-every", "1s"]);
+    // The first report is written after ten items.
+    let mut lines = String::new();
+    for i in 0..10 {
+        let text = experiment(RANK).replace("mexican-hat", &format!("item-{i}"));
+        repository.write(&format!("experiments/extensions/2{i}-item.yaml"), &text);
+        lines += &format!("  - {{ item: item-{i}, name: An item, title: An item }}\n");
+    }
+    let (paper, anchor) = ("experiments/extensions/paper.yaml", "  # new items: above this line");
+    repository.write(paper, &repository.read(paper).replace(anchor, &(lines + anchor)));
+    let mut child = repository.start(&["reproduce"]);
     let page = repository.path().join("out/report/README.md");
     let notice = "This run is not finished";
     let is_there = || std::fs::read_to_string(&page).is_ok_and(|text| text.contains(notice));
@@ -123,7 +118,7 @@ fn the_report_is_written_during_the_run() {
         is_there()
     });
     send("-TERM", &child);
-    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert_eq!(status(&mut child), Some(143));
     let text = std::fs::read_to_string(&page).unwrap();
     assert!(!text.contains(notice) && text.contains("# Are the papers right"), "{text}");
 }

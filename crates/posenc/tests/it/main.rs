@@ -19,7 +19,6 @@ mod kills;
 mod matrix;
 mod memory;
 mod modules;
-mod network;
 mod new;
 mod pictures;
 mod protocols;

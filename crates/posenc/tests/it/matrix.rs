@@ -109,7 +109,7 @@ fn features_that_cannot_be_read_are_reported_at_their_line() {
     write_features(&repository, 1.0);
     write_npy(&file(&repository, "x.npy"), &[127], line(127).into_iter());
     repository.fails(&arguments, &["01-mexican-hat.yaml:12", "coordinates", "[127]", "128 rows"]);
-    image::RgbImage::new(8, 8).save(repository.path().join("a.png")).unwrap();
+    repository.picture("a.png", 8);
     let fit = ["fit", "a.png", "--embedder", "matrix", "--set", "file=features.npy"];
     repository.fails(&[&fit[..], &["--out", "b.png"]].concat(), &["experiment file"]);
 }

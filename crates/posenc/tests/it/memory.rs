@@ -2,14 +2,7 @@
 
 use crate::common;
 
-use common::{Repository, begun, experiment, finished};
-
-const QUICK: &str = "  - id: rank
-    protocol: { kind: stable-rank, samples: [4, 16] }
-    variants:
-      - { id: Gaussian, embedder: { kind: gaussian, dimension: 128, sigma: 0.02 } }
-      - { id: RFF, embedder: { kind: rff, dimension: 128, sigma: 5 } }
-";
+use common::{RANK, Repository, experiment};
 
 /// Catches a unit beyond memory that starts or ends the process, a refusal without required and available memory, and effects on
 /// other units.
@@ -20,7 +13,7 @@ fn a_unit_that_needs_too_much_is_refused_and_the_others_run() {
     protocol: { kind: network-nd, directions: grid, learning_rate: 0.01, epochs: 1 }
     variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 80, sigma: 0.1 } }]
 ";
-    let repository = Repository::with_experiment(&experiment(&format!("{large}{QUICK}")));
+    let repository = Repository::with_experiment(&experiment(&format!("{large}{RANK}")));
     let run = repository.run(&["reproduce", "--memory", "1GiB"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     let refused: Vec<&str> =
@@ -34,29 +27,6 @@ fn a_unit_that_needs_too_much_is_refused_and_the_others_run() {
     repository.fails(&["reproduce", "--memory", "much"], &["--memory", "8GiB"]);
 }
 
-/// Catches two units that run at the same time although only one fits, or although nothing is known about their memory, and units that
-/// run one after the other although all fit.
-#[test]
-fn units_wait_for_memory() {
-    let variants: String = (0..6)
-        .map(|i| format!("      - {{ id: v{i}, embedder: {{ kind: gaussian, dimension: 512, sigma: 0.0{} }} }}\n", i + 1))
-        .collect();
-    let repository = Repository::with_experiment(&experiment(&format!(
-        "  - id: rank\n    protocol: {{ kind: singular-values, points: 512 }}\n    variants:\n{variants}"
-    )));
-    let largest = |arguments: &[&str]| -> usize {
-        let start = ["reproduce", "--jobs", "3", "--force", "--verbose"];
-        let log = repository.ok(&[&start[..], arguments].concat()).stderr;
-        // Each job has one unit.
-        let in_flight = |end: usize| begun(&log[..end]).count() - finished(&log[..end]).count();
-        log.match_indices('\n').map(|(end, _)| in_flight(end + 1)).max().unwrap()
-    };
-    assert_eq!(largest(&["--memory", "20MiB"]), 1);
-    assert!(repository.read("out/timings.json").contains("extensions/mexican-hat/rank paper"));
-    assert!(largest(&["--memory", "64GiB"]) > 1);
-    assert_eq!(repository.raw("out").len(), 6);
-}
-
 /// Catches a memory limit of the process that is ignored: a failed allocation would end the process.
 #[cfg(target_os = "linux")]
 #[test]
@@ -65,7 +35,7 @@ fn the_memory_limit_of_a_shell_is_respected() {
     protocol: { kind: singular-values, points: 4096 }
     variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 60000, sigma: 0.1 } }]
 ";
-    let repository = Repository::with_experiment(&experiment(&format!("{large}{QUICK}")));
+    let repository = Repository::with_experiment(&experiment(&format!("{large}{RANK}")));
     let script =
         format!("ulimit -v 2500000; exec {} reproduce --jobs 1", env!("CARGO_BIN_EXE_posenc"));
     let mut command = std::process::Command::new("bash");

@@ -41,7 +41,6 @@ const TRAININGS: [&str; 8] = [
      modulator: { hidden: 8, dropout: 0.2 } }",
 ];
 
-/// An experiment with one group.
 fn group(data: &str, protocol: &str, variants: &str) -> String {
     let data = if data.is_empty() { String::new() } else { format!("    data: {{ {data} }}\n") };
     experiment(&format!(
@@ -273,7 +272,6 @@ struct Case {
     /// Where the message about missing files says that they come from.
     origin: &'static str,
     label: &'static str,
-    /// Texts of the record.
     remarks: &'static [&'static str],
 }
 
@@ -340,12 +338,11 @@ fn files_are_read_and_missing_ones_are_named() {
         for needle in ["extensions/mexican-hat/group", "looked for", origin] {
             assert!(line.contains(needle), "{needle}: {}", run.stderr);
         }
-        assert!(run.stderr.contains("0 of 0 units"), "{}", run.stderr);
+        run.says(&["0 of 0 units"]);
 
         write(&repository.path().join("files"));
         let of_group = ["reproduce", "extensions/mexican-hat/group", "--data", "files"];
-        let run = repository.ok(&of_group);
-        assert!(run.stderr.contains(label), "{}", run.stderr);
+        repository.ok(&of_group).says(&[label]);
         let written = record(&repository, "out");
         for remark in remarks {
             assert!(written.contains(remark), "{remark}: {written}");

@@ -1,53 +1,33 @@
-//! The committed reference record: a number of the papers to the printed digits, and what the record must have.
+//! The committed reference record: what it must have.
+
+use crate::common::files_in;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use posenc_data::Manifest;
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{Benchmarks, Gallery, ItemRecord, Provenance, Row, Table, item};
+use posenc_experiments::record::{
+    Benchmarks, Gallery, ItemRecord, Provenance, Table, gallery, item,
+};
 use posenc_experiments::schema::Experiment;
 
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
 fn record(paper: &str, item: &str) -> Table {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folder = item::folder(&root.join("report/record"), paper, item);
+    let folder = item::folder(&root().join("report/record"), paper, item);
     let record = ItemRecord::read_tables(&folder).unwrap_or_else(|e| panic!("{e}"));
     record.map(|(table, _)| table).unwrap_or_default()
 }
 
-fn rows<'a>(table: &'a Table, group: &str, method: &str, metric: &str) -> Vec<&'a Row> {
-    let found: Vec<&Row> = table
-        .rows
-        .iter()
-        .filter(|r| r.group == group && r.method == method && r.metric == metric)
-        .collect();
-    assert!(!found.is_empty(), "{group}/{method} has no {metric}");
-    found
-}
-
-/// `trading` Table 1, closed form: 16 images of the paper's data, full protocol.
+/// Catches a data set whose `used_by` lacks an item that reads the set, or names another, and a list of a paper's data that names an unknown
+/// set, a replacement, or generated data.
 #[test]
-fn table_1_closed_form() {
-    let table = record("trading", "table1");
-    let psnr = |method: &str| {
-        let rows = rows(&table, "closed-form", method, "test_psnr");
-        assert_eq!(rows.len(), 16, "{method}");
-        assert!(rows.iter().all(|r| r.data == "div2k-test" && r.profile.name() == "paper"));
-        let mean = rows.iter().map(|r| r.value).sum::<f64>() / 16.0;
-        let variance = rows.iter().map(|r| (r.value - mean).powi(2)).sum::<f64>() / 16.0;
-        (mean, variance.sqrt())
-    };
-    let (mean, deviation) = psnr("Tri");
-    assert_eq!(format!("{mean:.2} ± {deviation:.2}"), "26.36 ± 3.39");
-    assert!((psnr("Gau").0 - 26.63).abs() < 0.15);
-}
-
-/// Catches a data set whose `used_by` lacks an item that reads the set, or names another.
-#[test]
-fn the_manifest_names_the_items_that_read_each_set() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let manifest = Manifest::read(&root.join("data/manifest.yaml")).unwrap();
-    let catalog = Catalog::read(&root, posenc_protocols::KINDS).unwrap();
+fn manifest_items_and_papers_name_each_other() {
+    let manifest = Manifest::read(&root().join("data/manifest.yaml")).unwrap();
+    let catalog = Catalog::read(&root(), posenc_protocols::KINDS).unwrap();
     let signals = manifest.sets().iter().map(|set| (&set.id, &set.used_by));
     let files = manifest.file_sets().iter().map(|set| (&set.id, &set.used_by));
     for (set, used_by) in signals.chain(files) {
@@ -61,14 +41,6 @@ fn the_manifest_names_the_items_that_read_each_set() {
         let named: BTreeSet<String> = used_by.iter().cloned().collect();
         assert_eq!(named, reading, "used_by of {set}");
     }
-}
-
-/// Catches a list of a paper's data that names an unknown set, a replacement, or generated data.
-#[test]
-fn papers_name_sets_that_they_used() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let manifest = Manifest::read(&root.join("data/manifest.yaml")).unwrap();
-    let catalog = Catalog::read(&root, posenc_protocols::KINDS).unwrap();
     for paper in &catalog.papers {
         for set in &paper.data {
             let is_papers = match (manifest.get(set), manifest.file_set(set)) {
@@ -84,12 +56,12 @@ fn papers_name_sets_that_they_used() {
 }
 
 /// Catches a profile whose definition was removed or cut while rows of the reference record still refer to it: their reduction
-/// would be unknown, and they would be compared with published values as if they had run at full scale.
+/// would be unknown, and they would be compared with published values as if they had run at full scale. Also catches committed pictures of
+/// data other than generated signals, and pictures that no index lists.
 #[test]
-fn every_recorded_row_has_its_profile() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let catalog = Catalog::read(&root, posenc_protocols::KINDS).unwrap();
-    let mut checked = 0;
+fn recorded_rows_have_their_profiles_and_pictures_are_of_generated_signals() {
+    let catalog = Catalog::read(&root(), posenc_protocols::KINDS).unwrap();
+    let (mut checked, mut listed) = (0, 0);
     for experiment in &catalog.experiments {
         for row in &record(&experiment.paper, &experiment.item).rows {
             let group = experiment.group(&row.group);
@@ -106,15 +78,23 @@ fn every_recorded_row_has_its_profile() {
             );
             checked += 1;
         }
+        let folder = root().join("report/record").join(experiment.id());
+        let pictures = Gallery::read(&folder).unwrap().pictures;
+        for picture in &pictures {
+            let own = gallery::is_publishable(&picture.data);
+            assert!(own, "{}: {} of {}", experiment.id(), picture.file(), picture.data);
+        }
+        listed += pictures.iter().map(|p| p.file()).collect::<BTreeSet<_>>().len();
     }
     assert!(checked > 10_000, "{checked} rows were checked");
+    let files = files_in(&root().join("report"), "png");
+    assert_eq!(files.len(), listed, "pictures that no index lists");
 }
 
 /// Catches a changed bit of a committed file that goes unnoticed, a checksum that depends on line ends, and files of earlier versions
 /// that no longer read.
 #[test]
 fn checksums_cover_every_byte() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../report/record");
     type Parse = fn(&Path, &str) -> bool;
     let files: [(&str, Parse); 3] = [
         ("benchmarks.json", |file, text| Benchmarks::parse(file, text).is_ok()),
@@ -122,7 +102,7 @@ fn checksums_cover_every_byte() {
         ("trading/fig8/pictures.json", |file, text| Gallery::parse(file, text).is_ok()),
     ];
     for (file, parse) in files {
-        let text = std::fs::read_to_string(root.join(file)).unwrap();
+        let text = std::fs::read_to_string(root().join("report/record").join(file)).unwrap();
         let reads = |text: &str| parse(Path::new(file), text);
         assert!(reads(&text) && reads(&text.replace('\n', "\r\n")), "{file}");
         let (_, rest) = text.split_once(",\n").unwrap();

@@ -11,16 +11,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use posenc_experiments::record::{Benchmark, Benchmarks, benchmark};
 use posenc_experiments::yaml::nearest;
 use posenc_math::statistics::median;
 use posenc_nets::Engine;
-use serde::Serialize;
 
 use self::measure::matrix_product_rate;
-pub use self::peer::Peer;
-use self::peer::{Framework, PeerTimes};
+use self::peer::PeerTimes;
+pub use self::peer::{Framework, Peer};
 use self::workload::{WORKLOADS, Workload};
 use crate::arguments::Bench;
 use posenc_harness::device::{Devices, GPU};
@@ -38,14 +37,6 @@ struct Device {
     is_gpu: bool,
 }
 
-/// A line of `--json`.
-#[derive(Serialize)]
-struct Measured {
-    name: &'static str,
-    #[serde(flatten)]
-    benchmark: Benchmark,
-}
-
 fn select(names: &[String]) -> Result<Vec<&'static Workload>> {
     let known = || WORKLOADS.iter().map(|w| w.name);
     if let Some(name) = names.iter().find(|name| known().all(|own| own != name.as_str())) {
@@ -59,9 +50,6 @@ fn select(names: &[String]) -> Result<Vec<&'static Workload>> {
 
 pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
     let mut workloads = select(&options.names)?;
-    if let Some(file) = &options.json {
-        repository.check_file(file)?;
-    }
     if options.record && !options.allow_dirty {
         repository.refuse_changes()?;
     }
@@ -87,14 +75,9 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
     let mut all = Vec::new();
     let commit = repository.commit();
     for workload in workloads {
-        let (repeats, commit) = (options.repeats.into(), commit.clone());
-        let benchmark = measure(workload, repeats, device.as_ref(), &peers, commit)?;
-        all.push(Measured { name: workload.name, benchmark });
-    }
-    if let Some(file) = &options.json {
-        let text = serde_json::to_string_pretty(&all)? + "\n";
-        std::fs::write(file, text)
-            .with_context(|| format!("{} cannot be written", file.display()))?;
+        let benchmark =
+            measure(workload, options.repeats.into(), device.as_ref(), &peers, &commit)?;
+        all.push((workload.name, benchmark));
     }
     if options.record {
         println!("{}", record(repository, all, device.is_some())?.display());
@@ -107,7 +90,7 @@ fn measure(
     repeats: usize,
     device: Option<&Device>,
     peers: &[Peer],
-    commit: String,
+    commit: &str,
 ) -> Result<Benchmark> {
     let threads = machine::cores();
     let per_round = repeats.div_ceil(ROUNDS);
@@ -155,7 +138,7 @@ fn measure(
         threads,
         peers: Vec::new(),
         machine: device.map_or_else(machine::processor, |device| device.engine.device()),
-        commit,
+        commit: commit.to_owned(),
     };
     for (peer, times) in &times {
         let line = |label: &str, seconds: &[f64]| {
@@ -182,9 +165,13 @@ fn measure(
 
 /// Stores the results in the reference record, in place of earlier ones of the same workloads on the CPU or on a GPU. Returns the
 /// file.
-fn record(repository: &Repository, measured: Vec<Measured>, is_gpu: bool) -> Result<PathBuf> {
+fn record(
+    repository: &Repository,
+    measured: Vec<(&str, Benchmark)>,
+    is_gpu: bool,
+) -> Result<PathBuf> {
     ensure!(
-        measured.iter().all(|m| m.benchmark.gemm_gflops.is_finite()),
+        measured.iter().all(|(_, benchmark)| benchmark.gemm_gflops.is_finite()),
         "nothing is recorded, since PyTorch with CUDA measures the matrix-product rate of a GPU and did not run. Set \
          POSENC_PYTHON to a Python that has it, or remove --record"
     );
@@ -192,7 +179,7 @@ fn record(repository: &Repository, measured: Vec<Measured>, is_gpu: bool) -> Res
     let _lock = lock::of_reference(repository)?;
     let mut all = Benchmarks::read(&directory)?;
     let prefix = if is_gpu { benchmark::ON_GPU } else { "" };
-    for Measured { name, mut benchmark } in measured {
+    for (name, mut benchmark) in measured {
         if is_gpu {
             benchmark.threads = 0;
         }
@@ -217,24 +204,4 @@ fn find_peers(repository: &Repository, frameworks: &[Framework]) -> Vec<Peer> {
         eprintln!("note: {why}; its times are left out. Set POSENC_PYTHON to the Python to use");
     }
     peers
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Catches two workloads with the same name, and an unknown name that is silently accepted.
-    #[test]
-    fn names_are_distinct_and_checked() {
-        let names: Vec<String> = WORKLOADS.iter().map(|w| w.name.to_owned()).collect();
-        assert_eq!(names.len(), 16 + usize::from(cfg!(feature = "attention")));
-        assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), names.len());
-        assert_eq!(select(&names).unwrap().len(), names.len());
-        let message = select(&["simple-2b".to_owned()]).err().unwrap().to_string();
-        assert!(
-            message.starts_with("no workload `simple-2b`; allowed: closed-form, "),
-            "{message}"
-        );
-        assert!(message.ends_with("; did you mean `simple-2d`?"), "{message}");
-    }
 }

@@ -10,7 +10,6 @@ use serde::Deserialize;
 use super::workload::Workload;
 use posenc_harness::repository::Repository;
 
-/// A framework to compare with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framework {
     Torch,
@@ -39,7 +38,6 @@ impl Framework {
     }
 }
 
-/// A Python with a framework.
 pub struct Peer {
     pub python: String,
     pub framework: Framework,
@@ -60,11 +58,6 @@ pub struct PeerTimes {
 }
 
 impl Peer {
-    /// A Python that has PyTorch.
-    pub fn torch(repository: &Repository) -> Result<Peer, String> {
-        Peer::find(repository, Framework::Torch)
-    }
-
     /// Uses the Python of `POSENC_PYTHON`, else `python3`, and checks that it has the framework.
     pub fn find(repository: &Repository, framework: Framework) -> Result<Peer, String> {
         let python = std::env::var("POSENC_PYTHON").unwrap_or_else(|_| "python3".into());

@@ -35,7 +35,6 @@ enum Work {
     ImageModel,
 }
 
-/// A network and its data.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub points: usize,
@@ -184,7 +183,6 @@ pub const WORKLOADS: &[Workload] = &[
     ),
 ];
 
-/// Our side of a workload.
 pub struct Ours {
     /// Floating-point operations of the time that is measured.
     pub operations: f64,

@@ -14,21 +14,14 @@ use posenc_protocols::reconstruction::{Problem, Scattered, Signal, Split, closed
 use super::settings::{self, Chosen};
 use crate::arguments::{Fit, FitSolver, FitWithEncoding};
 
-/// A reconstruction and its printed description.
-pub struct Fitted {
-    /// Values at all positions, channels fastest.
-    pub values: Vec<f64>,
-    /// Encoding, embedder and number of parameters.
-    pub description: String,
-}
-
-/// Fits the model that the options describe.
+/// Fits the model that the options describe. Returns encoding, embedder and number of parameters in words, and the values at all
+/// positions, channels fastest.
 pub fn encode(
     fit: &Fit,
     options: &FitWithEncoding,
     signal: &Signal,
     split: &Split,
-) -> Result<Fitted> {
+) -> Result<(String, Vec<f64>)> {
     let solver = settings::solver(fit, options);
     let chosen = settings::choose(fit, options, solver, signal, split)?;
     let (values, parameters) = match solver {
@@ -40,7 +33,7 @@ pub fn encode(
     let encoding = if options.encoding == Encoding::Complex { "complex" } else { "simple" };
     let embedder = chosen.spec.canonical();
     let description = format!("{encoding} encoding with {embedder}: {parameters} parameters");
-    Ok(Fitted { values, description })
+    Ok((description, values))
 }
 
 /// Random streams of `fit` for a seed, by purpose.
@@ -64,7 +57,7 @@ fn closed_form(
             LeastSquaresOptions { max_iterations: *iterations, ..LeastSquaresOptions::default() };
         let (solved, solutions) = closed::scattered::<f32>(signal, &grid, split, &limit)?;
         let iterations = solutions.iter().map(|s| s.iterations).max().unwrap_or(0);
-        println!("{iterations} iterations of LSMR (--iterations sets the limit; fewer smooth)");
+        println!("{iterations} iterations of LSMR");
         solved
     } else {
         let mut known = Vec::new();

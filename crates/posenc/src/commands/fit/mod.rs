@@ -21,7 +21,6 @@ use posenc_protocols::reconstruction::{Rule, Signal, Split, mean_squared_error, 
 use posenc_report::Records;
 
 use crate::arguments::Fit;
-use target::OutputPath;
 
 /// Runs the command: reads, fits, prints and writes.
 pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
@@ -29,7 +28,6 @@ pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     if let Some(out) = &options.out {
         repository.check_file(out)?;
     }
-    let target = options.out.as_ref().map(|out| OutputPath::new(&options.file, out)).transpose()?;
     let Loaded { signal: loaded, warnings } =
         posenc_data::load_signal_file(&options.file, options.size)?;
     for warning in warnings {
@@ -49,8 +47,8 @@ pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     if options.advise {
         return advise(repository, options, &signal, &split, rule);
     }
-    if let Some(target) = &target {
-        target.check(&signal)?;
+    if let Some(out) = &options.out {
+        target::check(&options.file, out, &signal)?;
     }
     println!(
         "{}: {} × {} channel{}, {} of {} positions are used for training",
@@ -64,9 +62,9 @@ pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     let started = Instant::now();
     let (name, values) = match &options.model {
         Some(model) => {
-            let fitted = encoding::encode(options, model, &signal, &split)?;
-            println!("{}, {:.2} s", fitted.description, started.elapsed().as_secs_f64());
-            (model.embedder.clone(), fitted.values)
+            let (description, values) = encoding::encode(options, model, &signal, &split)?;
+            println!("{description}, {:.2} s", started.elapsed().as_secs_f64());
+            (model.embedder.clone(), values)
         }
         None => {
             let (name, values) = interpolation::interpolate(options.method, &signal, &split, rule)?;
@@ -80,9 +78,9 @@ pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     if options.compare {
         interpolation::compare(&name, &values, seconds, &signal, &split, rule)?;
     }
-    if let Some(target) = target {
-        target.write(&signal, values)?;
-        println!("{}", target.path().display());
+    if let Some(out) = &options.out {
+        target::write(out, &signal, values)?;
+        println!("{}", out.display());
     }
     Ok(ExitCode::SUCCESS)
 }

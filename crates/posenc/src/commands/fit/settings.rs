@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use clap::ValueEnum as _;
 use posenc_math::embedder::{self, EmbedderSpec, Family, FitModel, ParameterValue};
 use posenc_protocols::network_nd::{Encoding, NetworkNd};
 
@@ -27,7 +28,6 @@ pub struct Chosen {
     pub spec: EmbedderSpec,
     /// The soft cutoff of ridge regression.
     pub cutoff: f64,
-    /// Maximum number of LSMR iterations.
     pub iterations: usize,
 }
 
@@ -52,13 +52,8 @@ pub fn choose(
     embedder::validate(&spec).with_context(|| {
         format!("--embedder {} (--set NAME=VALUE sets a parameter)", options.embedder)
     })?;
-    let iterations = options.iterations.map(|count| count as usize);
     check_size(fit, options, &spec, signal)?;
-    let mut chosen = Chosen {
-        spec,
-        cutoff: RIDGE_CUTOFF,
-        iterations: iterations.unwrap_or(reconstruction::ITERATIONS),
-    };
+    let mut chosen = Chosen { spec, cutoff: RIDGE_CUTOFF, iterations: reconstruction::ITERATIONS };
     let draw = streams(fit.seed);
     let build = |spec: &EmbedderSpec| Ok(embedder::build(spec, &mut draw("embedder"))?);
     let began = std::time::Instant::now();
@@ -76,14 +71,11 @@ pub fn choose(
         }
         FitSolver::ClosedForm | FitSolver::GradientDescent if complex && fit.mask.is_some() => {
             let is_closed = solver == FitSolver::ClosedForm;
-            let counts: &[usize] = match iterations {
-                Some(count) if is_closed => &[count],
-                None if is_closed => &auto_width::COUNTS,
-                _ => &[reconstruction::ITERATIONS],
-            };
-            if open.auto().is_none() && counts.len() == 1 {
+            if open.auto().is_none() && !is_closed {
                 return Ok(chosen);
             }
+            let counts: &[usize] =
+                if is_closed { &auto_width::COUNTS } else { &[reconstruction::ITERATIONS] };
             let blending = Default::default();
             let search = Search { signal, train: &split.train, blending, counts, build: &build };
             let found = search.choose(&open)?;
@@ -175,13 +167,13 @@ fn check_size(
     let values = channels * sides.map(|n| n.max(d)).product::<f64>();
     check_memory("the fit", 4.0 * values)?;
     let passes = match fit.mask {
-        Some(_) => 2.0 * options.iterations.map_or(reconstruction::ITERATIONS as f64, f64::from),
+        Some(_) => 2.0 * reconstruction::ITERATIONS as f64,
         None => 2.0,
     };
     let hours = passes * 2.0 * axes * values * d / 1e10 / 3600.0;
     ensure!(
         solver(fit, options) == FitSolver::GradientDescent || hours <= MOST_HOURS,
-        "the fit would take about {hours:.0} h; allowed: {MOST_HOURS} h. Lower `dimension`, --iterations or --size"
+        "the fit would take about {hours:.0} h; allowed: {MOST_HOURS} h. Lower `dimension` or --size"
     );
     Ok(())
 }
@@ -189,7 +181,6 @@ fn check_size(
 /// Longest estimated time of a closed form on one core; it prints no progress.
 const MOST_HOURS: f64 = 4.0;
 
-/// The network and its training.
 pub fn network(
     fit: &Fit,
     options: &FitWithEncoding,
@@ -227,11 +218,8 @@ pub fn check(fit: &Fit) -> Result<()> {
     if solver == FitSolver::Ridge && fit.mask.is_some() {
         bail!("--solver ridge needs a grid; allowed with --mask: closed-form, gradient-descent");
     }
-    let name = match solver {
-        FitSolver::GradientDescent => "gradient-descent",
-        FitSolver::Ridge => "ridge",
-        FitSolver::ClosedForm => "closed-form",
-    };
+    let value = solver.to_possible_value();
+    let name = value.as_ref().map_or("", |value| value.get_name());
     let depth = options.hidden_layers();
     if solver != FitSolver::GradientDescent {
         ensure!(
@@ -256,11 +244,6 @@ pub fn check(fit: &Fit) -> Result<()> {
     ensure!(
         options.width.is_none() || depth > 0,
         "--width has no effect without hidden layers; add --depth 1, or remove it"
-    );
-    ensure!(
-        options.iterations.is_none() || solver == FitSolver::ClosedForm && fit.mask.is_some(),
-        "--iterations has no effect with --solver {name}{}; it belongs to --mask with --solver closed-form, so remove it",
-        if fit.mask.is_some() { "" } else { " on a grid" }
     );
     if options.encoding == Encoding::Complex && depth > 1 {
         bail!("--depth {depth}: allowed with --encoding complex: 0, 1");

@@ -23,7 +23,6 @@ struct Change {
 }
 
 impl<'a> Changes<'a> {
-    /// No changes yet, for the repository at `root`.
     pub fn new(root: &'a Path) -> Self {
         Changes { root, all: Vec::new() }
     }
@@ -99,22 +98,12 @@ impl<'a> Changes<'a> {
         })
     }
 
-    /// Lists the changes, one per line.
     pub fn summary(&self) -> String {
         let line = |change: &Change| match change.before {
             None => format!("  new      {}\n", change.file.display()),
             Some(_) => format!("  changed  {}: {}\n", change.file.display(), change.line),
         };
         self.all.iter().map(line).collect()
-    }
-
-    /// Shows the full text of the changes.
-    pub fn preview(&self) -> String {
-        let text = |change: &Change| match change.before {
-            None => format!("--- new file: {}\n{}\n", change.file.display(), change.after),
-            Some(_) => format!("--- new line in {}\n{}\n", change.file.display(), change.line),
-        };
-        self.all.iter().map(text).collect()
     }
 }
 

@@ -54,10 +54,6 @@ pub fn embedder(repository: &Repository, options: &NewEmbedder) -> Result<()> {
     let text = text.replacen(MODELINE, &target.modeline()?, 1);
     changes.create(target.experiment_file(&catalog, &name)?, text)?;
     target.register(&name, &format!("{} as an embedder", name.prose()), &mut changes)?;
-    if options.dry_run {
-        print_lines(&changes.preview());
-        return Ok(());
-    }
     // This binary does not know a kind whose code it has just written.
     let is_known = options.formula.is_some();
     changes.write(|| if is_known { target.check_catalog(&name) } else { Ok(()) })?;

@@ -50,10 +50,6 @@ pub fn experiment(repository: &Repository, options: &NewExperiment) -> Result<()
     let mut changes = Changes::new(root);
     changes.create(place.experiment_file(&catalog, &name)?, derived.text)?;
     place.register(&name, &title, &mut changes)?;
-    if options.dry_run {
-        print_lines(&changes.preview());
-        return Ok(());
-    }
     changes.write(|| place.check_catalog(&name))?;
     println!("wrote");
     print_lines(&changes.summary());

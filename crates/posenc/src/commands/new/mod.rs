@@ -92,7 +92,6 @@ impl<'a> Target<'a> {
         Ok(self.folder.join(format!("{number:02}-{item}.yaml")))
     }
 
-    /// Plans the line in `paper.yaml`.
     fn register(&self, name: &Name, title: &str, changes: &mut Changes<'_>) -> Result<()> {
         let line = format!(
             "- {{ item: {}, name: {}, title: {} }}",

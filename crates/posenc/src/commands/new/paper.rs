@@ -48,10 +48,6 @@ pub fn paper(repository: &Repository, options: &NewPaper) -> Result<()> {
         changes.create(beside("csv"), PUBLISHED.to_owned())?;
         changes.create(beside("coverage.yaml"), COVERAGE.to_owned())?;
     }
-    if options.dry_run {
-        print_lines(&changes.preview());
-        return Ok(());
-    }
     changes.write(|| target.check_catalog(&item))?;
     print_lines(&format!("wrote\n{}next\n  {}\n", changes.summary(), target.command(&item)));
     Ok(())

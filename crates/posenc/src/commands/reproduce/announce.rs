@@ -31,7 +31,6 @@ struct SetLine {
     name: String,
     status: &'static str,
     effect: String,
-    is_missing: bool,
 }
 
 pub struct Size {
@@ -88,15 +87,15 @@ impl Notices {
                 continue;
             }
             seen.push(&set.set);
-            let mut line = |status, effect, is_missing| {
-                self.sets.push(SetLine { name: set.set.clone(), status, effect, is_missing });
+            let mut line = |status, effect| {
+                self.sets.push(SetLine { name: set.set.clone(), status, effect });
             };
             let (label, origin, warnings) = match data.files(&set.set)? {
                 Some(files) => match &files.found {
                     Ok(found) => (found.label.clone(), found.origin, found.warnings.clone()),
                     Err(absence) => {
                         let groups = readers(selected, &set.set);
-                        line("missing", format!("{} not run", counted_groups(groups.len())), true);
+                        line("missing", format!("{} not run", counted_groups(groups.len())));
                         self.details.push(format!("not run: {}: {absence}", groups.join(", ")));
                         continue;
                     }
@@ -107,22 +106,21 @@ impl Notices {
                 }
             };
             for image in warnings.iter().filter_map(|warning| warning.strip_prefix("skipped: ")) {
-                line("skipped", image.to_owned(), false);
+                line("skipped", image.to_owned());
             }
+            let labeled = format!("labeled {label}");
             match origin {
-                Origin::Published => line("found", "the data of the manifest".to_owned(), false),
-                Origin::Substitute => line("substitute", format!("labeled {label}"), false),
-                Origin::Other => line("other data", format!("labeled {label}"), false),
-                Origin::User if label.starts_with("unverified:") => {
-                    line("unverified", format!("labeled {label}"), false);
-                }
-                Origin::User => line("your data", format!("labeled {label}"), false),
+                Origin::Published => line("found", "the data of the manifest".to_owned()),
+                Origin::Substitute => line("substitute", labeled),
+                Origin::Other => line("other data", labeled),
+                Origin::User if label.starts_with("unverified:") => line("unverified", labeled),
+                Origin::User => line("your data", labeled),
                 // A set that is always generated needs no notice.
                 Origin::Embedded if warnings.is_empty() => {}
                 Origin::Embedded if warnings.iter().any(|w| w.contains(VIDEO_CURE)) => {
-                    line("unread", format!("labeled {label}; {VIDEO_CURE}"), false);
+                    line("unread", format!("{labeled}; {VIDEO_CURE}"));
                 }
-                Origin::Embedded => line("missing", format!("synthetic data ({label})"), true),
+                Origin::Embedded => line("missing", format!("synthetic data ({label})")),
             }
             self.details.extend(warnings.iter().map(|warning| format!("note: {warning}")));
         }
@@ -138,13 +136,13 @@ impl Notices {
 
     fn lines(&self) -> Vec<String> {
         let width = self.sets.iter().map(|set| set.name.len()).max().unwrap_or(0);
-        let line = |SetLine { name, status, effect, .. }: &SetLine| {
+        let line = |SetLine { name, status, effect }: &SetLine| {
             format!("  {name:width$}  {status:10}  {effect}")
         };
         let mut lines: Vec<String> = self.sets.iter().take(MAX_SETS).map(line).collect();
         let more = self.sets.len() - lines.len();
         lines.extend((more > 0).then(|| format!("  and {more} more data sets")));
-        if self.sets.iter().any(|set| set.is_missing) {
+        if self.sets.iter().any(|set| set.status == "missing") {
             let cure = "`cargo xtask data fetch` (`data list` describes them)";
             lines.push(format!("get missing data sets with {cure}"));
         }
@@ -167,7 +165,7 @@ impl Notices {
         devices: &Devices,
     ) {
         let &Size { units, waiting, total, workers, time } = size;
-        if !options.quiet && !is_second() {
+        if !is_second() {
             let is_gpu = work.iter().any(|w| w.to_run.iter().any(|unit| unit.parts.device != CPU));
             let device = if is_gpu { devices.header() } else { "the CPU".to_owned() };
             let version = env!("CARGO_PKG_VERSION");
@@ -189,8 +187,7 @@ impl Notices {
             self.profile,
             total - units - waiting
         );
-        if !options.quiet
-            && devices.training() != CPU
+        if devices.training() != CPU
             && work
                 .iter()
                 .any(|w| protocol::placement(w.job.protocol()) == Placement::CpuInThisBuild)
@@ -204,8 +201,5 @@ impl Notices {
 }
 
 fn counted_groups(groups: usize) -> String {
-    match groups {
-        1 => "1 group".to_owned(),
-        n => format!("{n} groups"),
-    }
+    format!("{groups} group{}", if groups == 1 { "" } else { "s" })
 }

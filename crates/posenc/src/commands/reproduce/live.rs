@@ -17,7 +17,6 @@ use super::results::{self, Verdicts};
 const FIRST: Duration = Duration::from_secs(60);
 /// The first report is written earlier if this many items have finished.
 const FIRST_ITEMS: usize = 10;
-/// Minimum time between two reports.
 const INTERVAL: Duration = Duration::from_secs(20);
 /// Writing reports takes at most 1/`SHARE` of the time.
 const SHARE: u32 = 20;
@@ -25,7 +24,6 @@ const SHARE: u32 = 20;
 /// The run that a reporter follows.
 pub struct LiveRun<'a> {
     pub inputs: ResultInputs<'a>,
-    /// Number of units to run.
     pub units: usize,
     /// Units that wait for attention models, by item.
     pub waiting: BTreeMap<String, usize>,
@@ -45,40 +43,35 @@ pub fn channels() -> (Feed, Reporter) {
 }
 
 impl Reporter {
-    /// Writes reports of a run of `units` units until the run closes its end of the channel. Returns the items that finished after the last
-    /// report; the final report tells about them.
+    /// Writes reports until the run closes its end of the channel. Returns the items that finished after the last report; the final report
+    /// tells about them.
     pub fn run(self, run: &LiveRun<'_>) -> Vec<FinishedItem> {
-        let inputs = &run.inputs;
-        let every = inputs.options.report_every.map(|every| every.0);
-        let mut next = Instant::now() + every.unwrap_or(FIRST);
+        let mut next = Instant::now() + FIRST;
         let mut is_first = true;
         let mut finished: Vec<FinishedItem> = Vec::new();
         loop {
-            let wait = next.saturating_duration_since(Instant::now());
-            match self.finished.recv_timeout(wait) {
-                Ok(item) => {
-                    finished.push(item);
-                    if !(is_first && every.is_none() && finished.len() >= FIRST_ITEMS) {
-                        continue;
+            let item =
+                match self.finished.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                    // Nothing new to report: waits for the next item.
+                    Err(RecvTimeoutError::Timeout) if finished.is_empty() && !is_first => {
+                        self.finished.recv().map_err(RecvTimeoutError::from)
                     }
-                }
+                    other => other,
+                };
+            match item {
+                Ok(item) => finished.push(item),
                 Err(RecvTimeoutError::Disconnected) => return finished,
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if finished.is_empty() && !is_first && every.is_none() {
-                // Nothing new to report: waits for the next item.
-                match self.finished.recv() {
-                    Ok(item) => finished.push(item),
-                    Err(_) => return finished,
-                }
+            if Instant::now() < next && !(is_first && finished.len() >= FIRST_ITEMS) {
+                continue;
             }
             let began = Instant::now();
             if self.write(run, &finished, is_first) {
                 finished.clear();
             }
             is_first = false;
-            next = Instant::now()
-                + every.unwrap_or(INTERVAL).max(began.elapsed().saturating_mul(SHARE));
+            next = Instant::now() + INTERVAL.max(began.elapsed().saturating_mul(SHARE));
         }
     }
 

@@ -34,10 +34,6 @@ pub struct SecondBuild {
 
 impl SecondBuild {
     /// The program that makes the second build; `None` if this build can run all jobs.
-    ///
-    /// # Errors
-    ///
-    /// A second build is needed, and no program makes it.
     pub fn find(jobs: &[Job<'_>]) -> Result<Option<Self>> {
         let Some(job) = jobs.iter().find(|job| !is_built(job.protocol())) else { return Ok(None) };
         let program = std::env::var_os(BUILDER).with_context(|| {
@@ -67,16 +63,11 @@ impl SecondBuild {
         built
     }
 
-    /// Number of waiting units.
     pub fn units(&self) -> usize {
         self.waiting.values().sum()
     }
 
     /// Replaces this process by the second build with the same arguments.
-    ///
-    /// # Errors
-    ///
-    /// The program cannot be started.
     pub fn start(&self) -> Result<ExitCode> {
         eprintln!("building attention models for {}; this takes minutes", counted(self.units()));
         let mut command = Command::new(&self.program);

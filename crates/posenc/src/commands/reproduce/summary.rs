@@ -1,26 +1,13 @@
-//! Summary after a run: finished units per item, failures and remaining units.
+//! Summary after a run: failures and remaining units.
 
 use posenc_experiments::shell::quoted;
 
 use posenc_harness::executor::RunSummary;
 use posenc_harness::interrupts;
-use posenc_harness::span::{and_failed, counted, duration};
-
-/// Prints the finished units of each item.
-pub fn tell_items(outcome: &RunSummary) {
-    // Without a terminal, a line was printed when the item was finished.
-    let items = outcome.items.iter().filter(|(_, tally)| !tally.is_told);
-    let width = items.clone().map(|(item, _)| item.chars().count()).max().unwrap_or(0);
-    for (item, tally) in items {
-        let failed = and_failed(tally.failed);
-        let (done, seconds) = (tally.done, duration(tally.seconds));
-        let s = if done == 1 { "" } else { "s" };
-        eprintln!("  {item:width$}  {done:>5} unit{s}{failed}, {seconds} of computing");
-    }
-}
+use posenc_harness::span::counted;
 
 /// Prints failures and what is left. `waiting` is the number of units that wait for attention models.
-pub fn tell_rest(outcome: &RunSummary, waiting: usize, is_forced: bool) {
+pub fn tell(outcome: &RunSummary, waiting: usize, is_forced: bool) {
     if outcome.failures > 0 {
         eprintln!("{} failed; run the same command again to retry them", counted(outcome.failures));
     }

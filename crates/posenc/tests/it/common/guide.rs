@@ -25,7 +25,6 @@ use std::path::{Path, PathBuf};
 
 use super::{Repository, files_in};
 
-/// One directive with its block.
 #[derive(Debug, Clone)]
 pub struct Step {
     /// First character of the section's heading.
@@ -42,7 +41,6 @@ pub struct Step {
 pub struct Guide {
     file: PathBuf,
     pub steps: Vec<Step>,
-    /// What the last command printed.
     pub output: String,
     /// New content of `output` blocks.
     fresh: Vec<(Range<usize>, Vec<String>)>,

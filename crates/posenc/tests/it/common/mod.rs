@@ -27,20 +27,38 @@ pub struct Run {
     pub stderr: String,
 }
 
+impl Run {
+    /// Requires that standard error contains all of `needles`.
+    #[track_caller]
+    pub fn says(&self, needles: &[&str]) {
+        for needle in needles {
+            assert!(self.stderr.contains(needle), "no `{needle}` in: {}", self.stderr);
+        }
+    }
+
+    /// As [`Run::says`], for standard output.
+    #[track_caller]
+    pub fn prints(&self, needles: &[&str]) {
+        for needle in needles {
+            assert!(self.stdout.contains(needle), "no `{needle}` in: {}", self.stdout);
+        }
+    }
+}
+
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// Copies a file or a folder.
 pub fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
+    if from.is_file() {
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::copy(from, to).unwrap();
+        return;
+    }
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
+        copy(&entry.path(), &to.join(entry.file_name()));
     }
 }
 
@@ -194,30 +212,23 @@ pub fn write_npy(file: &Path, shape: &[usize], numbers: impl Iterator<Item = f64
 impl Repository {
     /// All experiments, the manifest and the published values; no records, no data.
     pub fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        copy(&source().join("experiments"), &directory.path().join("experiments"));
-        let data = directory.path().join("data");
-        copy(&source().join("data/papers"), &data.join("papers"));
-        std::fs::copy(source().join("data/manifest.yaml"), data.join("manifest.yaml")).unwrap();
-        Repository { directory, temporary: tempfile::tempdir().unwrap() }
+        Repository::of(&["experiments"])
+    }
+
+    /// These parts of the repository, the manifest and the published values.
+    fn of(parts: &[&str]) -> Self {
+        let [directory, temporary] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        for part in parts.iter().chain(&["data/papers", "data/manifest.yaml"]) {
+            copy(&source().join(part), &directory.path().join(part));
+        }
+        Repository { directory, temporary }
     }
 
     /// Only `extensions`, with the experiment given as text.
     pub fn with_experiment(text: &str) -> Self {
-        let repository = Repository::new();
-        for entry in std::fs::read_dir(repository.path().join("experiments")).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() && !path.ends_with("extensions") {
-                std::fs::remove_dir_all(path).unwrap();
-            }
-        }
-        let own = repository.path().join("experiments/extensions");
-        for entry in std::fs::read_dir(own).unwrap() {
-            let path = entry.unwrap().path();
-            if !path.ends_with("paper.yaml") {
-                std::fs::remove_file(path).unwrap();
-            }
-        }
+        let parts = ["metrics.yaml", "schema.json", "extensions/paper.yaml"];
+        let parts = parts.map(|part| format!("experiments/{part}"));
+        let repository = Repository::of(&parts.each_ref().map(String::as_str));
         repository.write("experiments/extensions/01-mexican-hat.yaml", text);
         // Generating 16 large images takes longer than all else that most tests do.
         let manifest = repository.read("data/manifest.yaml");
@@ -235,6 +246,18 @@ impl Repository {
         let file = self.path().join(file);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, text).unwrap();
+    }
+
+    /// Saves a square picture with waves and an edge.
+    pub fn picture(&self, file: &str, side: u32) {
+        let path = self.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let pixel = |x: u32, y: u32| {
+            let wave = (f64::from(x) * 0.21).sin() * (f64::from(y) * 0.13).cos();
+            let edge = if x > y { 60.0 } else { 0.0 };
+            image::Rgb([(100.0 + 70.0 * wave + edge) as u8, (x % 251) as u8, (y % 241) as u8])
+        };
+        image::RgbImage::from_fn(side, side, pixel).save(path).unwrap();
     }
 
     pub fn read(&self, file: &str) -> String {
@@ -262,6 +285,7 @@ impl Repository {
     }
 
     /// As `run`, and the run must succeed.
+    #[track_caller]
     pub fn ok(&self, arguments: &[&str]) -> Run {
         let run = self.run(arguments);
         assert_eq!(run.code, 0, "{arguments:?}: {}{}", run.stdout, run.stderr);
@@ -269,14 +293,13 @@ impl Repository {
     }
 
     /// As `run`, and the run must fail with a message that contains all of `needles`.
+    #[track_caller]
     pub fn fails(&self, arguments: &[&str], needles: &[&str]) -> Run {
         let run = self.run(arguments);
         assert_ne!(run.code, 0, "{arguments:?} succeeded: {}", run.stdout);
         let is_panic = [101, 134, 137].contains(&run.code);
         assert!(!is_panic, "{arguments:?} panicked: {}", run.stderr);
-        for needle in needles {
-            assert!(run.stderr.contains(needle), "no `{needle}` in: {}", run.stderr);
-        }
+        run.says(needles);
         run
     }
 
@@ -290,12 +313,10 @@ impl Repository {
         self.command(&[arguments, &["--verbose"]].concat()).stderr(log).spawn().unwrap()
     }
 
-    /// Number of checkpoints below `out`.
     pub fn checkpoints(&self, out: &str) -> usize {
         self.checkpoint_files(out).len()
     }
 
-    /// Checkpoints below `out`.
     pub fn checkpoint_files(&self, out: &str) -> Vec<PathBuf> {
         files_in(&self.path().join(out).join("checkpoints"), "bin")
     }
@@ -308,12 +329,10 @@ impl Repository {
     /// As [`Repository::kill_at_checkpoint`], on a device.
     pub fn kill_at_checkpoint_on(&self, device: &str, out: &str) {
         let mut child = self.start(&["reproduce", "--device", device, "--out", out]);
-        let started = Instant::now();
-        while self.checkpoints(out) == 0 {
+        wait("checkpoint", || {
             assert!(child.try_wait().unwrap().is_none(), "it ended before its first checkpoint");
-            assert!(started.elapsed() < Duration::from_secs(120), "no checkpoint");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+            self.checkpoints(out) > 0
+        });
         child.kill().unwrap();
         child.wait().unwrap();
     }
@@ -346,7 +365,6 @@ impl Repository {
 /// A command that takes longer counts as hanging. The limit is many times the longest duration.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Waits until a condition holds.
 #[track_caller]
 pub fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
@@ -401,7 +419,6 @@ impl From<Output> for Run {
     }
 }
 
-/// An experiment with these groups.
 pub fn experiment(groups: &str) -> String {
     format!(
         "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: A test\nshows: A test\ngroups:\n{groups}"
@@ -415,50 +432,13 @@ pub fn with_a_failing_unit() -> String {
     EXPERIMENT.replace("{ kind: rff, dimension: 128, sigma: 5 } }", failing)
 }
 
-/// A small experiment: a built-in Gaussian, the same Gaussian as a formula, RFF, and a Mexican hat.
-pub const EXPERIMENT: &str = r#"
-paper: extensions
-item: mexican-hat
-kind: extra
-title: A test
-shows: A test
-groups:
-  - id: rank
-    protocol: { kind: stable-rank, samples: [4, 16, 64] }
+/// A group with two units that take no time.
+pub const RANK: &str = "  - id: rank
+    protocol: { kind: stable-rank, samples: [4, 16] }
     variants:
       - { id: Gaussian, embedder: { kind: gaussian, dimension: 128, sigma: 0.02 } }
-      - { id: Gaussian formula, embedder: { kind: formula, dimension: 128, psi: "exp(-(u*u)/(2*sigma*sigma))", sigma: 0.02 } }
       - { id: RFF, embedder: { kind: rff, dimension: 128, sigma: 5 } }
-    profiles:
-      smoke: { reduced: one sample count, settings: { samples: [4] } }
-  - id: images
-    data: { set: div2k-test }
-    protocol: { kind: closed-form, step: 2, side: 64 }
-    variants:
-      - { id: Gaussian, embedder: { kind: gaussian, dimension: 64, sigma: 0.02 } }
-      - { id: Gaussian formula, embedder: { kind: formula, dimension: 64, psi: "exp(-(u*u)/(2*sigma*sigma))", sigma: 0.02 } }
-      - { id: Mexican hat, embedder: { kind: formula, dimension: 64, psi: "(1-u*u/(s*s))*exp(-(u*u)/(2*s*s))", s: 0.02 } }
-    profiles:
-      smoke: { reduced: 1 image, signals: 1 }
-      quick: { reduced: 3 images, signals: 3 }
-claims:
-  - id: rises
-    says: The stable rank rises.
-    source: test
-    check: { kind: trend, of: { group: rank, method: Gaussian, metric: stable_rank }, direction: increasing }
-plots:
-  - id: rank
-    caption: Stable rank
-    panels:
-      - title: rank
-        group: rank
-        metric: stable_rank
-        x: { label: N }
-        y: { label: stable rank }
-tables:
-  - id: images
-    title: Images
-    groups: [images]
-    columns:
-      - { metric: test_psnr, label: "test PSNR (dB)" }
-"#;
+";
+
+/// A small experiment: a built-in Gaussian, the same Gaussian as a formula, RFF, and a Mexican hat.
+pub const EXPERIMENT: &str = include_str!("small.yaml");

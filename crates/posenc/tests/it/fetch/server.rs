@@ -4,7 +4,6 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// The request of a client.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub path: String,
@@ -41,6 +40,11 @@ impl Server {
     pub fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
     }
+
+    /// First bytes of the requested ranges.
+    pub fn ranges(&self) -> Vec<Option<usize>> {
+        self.requests().into_iter().map(|request| request.from).collect()
+    }
 }
 
 fn read(stream: &TcpStream) -> Option<Request> {
@@ -52,7 +56,6 @@ fn read(stream: &TcpStream) -> Option<Request> {
     Some(Request { path, from })
 }
 
-/// An answer without a body.
 pub fn status(stream: &mut TcpStream, status: &str, headers: &[&str]) {
     let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
     // The client may have disconnected.
@@ -69,8 +72,7 @@ pub fn full(stream: &mut TcpStream, body: &[u8]) {
 
 /// The body from a byte on.
 pub fn ranged(stream: &mut TcpStream, body: &[u8], from: Option<usize>) {
-    let start = from.unwrap_or(0);
-    send(stream, body, from, body.len() - start);
+    send(stream, body, from, body.len() - from.unwrap_or(0));
 }
 
 /// Announces the rest of the body, sends a part of it and returns; the connection then ends.

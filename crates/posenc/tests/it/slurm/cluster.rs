@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use anyhow::{Context as _, Result, bail};
 use posenc_files::testing::{Need, skip};
 
 const TEMPLATE: &str = include_str!("slurm.conf.in");
@@ -38,27 +39,26 @@ impl Cluster {
         match Self::try_start() {
             Ok(cluster) => Some(cluster),
             Err(why) => {
-                skip(Need::Slurm, why);
+                skip(Need::Slurm, format!("{why:#}"));
                 None
             }
         }
     }
 
-    fn try_start() -> Result<Self, String> {
+    fn try_start() -> Result<Self> {
         let only = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let find = |name: &str| tool(name).ok_or(format!("{name} is not installed"));
+        let find = |name: &str| tool(name).with_context(|| format!("{name} is not installed"));
         let [munged, controller, node] = ["munged", "slurmctld", "slurmd"].map(find);
         let (munged, controller, node) = (munged?, controller?, node?);
         for client in ["sbatch", "squeue", "scancel", "scontrol", "sinfo"] {
             find(client)?;
         }
-        let directory = tempfile::tempdir().map_err(|e| e.to_string())?;
+        let directory = tempfile::tempdir()?;
         let at = |name: &str| directory.path().join(name);
         // munged requires folders that all users can enter.
         for folder in ["", "munge", "state", "spool.n1", "spool.n2"] {
-            std::fs::create_dir_all(at(folder)).map_err(|e| e.to_string())?;
-            std::fs::set_permissions(at(folder), std::fs::Permissions::from_mode(0o755))
-                .map_err(|e| e.to_string())?;
+            std::fs::create_dir_all(at(folder))?;
+            std::fs::set_permissions(at(folder), std::fs::Permissions::from_mode(0o755))?;
         }
         let listeners: Vec<TcpListener> =
             (0..3).filter_map(|_| TcpListener::bind("127.0.0.1:0").ok()).collect();
@@ -67,16 +67,14 @@ impl Cluster {
             .replace("HOST", said("hostname", "-s").split('.').next().unwrap_or_default())
             .replace("USER", &said("id", "-un"));
         for (index, listener) in listeners.iter().enumerate() {
-            let port = listener.local_addr().map_err(|e| e.to_string())?.port();
+            let port = listener.local_addr()?.port();
             conf = conf.replace(&format!("PORT{index}"), &port.to_string());
         }
         drop(listeners);
-        std::fs::write(at("slurm.conf"), conf).map_err(|e| e.to_string())?;
+        std::fs::write(at("slurm.conf"), conf)?;
         // Any bytes suffice as the key of a cluster that runs for seconds.
-        std::fs::write(at("munge/key"), directory.path().display().to_string().repeat(8))
-            .map_err(|e| e.to_string())?;
-        std::fs::set_permissions(at("munge/key"), std::fs::Permissions::from_mode(0o600))
-            .map_err(|e| e.to_string())?;
+        std::fs::write(at("munge/key"), directory.path().display().to_string().repeat(8))?;
+        std::fs::set_permissions(at("munge/key"), std::fs::Permissions::from_mode(0o600))?;
         let mut cluster = Cluster { directory, daemons: Vec::new(), _only: only };
         let munge = cluster.path().join("munge");
         let option = |name: &str, file: &str| format!("--{name}={}", munge.join(file).display());
@@ -92,7 +90,7 @@ impl Cluster {
         let started = Instant::now();
         while !munge.join("socket").exists() {
             if started.elapsed() > Duration::from_secs(10) {
-                return Err("munged does not start here".into());
+                bail!("munged does not start here");
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -113,7 +111,7 @@ impl Cluster {
                 let log = std::fs::read_to_string(cluster.path().join("controller.log"));
                 let log = log.unwrap_or_default();
                 let last = log.lines().last().unwrap_or_default();
-                return Err(format!("the nodes of a test cluster do not come up here: {last}"));
+                bail!("the nodes of a test cluster do not come up here: {last}");
             }
             std::thread::sleep(Duration::from_millis(100));
         }
@@ -129,10 +127,10 @@ impl Cluster {
         self.path().join("slurm.conf")
     }
 
-    fn spawn(&mut self, name: &str, mut command: Command) -> Result<(), String> {
+    fn spawn(&mut self, name: &str, mut command: Command) -> Result<()> {
         command.env("SLURM_CONF", self.conf());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().map_err(|e| format!("{name} cannot be started: {e}"))?;
+        let child = command.spawn().with_context(|| format!("{name} cannot be started"))?;
         self.daemons.push((name.to_owned(), child));
         Ok(())
     }
