@@ -10,6 +10,7 @@ use crate::schema::claim::Select;
 
 pub(super) struct Curve {
     pub method: String,
+    /// Place and mean over the repetitions, in which rows of one repetition count once.
     pub points: Vec<(f64, f64)>,
     /// Means by repetition, in the order of `points`.
     pub by_cluster: Vec<BTreeMap<String, f64>>,
@@ -29,8 +30,10 @@ pub(super) fn curves(
             all.push(Curve { method, points: Vec::new(), by_cluster: Vec::new() });
         }
         if let Some(curve) = all.last_mut() {
-            curve.points.push((x, mean_interval(&place.values()).mean));
-            curve.by_cluster.push(clusters.by_cluster(place.points.iter().map(|p| (*p, p.value))));
+            let by_cluster = clusters.by_cluster(place.points.iter().map(|p| (*p, p.value)));
+            let means: Vec<f64> = by_cluster.values().copied().collect();
+            curve.points.push((x, mean_interval(&means).mean));
+            curve.by_cluster.push(by_cluster);
         }
     }
     Ok(all)

@@ -156,7 +156,11 @@ mod tests {
                 .filter(|f| f[0] == item && f[4] == "params")
                 .map(|f| (f[2], f[6].parse().unwrap()))
                 .collect();
-            let ours: Vec<(&str, f64)> = rows.iter().map(|r| (r.method, r.printed)).collect();
+            let ours: Vec<(&str, f64)> = rows
+                .iter()
+                .filter(|row| !row.method.contains("|H|"))
+                .map(|row| (row.method, row.printed))
+                .collect();
             assert_eq!(ours, published);
         }
     }
