@@ -9,6 +9,8 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+#[cfg(feature = "book")]
+pub mod book;
 mod claims;
 mod colors;
 mod markdown;

@@ -1,4 +1,4 @@
-//! Sizes and texts of the committed Markdown pages of this repository; `posenc-book` checks their links.
+//! Sizes and texts of the committed Markdown pages of this repository; the tests of the site check their links.
 
 use std::collections::BTreeMap;
 use std::fs;

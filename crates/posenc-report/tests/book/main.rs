@@ -295,7 +295,8 @@ fn no_text_runs_a_script() {
         "# <img src=x onerror=window.hacked=30> '\\x3cscript>\n\n{text}{links}"
     ));
     let out = tempfile::tempdir().expect("a folder");
-    let remarks = posenc_book::build(&report, repository.path(), out.path()).expect("a site");
+    let remarks =
+        posenc_report::book::build(&report, repository.path(), out.path()).expect("a site");
     for remark in ["passwd\" leads nowhere", "notes.txt\" leads to what the site does not show"] {
         assert!(remarks.iter().any(|own| own.contains(remark)), "{remark}: {remarks:?}");
     }
@@ -343,7 +344,7 @@ fn no_text_runs_a_script() {
 fn a_site_replaces_only_its_own_files() {
     let (repository, report) = repository("# Text\n\n[data](../docs/data.yaml)\n");
     let out = repository.path().join("out");
-    let build = |report, out: &Path| posenc_book::build(report, repository.path(), out);
+    let build = |report, out: &Path| posenc_report::book::build(report, repository.path(), out);
     build(&report, &out).expect("a site");
     assert!(out.join("docs/data.yaml.txt").is_file());
     fs::write(out.join("CNAME"), "mine").expect("a file");
