@@ -50,10 +50,6 @@ const NEXT: &str = ".next";
 
 /// Builds the site of a report and its repository in a folder. Returns what readers will miss: links without a target, and formulas
 /// that cannot be converted. The report must be rendered with `repository: ".."` and without `record`.
-///
-/// # Errors
-///
-/// The folder is not empty and no site, a page is too long, or mdBook cannot render it.
 pub fn build(report: &Report, root: &Path, out: &Path) -> Result<Vec<String>> {
     check_folder(out, root, |out| out.join(LIST).is_file())?;
     let repository = Repository::new(root, report);
