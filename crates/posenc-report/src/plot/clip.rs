@@ -89,26 +89,3 @@ pub fn contains((x, y): Point) -> bool {
     let range = -1e-9..=1.0 + 1e-9;
     range.contains(&x) && range.contains(&y)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_leaves_and_comes_back() {
-        let p = |x, y| Some((x, y));
-        let parts = line(&[p(0.0, 0.5), p(0.25, 1.5), p(0.5, 0.5), None, p(0.6, 0.1), p(0.7, 0.2)]);
-        assert_eq!(parts.len(), 3);
-        assert_eq!(parts[0], [(0.0, 0.5), (0.125, 1.0)]);
-        assert_eq!(parts[1], [(0.375, 1.0), (0.5, 0.5)]);
-        assert_eq!(parts[2], [(0.6, 0.1), (0.7, 0.2)]);
-    }
-
-    #[test]
-    fn a_polygon_is_cut_at_the_edge() {
-        let cut = polygon(&[(0.2, 0.2), (0.8, 0.2), (0.8, 2.0), (0.2, 2.0)]);
-        assert!(cut.iter().all(|p| contains(*p)), "{cut:?}");
-        assert_eq!(cut.len(), 4);
-        assert!(polygon(&[(2.0, 2.0), (3.0, 2.0), (3.0, 3.0)]).is_empty());
-    }
-}

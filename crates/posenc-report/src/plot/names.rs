@@ -291,30 +291,3 @@ fn dense(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     }
     all
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const FRAME: Frame = Frame { left: 0.0, top: 0.0, right: 100.0, bottom: 100.0 };
-
-    /// Catches names that cover each other, and names that move without need.
-    #[test]
-    fn names_are_spread() {
-        assert_eq!(spread(&[(20.0, 10.0), (60.0, 10.0)], FRAME), [20.0, 60.0]);
-        let close = spread(&[(50.0, 10.0), (51.0, 10.0), (52.0, 20.0)], FRAME);
-        assert!(
-            close[1] - close[0] >= 10.0 - 1e-9 && close[2] - close[1] >= 15.0 - 1e-9,
-            "{close:?}"
-        );
-        let low = spread(&[(99.0, 10.0), (100.0, 10.0)], FRAME);
-        assert!(low[1] <= 108.0 - 5.0 + 1e-9, "{low:?}");
-    }
-
-    #[test]
-    fn curves_are_resampled() {
-        let all = dense(&[(0.0, 0.0), (40.0, 0.0)]);
-        assert_eq!(all.len(), 11);
-        assert!(dense(&[]).is_empty());
-    }
-}

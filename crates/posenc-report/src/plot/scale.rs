@@ -245,35 +245,6 @@ fn power(exponent: i32) -> String {
 mod tests {
     use super::*;
 
-    fn labels(log: bool, values: &[f64]) -> Vec<String> {
-        let spec = AxisSpec { log, ..AxisSpec::default() };
-        let ticks = Scale::new(&spec, values.iter().copied(), true).ticks(5);
-        ticks.into_iter().map(|t| t.label).filter(|l| !l.is_empty()).collect()
-    }
-
-    #[test]
-    fn linear_ticks_are_round_numbers() {
-        assert_eq!(labels(false, &[0.0, 50.0]), ["0", "10", "20", "30", "40", "50"]);
-        assert_eq!(labels(false, &[-0.5, 0.5]), ["−0.4", "−0.2", "0.0", "0.2", "0.4"]);
-        assert_eq!(labels(false, &[0.0, 3e6]), ["0", "1×10⁶", "2×10⁶", "3×10⁶"]);
-    }
-
-    #[test]
-    fn logarithmic_ticks_are_decades() {
-        assert_eq!(labels(true, &[1e-4, 0.1]), ["10⁻⁴", "0.001", "0.01", "0.1"]);
-        assert_eq!(labels(true, &[1.0, 20.0]), ["1", "2", "5", "10", "20"]);
-        assert_eq!(labels(true, &[2.0, 4.0]), ["2.0", "2.5", "3.0", "3.5", "4.0"]);
-    }
-
-    #[test]
-    fn a_reversed_axis_begins_with_its_largest_value() {
-        let spec = AxisSpec { log: true, reversed: true, ..AxisSpec::default() };
-        let scale = Scale::new(&spec, [1e-4, 0.1].into_iter(), true);
-        assert_eq!((scale.place(0.1), scale.place(1e-4)), (Some(0.0), Some(1.0)));
-        let first = scale.ticks(5).into_iter().find(|t| t.label == "0.1");
-        assert!(first.is_some_and(|t| t.at.abs() < 1e-9));
-    }
-
     /// Catches axes with too many ticks or fewer than two labels.
     #[test]
     fn ticks_are_few() {

@@ -182,33 +182,6 @@ fn values_beyond_the_limits_are_clipped() {
     }
 }
 
-/// Catches legend entries of marks that are not drawn, and marks without a legend entry.
-#[test]
-fn the_legend_names_what_is_drawn() {
-    let mut figure = plain(&[(0.0, 1.0), (1.0, 2.0)]);
-    let without = svg(&figure);
-    assert!(!without.contains("the band") && !without.contains("the dashes"), "{without}");
-    let PanelData::Series(series) = &mut figure.panels[0].data else { unreachable!() };
-    series[0].points[1].half_width = Some(0.5);
-    series[0].dashed = vec![(0.0, 1.0), (1.0, 1.0)];
-    let label = "a long explanation of a mark that has a legend's row to itself, word by word";
-    for (x, marker) in [(0.2, Marker::Star), (0.4, Marker::Diamond)] {
-        series[0].marks.push(Mark { x, y: 1.2, marker, label: format!("{marker:?}: {label}") });
-    }
-    let text = svg(&figure);
-    for name in ["the band", "the dashes", "Star: a long", "Diamond: a long"] {
-        assert!(text.contains(name), "no {name} in {text}");
-    }
-    // On the curve and in the legend, each with a rim.
-    let stars = text.lines().filter(|l| l.starts_with("<polygon") && l.matches(',').count() == 10);
-    assert_eq!(stars.count(), 4, "{text}");
-    let row = |name: &str| {
-        let line = text.lines().find(|l| l.contains(name)).unwrap_or("");
-        line.split(" y=\"").nth(1).and_then(|y| y.split('"').next()).map(str::to_owned)
-    };
-    assert_ne!(row("Star: a long"), row("Diamond: a long"), "both in one row");
-}
-
 /// Catches large maps and long curves that make a picture too large.
 #[test]
 fn large_inputs_stay_small() {
@@ -220,12 +193,6 @@ fn large_inputs_stay_small() {
     let text = svg(&figure);
     assert!(text.len() < 300_000, "{}", text.len());
     assert!(text.contains("averaged over"), "the map says that it is averaged");
-}
-
-#[test]
-fn the_same_numbers_give_the_same_bytes() {
-    let figure = plain(&[(0.0, 1.0), (1.0, 2.0), (2.0, 1.5)]);
-    assert_eq!(svg(&figure), svg(&figure));
 }
 
 /// Catches text from files that becomes markup.
