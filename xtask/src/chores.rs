@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::process::{cargo, exit_code, root, runner};
+use crate::process::{SITE_FEATURES, cargo, exit_code, root, runner};
 use crate::{gpu, video};
 
 /// `test`: all tests of the workspace in the runner's own profile, so that dependencies are built once. `cargo nextest` runs them if it
 /// is installed, else `cargo test`; both get the arguments.
 pub fn test(arguments: &[OsString]) -> Result<ExitCode, String> {
-    let features = [video::features(), gpu::features_for_tests()].concat();
+    let features = [&SITE_FEATURES, video::features(), gpu::features_for_tests()].concat();
     let run = |mut command: Command| {
         command.status().map_err(|e| format!("cargo cannot be started: {e}"))
     };
@@ -100,6 +100,7 @@ pub fn check() -> Result<ExitCode, String> {
     count_lines()?;
     let clippy = [
         &["clippy", "--release", "--workspace", "--all-targets"][..],
+        &SITE_FEATURES,
         video::features(),
         gpu::features_for_tests(),
         &["--", "-D", "warnings"],

@@ -171,16 +171,20 @@ mod tests {
         lines.map(str::to_owned).collect()
     }
 
-    /// Catches a package that has other features in builds with wgpu or FFmpeg: enabling them would compile it, and all packages
-    /// that use it, a second time.
+    /// Catches a package that has other features in builds with wgpu, FFmpeg or the site: enabling them would compile it, and all
+    /// packages that use it, a second time.
     #[test]
     fn builds_with_more_features_only_add_packages() {
         let without = packages(&[]);
         assert!(without.len() > 50, "{without:?}");
         let both = [FEATURES, crate::video::FEATURES].concat();
-        for (features, package) in
-            [(&FEATURES[..], "wgpu v"), (&crate::video::FEATURES, "video-rs v"), (&both, "wgpu v")]
-        {
+        let site = &crate::process::SITE_FEATURES;
+        for (features, package) in [
+            (&FEATURES[..], "wgpu v"),
+            (&crate::video::FEATURES, "video-rs v"),
+            (&both, "wgpu v"),
+            (site, "mdbook-html v"),
+        ] {
             let with = packages(features);
             assert!(with.iter().any(|line| line.starts_with(package)), "{with:?}");
             let again: Vec<_> = without.difference(&with).collect();

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         }
         Some("test") => chores::test(rest),
         Some("check") => chores::check(),
-        Some("book") => process::start("posenc-book", rest, &[]),
+        Some("book") => process::start(process::SITE, rest, &[]),
         _ => process::runner(&arguments),
     };
     match result {

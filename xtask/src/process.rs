@@ -45,6 +45,15 @@ pub fn runner(arguments: &[OsString]) -> Result<ExitCode, String> {
     start("posenc", arguments, if is_first { &["--no-default-features"] } else { &[] })
 }
 
+/// The binary that makes the site, and arguments for cargo that enable it in the workspace. Without them, mdBook is not compiled.
+pub const SITE: &str = "posenc-book";
+pub const SITE_FEATURES: [&str; 2] = ["--features", "posenc-report/book"];
+
+/// Where cargo puts a binary.
+fn binary(name: &str) -> PathBuf {
+    target_directory().join("release").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
 /// A file that exists once all of `posenc` was built.
 fn stamp() -> PathBuf {
     target_directory().join("release/posenc-is-whole")
@@ -52,19 +61,21 @@ fn stamp() -> PathBuf {
 
 /// Builds a binary with these options of cargo, and starts it.
 pub fn start(name: &str, arguments: &[OsString], extent: &[&str]) -> Result<ExitCode, String> {
-    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    let binary = target_directory().join("release").join(file);
+    let binary = binary(name);
+    // Once the site's binary is built, `posenc` gets its feature, too, so that consecutive builds do not alternate.
+    let with_site = name == SITE || self::binary(SITE).exists();
+    let site = if with_site { &SITE_FEATURES[..] } else { &[] };
     let is_there = binary.exists();
     if !is_there {
         eprintln!("building {name}; the first time takes about five minutes");
     }
     // Both binaries get the same features, so that common dependencies are built once.
     let (video, gpu) = (video::features(), gpu::features(arguments));
-    let mut built = build(name, &[extent, video, gpu].concat(), is_there)?;
+    let mut built = build(name, &[extent, site, video, gpu].concat(), is_there)?;
     if !built && !video.is_empty() {
         // A version of FFmpeg that the bindings do not know must not stop everything else.
         eprintln!("video: the build failed (see above); building without video support");
-        built = build(name, &[extent, gpu].concat(), false)?;
+        built = build(name, &[extent, site, gpu].concat(), false)?;
     }
     if !built {
         return Err(format!("{name} cannot be built; see above"));

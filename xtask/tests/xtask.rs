@@ -129,13 +129,14 @@ fn the_first_run_is_built_without_attention_models() {
 #[test]
 fn tests_are_run_by_nextest_if_it_is_installed() {
     let environment = [NO_GPU, NO_VIDEO];
-    let cargo_test = "test --release --workspace --no-fail-fast";
-    let nextest = "nextest run --cargo-profile release --workspace --no-fail-fast";
+    let site = "--features posenc-report/book";
+    let cargo_test = format!("test --release --workspace --no-fail-fast {site}");
+    let nextest = format!("nextest run --cargo-profile release --workspace --no-fail-fast {site}");
     for (nextest_fails, all, part) in [
         (true, format!("{cargo_test}\n"), format!("{cargo_test} slurm -- --exact\n")),
         (
             false,
-            format!("test --release --workspace --doc\n{nextest}\n"),
+            format!("test --release --workspace --doc {site}\n{nextest}\n"),
             format!("{nextest} slurm -- --exact\n"),
         ),
     ] {

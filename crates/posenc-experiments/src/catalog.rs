@@ -40,10 +40,6 @@ pub const PAPER_ORDER: [&str; 3] = ["rethinking", "trading", "lff"];
 
 impl Catalog {
     /// Reads `<root>/experiments` and `<root>/data/papers`, and completes claims with the rules of metrics.
-    ///
-    /// # Errors
-    ///
-    /// The first file with an error.
     pub fn read(root: &Path, kinds: Kinds) -> Result<Self, FileError> {
         Catalog::with(root, &[], kinds)
     }
@@ -57,10 +53,6 @@ impl Catalog {
 
     /// Like [`Catalog::with`], but leaves out experiments, papers, answers and lists of statements that have an error, and experiments whose
     /// published values have one.
-    ///
-    /// # Errors
-    ///
-    /// An error in a file that all experiments need.
     pub fn usable(root: &Path, include: &[PathBuf], kinds: Kinds) -> Result<Self, FileError> {
         let mut broken = Vec::new();
         let catalog = Catalog::checked(root, include, kinds, &mut broken);

@@ -40,10 +40,6 @@ struct Wire {
 }
 
 /// Reads the statements of a paper; a missing file has none. `is_known` decides which claims exist.
-///
-/// # Errors
-///
-/// By file, line and key: an entry with neither or both of `claims` and `none`, an empty text, a claim that does not exist.
 pub fn read(
     file: &Path,
     paper: &str,
@@ -108,16 +104,6 @@ mod tests {
     fn statements(text: &str) -> Result<Vec<Statement>, FileError> {
         let document = Document::parse(Path::new("demo.coverage.yaml"), text)?;
         from_document(&document, "demo", |name| name.to_string() == "demo/fig1#a")
-    }
-
-    #[test]
-    fn statements_name_claims_or_a_reason() {
-        let text = "- { section: \"1\", statement: S, claims: [fig1#a, demo/fig1#a] }\n\
-                    - { section: \"2\", statement: T, none: no data }\n";
-        let found = statements(text).unwrap();
-        let name = ClaimName::parse("fig1#a", Some("demo")).unwrap();
-        assert_eq!(found[0].tested, Tested::By(vec![name.clone(), name]));
-        assert_eq!(found[1].tested, Tested::Not("no data".into()));
     }
 
     /// Catches coverage by a claim that was renamed or removed.

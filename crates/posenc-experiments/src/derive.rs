@@ -1,8 +1,8 @@
 //! Derives a new experiment from an existing one.
 //!
 //! Leaves out the parts about the paper (claims about printed numbers, the answer, errata, times, the analysis) and the groups that were
-//! not selected. Unchanged items of lists keep the author's text and comments; the others are written anew, and so are those whose alias
-//! lost its anchor.
+//! not selected. Unchanged items of lists keep the author's text; the others are written anew below their comments, and so are those
+//! whose alias lost its anchor.
 
 use std::collections::BTreeSet;
 
@@ -33,10 +33,6 @@ pub struct Derived {
 pub(crate) const PAPER: &str = "extensions";
 
 /// Derives `target` from `source`, whose file contains `text`.
-///
-/// # Errors
-///
-/// A result that the schema rejects, with its line and key.
 pub fn derive(source: &Experiment, text: &str, target: &NewItem<'_>) -> Result<Derived, FileError> {
     let groups = source.groups.iter().map(|g| g.id.clone());
     let is_kept = |id: &String| target.groups.is_empty() || target.groups.contains(id);
@@ -47,10 +43,7 @@ pub fn derive(source: &Experiment, text: &str, target: &NewItem<'_>) -> Result<D
     let is_right = |body: &str, wanted: &Value| {
         Document::parse(&file, body).is_ok_and(|document| document.value == *wanted)
     };
-    let (mut body, wanted, left_out) = parts.body(text, &whole, target, true);
-    if !is_right(&body, &wanted) {
-        body = parts.body(text, &whole, target, false).0;
-    }
+    let (mut body, wanted, left_out) = parts.body(text, &whole, target);
     if !is_right(&body, &wanted) {
         let tree = serde_yaml::to_string(&wanted).map_err(|e| FileError::unwritable(&file, e))?;
         body = format!(
@@ -84,16 +77,13 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// The text of the new item, its content, and what is left out. With `is_spliced`, an alias that lost its anchor is replaced by the
-    /// text of the anchor.
+    /// The text of the new item, its content, and what is left out.
     fn body(
         &self,
         text: &str,
         whole: &Value,
         target: &NewItem<'_>,
-        is_spliced: bool,
     ) -> (String, Value, Vec<(&'static str, String)>) {
-        let source = is_spliced.then_some(text);
         let known = marks(text, '&');
         let (mut body, mut wanted, mut left_out) = (self.head(target), Mapping::new(), Vec::new());
         let sections = sections(text);
@@ -126,8 +116,7 @@ impl Parts<'_> {
                 }
                 // Leaves out empty lists.
                 if !all.is_empty() {
-                    let text = list_text(section, list, &kept, &known, &body, source);
-                    body += &text;
+                    body += &list_text(section, list, &kept, &known, &body);
                     wanted.insert(key.into(), all.into());
                 }
             } else {
@@ -231,37 +220,26 @@ fn key(section: &str) -> Option<&str> {
     is_key.then_some(key)
 }
 
-/// The lines of a list with what is kept of its items. `known` are the anchors of the file, `before` is the text before the list, and
-/// `source` the text of the file if anchors may be copied from it.
+/// The lines of a list with what is kept of its items. `known` are the anchors of the file, and `before` is the text before the list.
 fn list_text(
     section: &str,
     old: &[Value],
     kept: &[Option<Value>],
     known: &BTreeSet<&str>,
     before: &str,
-    source: Option<&str>,
 ) -> String {
-    let Some((head, items, indent)) = items(section, old.len()) else {
+    let Some((mut text, items, indent)) = items(section, old.len()) else {
         // Another style than that of the project's files; the caller writes the tree.
         return String::new();
     };
-    let mut text = head;
     for (((comment, part), old), kept) in items.into_iter().zip(old).zip(kept) {
         let Some(new) = kept else { continue };
         text += &comment;
-        let lost = |part: &str| {
-            let defined = [before, &text, part].concat();
-            let defined = marks(&defined, '&');
-            let mut names = marks(part, '*').into_iter();
-            names.find(|name| known.contains(name) && !defined.contains(name)).map(str::to_owned)
-        };
-        let mut whole = edited(&part, old, new, indent);
-        while let Some(part) = &whole
-            && let Some(name) = lost(part)
-        {
-            whole = source.and_then(|source| spliced(part, &name, source));
-        }
-        text += &whole.unwrap_or_else(|| written(new, indent));
+        let defined = [before, &text, &part].concat();
+        let defined = marks(&defined, '&');
+        let is_lost = |name: &&str| known.contains(name) && !defined.contains(name);
+        let is_whole = old == new && !marks(&part, '*').iter().any(is_lost);
+        text += &if is_whole { part } else { written(new, indent) };
     }
     text
 }
@@ -294,96 +272,6 @@ fn items(section: &str, count: usize) -> Option<Items> {
     Some((head, comments.into_iter().zip(parts).collect(), indent))
 }
 
-/// The lines of an item with what changed in `new`: entries of its lists, or the source of a claim and that it is ours.
-fn edited(lines: &str, old: &Value, new: &Value, indent: usize) -> Option<String> {
-    if old == new {
-        return Some(lines.to_owned());
-    }
-    let inner = " ".repeat(indent + 2);
-    let mut text = lines.to_owned();
-    let [old_source, new_source] = [old, new].map(|v| v.get("source").and_then(Value::as_str));
-    let old_ours = old.get("ours");
-    if let (Some(old), Some(new)) = (old_source, new_source) {
-        let prefix = new.strip_suffix(old)?;
-        if old_ours.is_none() {
-            let (first, rest) = text.split_once('\n')?;
-            text = format!("{first}\n{inner}ours: true\n{rest}");
-        }
-        let source = format!("\n{inner}source: ");
-        let quoted = format!("{source}\"");
-        let from = if text.contains(&quoted) { quoted } else { source };
-        text = text.replacen(&from, &format!("{from}{prefix}"), 1);
-    }
-    for (key, new) in new.as_mapping()? {
-        let (key, old) = (key.as_str()?, old.get(key).and_then(Value::as_sequence));
-        let (Some(old), Some(new)) = (old, new.as_sequence()) else { continue };
-        if old != new {
-            let begin = text.find(&format!("\n{inner}{key}:"))? + 1;
-            let is_inner =
-                |line: &&str| line.trim().is_empty() || line.starts_with(&format!("{inner} "));
-            let mut rest = text[begin..].split_inclusive('\n');
-            let length =
-                rest.next()?.len() + rest.take_while(is_inner).map(str::len).sum::<usize>();
-            let shorter = shortened(&text[begin..begin + length], old, new)?;
-            text.replace_range(begin..begin + length, &shorter);
-        }
-    }
-    // Aliases of the file have no anchor in a single item; the caller compares the whole.
-    let is_right = serde_yaml::from_str::<Value>(&text).map(|alone| alone.get(0) == Some(new));
-    is_right.unwrap_or(!marks(&text, '*').is_empty()).then_some(text)
-}
-
-/// The lines of a list in which only the entries of `new` remain.
-fn shortened(lines: &str, old: &[Value], new: &[Value]) -> Option<String> {
-    let is_kept = |value: &Value| new.contains(value);
-    if let Some((head, items, _)) = items(lines, old.len()) {
-        let kept = items.into_iter().zip(old).filter(|(_, value)| is_kept(value));
-        return Some(head + &kept.map(|((comment, item), _)| comment + &item).collect::<String>());
-    }
-    // A list of names in brackets.
-    let (head, rest) = lines.split_once('[')?;
-    let (names, rest) = rest.split_once(']')?;
-    let kept = names.split(',').zip(old).filter(|(_, value)| is_kept(value));
-    let kept: Vec<&str> = kept.map(|(name, _)| name.trim()).collect();
-    (names.split(',').count() == old.len()).then(|| format!("{head}[{}]{rest}", kept.join(", ")))
-}
-
-/// An item in which an alias is replaced by its anchor with the text that follows it in `source`.
-fn spliced(part: &str, name: &str, source: &str) -> Option<String> {
-    let end =
-        |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || "-_".contains(c));
-    let find = |text: &str, mark: &str| {
-        let mut places = text.match_indices(mark).map(|(at, _)| (at, at + mark.len()));
-        places.find(|(_, behind)| end(&text[*behind..]))
-    };
-    let indent = |text: &str, at: usize| {
-        let line = &text[text[..at].rfind('\n').map_or(0, |end| end + 1)..];
-        line.len() - line.trim_start().trim_start_matches("- ").len()
-    };
-    let (at, behind) = find(source, &format!("&{name}"))?;
-    let (place, after) = find(part, &format!("*{name}"))?;
-    let (line, rest) = source[behind..].split_once('\n')?;
-    if let Some(open) = line.trim_start().chars().next().filter(|c| "[{".contains(*c)) {
-        let close = if open == '[' { ']' } else { '}' };
-        let mut depth = 0;
-        let last = source[behind..].char_indices().find(|(_, c)| {
-            depth += i32::from(*c == open) - i32::from(*c == close);
-            *c == close && depth == 0
-        })?;
-        let node = &source[behind..=behind + last.0];
-        return Some(format!("{}&{name}{node}{}", &part[..place], &part[after..]));
-    }
-    // A block: the lines below that are indented by more than that of the anchor.
-    let own = indent(source, at);
-    let is_below = |line: &&str| line.trim().is_empty() || line.starts_with(&" ".repeat(own + 1));
-    let block: String = rest.split_inclusive('\n').take_while(is_below).collect();
-    let shift = indent(part, place).checked_sub(own)?;
-    let block: String = block.split_inclusive('\n').map(|line| " ".repeat(shift) + line).collect();
-    let (line, rest) = part[after..].split_once('\n')?;
-    let is_last = line.trim().is_empty() || line.trim_start().starts_with('#');
-    is_last.then(|| format!("{}&{name}{line}\n{block}{rest}", &part[..place]))
-}
-
 /// An item as a list of one.
 fn written(item: &Value, indent: usize) -> String {
     let text = serde_yaml::to_string(std::slice::from_ref(item)).unwrap_or_default();
@@ -404,66 +292,7 @@ mod tests {
     use super::*;
     use crate::schema::protocol::testing::experiment;
 
-    const FILE: &str = r#"# yaml-language-server: $schema=../schema.json
-# Head.
-paper: trading
-item: table1
-kind: table
-title: A table
-shows: Text with a *star*.
-answer: The stable rank is {printed.1:1}.
-groups:
-  # About one.
-  - id: one
-    protocol: &ranks
-      kind: stable-rank
-      samples: [4, 8]
-    variants: &variants
-      - { id: Gau, embedder: &gau { kind: gaussian, dimension: 16, sigma: 0.1 } }
-  # About two.
-  - id: two
-    protocol: *ranks
-    variants: *variants # shared
-  - id: three
-    protocol: { <<: *ranks, samples: [2] }
-    variants:
-      - { id: Gau, embedder: *gau }
-claims:
-  - id: printed
-    says: "It is: 3."
-    source: Table 1
-    check: { kind: value, of: { group: one, metric: stable_rank, x: 8 }, expect: published, tolerance: { absolute: 1 } }
-  # Why it rises.
-  - id: rises
-    says: "It: rises."
-    source: Table 1
-    check: { kind: trend, of: { group: two, metric: stable_rank }, direction: increasing }
-tables:
-  - id: all
-    title: All
-    groups: [one, two]
-    columns:
-      - { metric: stable_rank, label: rank } # a column
-plots:
-  - id: both
-    caption: Both
-    panels:
-      - title: left
-        group: one
-        metric: stable_rank
-        x: { label: N }
-        y: { label: rank }
-      # The other.
-      - title: right
-        group: two
-        metric: stable_rank
-        x: { label: N }
-        y: { label: rank }
-analysis: |
-  Of ours.
-deviations:
-  - one
-"#;
+    const FILE: &str = include_str!("derive_example.yaml");
 
     fn new_item<'a>(title: &'a str, groups: &'a [String]) -> NewItem<'a> {
         NewItem { paper: "extensions", item: "mine", title, groups, modeline: MODELINE }
@@ -489,7 +318,7 @@ deviations:
             "# The other.",
             "paper: extensions\n",
             "title: \"Mine: a copy\"\n",
-            "says: \"It: rises.\"",
+            "says: 'It: rises.'",
             "ours: true",
             "source: trading/table1, Table 1",
         ] {
@@ -521,20 +350,12 @@ deviations:
     #[test]
     fn a_single_group_keeps_shared_settings() {
         let text = derived(&["two"]).text;
-        for part in ["kind: stable-rank\n", "title: right", "# About two.", "sigma: 0.1"] {
+        for part in ["kind: stable-rank\n", "title: right", "# About two.", "sigma: 0.1", "- two\n"]
+        {
             assert!(text.contains(part), "{part}: {text}");
         }
         for part in ["About one", "id: one", "title: left", "without the comments"] {
             assert!(!text.contains(part), "{part}: {text}");
-        }
-        for part in [
-            "variants: &variants # shared\n",
-            "&gau { kind: gaussian",
-            "# The other.",
-            "groups: [two]",
-            "# a column",
-        ] {
-            assert!(text.contains(part), "{part}: {text}");
         }
         assert!(text.len() < FILE.len(), "{text}");
         let text = derived(&["three"]).text;

@@ -10,10 +10,6 @@ use crate::yaml::FileError;
 
 /// Refuses a folder for output unless it is missing or empty, or `is_ours` recognizes it as output of an earlier run. The repository at
 /// `root` and the folder `report/` of any repository are never allowed.
-///
-/// # Errors
-///
-/// The folder is refused or cannot be listed.
 pub fn check_folder(
     folder: &Path,
     root: &Path,
@@ -40,10 +36,6 @@ pub fn check_folder(
 }
 
 /// Refuses a path for output that is the repository at `root`, or its folder `report/` or that of another repository, or is in one.
-///
-/// # Errors
-///
-/// The path is refused or cannot be resolved.
 pub fn check_file(path: &Path, root: &Path) -> Result<(), FileError> {
     let remedy = "nothing is written there; name another path";
     let problem = |what: String| FileError::of(path, format!("{what}; {remedy}"));
@@ -81,10 +73,6 @@ fn resolved(path: &Path) -> std::io::Result<PathBuf> {
 }
 
 /// Removes a file that a run made, and names it on standard error. True if it was there.
-///
-/// # Errors
-///
-/// The file cannot be removed.
 pub fn remove(file: &Path, why: &str) -> Result<bool, FileError> {
     let removed = posenc_files::remove(file)
         .map_err(|e| FileError::of(file, format!("cannot be removed: {e}")))?;

@@ -19,29 +19,19 @@ mod tests {
     #[cfg(unix)]
     fn a_shell_reads_back_what_was_quoted() {
         for word in [
-            "trading/table1",
             "",
-            " ",
             "a b",
-            "it's",
-            "'",
-            "''",
-            "$(reboot)",
-            "`x`",
-            "a;b&c|d",
+            "it's ''",
+            "$(reboot) `x` $HOME",
+            "a;b&c|d<e>",
             "*",
             "~",
             "#x",
-            "\\",
-            "\"",
-            "!x",
+            "\\\"!x",
             "a\nb",
             "-n",
-            "$HOME",
             "{a,b}",
-            "<a>",
-            "ü→",
-            "%PATH%",
+            "ü→ %PATH%",
         ] {
             let script = format!("printf '%s|' {}", quoted(word));
             let output = std::process::Command::new("sh").arg("-c").arg(&script).output().unwrap();

@@ -51,10 +51,6 @@ pub(crate) fn parsed<T: DeserializeOwned>(
 }
 
 /// The text of a file of at most `max` bytes.
-///
-/// # Errors
-///
-/// A file that cannot be read, is not a regular file, is longer or is not UTF-8.
 pub fn read_text(file: &Path, max: u64) -> Result<String, FileError> {
     let bytes = read_bytes(file, max)?;
     String::from_utf8(bytes).map_err(|e| {
@@ -89,10 +85,6 @@ pub(crate) fn file_name(path: &Path) -> String {
 }
 
 /// The bytes of a file of at most `max` bytes.
-///
-/// # Errors
-///
-/// A file that cannot be read, is not a regular file or is longer.
 pub fn read_bytes(file: &Path, max: u64) -> Result<Vec<u8>, FileError> {
     posenc_files::read(file, max).map_err(|e| FileError::of(file, format!("cannot be read: {e}")))
 }

@@ -30,10 +30,6 @@ impl<'a> Records<'a> {
     }
 
     /// The first record, which names the columns.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Records::next_record`], and an error for another separator and for the line `sep=` of spreadsheets.
     pub fn header(&mut self) -> Result<Option<Record<'a>>, Fault> {
         let header = self.next_record()?;
         let is_foreign = |f: &Cow<'_, str>| f.contains([';', '|', '\t']) || f.starts_with("sep=");
@@ -49,10 +45,6 @@ impl<'a> Records<'a> {
     }
 
     /// The next record; `None` at the end.
-    ///
-    /// # Errors
-    ///
-    /// A quote that is never closed, text after a closing quote, or too many fields.
     pub fn next_record(&mut self) -> Result<Option<Record<'a>>, Fault> {
         self.take(self.rest.len() - self.rest.trim_start_matches(['\r', '\n']).len());
         if self.rest.is_empty() {

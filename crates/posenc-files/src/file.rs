@@ -53,10 +53,6 @@ fn require_regular(found: FileType) -> Result<()> {
 }
 
 /// Opens a regular file for reading. Links are followed, except below a [protected](crate::protect) folder.
-///
-/// # Errors
-///
-/// The file cannot be opened, is not a regular file, or is a link below a protected folder.
 pub fn open(path: &Path) -> Result<File> {
     let (folder, name) = match is_protected(path)? {
         true => locate(path, false)?,
@@ -230,10 +226,6 @@ pub fn create_program(path: &Path) -> Result<File> {
 }
 
 /// Opens a regular file for reading and writing. A missing file and missing folders are created.
-///
-/// # Errors
-///
-/// The file is not a regular file, or a folder is not writable.
 pub fn open_or_create(path: &Path) -> Result<File> {
     let (folder, name) = locate(path, true)?;
     open_regular(&folder, name, OpenOptions::new().read(true).write(true).create(true))

@@ -64,10 +64,6 @@ pub(crate) fn open_folder(path: &Path, create: bool) -> Result<Dir> {
 }
 
 /// Creates a folder and its missing parents.
-///
-/// # Errors
-///
-/// A folder cannot be created, or leads out of a protected folder.
 pub fn make_folder(path: &Path) -> Result<()> {
     open_folder(path, true).map(drop)
 }
@@ -108,10 +104,6 @@ pub struct Entry {
 }
 
 /// The entries of a folder, sorted by name.
-///
-/// # Errors
-///
-/// The folder cannot be listed, or leads out of a protected folder.
 pub fn entries(folder: &Path) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for entry in open_folder(folder, false)?.entries()? {

@@ -9,6 +9,8 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+#[cfg(feature = "book")]
+pub mod book;
 mod claims;
 mod colors;
 mod markdown;
@@ -175,10 +177,6 @@ pub fn with_answers(page: &str, report: &Report) -> Option<String> {
 }
 
 /// Puts the table of measured speed into the block `speed` of a page; `None` if the page has no such block.
-///
-/// # Errors
-///
-/// A template that cannot be filled in.
 pub fn with_speed(page: &str, benchmarks: &Benchmarks) -> Result<Option<String>> {
     let tables = pages::speed::overview(&Templates::new()?, benchmarks)?;
     Ok(with_block(page, "speed", &format!("{tables}\n")))

@@ -136,52 +136,24 @@ pub fn mean_deviation(values: &[f64]) -> (f64, f64) {
 mod tests {
     use super::*;
 
+    /// Catches small numbers that are printed as zero, differences without their sign, and rounding noise with a negative sign.
     #[test]
-    fn fixed_digits() {
-        assert_eq!(fixed(26.3601, 2), "26.36");
-        assert_eq!(fixed(329_475.0, 0), "329,475");
-        assert_eq!(fixed(-1234.0, 0), "-1234");
-        assert_eq!(fixed(-14_353.14, 1), "-14,353.1");
-        assert_eq!(fixed(0.0, 2), "0.00");
-        assert_eq!(fixed(f64::NAN, 2), "NaN");
-        assert_eq!(fixed(f64::NEG_INFINITY, 2), "−∞");
-    }
-
-    /// Catches small numbers that are printed as zero.
-    #[test]
-    fn small_numbers_do_not_vanish() {
-        assert_eq!(fixed(1.234e-7, 2), "1.2 × 10⁻⁷");
-        assert_eq!(fixed(-0.001, 2), "-0.001");
-    }
-
-    /// Catches differences without their sign, and rounding noise with a negative sign.
-    #[test]
-    fn differences_have_signs() {
-        assert_eq!(signed(0.071, 2), "+0.07");
-        assert_eq!(signed(-3.448, 2), "-3.45");
-        assert_eq!(signed(-0.0004, 2), "+0.00");
-        assert_eq!(signed(12_345.6, 0), "+12,346");
-    }
-
-    #[test]
-    fn significant_digits() {
-        assert_eq!(significant(0.282_094_79, 5), "0.28209");
-        assert_eq!(significant(25.070, 5), "25.07");
-        assert_eq!(significant(9.9999999, 4), "10");
-        assert_eq!(significant(1_445_891.0, 9), "1,445,891");
-        assert_eq!(significant(1e-16, 3), "1 × 10⁻¹⁶");
-    }
-
-    #[test]
-    fn written_digits_are_counted() {
+    fn numbers_are_printed() {
+        for (found, expected) in [
+            (fixed(-14_353.14, 1), "-14,353.1"),
+            (fixed(f64::NAN, 2), "NaN"),
+            (fixed(f64::NEG_INFINITY, 2), "−∞"),
+            (fixed(1.234e-7, 2), "1.2 × 10⁻⁷"),
+            (fixed(-0.001, 2), "-0.001"),
+            (signed(0.071, 2), "+0.07"),
+            (signed(-0.0004, 2), "+0.00"),
+            (significant(9.999_999_9, 4), "10"),
+            (significant(1e-16, 3), "1 × 10⁻¹⁶"),
+            (duration(59.96), "60.0 s"),
+            (duration(f64::NAN), "–"),
+        ] {
+            assert_eq!(found, expected);
+        }
         assert_eq!([24.7, 3.66, 0.0, 1e-7, 1e22].map(written_digits), [1, 2, 0, 7, 0]);
-    }
-
-    #[test]
-    fn durations() {
-        assert_eq!(duration(0.0123), "12 ms");
-        assert_eq!(duration(59.96), "60.0 s");
-        assert_eq!(duration(600.0), "10 min");
-        assert_eq!(duration(f64::NAN), "–");
     }
 }

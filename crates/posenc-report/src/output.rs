@@ -93,10 +93,6 @@ impl Report {
 
     /// Writes files that changed, each atomically, and removes generated pages, plots and pictures that are no longer part of
     /// the report. Other files are not touched.
-    ///
-    /// # Errors
-    ///
-    /// A file that cannot be written or removed; the error names it.
     pub fn write(&self, directory: &Path) -> Result<()> {
         posenc_files::protect(directory);
         for (path, bytes) in &self.files {
@@ -116,10 +112,6 @@ impl Report {
     }
 
     /// Files of `directory` that differ from the report, are missing, or do not belong to it.
-    ///
-    /// # Errors
-    ///
-    /// A directory that cannot be listed.
     pub fn check(&self, directory: &Path) -> Result<Vec<Stale>> {
         let mut stale = Vec::new();
         for (path, bytes) in &self.files {

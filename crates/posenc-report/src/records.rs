@@ -23,10 +23,6 @@ pub struct Records {
 
 impl Records {
     /// Reads the records of every experiment, and `benchmarks.json`. Items without a record have not been run.
-    ///
-    /// # Errors
-    ///
-    /// As [`ItemRecord::read`], and damaged benchmarks.
     pub fn read(directory: &Path, catalog: &Catalog) -> Result<Self, FileError> {
         Records::of(directory, &catalog.experiments)
     }

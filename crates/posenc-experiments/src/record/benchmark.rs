@@ -55,10 +55,6 @@ pub struct Benchmarks(pub BTreeMap<String, Benchmark>);
 
 impl Benchmarks {
     /// Reads the file in a directory of records; a missing file has no workloads.
-    ///
-    /// # Errors
-    ///
-    /// A file that cannot be read or parsed, or that contains a time or rate that is not positive.
     pub fn read(directory: &Path) -> Result<Self, FileError> {
         let file = directory.join(FILE);
         let Some(text) = read_record(&file)? else { return Ok(Benchmarks::default()) };

@@ -155,10 +155,6 @@ impl GalleryPicture {
 
 impl Gallery {
     /// Reads the index in `folder`; a missing one has no pictures.
-    ///
-    /// # Errors
-    ///
-    /// A damaged index; a picture that is damaged or missing.
     pub fn read(folder: &Path) -> Result<Self, FileError> {
         let (gallery, damaged) = Gallery::read_usable(folder)?;
         damaged.map_or(Ok(gallery), Err)
@@ -201,10 +197,6 @@ impl Gallery {
 
     /// Makes these the pictures of `folder`: writes what is missing, and removes files that posenc wrote and that the index no longer
     /// lists. True if anything changed.
-    ///
-    /// # Errors
-    ///
-    /// A file that cannot be read, written or removed.
     pub fn write(
         folder: &Path,
         pictures: Vec<(GalleryPicture, Content)>,

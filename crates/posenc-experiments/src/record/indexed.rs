@@ -48,26 +48,3 @@ impl Deref for IndexedTable {
         &self.table
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Catches rows that the index leaves out, repeats or reorders.
-    #[test]
-    fn all_rows_are_found_in_order() {
-        let row = |group: &str, metric: &str, value| Row {
-            group: group.to_owned(),
-            ..Row::new(group, "m", metric, value)
-        };
-        let rows =
-            vec![row("a", "p", 1.0), row("b", "p", 2.0), row("a", "q", 3.0), row("a", "p", 4.0)];
-        let table = IndexedTable::new(Table { rows });
-        let values = |group, metric| -> Vec<f64> {
-            table.of_metric(group, metric).map(|row| row.value).collect()
-        };
-        assert_eq!(values("a", "p"), [1.0, 4.0]);
-        assert_eq!(values("b", "q"), [0.0; 0]);
-        assert_eq!(table.of_group("a").count(), 3);
-    }
-}

@@ -31,21 +31,12 @@ pub fn folder(directory: &Path, paper: &str, item: &str) -> PathBuf {
 
 impl ItemRecord {
     /// Reads the record in `folder`; `None` without a record.
-    ///
-    /// # Errors
-    ///
-    /// A damaged file, with its name, line and column; tables that do not match their provenance; a missing or damaged picture; a
-    /// record of an earlier version.
     pub fn read(folder: &Path) -> Result<Option<Self>, FileError> {
         let Some((table, provenance)) = ItemRecord::read_tables(folder)? else { return Ok(None) };
         Ok(Some(ItemRecord { table, provenance, pictures: Gallery::read(folder)? }))
     }
 
     /// Reads the tables in `folder` and their provenance; `None` without tables.
-    ///
-    /// # Errors
-    ///
-    /// As [`ItemRecord::read`].
     pub fn read_tables(folder: &Path) -> Result<Option<(Table, Provenance)>, FileError> {
         let [units, values, provenance] = FILES.map(|name| folder.join(name));
         if !is_there(&units) && !is_there(&values) {

@@ -57,10 +57,6 @@ impl<'a, T> Keys<'a, T> {
     }
 
     /// Items with equal keys: groups in the order of their first items, each in the order of the items.
-    ///
-    /// # Errors
-    ///
-    /// No column; more items than polars can count.
     pub fn groups(self) -> PolarsResult<Vec<Vec<&'a T>>> {
         if self.items.is_empty() {
             return Ok(Vec::new());

@@ -169,10 +169,6 @@ impl Picture {
     }
 
     /// The picture as a PNG file: the same bytes for the same pixels.
-    ///
-    /// # Errors
-    ///
-    /// A picture with an invalid name, size or number of pixels.
     pub fn png(&self) -> Result<Vec<u8>, PictureError> {
         self.check()?;
         let mut bytes = Vec::new();
@@ -193,10 +189,6 @@ impl Picture {
     }
 
     /// Reads a PNG file that [`Picture::png`] wrote. The PSNR is only in the record, so it is `None`.
-    ///
-    /// # Errors
-    ///
-    /// A file that is not a PNG file, or whose pixels are not 8-bit gray or RGB.
     pub fn from_png(name: &str, signal: &str, bytes: &[u8]) -> Result<Self, PictureError> {
         let limits = png::Limits { bytes: MAX_DECODER_BYTES };
         let decoder = png::Decoder::new_with_limits(Cursor::new(bytes), limits);

@@ -91,10 +91,6 @@ pub struct Table {
 
 impl Table {
     /// Joins the texts of `units.csv` and `values.csv`; `files` are only used in messages, which name line and column.
-    ///
-    /// # Errors
-    ///
-    /// Wrong columns or fields; a unit that is listed twice, or that a value names and `units.csv` does not list.
     pub fn parse(files: [&Path; 2], texts: [&str; 2]) -> Result<Self, FileError> {
         let mut units: HashMap<u64, Row> = HashMap::new();
         let mut csv = CsvFile::parse(files[0], texts[0], UNITS)?;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::picture;
@@ -37,18 +36,6 @@ impl KeyParts {
     pub fn key(&self) -> String {
         let KeyParts { identity, specification, data, device, seed, revisions } = self;
         digest(&[identity, specification, data, device, &seed.to_string(), revisions])
-    }
-
-    #[cfg(test)]
-    pub(super) fn example() -> Self {
-        KeyParts {
-            identity: "g.m.-.seed=0".into(),
-            specification: "s".into(),
-            data: "-".into(),
-            device: "cpu".into(),
-            seed: 0,
-            revisions: "1".into(),
-        }
     }
 
     /// Names of the parts that differ in messages, without the identity.
@@ -292,12 +279,16 @@ impl UnitRecord {
 
     /// Like [`UnitRecord::read`], but parses `text`; `file` is only used in messages.
     pub fn parse(file: &Path, text: &str) -> Result<Self, FileError> {
-        let mut body = opened(file, text)?;
+        let Envelope { checksum, mut body } =
+            serde_json::from_str(text).map_err(|e| damaged(file, &e).at(e.line()))?;
+        if self::checksum(&body) != checksum {
+            return Err(FileError::of(file, "damaged (its checksum does not match its content)"));
+        }
         if let Some(body) = body.as_object_mut() {
             // Earlier versions stored captions of screens.
             body.remove("captions");
         }
-        let record: UnitRecord = typed(file, body)?;
+        let record: UnitRecord = serde_json::from_value(body).map_err(|e| damaged(file, &e))?;
         match record.fault() {
             Some((key, message)) => {
                 Err(FileError::of(file, format!("damaged ({message})")).key(key))
@@ -325,12 +316,10 @@ impl UnitRecord {
     }
 
     /// The bytes of its file.
-    ///
-    /// # Errors
-    ///
-    /// A record whose file would be too large to read.
     pub fn bytes(&self) -> Result<Vec<u8>, String> {
-        let bytes = sealed(self)?;
+        let body = serde_json::to_value(self).map_err(|e| e.to_string())?;
+        let envelope = Envelope { checksum: checksum(&body), body };
+        let bytes = serde_json::to_vec(&envelope).map_err(|e| e.to_string())?;
         if bytes.len() as u64 > MAX_RECORD_BYTES {
             return Err(format!(
                 "the unit's numbers take {} bytes; allowed: {MAX_RECORD_BYTES}. Record fewer points",
@@ -346,29 +335,8 @@ impl UnitRecord {
     }
 }
 
-/// The body of the output of [`sealed`], whose checksum is verified.
-fn opened(file: &Path, text: &str) -> Result<serde_json::Value, FileError> {
-    let envelope: Envelope =
-        serde_json::from_str(text).map_err(|e| damaged(file, &e).at(e.line()))?;
-    if checksum(&envelope.body) != envelope.checksum {
-        return Err(FileError::of(file, "damaged (its checksum does not match its content)"));
-    }
-    Ok(envelope.body)
-}
-
-fn typed<T: DeserializeOwned>(file: &Path, body: serde_json::Value) -> Result<T, FileError> {
-    serde_json::from_value(body).map_err(|e| damaged(file, &e))
-}
-
 fn damaged(file: &Path, error: &serde_json::Error) -> FileError {
     FileError::of(file, format!("damaged ({error})"))
-}
-
-/// JSON with a checksum over its content.
-fn sealed<T: Serialize>(body: &T) -> Result<Vec<u8>, String> {
-    let body = serde_json::to_value(body).map_err(|e| e.to_string())?;
-    let envelope = Envelope { checksum: checksum(&body), body };
-    serde_json::to_vec(&envelope).map_err(|e| e.to_string())
 }
 
 /// Replaces characters that some file systems do not allow with `_`.
@@ -388,7 +356,11 @@ mod tests {
 
     fn record() -> UnitRecord {
         UnitRecord {
-            parts: KeyParts::example(),
+            parts: KeyParts {
+                identity: "g.m.-.seed=0".into(),
+                specification: "s".into(),
+                ..KeyParts::default()
+            },
             device: "cpu".into(),
             data: "-".into(),
             seconds: 1.5,

@@ -13,10 +13,6 @@ use super::protocol::{Fault, ReadNumbers};
 use crate::yaml::{FileError, YamlPath};
 
 /// Reads an embedder: `kind` and its parameters in one mapping.
-///
-/// # Errors
-///
-/// An invalid specification of an embedder, or a table that cannot be read.
 pub(super) fn read(
     place: &YamlPath<'_>,
     mapping: Mapping,

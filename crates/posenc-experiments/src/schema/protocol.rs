@@ -221,10 +221,6 @@ impl Kinds {
     }
 
     /// Deserializes `mapping`, which is at `place`, to the protocol of its `kind`.
-    ///
-    /// # Errors
-    ///
-    /// An unknown kind, or settings that are not allowed.
     pub fn protocol(
         &self,
         place: &YamlPath<'_>,

@@ -1,6 +1,6 @@
 //! Rules that keep verdicts fair: several checks, methods that did not learn, few samples of random features.
 
-use super::{Context, Judgement, Verdict, judge};
+use super::{Context, Judgement, Verdict};
 use crate::published::Published;
 use crate::record::{IndexedTable, Row, Table};
 use crate::schema::Experiment;
@@ -40,10 +40,7 @@ fn record(values: &[(&str, &str, f64)], seeds: u64) -> Table {
 
 fn judged(claim: &str, table: &Table) -> Judgement {
     let experiment = images(&format!("{{ id: c, says: s, source: s, {claim} }}"));
-    let published = Published::default();
-    let table = IndexedTable::new(table.clone());
-    let context = Context { experiment: &experiment, record: Some(&table), published: &published };
-    judge(&experiment.claims[0], context)
+    super::tests::judged(&experiment, table, &Published::default())
 }
 
 fn select(method: &str) -> String {

@@ -9,7 +9,7 @@ use crate::schema::claim::{Floor, Select};
 
 /// Why an order, a quotient or an equality is not comparable: a compared method does not exceed a floor of the experiment.
 pub(super) fn below(check: &Check, context: Context<'_>) -> Option<String> {
-    if check.rule().against() != Against::Methods {
+    if check.against() != Against::Methods {
         return None;
     }
     let selects: Vec<&Select> = check.measured().collect();

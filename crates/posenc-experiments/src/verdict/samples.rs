@@ -20,7 +20,7 @@ pub(super) fn too_few(check: &Check, context: Context<'_>) -> Option<String> {
         }
     }
     // A comparison reads only the seeds that both sides have.
-    let is_paired = check.rule().against() == Against::Methods;
+    let is_paired = check.against() == Against::Methods;
     let several = seeds.values().filter(|own| is_paired && own.len() > 1).cloned();
     let common = several.reduce(|a, b| a.intersection(&b).copied().collect());
     seeds.into_iter().find_map(|((group, method), seeds)| {
@@ -84,13 +84,13 @@ fn lack(group: &Group, variant: usize, check: &Check, select: &Select) -> Option
         _ => None,
     };
     let depends = plans().any(|plan| plan.protocol.depends_on_start(x));
-    (is_one_run && depends && check.rule().against() == Against::Print)
+    (is_one_run && depends && check.against() == Against::Print)
         .then(|| "one run of a network, which another start would change".to_owned())
 }
 
 /// Why a comparison with print is not decided: one run of one signal, of a network that another start would change.
 pub(super) fn one_run(check: &Check, context: Context<'_>) -> Option<String> {
-    if check.rule().against() != Against::Print {
+    if check.against() != Against::Print {
         return None;
     }
     // Runs of each method, and the abscissas of their values.

@@ -22,7 +22,7 @@ fn with_claim(group: &str, claim: &str) -> Experiment {
 }
 
 /// The judgement of an experiment's only claim.
-fn judged(experiment: &Experiment, record: &Table, published: &Published) -> Judgement {
+pub(super) fn judged(experiment: &Experiment, record: &Table, published: &Published) -> Judgement {
     let record = IndexedTable::new(record.clone());
     let context = Context { experiment, record: Some(&record), published };
     judge(&experiment.claims[0], context)

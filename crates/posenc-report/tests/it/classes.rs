@@ -1,23 +1,23 @@
 //! Counts of statements, data that the paper did not use, and records with uncommitted changes.
 
-use std::fs;
-
 use jsonschema::{Draft, JSONSchema};
+use posenc_experiments::Catalog;
 use posenc_experiments::verdict::{Evidence, Verdict};
 use posenc_report::{Records, Report};
 use serde_json::Value;
 
-use crate::common::{REFERENCE, catalog, changed_catalog, markdown, page, records, rendered};
+use crate::common::{
+    REFERENCE, catalog, catalog_with, changed_catalog, markdown, page, records, rendered,
+};
 
-/// A report of the small repository, with the coverage of its paper as `coverage`.
-fn report(reference: &Records, local: Option<&Records>, coverage: &str) -> Report {
-    let root = tempfile::tempdir().expect("a directory");
-    let file = root.path().join("data/papers/demo.coverage.yaml");
-    fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
-    if !coverage.is_empty() {
-        fs::write(&file, coverage).expect("a file");
-    }
-    rendered(&catalog(root.path()), reference, local)
+/// A report of the small repository.
+fn report(reference: &Records) -> Report {
+    rendered(&catalog(), reference, None)
+}
+
+/// The small repository with changed files and a list of statements.
+fn covered(list: &str, change: impl Fn(&str) -> String) -> Catalog {
+    catalog_with(&[("data/papers/demo.coverage.yaml", list)], change).expect("a catalog")
 }
 
 /// Catches counts that do not add up, and a statement that is counted twice or as holding despite an erratum without a check.
@@ -31,7 +31,7 @@ fn statements_add_up() {
     let known = posenc_math::errata::all().iter().map(|erratum| erratum.id).next().expect("errata");
     let list = list.replace("rethinking-eq13", known);
     for reference in [records(REFERENCE), Records::default()] {
-        let report = report(&reference, None, &list);
+        let report = rendered(&covered(&list, str::to_owned), &reference, None);
         let text = page(&report, "coverage/demo.md");
         assert!(text.contains("| 5 | E. | – not tested here | *Not tested:* no data |"), "{text}");
         // Its erratum has no check on record.
@@ -44,7 +44,8 @@ fn statements_add_up() {
         assert_eq!(numbers[1..].iter().sum::<usize>(), 5, "{line}");
     }
     // A run of this machine has its own statuses and verdicts.
-    let report = report(&Records::default(), Some(&records(REFERENCE)), &list);
+    let own = covered(&list, str::to_owned);
+    let report = rendered(&own, &Records::default(), Some(&records(REFERENCE)));
     let text = page(&report, "coverage/demo.md");
     assert!(text.contains("| Status (reference run) | Status (this machine) |"), "{text}");
     assert!(
@@ -54,12 +55,7 @@ fn statements_add_up() {
     assert!(text.contains("**This machine.** Of 5 statements, 1 hold or tend to"), "{text}");
     // Statements that this machine has not run differ from those that have no claim.
     let question = "data: [pictures]\nquestion: Why?\nuntested: those of the reference\n";
-    let root = tempfile::tempdir().expect("a directory");
-    let file = root.path().join("data/papers/demo.coverage.yaml");
-    fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
-    fs::write(&file, list).expect("a file");
-    let change = |text: &str| text.replace("data: [pictures]\n", question);
-    let catalog = changed_catalog(root.path(), change).expect("a catalog");
+    let catalog = covered(&list, |text| text.replace("data: [pictures]\n", question));
     let report = rendered(&catalog, &records(REFERENCE), Some(&Records::default()));
     let text = page(&report, "coverage/demo.md");
     let not_run = "0 are undecided, 4 were not run here (`cargo xtask reproduce demo --profile paper` runs those whose data are available) and 1 were not tested.";
@@ -73,7 +69,7 @@ fn statements_add_up() {
 /// Catches a field, a verdict or a class of evidence of `claims.json` that its schema does not have.
 #[test]
 fn claims_follow_their_schema() {
-    let report = report(&records(REFERENCE), None, "");
+    let report = report(&records(REFERENCE));
     let json = |name| serde_json::from_str::<Value>(&page(&report, name)).expect("JSON");
     let schema = json("claims.schema.json");
     let validator = JSONSchema::options().with_draft(Draft::Draft7).compile(&schema);
@@ -97,9 +93,8 @@ fn claims_follow_their_schema() {
 fn sets_that_the_paper_did_not_use_are_other_data() {
     let reference = records(REFERENCE);
     let of = |paper: &str| {
-        let root = tempfile::tempdir().expect("a directory");
         let change = |text: &str| text.replace("data: [pictures]", paper);
-        let catalog = changed_catalog(root.path(), change).expect("a catalog");
+        let catalog = changed_catalog(change).expect("a catalog");
         let report = rendered(&catalog, &reference, None);
         let claims = page(&report, "claims.json");
         let claims: serde_json::Value = serde_json::from_str(&claims).expect("JSON");
@@ -122,15 +117,15 @@ fn records_with_uncommitted_changes_are_marked() {
     let mut reference = records(REFERENCE);
     let label = "Recorded with uncommitted changes";
     let count = |n: usize| format!("{n} of 4 items have rows that were recorded with uncommitted");
-    let all = markdown(&report(&reference, None, ""));
+    let all = markdown(&report(&reference));
     assert!(all.contains(label) && all.contains(&count(4)));
     reference.items.values_mut().for_each(|r| r.provenance.commit = "0123456789ab".into());
-    let all = markdown(&report(&reference, None, ""));
+    let all = markdown(&report(&reference));
     assert!(!all.contains(label) && !all.contains(&count(0)) && !all.contains("earlier runs"));
 
     let record = reference.items.get_mut(&("demo".into(), "fig1".into())).expect("a record");
     record.provenance.commits.insert("rank/RFF".into(), "ffff-dirty".into());
-    let changed = report(&reference, None, "");
+    let changed = report(&reference);
     let own = page(&changed, "demo/fig1.md");
     assert!(own.contains(&format!("**{label}:** commit `ffff-dirty` for `rank` (`RFF`)")), "{own}");
     assert!(own.contains("- rows of earlier runs: `ffff-dirty` for `rank` (`RFF`)"), "{own}");

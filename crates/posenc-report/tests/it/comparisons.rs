@@ -1,8 +1,5 @@
 //! Comparisons of methods of another item.
 
-use std::fs;
-use std::path::Path;
-
 use posenc_experiments::Catalog;
 use posenc_experiments::record::Row;
 use posenc_experiments::schema::Profile;
@@ -11,68 +8,24 @@ use posenc_report::{Records, Report};
 
 use crate::common::{markdown, paper_yaml, records_of, rendered, repository};
 
-const TABLE1: &str = "\
-paper: demo
-item: table1
-kind: table
-title: Images
-shows: A table.
-groups:
-  - id: deep
-    data: { set: pictures, signals: 16 images }
-    protocol: { kind: closed-form, step: 2 }
-    variants: &both
-      - { id: Tri, embedder: { kind: triangle, dimension: 16, half_width: 0.0625 } }
-      - { id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.04 } }
-      - { id: RFF, embedder: { kind: rff, dimension: 16, sigma: 4 } }
-    profiles:
-      smoke: { reduced: \"1 of 16 images, 8 pixels\", signals: 1, settings: { side: 8 } }
-  - id: linear
-    data: { set: pictures }
-    protocol: { kind: closed-form, step: 2 }
-    variants: *both
-claims:
-  - id: value
-    says: Gau has a test PSNR of 20 dB.
-    source: Table 1
-    check: { kind: value, of: { group: deep, method: Gau, metric: test_psnr }, expect: 20, tolerance: { absolute: 100 } }
-tables:
-  - id: values
-    title: Test PSNR
-    groups: [deep, linear]
-    columns:
-      - { metric: test_psnr, label: \"test PSNR\", published: true }
-";
+const TABLE1: &str = include_str!("fixture/compared.yaml");
 
-const DEPTH: &str = "\
-paper: demo
-item: depth
-kind: extra
-title: Does one layer replace depth?
-shows: The claim.
-comparisons:
-  - id: images
-    title: Images
-    item: demo/table1
-    groups:
-      - { group: deep, label: deep network, short: deep }
-      - { group: linear, label: linear layer, short: one layer }
-    metric: test_psnr
-    unit: dB
-";
+const DEPTH: &str = include_str!("fixture/depth.yaml");
 
-const PUBLISHED: &str = "item,group,method,signal,metric,x,value,std,unit,source,note\n\
-                         table1,deep,Gau,,test_psnr,,24.70,3.90,dB,paper,\n\
-                         table1,linear,Gau,,test_psnr,,25.56,3.62,dB,paper,\n";
+const PUBLISHED: &str = include_str!("fixture/compared.csv");
 
-fn catalog(root: &Path, depth: &str) -> Result<Catalog, String> {
+fn catalog(depth: &str) -> Result<Catalog, String> {
+    catalog_of(TABLE1, depth)
+}
+
+fn catalog_of(table1: &str, depth: &str) -> Result<Catalog, String> {
     let files = [
         ("experiments/demo/paper.yaml", &*paper_yaml("demo", &["table1", "depth"])),
-        ("experiments/demo/01-table1.yaml", TABLE1),
+        ("experiments/demo/01-table1.yaml", table1),
         ("experiments/demo/02-depth.yaml", depth),
         ("data/papers/demo.csv", PUBLISHED),
     ];
-    repository(root, &files)
+    repository(&files)
 }
 
 fn row(group: &str, method: &str, signal: usize, metric: &str, value: f64) -> Row {
@@ -110,24 +63,11 @@ fn report(catalog: &Catalog, rows: Vec<Row>) -> Report {
     rendered(catalog, &records(rows), None)
 }
 
-/// Catches a mean over some of the signals that is compared with the published mean over all.
-#[test]
-fn means_over_different_signals_have_no_difference() {
-    let root = tempfile::tempdir().expect("a directory");
-    let catalog = catalog(root.path(), DEPTH).expect("a catalog");
-    let text = markdown(&report(&catalog, rows()));
-    // Group `deep`: 20, 21 and 22 dB; published: 24.70 dB. Group `linear`, which states no number of signals: 21, 22.2,
-    // 22.8 and 99 dB; published: 25.56 dB.
-    assert!(text.contains("21.00 ± 0.82<br><sub>3 of 16 images</sub>"), "{text}");
-    assert!(text.contains("<sub>+15.69"), "{text}");
-}
-
 /// Catches pairs of different signals or of reduced runs, a difference on one signal that is reported like one on several, and a missing
 /// figure.
 #[test]
 fn a_comparison_pairs_signals() {
-    let root = tempfile::tempdir().expect("a directory");
-    let catalog = catalog(root.path(), DEPTH).expect("a catalog");
+    let catalog = catalog(DEPTH).expect("a catalog");
     let mut rows = rows();
     let own = report(&catalog, rows.clone());
     let written = markdown(&own);
@@ -152,43 +92,18 @@ fn a_comparison_pairs_signals() {
     assert!(markdown(&report(&catalog, none)).contains("*Not measured yet at the full protocol.*"));
 }
 
-/// Catches a comparison that depends on an outlier in the last epoch without a notice.
-#[test]
-fn the_mean_over_the_last_epochs_is_compared_too() {
-    let root = tempfile::tempdir().expect("a directory");
-    let depth = format!("{DEPTH}    late_metric: late_test_psnr\n");
-    let catalog = catalog(root.path(), &depth).expect("a catalog");
-    let mut rows = rows();
-    for (signal, average) in [22.0, 23.0, 24.0].into_iter().enumerate() {
-        rows.push(row("deep", "Gau", signal, "late_test_psnr", average));
-    }
-    let text = markdown(&report(&catalog, rows));
-    assert!(
-        text.contains(
-            "| Gau | 3 | **+1.00 (+0.50 to +1.50)** | +0.86 | **-1.00 (-1.50 to -0.50)** | 10 "
-        ),
-        "{text}"
-    );
-    assert!(text.contains("| Tri | 3 | **-2.10 (-2.35 to -1.85)** | – | – | 10 "), "{text}");
-}
-
 /// Catches a layer that is called better than a network that did not learn.
 #[test]
 fn networks_that_do_not_learn_are_left_out() {
-    let root = tempfile::tempdir().expect("a directory");
     let floor = "    floor: { group: constant, method: Tri, metric: test_psnr }\n";
     let constant = "  - id: constant\n    data: { set: pictures }\n    protocol: { kind: closed-form, step: 2 }\n    variants: *both\nclaims:\n";
-    let missing = catalog(root.path(), &format!("{DEPTH}{floor}")).expect_err("no such group");
+    let missing = catalog(&format!("{DEPTH}{floor}")).expect_err("no such group");
     assert!(missing.contains("no group `constant`"), "{missing}");
-    let file = root.path().join("experiments/demo/01-table1.yaml");
-    fs::write(&file, TABLE1.replace("claims:\n", constant)).expect("a file");
-    let read = || Catalog::read(root.path(), posenc_protocols::KINDS);
-    let depth = root.path().join("experiments/demo/02-depth.yaml");
-    fs::write(&depth, format!("{DEPTH}{}", floor.replace("Tri", "Tir"))).expect("a file");
-    let wrong = read().expect_err("no such method").to_string();
+    let table1 = TABLE1.replace("claims:\n", constant);
+    let read = |floor: &str| catalog_of(&table1, &format!("{DEPTH}{floor}"));
+    let wrong = read(&floor.replace("Tri", "Tir")).expect_err("no such method");
     assert!(wrong.contains("no method `Tir`; allowed: Tri, Gau, RFF"), "{wrong}");
-    fs::write(&depth, format!("{DEPTH}{floor}")).expect("a file");
-    let catalog = read().expect("a catalog");
+    let catalog = read(floor).expect("a catalog");
     let mut rows = rows();
     // The second network is at the floor with both methods, the third one with Gau only.
     for (signal, value) in [(0, 5.0), (1, 20.95), (2, 21.95)] {
@@ -206,8 +121,7 @@ fn networks_that_do_not_learn_are_left_out() {
 /// Catches a mean or a ratio of times of different devices.
 #[test]
 fn times_of_different_devices_are_not_combined() {
-    let root = tempfile::tempdir().expect("a directory");
-    let catalog = catalog(root.path(), DEPTH).expect("a catalog");
+    let catalog = catalog(DEPTH).expect("a catalog");
     let on_gpu = |row: &mut Row| {
         row.device = "GPU".into();
         if row.metric == "time" {
@@ -239,8 +153,7 @@ fn times_of_different_devices_are_not_combined() {
 /// Catches a claim that is judged on some of the signals.
 #[test]
 fn claims_on_some_of_the_signals_are_not_comparable() {
-    let root = tempfile::tempdir().expect("a directory");
-    let catalog = catalog(root.path(), DEPTH).expect("a catalog");
+    let catalog = catalog(DEPTH).expect("a catalog");
     let verdict = |rows| {
         let report = report(&catalog, rows);
         let verdicts = &report.verdicts[&("demo".to_owned(), "table1".to_owned())];
@@ -272,39 +185,21 @@ fn comparisons_of_unknown_items_or_groups_are_refused() {
         (FRONT, "side: 512", "side: 0", "`comparisons[0].front.side`: no positions; allowed: 1"),
         (FRONT, "unit: dB", "unit: dB\n    late_metric: a", "excludes `late_metric` and `floor`"),
     ] {
-        let root = tempfile::tempdir().expect("a directory");
-        let error = catalog(root.path(), &file.replace(from, to)).expect_err("refused");
+        let error = catalog(&file.replace(from, to)).expect_err("refused");
         assert!(error.contains("02-depth.yaml:") && error.contains(expected), "{error}");
     }
 }
 
-const FRONT: &str = "\
-paper: demo
-item: depth
-kind: extra
-title: Which method?
-shows: The methods.
-comparisons:
-  - id: large
-    title: Images on a grid
-    item: demo/table1
-    groups:
-      - { group: deep, label: network }
-      - { group: linear, label: one layer }
-    front: { axes: 2, positions: grid, side: 512 }
-    metric: test_psnr
-    unit: dB
-";
+const FRONT: &str = include_str!("fixture/front.yaml");
 
 /// Catches dominated methods in the list, means over different signals that are compared, and methods with only a
 /// reduced run.
 #[test]
 fn the_pareto_front_is_listed() {
-    let root = tempfile::tempdir().expect("a directory");
     let small = FRONT.split_once("comparisons:\n").expect("comparisons").1;
     let small = small.replace("large", "small").replace("Images on a grid", "Small images");
     let both = format!("{FRONT}{}", small.replace("512", "128"));
-    let catalog = catalog(root.path(), &both).expect("a catalog");
+    let catalog = catalog(&both).expect("a catalog");
     let mut rows = Vec::new();
     for (group, method, seconds, quality, signals) in [
         ("linear", "Tri", 0.01, 20.0, 4),
@@ -344,9 +239,8 @@ fn the_pareto_front_is_listed() {
 /// precedes each table.
 #[test]
 fn tables_of_a_local_run_begin_at_the_start_of_a_line() {
-    let root = tempfile::tempdir().expect("a directory");
     let front = FRONT.split_once("comparisons:\n").expect("comparisons").1;
-    let catalog = catalog(root.path(), &format!("{DEPTH}{front}")).expect("a catalog");
+    let catalog = catalog(&format!("{DEPTH}{front}")).expect("a catalog");
     let records = records(rows());
     let text = markdown(&rendered(&catalog, &records, Some(&records)));
     let lines: Vec<&str> = text.lines().collect();
@@ -361,10 +255,8 @@ fn tables_of_a_local_run_begin_at_the_start_of_a_line() {
 /// Catches a prediction that uses the signal that it predicts, or values of another method.
 #[test]
 fn a_front_predicts_each_signal_from_the_others() {
-    let root = tempfile::tempdir().expect("a directory");
     let predictor = "side: 512, predictor: { group: deep, method: RFF, metric: predicted_psnr } }";
-    let catalog =
-        catalog(root.path(), &FRONT.replace("side: 512 }", predictor)).expect("a catalog");
+    let catalog = catalog(&FRONT.replace("side: 512 }", predictor)).expect("a catalog");
     let mut rows = Vec::new();
     for signal in 0..6 {
         let quality = 20.0 + 2.0 * signal as f64;

@@ -24,13 +24,12 @@ fn formulas_of_experiments_are_drawn_once() {
     let wider = "kind: formula, dimension: 8, psi: \"1/(1+(u/w)^2)\", w: 0.2";
     // Zero at all sampled positions.
     let vanishing = "kind: formula, dimension: 8, psi: \"max(0, 1-1000000*abs(u-0.001))\"";
-    let root = tempfile::tempdir().unwrap();
     let files = [
         ("experiments/demo/paper.yaml", &*paper_yaml("demo", &["fig1", "fig2"])),
         ("experiments/demo/fig1.yaml", &experiment("fig1", &[lorentz, vanishing])),
         ("experiments/demo/fig2.yaml", &experiment("fig2", &[wider])),
     ];
-    let catalog = repository(root.path(), &files).unwrap();
+    let catalog = repository(&files).unwrap();
     let report = rendered(&catalog, &Records::default(), None);
     let page = page(&report, "embedders.md");
     assert_eq!(page.matches("\n### ").count(), 2, "{page}");

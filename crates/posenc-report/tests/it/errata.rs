@@ -32,12 +32,11 @@ fn errata_are_shown_with_their_numbers() {
         row(second, "q", "measured", f64::NAN),
         row(second, "-", "holds", 0.0),
     ];
-    let root = tempfile::tempdir().expect("a directory");
     let files = [
         ("experiments/trading/paper.yaml", &*paper_yaml("trading", &["errata"])),
         ("experiments/trading/90-errata.yaml", ERRATA),
     ];
-    let catalog = repository(root.path(), &files).expect("a catalog");
+    let catalog = repository(&files).expect("a catalog");
     let report = rendered(&catalog, &records_of("trading", "errata", rows), None);
     let text = page(&report, "errata.md") + &page(&report, "trading/errata.md");
     let section = |id: &str| {

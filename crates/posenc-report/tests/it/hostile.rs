@@ -9,90 +9,14 @@ use posenc_experiments::Catalog;
 use posenc_experiments::record::Row;
 use posenc_report::{Inputs, Records, Report, render};
 use pulldown_cmark::{Event, Options, Parser, Tag};
+use serde_json::Value;
 
-/// One line each; in a table, a list, a heading, a link or a summary each could change what is around it.
-const HOSTILE: [&str; 55] = [
-    "`",
-    "``",
-    "` `` ```",
-    "a`b``c```",
-    "|",
-    "\\|",
-    "a\\\\|b",
-    "`|`",
-    "`a\\|b`",
-    "\\",
-    "\\`",
-    "$",
-    "$$",
-    "$`",
-    "$x$ | $",
-    "$$|$$",
-    "<script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    "<!--",
-    "-->",
-    "<details>",
-    "</details>",
-    "</summary>",
-    "</sub>",
-    "<a href=\"javascript:x\">",
-    "<br>",
-    "<h1>forged</h1>",
-    "</table>",
-    "<?x",
-    "<![CDATA[",
-    "&lt;b&gt;",
-    "&#60;b&#62;",
-    "](javascript:x)",
-    "](x) ✓ [y",
-    "[",
-    "]",
-    "![",
-    "![a](https://evil.example/x.png)",
-    "!\\[a](x) ![b][c]",
-    "$![a](https://evil.example/x.png)$",
-    "[a](javascript:alert(1))",
-    "[a](<java&#115;cript:alert(1)>) [b]( JaVaScRiPt:x)",
-    "$x$ [a $y](javascript:x) z$",
-    "[a](data:text/html,x) [b](file:///etc/passwd) [c](//evil.example)",
-    "# forged",
-    "---",
-    "===",
-    "- a",
-    "1. a",
-    "> a",
-    "~~~",
-    "```",
-    "**",
-    "\u{202e}evil",
-    "a <b <c d=\">\" e",
-];
-
-/// Several lines, which texts of experiments may have.
-const BLOCKS: [&str; 21] = [
-    "a\r# b\r```\rc",
-    "a\n\n~~~ `x\nno end",
-    "```\na\n``` \n# b\n",
-    "[a\nb]: javascript:x\n\n[^1]: c",
-    "a\n\n## Figure 9. Forged\n\nb",
-    "a\n===",
-    "a\n---\n",
-    "a\n\n```\nno end",
-    "```\nno end",
-    "~~~~\n~~~",
-    "a\n\n<!-- no end",
-    "a\n\n<details><summary>b",
-    "a\n\n</details></details>",
-    "- a\n\n  ## b",
-    "> # a",
-    "1. # a",
-    "a `b\n\n<details> c` d",
-    "a `b\n- <details> c` d",
-    "a $b\n\n<script> c$ d",
-    "[Gau]: javascript:x\n[^1]: a",
-    "| a |\n|---|\n| `b |\n| <div> ` |",
-];
+/// Texts of one line (`lines`) that in a table, a list, a heading, a link or a summary could change what is around them, and of several
+/// lines (`blocks`), which texts of experiments may have.
+fn hostile(kind: &str) -> Vec<String> {
+    let all: Value = serde_json::from_str(include_str!("fixture/hostile.json")).expect("JSON");
+    serde_json::from_value(all[kind].clone()).expect("texts")
+}
 
 fn report(catalog: &Catalog, reference: &Records, local: &Records) -> Report {
     let inputs = Inputs { catalog, reference, local: Some(local), repository: "..", record: None };
@@ -147,7 +71,6 @@ fn quoted(text: &str) -> String {
 
 /// The report with `text` in every text field of an experiment; `None` if the schema rejects it.
 fn of_experiment(text: &str, is_block: bool) -> Option<Report> {
-    let root = tempfile::tempdir().expect("a directory");
     let long = quoted(text);
     let short = if is_block { quoted("x") } else { long.clone() };
     let signals = quoted(&format!("16 {}", if is_block { "x" } else { text }));
@@ -181,16 +104,15 @@ fn of_experiment(text: &str, is_block: bool) -> Option<Report> {
         }
         yaml
     };
-    let catalog = changed_catalog(root.path(), change).ok()?;
+    let catalog = changed_catalog(change).ok()?;
     Some(report(&catalog, &records(REFERENCE), &records(LOCAL)))
 }
 
 /// The report with `text` in every text field of a record.
 fn of_records(text: &str) -> Report {
-    let root = tempfile::tempdir().expect("a directory");
     let change = |yaml: &str| yaml.replace("RFF", &quoted(text)).replace("method: RFF", "");
-    let catalog = changed_catalog(root.path(), change)
-        .unwrap_or_else(|_| changed_catalog(root.path(), str::to_owned).expect("a catalog"));
+    let catalog = changed_catalog(change)
+        .unwrap_or_else(|_| changed_catalog(str::to_owned).expect("a catalog"));
     let changed = |made| {
         let mut records = records(made);
         for record in records.items.values_mut() {
@@ -265,7 +187,8 @@ fn check_drawings(report: &Report, text: &str) {
 fn texts_stay_in_their_place() {
     let of_plain = [of_experiment("x", false).expect("a catalog"), of_records("x")];
     let mut shown = 0;
-    for text in HOSTILE {
+    let texts = hostile("lines");
+    for text in &texts {
         let hostile = [of_experiment(text, false), Some(of_records(text))];
         for (plain, hostile) in of_plain.iter().zip(&hostile) {
             let Some(hostile) = hostile else { continue };
@@ -274,14 +197,14 @@ fn texts_stay_in_their_place() {
             shown += 1;
         }
     }
-    assert!(shown > HOSTILE.len() + 40, "only {shown} texts were shown");
+    assert!(shown > texts.len() + 40, "only {shown} texts were shown");
     for text in ["]]>", "\u{fffe}\u{0}\u{1b}a", "\" onload=\"x", "a' b=\"c"] {
         of_experiment(text, false).iter().for_each(|report| check_drawings(report, text));
         check_drawings(&of_records(text), text);
     }
     let mut shown = 0;
-    for text in BLOCKS {
-        let Some(hostile) = of_experiment(text, true) else { continue };
+    for text in hostile("blocks") {
+        let Some(hostile) = of_experiment(&text, true) else { continue };
         shown += 1;
         for ((path, plain), (_, page)) in pages(&of_plain[0]).zip(pages(&hostile)) {
             // An analysis may have tables of its own; all else is as before.
@@ -316,10 +239,9 @@ fn a_record_of_many_signals_methods_and_places_is_shown() {
         metric: "stable_rank".into(),
         ..row.clone()
     });
-    let root = tempfile::tempdir().expect("a directory");
     let by_signal =
         |text: &str| text.replace("title: Table 1\n", "title: Table 1\n    rows: signal\n");
-    let catalog = changed_catalog(root.path(), by_signal).expect("a catalog");
+    let catalog = changed_catalog(by_signal).expect("a catalog");
     let report = report(&catalog, &records, &Records::default());
     let page = common::paper(&report);
     let has = |part: &str| page.lines().filter(|line| line.contains(part)).count();

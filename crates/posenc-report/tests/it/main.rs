@@ -6,8 +6,6 @@ mod comparisons;
 mod embedders;
 mod errata;
 mod hostile;
-mod panels;
 mod pictures;
 mod report;
 mod sizes;
-mod tables;

@@ -21,9 +21,8 @@ struct Repository {
 impl Repository {
     fn new() -> Self {
         let root = tempfile::tempdir().expect("a directory");
-        let catalog = catalog(root.path());
         write_pictures(&root.path().join("report/record"), GENERATED);
-        Repository { root, catalog }
+        Repository { root, catalog: catalog() }
     }
 
     fn report_directory(&self) -> PathBuf {
@@ -105,17 +104,6 @@ fn every_picture_exists_and_has_a_text_alternative() {
             (true, Some(expected)) => assert_eq!(pipes, expected, "{line}"),
         }
     }
-}
-
-/// Catches reduced runs and generated images without a label: a reader would mistake them for full runs and the paper's
-/// images.
-#[test]
-fn reduction_and_data_are_labelled_once_per_grid() {
-    let repository = Repository::new();
-    let page = section(&repository.render(None, Some("record")));
-    let label = "*Reduced run: a tenth of the epochs (simple) · Data: embedded:dead-leaves*";
-    assert_eq!(page.matches(label).count(), 1, "{page}");
-    assert_eq!(page.matches("Data: embedded:dead-leaves").count(), 3, "one for each grid");
 }
 
 /// Catches a report away from its record that lacks its pictures, mixes two runs, or keeps old files.

@@ -1,8 +1,13 @@
-//! Sizes and texts of the committed Markdown pages of this repository; `posenc-book` checks their links.
+//! The committed report of this repository: its bytes, sizes and texts. The tests of the site check its links.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use posenc_experiments::Catalog;
+use posenc_report::{Records, with_answers, with_speed};
+
+use crate::common::rendered;
 
 /// Maximum size of a page in bytes, except the reference of protocols.
 const LONGEST: usize = 72_000;
@@ -31,6 +36,37 @@ fn pages() -> BTreeMap<PathBuf, String> {
         }
     }
     found
+}
+
+/// Catches a change of what a record looks like on any page or figure, or of its verdicts, that is not committed with it. The report has
+/// all kinds of panels, tables, comparisons and checks.
+#[test]
+fn the_committed_report_is_that_of_the_records() {
+    let root = root();
+    let catalog = Catalog::read(&root, posenc_protocols::KINDS).expect("a catalog");
+    let reference = Records::read(&root.join("report/record"), &catalog).expect("records");
+    let report = rendered(&catalog, &reference, None);
+    let stale = report.check(&root.join("report")).expect("checked");
+    assert!(stale.is_empty(), "run `cargo xtask report`: {stale:?}");
+    let page = |name| fs::read_to_string(root.join(name)).expect("a page");
+    let [readme, speed] = ["README.md", "docs/SPEED.md"].map(page);
+    assert_eq!(with_answers(&readme, &report).expect("answers"), readme);
+    let own = with_speed(&speed, &reference.benchmarks).expect("a table").expect("a block");
+    assert_eq!(own, speed);
+    // Catches colors without a counterpart for dark backgrounds.
+    for (path, bytes) in &report.files {
+        if path.extension().is_none_or(|e| e != "svg") {
+            continue;
+        }
+        let svg = String::from_utf8_lossy(bytes);
+        let style = svg.split("prefers-color-scheme: dark").nth(1).expect("a style sheet");
+        for line in svg.lines().filter(|l| l.starts_with("<polyline") || l.starts_with("<text")) {
+            let attribute = if line.starts_with("<text") { "fill" } else { "stroke" };
+            let color = line.split(&format!("{attribute}=\"#")).nth(1).and_then(|c| c.get(..6));
+            let rule = format!("[{attribute}=\"#{}\"]", color.expect("a color"));
+            assert!(style.contains(&rule), "{}: {rule}", path.display());
+        }
+    }
 }
 
 /// Catches pages that are too long to be read.

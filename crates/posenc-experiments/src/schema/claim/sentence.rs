@@ -58,10 +58,6 @@ const UNITS: [&str; 6] = ["images", "rows", "clips", "signals", "seeds", "repeti
 
 impl Sentence {
     /// Parses a sentence. `selections` returns the number of selections of a claim.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with a placeholder, and what is allowed.
     pub fn parse(text: &str, selections: impl Fn(&str) -> Option<usize>) -> Result<Self, String> {
         if let Some(typed) = typed_count(text) {
             return Err(format!(

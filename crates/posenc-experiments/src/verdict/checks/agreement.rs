@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Against, Rule, Tolerance};
+use super::{Rule, Tolerance};
 use crate::published::PublishedValue;
 use crate::schema::Group;
 use crate::schema::claim::{Select, Source, same_place};
@@ -70,10 +70,6 @@ impl Rule for AgreementCheck {
     fn selects(&self) -> Vec<(String, &Select)> {
         let with = self.with.iter().map(|with| ("with".to_owned(), with));
         std::iter::once(("of".to_owned(), &self.of)).chain(with).collect()
-    }
-
-    fn against(&self) -> Against {
-        Against::Print
     }
 
     fn published(&self) -> Option<&Select> {

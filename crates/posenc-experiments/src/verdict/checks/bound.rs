@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Against, Rule, joint, limit_problem};
+use super::{Rule, joint, limit_problem};
 use crate::schema::Group;
 use crate::schema::claim::Select;
 use crate::schema::protocol::Fault;
@@ -51,10 +51,6 @@ struct Excess<'a> {
 impl Rule for BoundCheck {
     fn selects(&self) -> Vec<(String, &Select)> {
         vec![("of".into(), &self.of)]
-    }
-
-    fn against(&self) -> Against {
-        Against::Limits
     }
 
     fn problem(&self, groups: &[Group]) -> Option<Fault> {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Against, Rule, Tolerance, joint};
+use super::{Rule, Tolerance, joint};
 use crate::schema::Group;
 use crate::schema::claim::Select;
 use crate::schema::metrics::Metrics;
@@ -33,10 +33,6 @@ pub struct EqualityCheck {
 impl Rule for EqualityCheck {
     fn selects(&self) -> Vec<(String, &Select)> {
         vec![("left".into(), &self.left), ("right".into(), &self.right)]
-    }
-
-    fn against(&self) -> Against {
-        Against::Methods
     }
 
     fn problem(&self, _: &[Group]) -> Option<Fault> {

@@ -40,8 +40,6 @@ pub(super) trait Rule {
     /// All selections, with their keys inside the check.
     fn selects(&self) -> Vec<(String, &Select)>;
 
-    fn against(&self) -> Against;
-
     /// The selection whose own published values it reads, in addition to selections `from: published`.
     fn published(&self) -> Option<&Select> {
         None
@@ -73,9 +71,9 @@ pub(super) enum Against {
     Limits,
 }
 
-/// Defines the kinds of checks, each with its name in files.
+/// Defines the kinds of checks, each with its name in files and what it compares with.
 macro_rules! checks {
-    ($($name:literal $kind:ident($check:ty),)*) => {
+    ($($name:literal $kind:ident($check:ty) against $against:ident,)*) => {
         #[derive(Debug, Clone, PartialEq)]
         pub enum Check {
             $($kind($check),)*
@@ -89,6 +87,12 @@ macro_rules! checks {
             pub fn kind(&self) -> &'static str {
                 match self {
                     $(Check::$kind(_) => $name,)*
+                }
+            }
+
+            pub(super) fn against(&self) -> Against {
+                match self {
+                    $(Check::$kind(_) => Against::$against,)*
                 }
             }
 
@@ -132,14 +136,14 @@ macro_rules! checks {
 }
 
 checks! {
-    "value" Value(ValueCheck),
-    "ordering" Ordering(OrderingCheck),
-    "ratio" Ratio(RatioCheck),
-    "trend" Trend(TrendCheck),
-    "bound" Bound(BoundCheck),
-    "equality" Equality(EqualityCheck),
-    "agreement" Agreement(AgreementCheck),
-    "position" Position(PositionCheck),
+    "value" Value(ValueCheck) against Print,
+    "ordering" Ordering(OrderingCheck) against Methods,
+    "ratio" Ratio(RatioCheck) against Methods,
+    "trend" Trend(TrendCheck) against Limits,
+    "bound" Bound(BoundCheck) against Limits,
+    "equality" Equality(EqualityCheck) against Methods,
+    "agreement" Agreement(AgreementCheck) against Print,
+    "position" Position(PositionCheck) against Print,
 }
 
 impl Check {
@@ -162,7 +166,7 @@ impl Check {
     /// Neighbors among selections that are compared with each other.
     pub fn compared(&self) -> Vec<(&Select, &Select)> {
         let all: Vec<&Select> = self.selects().into_iter().map(|(_, select)| select).collect();
-        let all = if self.rule().against() == Against::Methods { all } else { Vec::new() };
+        let all = if self.against() == Against::Methods { all } else { Vec::new() };
         all.iter().zip(all.iter().skip(1)).map(|(a, b)| (*a, *b)).collect()
     }
 

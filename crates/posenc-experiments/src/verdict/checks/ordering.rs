@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Against, Rule, not_negative};
+use super::{Rule, not_negative};
 use crate::schema::Group;
 use crate::schema::claim::{Abscissa, Select, Statistic};
 use crate::schema::metrics::Metrics;
@@ -53,10 +53,6 @@ impl OrderingCheck {
 impl Rule for OrderingCheck {
     fn selects(&self) -> Vec<(String, &Select)> {
         self.of.iter().enumerate().map(|(i, s)| (format!("of[{i}]"), s)).collect()
-    }
-
-    fn against(&self) -> Against {
-        Against::Methods
     }
 
     fn problem(&self, _: &[Group]) -> Option<Fault> {

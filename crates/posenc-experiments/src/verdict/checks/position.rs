@@ -6,7 +6,7 @@ use posenc_math::random;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Against, Rule, not_negative};
+use super::{Rule, not_negative};
 use crate::schema::Group;
 use crate::schema::claim::{Select, same_place};
 use crate::schema::protocol::Fault;
@@ -56,10 +56,6 @@ enum Feature {
 impl Rule for PositionCheck {
     fn selects(&self) -> Vec<(String, &Select)> {
         vec![("of".into(), &self.of)]
-    }
-
-    fn against(&self) -> Against {
-        Against::Print
     }
 
     fn problem(&self, _: &[Group]) -> Option<Fault> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Against, Rule, limit_problem};
+use super::{Rule, limit_problem};
 use crate::schema::Group;
 use crate::schema::claim::{Select, Statistic};
 use crate::schema::protocol::Fault;
@@ -36,10 +36,6 @@ pub struct RatioCheck {
 impl Rule for RatioCheck {
     fn selects(&self) -> Vec<(String, &Select)> {
         vec![("numerator".into(), &self.numerator), ("denominator".into(), &self.denominator)]
-    }
-
-    fn against(&self) -> Against {
-        Against::Methods
     }
 
     fn problem(&self, _: &[Group]) -> Option<Fault> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Against, Rule, metric_tolerance, not_negative};
+use super::{Rule, metric_tolerance, not_negative};
 use crate::schema::Group;
 use crate::schema::claim::Select;
 use crate::schema::metrics::Metrics;
@@ -41,10 +41,6 @@ enum Direction {
 impl Rule for TrendCheck {
     fn selects(&self) -> Vec<(String, &Select)> {
         vec![("of".into(), &self.of)]
-    }
-
-    fn against(&self) -> Against {
-        Against::Limits
     }
 
     fn problem(&self, _: &[Group]) -> Option<Fault> {

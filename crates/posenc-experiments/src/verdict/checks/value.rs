@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Against, Rule, Tolerance};
+use super::{Rule, Tolerance};
 use crate::schema::Group;
 use crate::schema::claim::Select;
 use crate::schema::metrics::Metrics;
@@ -46,10 +46,6 @@ enum PublishedWord {
 impl Rule for ValueCheck {
     fn selects(&self) -> Vec<(String, &Select)> {
         vec![("of".into(), &self.of)]
-    }
-
-    fn against(&self) -> Against {
-        Against::Print
     }
 
     fn published(&self) -> Option<&Select> {

@@ -252,10 +252,6 @@ pub fn best(
 /// Formats the front of signals with these sides and known positions as text for a terminal; empty without a matching
 /// record. Of several fronts, it is the one with signals nearest in size. `predictor` is the value of the fronts' predictor,
 /// measured on a signal of the user.
-///
-/// # Errors
-///
-/// A record that cannot be grouped.
 pub fn advice(
     catalog: &Catalog,
     records: &Records,

@@ -19,208 +19,13 @@ pub fn paper(report: &Report) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-const PAPER: &str = "\
-key: demo
-title: A demonstration of pages
-authors: [Ada One, Bea Two, Cy Three]
-venue: Nowhere
-year: 2024
-arxiv: \"0000.00000\"
-summary: |
-  What the paper is about, with $\\lVert x\\rVert$ in it.
-data: [pictures]
-items:
-  - { item: fig1, name: \"Figure 1\", title: \"Stable rank | distance\" }
-  - { item: fig2, name: \"Figure 2\", title: \"A map\" }
-  - { item: table1, name: \"Table 1\", title: \"Images on a grid\" }
-  - { item: fig4, name: \"Figure 4\", title: \"Pictures and clips\" }
-  - { item: fig3, name: \"Figure 3\", title: \"An item without an experiment\" }
-";
-
-const FIG1: &str = "\
-paper: demo
-item: fig1
-kind: figure
-title: Stable rank of two embedders
-shows: Curves that rise and saturate.
-groups:
-  - id: rank
-    seeds: 3
-    protocol: { kind: stable-rank, samples: { from: 10, to: 40, step: 10 } }
-    variants:
-      - { id: \"Gau σ=0.01\", embedder: { kind: gaussian, dimension: 100, sigma: 0.01 } }
-      - { id: \"Gau σ=0.1\", embedder: { kind: gaussian, dimension: 100, sigma: 0.1 } }
-      - { id: RFF, embedder: { kind: rff, dimension: 100, sigma: 5 } }
-    profiles:
-      smoke: { reduced: 2 of 4 sample counts, settings: { samples: [10, 40] } }
-claims:
-  - id: rises
-    says: The stable rank rises with N, |Δ| > 0.
-    source: Fig. 1, caption
-    check: { kind: trend, of: { group: rank, metric: stable_rank }, direction: increasing, slack: 0.02 }
-  - id: order
-    says: The narrow Gaussian is above RFF.
-    source: Fig. 1
-    check:
-      kind: ordering
-      of:
-        - { group: rank, method: \"Gau σ=0.01\", metric: stable_rank }
-        - { group: rank, method: RFF, metric: stable_rank }
-  - id: saturation
-    says: RFF saturates at 12.5.
-    source: Prop. 3
-    check:
-      kind: value
-      of: { group: rank, method: RFF, metric: stable_rank, x: 40 }
-      expect: 12.5
-      tolerance: { absolute: 0.1 }
-plots:
-  - id: curves
-    caption: Stable rank; dashed, $\\min(N, \\cdot)$.
-    panels:
-      - title: \"(a) stable rank\"
-        group: rank
-        metric: stable_rank
-        dashed: bound
-        x: { label: samples N }
-        y: { label: stable rank }
-tables:
-  - id: values
-    title: Stable rank at two sample counts
-    rows: x
-    row_label: N
-    groups: [rank]
-    methods: [RFF]
-    columns:
-      - { metric: stable_rank, label: stable rank, digits: 1 }
-analysis: |
-  A text with $10{,}000$ in it.
-deviations:
-  - Only three of the curves.
-";
-
-const FIG2: &str = "\
-paper: demo
-item: fig2
-kind: figure
-title: Similarity to a center
-shows: A map.
-groups:
-  - id: similarity
-    protocol: { kind: similarity, code: sine, grid: 4, center: [1, 1], dimension: 8, distances: [1] }
-    variants:
-      - { id: Sine-2D }
-plots:
-  - id: map
-    caption: Similarity.
-    panels:
-      - title: Sine-2D
-        kind: heatmap
-        group: similarity
-        metric: similarity
-        x: { label: column }
-        y: { label: row }
-        color_label: similarity
-";
-
-const TABLE1: &str = "\
-paper: demo
-item: table1
-kind: table
-title: Images on a grid
-shows: A table.
-groups:
-  - id: closed-form
-    data: { set: pictures }
-    protocol: { kind: closed-form, step: 2 }
-    variants:
-      - { id: Tri, embedder: { kind: triangle, dimension: 16, half_width: 0.0625 } }
-      - { id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.04 } }
-    profiles:
-      smoke: { reduced: 2 of 16 images, signals: 2 }
-claims:
-  - id: gau
-    says: Gau reaches 26.63 dB.
-    source: Table 1
-    check:
-      kind: value
-      of: { group: closed-form, method: Gau, metric: test_psnr }
-      expect: published
-      tolerance: { absolute: 3.86 }
-tables:
-  - id: table1
-    title: Table 1
-    groups: [simple, closed-form]
-    columns:
-      - { metric: test_psnr, label: \"test PSNR (dB)\", best: highest }
-      - { metric: rank, label: rank, digits: 0, aggregate: mean }
-      - { metric: params, label: parameters, digits: 0, aggregate: mean }
-      - { metric: time, label: \"time (s)\", digits: 3, aggregate: mean }
-plots:
-  - id: values
-    caption: Means with their standard deviations.
-    panels:
-      - title: closed form
-        kind: dots
-        group: closed-form
-        metric: test_psnr
-        x: { label: test PSNR (dB) }
-        y: { label: encoder }
-";
-
-const FIG4: &str = "\
-paper: demo
-item: fig4
-kind: figure
-title: Pictures
-shows: What the methods make of an image and of a clip.
-groups:
-  - id: simple
-    data: { set: pictures }
-    protocol: { kind: closed-form, step: 2 }
-    variants: &both
-      - { id: Tri, embedder: { kind: triangle, dimension: 16, half_width: 0.0625 } }
-      - { id: \"Gau σ=0.04\", embedder: { kind: gaussian, dimension: 16, sigma: 0.04 } }
-    profiles:
-      smoke: { reduced: a tenth of the epochs }
-  - id: complex
-    data: { set: pictures }
-    protocol: { kind: closed-form, step: 2 }
-    variants: *both
-  - id: clips
-    data: { set: pictures }
-    protocol: { kind: closed-form, step: 2 }
-    variants:
-      - { id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.04 } }
-pictures:
-  - id: grid
-    title: Reconstructions and five times the absolute error
-    groups: [simple, complex]
-    show: [truth, reconstruction, error]
-    caption: test_psnr
-  - id: clip
-    title: A clip, every other frame, and one line of it over time
-    groups: [clips]
-    kind: strip
-    show: [truth-frames, frames, truth-slice, slice]
-  - id: one
-    title: One group
-    groups: [complex]
-    show: [reconstruction]
-";
-
-const PUBLISHED: &str = "\
-item,group,method,signal,metric,x,value,std,unit,source,note
-fig1,rank,RFF,,stable_rank,20,11.9,,,plot,
-fig1,rank,RFF,,stable_rank,40,12.1,,,plot,
-table1,simple,Tri,,test_psnr,,24.56,3.75,dB,paper,
-table1,simple,Tri,,params,,329475,,count,paper,
-table1,closed-form,Tri,,test_psnr,,26.36,3.39,dB,paper,
-table1,closed-form,Tri,image-01,test_psnr,,27.4,,dB,notebook,
-table1,closed-form,Tri,,time,,0.02,,s,paper,
-table1,closed-form,Gau,,test_psnr,,26.63,3.86,dB,paper,
-table1,closed-form,LogF,,test_psnr,,,,dB,paper,not reported (ill-conditioned)
-";
+const FILES: [(&str, &str); 5] = [
+    ("experiments/demo/paper.yaml", include_str!("../fixture/paper.yaml")),
+    ("experiments/demo/01-fig1.yaml", include_str!("../fixture/01-fig1.yaml")),
+    ("experiments/demo/02-fig2.yaml", include_str!("../fixture/02-fig2.yaml")),
+    ("experiments/demo/03-table1.yaml", include_str!("../fixture/03-table1.yaml")),
+    ("experiments/demo/04-fig4.yaml", include_str!("../fixture/04-fig4.yaml")),
+];
 
 /// `paper.yaml` of a paper with these items, whose data are `pictures`.
 pub fn paper_yaml(key: &str, items: &[&str]) -> String {
@@ -258,34 +63,38 @@ pub fn page(report: &Report, name: &str) -> String {
     String::from_utf8(bytes.clone()).expect("text")
 }
 
-/// Writes files below `root` and reads the definitions among them as a catalog. Fails if the schema rejects them.
-pub fn repository(root: &Path, files: &[(&str, &str)]) -> Result<Catalog, String> {
-    fs::create_dir_all(root.join("data/papers")).expect("a folder");
+/// The catalog of these files. Fails if the schema rejects them.
+pub fn repository(files: &[(&str, &str)]) -> Result<Catalog, String> {
+    let root = tempfile::tempdir().expect("a directory");
+    fs::create_dir_all(root.path().join("data/papers")).expect("a folder");
     for (name, text) in files {
-        let file = root.join(name);
+        let file = root.path().join(name);
         fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
         fs::write(file, text).expect("a file");
     }
-    Catalog::read(root, posenc_protocols::KINDS).map_err(|error| error.to_string())
+    Catalog::read(root.path(), posenc_protocols::KINDS).map_err(|error| error.to_string())
 }
 
-/// Writes the repository and reads its catalog.
-pub fn catalog(root: &Path) -> Catalog {
-    changed_catalog(root, str::to_owned).expect("a catalog")
+/// The catalog of the small repository.
+pub fn catalog() -> Catalog {
+    changed_catalog(str::to_owned).expect("a catalog")
 }
 
 /// Like [`catalog`], with changed files. Fails if the schema rejects the change.
-pub fn changed_catalog(root: &Path, change: impl Fn(&str) -> String) -> Result<Catalog, String> {
-    let [paper, fig1, fig2, table1, fig4] = [PAPER, FIG1, FIG2, TABLE1, FIG4].map(change);
-    let files = [
-        ("experiments/demo/paper.yaml", paper.as_str()),
-        ("experiments/demo/01-fig1.yaml", &fig1),
-        ("experiments/demo/02-fig2.yaml", &fig2),
-        ("experiments/demo/03-table1.yaml", &table1),
-        ("experiments/demo/04-fig4.yaml", &fig4),
-        ("data/papers/demo.csv", PUBLISHED),
-    ];
-    repository(root, &files)
+pub fn changed_catalog(change: impl Fn(&str) -> String) -> Result<Catalog, String> {
+    catalog_with(&[], change)
+}
+
+/// Like [`changed_catalog`], with more files.
+pub fn catalog_with(
+    more: &[(&str, &str)],
+    change: impl Fn(&str) -> String,
+) -> Result<Catalog, String> {
+    let changed = FILES.map(|(name, text)| (name, change(text)));
+    let mut files = changed.each_ref().map(|(name, text)| (*name, text.as_str())).to_vec();
+    files.push(("data/papers/demo.csv", include_str!("../fixture/demo.csv")));
+    files.extend(more);
+    repository(&files)
 }
 
 /// Parameters of a synthetic run.
@@ -314,17 +123,13 @@ pub fn records(made: Made) -> Records {
         let provenance = Provenance {
             command: "cargo xtask reproduce".into(),
             commit: "0123456789abcdef0123-dirty".into(),
-            commits: Default::default(),
             versions: [("rustc".to_owned(), "1.95.0".to_owned())].into(),
             machine: "A machine | of some kind".into(),
             cores: 2,
-            seed: 0,
             data: [(made.data.to_owned(), "ab".repeat(32))].into(),
             units: 3,
             seconds: 1.25,
-            peak_memory: None,
-            tables: None,
-            origins: Default::default(),
+            ..Provenance::default()
         };
         let record = ItemRecord { table: Table { rows }, provenance, ..ItemRecord::default() };
         records.items.insert(("demo".into(), item.into()), record);
@@ -411,7 +216,7 @@ pub fn write_pictures(directory: &Path, data: &str) {
             profile: if group == "simple" { Profile::Smoke } else { Profile::Paper },
             device: "cpu".into(),
             data: data.into(),
-            blake3: blake3_of(&bytes),
+            blake3: blake3::hash(&bytes).to_hex().to_string(),
         };
         all.push((picture, Content::Bytes(bytes)));
     };
@@ -433,8 +238,4 @@ pub fn write_pictures(directory: &Path, data: &str) {
         add("clips", "Gau", "walking", name, size);
     }
     Gallery::write(&directory.join("demo/fig4"), all).expect("written");
-}
-
-fn blake3_of(bytes: &[u8]) -> String {
-    blake3::hash(bytes).to_hex().to_string()
 }

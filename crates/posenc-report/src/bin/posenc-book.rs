@@ -65,7 +65,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         repository: "..",
         record: None,
     })?;
-    for remark in posenc_book::build(&report, root, &out)? {
+    for remark in posenc_report::book::build(&report, root, &out)? {
         eprintln!("{remark}");
     }
     let first = out.join("index.html");

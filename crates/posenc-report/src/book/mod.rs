@@ -1,11 +1,9 @@
 //! Builds a static site from the report and the documents. It works from the file system, without a server or network.
 //!
-//! mdBook renders it, with its theme and search. This crate passes it pages as HTML that cannot run a script, with formulas as
+//! mdBook renders it, with its theme and search. This module passes it pages as HTML that cannot run a script, with formulas as
 //! MathML, and copies the pictures and source files that pages link to.
 //!
-//! The runner does not depend on this crate, so that mdBook is compiled only for the site.
-
-#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+//! It has a feature, `book`, so that mdBook is compiled only for the site and its tests.
 
 mod chapters;
 mod html;
@@ -21,7 +19,8 @@ use mdbook_renderer::book::{Book, BookItem, Chapter, SectionNumber};
 use mdbook_renderer::config::Config;
 use mdbook_renderer::{RenderContext, Renderer};
 use posenc_experiments::output::check_folder;
-use posenc_report::Report;
+
+use crate::Report;
 
 use chapters::Page;
 use links::{Links, Repository};
@@ -51,10 +50,6 @@ const NEXT: &str = ".next";
 
 /// Builds the site of a report and its repository in a folder. Returns what readers will miss: links without a target, and formulas
 /// that cannot be converted. The report must be rendered with `repository: ".."` and without `record`.
-///
-/// # Errors
-///
-/// The folder is not empty and no site, a page is too long, or mdBook cannot render it.
 pub fn build(report: &Report, root: &Path, out: &Path) -> Result<Vec<String>> {
     check_folder(out, root, |out| out.join(LIST).is_file())?;
     let repository = Repository::new(root, report);
@@ -107,7 +102,7 @@ fn write(book: Book, links: &Links<'_>, out: &Path) -> Result<()> {
     fs::create_dir_all(next.join("src"))?;
     let list = out.join(LIST);
     fs::OpenOptions::new().create(true).append(true).open(&list)?;
-    fs::write(next.join("posenc.css"), include_str!("../theme/posenc.css"))?;
+    fs::write(next.join("posenc.css"), include_str!("../../theme/posenc.css"))?;
     let site = next.join("book");
     let config: Config = SETTINGS.parse()?;
     HtmlHandlebars::new().render(&RenderContext::new(&next, book, config, &site))?;

@@ -12,8 +12,8 @@ use math_core::{LatexToMathML, MathCoreConfig, MathDisplay};
 use pulldown_cmark::html::push_html;
 use pulldown_cmark::{CowStr, Event, LinkType, Options, Parser, Tag, TagEnd};
 
-use crate::chapters::Page;
-use crate::links::Links;
+use super::chapters::Page;
+use super::links::Links;
 
 /// Maximum size of a page in bytes of Markdown.
 const MAX_PAGE_BYTES: usize = 2 << 20;
@@ -369,10 +369,10 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
     use std::path::Path;
 
-    use posenc_report::Report;
+    use crate::Report;
 
+    use super::super::links::Repository;
     use super::*;
-    use crate::links::Repository;
 
     fn html(text: &str) -> Result<String> {
         let report = Report::default();

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use percent_encoding::percent_decode_str;
-use posenc_report::Report;
+
+use crate::Report;
 
 /// Maximum size in bytes of a file that the site shows a copy of.
 const MAX_FILE_BYTES: u64 = 8 << 20;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use posenc_report::{PageKind, Report};
+use crate::{PageKind, Report};
 
-use crate::links::Repository;
+use super::links::Repository;
 
 /// Documents that come first; others in `docs/` follow.
 const DOCUMENTS: [&str; 8] = [
