@@ -23,7 +23,6 @@ pub type Bounds = [f64; COORDINATES];
 
 const CHUNK: usize = 64;
 
-/// The transformer layers of a [`Labeller`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Layers {
     pub sizes: TransformerSizes,
@@ -49,7 +48,6 @@ pub struct Masks<'a> {
     pub code: &'a mut ChaCha8Rng,
 }
 
-/// The boxes of a batch.
 #[derive(Debug)]
 struct Layout {
     screens: Padded,
@@ -84,9 +82,7 @@ fn largest(numbers: &[f32]) -> usize {
 /// A screen with the labels of its boxes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelledScreen {
-    /// The boxes, in any order.
     pub boxes: Vec<Bounds>,
-    /// The label of each box.
     pub labels: Vec<usize>,
 }
 
@@ -104,10 +100,7 @@ pub struct Labeller {
 
 impl Labeller {
     /// Initializes a model with `labels` outputs. `content` samples its weights, `code` those of the position encoding.
-    ///
-    /// # Errors
-    ///
-    /// Returns the invalid key of `encoding` and a message with the allowed values.
+    /// An error has the invalid key of `encoding`.
     pub fn new(
         layers: Layers,
         labels: usize,

@@ -59,7 +59,6 @@ impl Sentences {
     }
 }
 
-/// Settings of the caption search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search {
     /// Number of beams; 1 is greedy search.

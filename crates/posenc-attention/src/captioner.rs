@@ -148,7 +148,6 @@ struct WordVectors {
     projection: Dense,
 }
 
-/// Embeddings of words.
 #[derive(Module, Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -177,7 +176,6 @@ impl Words {
     }
 }
 
-/// The model with its position encoding.
 #[derive(Module, Debug)]
 pub struct Captioner {
     words: Words,
@@ -209,11 +207,7 @@ pub struct Captioner {
 impl Captioner {
     /// Initializes a model. `content` samples its weights, `code` those of the position encoding. `vectors` are the word vectors of the
     /// public model, row by row.
-    ///
-    /// # Errors
-    ///
-    /// Returns the invalid key of `encoding` and a message with the allowed values; or `word_width` if the word vectors do not have the
-    /// shape that `sizes` requires.
+    /// An error has the invalid key of `encoding`, or `word_width` if the word vectors do not have the shape that `sizes` requires.
     pub fn new(
         sizes: &Sizes,
         encoding: &Encoding,

@@ -36,14 +36,12 @@ pub use batch::{Batch, Grids, GroundTruth, ImageInput};
 pub use loss::loss;
 pub use weights::{Holds, Read};
 
-/// What the model is built of.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Architecture {
     /// Without a residual network, `cells` is the largest number of rows, and of columns, of patches in training.
     pub sizes: Sizes,
     /// Side of a patch in pixels; `None` for a residual network.
     pub patch: Option<usize>,
-    /// The coordinates of a cell.
     pub coordinates: Coordinates,
     /// Whether position encodings are also added to the tokens.
     pub code_at_input: bool,
@@ -70,7 +68,6 @@ impl Architecture {
     }
 }
 
-/// Turns images into tokens.
 #[derive(Module, Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -88,7 +85,6 @@ struct Network {
     projection: Dense,
 }
 
-/// The model with its position encoding.
 #[derive(Module, Debug)]
 pub struct Detr {
     stem: Stem,
@@ -105,7 +101,6 @@ pub struct Detr {
     architecture: Architecture,
 }
 
-/// The predictions of a decoder layer.
 #[derive(Debug, Clone)]
 pub struct Predictions {
     /// Logits of the classes and, last, of “no object”, `[B, Q, C + 1]`.
@@ -135,11 +130,7 @@ impl Head {
 
 impl Detr {
     /// Initializes a model. `content` samples its weights, `code` those of the position encoding, so models that differ only in their
-    /// encoding share all other weights.
-    ///
-    /// # Errors
-    ///
-    /// Returns the invalid key of `encoding` and a message with the allowed values.
+    /// encoding share all other weights. An error has the invalid key of `encoding`.
     pub fn new(
         architecture: &Architecture,
         encoding: &Encoding,

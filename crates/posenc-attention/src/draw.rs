@@ -7,7 +7,6 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::layers::{Dense, LayerNorm};
 
-/// Samples parameters on a device.
 #[derive(Debug)]
 pub struct Draw<'a> {
     pub rng: &'a mut ChaCha8Rng,
@@ -49,7 +48,6 @@ impl Draw<'_> {
         Dense { weights: self.uniform([inputs, outputs], -limit, limit), bias: None }
     }
 
-    /// A layer norm: gain one, shift zero.
     pub fn layer_norm(&self, width: usize) -> LayerNorm {
         let gain = parameter(vec![1.0; width], [width], self.device);
         LayerNorm { gain, shift: parameter(vec![0.0; width], [width], self.device) }

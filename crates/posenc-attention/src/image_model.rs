@@ -39,7 +39,6 @@ const EVALUATED: usize = 16 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizes {
-    /// Side of an image in pixels.
     pub side: usize,
     pub levels: usize,
     /// Width of the color embedding; `None` for gray images.
@@ -56,7 +55,6 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Number of levels of a pixel.
     fn channels(&self) -> usize {
         if self.color_width.is_some() { COLORS } else { 1 }
     }
@@ -72,7 +70,6 @@ impl Sizes {
         positions(self.side, width, self.color_width, encoding.flat)
     }
 
-    /// Width of the output of the layers.
     fn output_width(&self) -> usize {
         self.transformer.width * if self.reversible { 2 } else { 1 }
     }
@@ -94,7 +91,6 @@ impl Sizes {
     }
 }
 
-/// The input of the layers.
 #[derive(Module, Debug)]
 struct Input {
     levels: Param<Tensor<2>>,
@@ -177,7 +173,6 @@ impl Layer {
     }
 }
 
-/// The output head.
 #[derive(Module, Debug)]
 struct Head {
     norm: LayerNorm,
@@ -195,7 +190,6 @@ impl Head {
     }
 }
 
-/// The model with its position encoding.
 #[derive(Module, Debug)]
 pub struct ImageModel {
     input: Input,
@@ -217,7 +211,6 @@ pub struct Fixed {
     bias: Tensor<4>,
 }
 
-/// The results of a forward pass.
 #[derive(Debug)]
 pub struct Pass {
     /// Log-probabilities of the levels, `[B, T, levels]`.
@@ -228,10 +221,7 @@ pub struct Pass {
 
 impl ImageModel {
     /// Initializes a model. `content` samples its weights, `code` those of the position encoding.
-    ///
-    /// # Errors
-    ///
-    /// Returns the invalid key of `encoding` or [`Sizes::lsh`] and a message with the allowed values.
+    /// An error has the invalid key of `encoding` or [`Sizes::lsh`].
     pub fn new(
         sizes: &Sizes,
         encoding: &Encoding,
@@ -397,7 +387,6 @@ impl ImageModel {
     }
 }
 
-/// Metrics of a model on held-out images.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evaluation {

@@ -25,7 +25,6 @@ pub struct TransformerSizes {
     pub width: usize,
     /// Attention heads, which share the width.
     pub heads: usize,
-    /// Hidden width of the feed-forward networks.
     pub feed_forward: usize,
     /// Number of layers; in encoder–decoder models, the number of encoder layers.
     pub layers: usize,
@@ -39,7 +38,6 @@ impl TransformerSizes {
     }
 }
 
-/// The activation of a feed-forward network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activation {
     /// GELU in its tanh form.
@@ -49,7 +47,6 @@ pub enum Activation {
 
 #[derive(Debug, Clone, Copy)]
 pub struct LayerStyle {
-    /// Activation of the feed-forward networks.
     pub activation: Activation,
     /// Whether the projections of attention have biases.
     pub has_bias: bool,
@@ -114,7 +111,6 @@ impl LayerNorm {
     }
 }
 
-/// Dropout of a forward pass.
 #[derive(Debug)]
 pub struct Dropout<'a> {
     rate: f64,
@@ -162,7 +158,6 @@ impl<'a> LayerDropout<'a> {
         LayerDropout { rng, inner: rate, residual: rate }
     }
 
-    /// The dropout inside attention and feed-forward networks.
     pub fn inner(&mut self) -> Dropout<'_> {
         Dropout::new(self.inner, self.rng.as_deref_mut())
     }
@@ -173,7 +168,6 @@ impl<'a> LayerDropout<'a> {
     }
 }
 
-/// Multi-head attention with its projections.
 #[derive(Module, Debug)]
 pub struct Attention {
     pub(crate) query: Dense,
@@ -314,14 +308,12 @@ impl Padded {
     }
 }
 
-/// Attention and its layer norm.
 #[derive(Module, Debug)]
 pub(crate) struct Attended {
     pub(crate) norm: LayerNorm,
     pub(crate) attention: Attention,
 }
 
-/// Adds position encodings, if any.
 fn with_codes(x: Tensor<3>, codes: Option<&Tensor<3>>) -> Tensor<3> {
     match codes {
         Some(codes) => x + codes.clone(),
@@ -422,7 +414,6 @@ impl Layer {
         x + dropout.residual().apply(y)
     }
 
-    /// The feed-forward network.
     pub fn transform<const D: usize>(
         &self,
         x: Tensor<D>,
@@ -475,7 +466,6 @@ pub struct FeedForward {
 }
 
 impl FeedForward {
-    /// A network of the given widths.
     pub fn new(
         draw: &mut Draw<'_>,
         [inputs, hidden, outputs]: [usize; 3],
@@ -485,7 +475,6 @@ impl FeedForward {
         FeedForward { up, down, activation }
     }
 
-    /// The same network with other weights.
     pub(crate) fn with(&self, up: Dense, down: Dense) -> Self {
         FeedForward { up, down, activation: self.activation }
     }

@@ -2,7 +2,6 @@
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
-/// A list of integers as a tensor.
 pub(crate) fn integers<T: TryInto<i64>>(numbers: Vec<T>, device: &Device) -> Tensor<1, Int> {
     // Indices are far below 2⁶³.
     let numbers: Vec<i64> = numbers.into_iter().map(|v| v.try_into().unwrap_or(i64::MAX)).collect();

@@ -53,7 +53,6 @@ pub fn count<M: Module>(model: &M) -> usize {
     model.num_params()
 }
 
-/// Number of trained parameters of a model.
 pub fn count_trained<M: Module>(model: &M) -> usize {
     struct Count(usize);
     impl ModuleVisitor for Count {

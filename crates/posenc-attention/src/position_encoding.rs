@@ -106,7 +106,6 @@ pub struct PositionEncoding {
 struct Description {
     encoding: Encoding,
     width: usize,
-    /// Number of coordinates of a group.
     coordinates: usize,
     /// $W_r$ as sampled, row by row.
     drawn: Vec<f64>,
@@ -118,7 +117,6 @@ pub struct Prepared {
     count: usize,
     /// Coordinates of groups `[N G, M]`, or fixed features `[N G, F]`.
     numbers: Option<Tensor<2>>,
-    /// Row indices for each embedding table.
     rows: Vec<Tensor<1, Int>>,
     device: Device,
 }

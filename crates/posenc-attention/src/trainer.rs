@@ -9,10 +9,8 @@ use posenc_math::lff::schedule::LearningRate;
 use crate::optimizer::Adam;
 use crate::parameters::{self, number};
 
-/// The objective of a training step.
 #[derive(Debug)]
 pub struct Loss {
-    /// The loss that is reported.
     pub value: Tensor<1>,
     /// Added to the loss, such as the divergence of LFF Eq. 10.
     pub penalty: Option<Tensor<1>>,
@@ -57,7 +55,6 @@ pub struct Trainer<M> {
 }
 
 impl<M: Module> Trainer<M> {
-    /// A trainer before its first step.
     pub fn new(model: M, adam: Adam, learning_rate: LearningRate) -> Self {
         Trainer { model, adam, learning_rate, diverged: None, operations: 0.0 }
     }
@@ -88,7 +85,6 @@ impl<M: Module> Trainer<M> {
             && (steps.is_multiple_of(every) || steps == self.learning_rate.steps)
     }
 
-    /// Where training diverged, if it did.
     pub fn diverged(&self) -> Option<Diverged> {
         self.diverged
     }

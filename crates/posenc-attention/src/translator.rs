@@ -17,7 +17,6 @@ use crate::trainer::Loss;
 
 /// Token that starts a translation. Word i is token i + [`SPECIAL`].
 const START: usize = 0;
-/// Token that ends a translation.
 const END: usize = 1;
 const SPECIAL: usize = 2;
 

@@ -17,10 +17,8 @@ pub struct DataDirectory {
 impl DataDirectory {
     /// The directory named by `explicit` (the option `--data`), else by the environment variable
     /// `POSENC_DATA`, else `data/` in the repository.
-    ///
-    /// # Errors
-    /// When the option or the variable names something that is not a directory. `data/` itself may
-    /// be missing: every data set then has its stand-in.
+    /// It is an error if the option or the variable names something that is not a directory. `data/` itself may be missing: every data set
+    /// then has its stand-in.
     pub fn resolve(explicit: Option<&Path>, repository: &Path) -> Result<Self, DataError> {
         Self::resolve_with(explicit, std::env::var_os(ENVIRONMENT_VARIABLE), repository)
     }

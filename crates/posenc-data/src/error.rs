@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 /// Supported image formats, as named in messages.
 pub(crate) const FORMATS: &str = "PNG, JPEG or TIFF";
 
-/// Instructions for getting video support.
 pub const VIDEO_CURE: &str = "to read video files, install FFmpeg's development files (apt-get install libavcodec-dev \
      libavformat-dev libavutil-dev libavfilter-dev libavdevice-dev libswresample-dev libswscale-dev pkg-config \
      libclang-dev clang) and start again through cargo xtask";
@@ -32,7 +31,6 @@ pub enum DataError {
 }
 
 impl DataError {
-    /// An error of reading `path`.
     pub(crate) fn io(path: &Path, what: &'static str, error: std::io::Error) -> Self {
         match error.kind() {
             ErrorKind::NotFound => DataError::NotFound { path: path.to_owned(), what },
@@ -78,7 +76,6 @@ impl DataError {
         )
     }
 
-    /// Something announces more bytes than allowed.
     pub(crate) fn too_large(
         path: &Path,
         what: impl Display,

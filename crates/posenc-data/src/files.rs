@@ -90,7 +90,6 @@ pub struct FileSet {
     pub used_by: Vec<String>,
 }
 
-/// Identity of the files of a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileIdentity {
     /// The set's name for the paper's own data, else the name with the prefix `substitute:`, `other:` or `unverified:`.
@@ -105,9 +104,6 @@ pub struct FileIdentity {
 
 impl FileSet {
     /// Looks for the set in a data directory; `None` if it is missing.
-    ///
-    /// # Errors
-    /// When the files cannot be read.
     pub fn find(&self, directory: &DataDirectory) -> Result<Option<FileIdentity>, DataError> {
         let Some(folder) = self.folder(directory) else {
             return Ok(None);

@@ -9,7 +9,6 @@ pub(crate) struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// A file with one picture.
     pub(crate) fn only(bytes: &'a [u8]) -> Self {
         Page { bytes: bytes.into(), note: None }
     }

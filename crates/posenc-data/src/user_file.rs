@@ -14,7 +14,6 @@ use crate::image::picture::{IMAGE_ENDINGS, Picture};
 /// A signal, with warnings about how it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded<S> {
-    /// The signal, named like its file.
     pub signal: S,
     pub warnings: Vec<String>,
 }

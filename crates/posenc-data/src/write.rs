@@ -19,9 +19,6 @@ use crate::image::Image;
 impl Image {
     /// Writes the image as a PNG file of 8-bit values: v becomes 255 v, rounded. Values outside of [0, 1] are clipped (a reconstruction
     /// overshoots), and NaN becomes 0.
-    ///
-    /// # Errors
-    /// When the image is empty or has neither one nor three channels, and when the file cannot be written.
     pub fn write_png(&self, path: &Path) -> Result<(), DataError> {
         let unwritable = |reason: String| unwritable_signal(&self.name, reason);
         let color = match self.channels {
@@ -49,9 +46,7 @@ impl Image {
 impl Clip {
     /// Writes the frames as `frame-0000.png`, `frame-0001.png`, … into `folder`, which is created if it is missing.
     /// [`crate::load_clip_file`] reads them again, up to the rounding to 8 bits.
-    ///
-    /// # Errors
-    /// As [`Image::write_png`], and when `folder` holds images already: they would mix.
+    /// A folder that holds images already is an error: they would mix.
     pub fn write_frames(&self, folder: &Path) -> Result<(), DataError> {
         posenc_files::make_folder(folder)
             .map_err(|source| DataError::unwritable(folder, source))?;
@@ -69,9 +64,6 @@ impl Clip {
 
     /// Writes an npz archive with one float32 array named `clip` of shape (frames, height, width,
     /// channels), which numpy and [`crate::load_clip_file`] read. Values are neither rounded nor clipped.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
     pub fn write_npz(&self, path: &Path) -> Result<(), DataError> {
         let shape = format!("{}, {}, {}, {}", self.frames, self.height, self.width, self.channels);
         write_whole(path, |file| {
@@ -105,9 +97,6 @@ fn start_array<W: Write + std::io::Seek>(
 
 /// Writes images as an archive of downsampled ImageNet: `data` `(n, 3 side²)` with all of red, then green, then blue, and `labels`, all 1.
 /// Each image consists of interleaved RGB bytes, row by row.
-///
-/// # Errors
-/// When an image has another number of bytes, or the file cannot be written.
 pub fn write_archive(path: &Path, side: usize, images: &[Vec<u8>]) -> Result<(), DataError> {
     let (n, bytes) = (images.len(), 3 * side * side);
     if let Some(wrong) = images.iter().position(|image| image.len() != bytes) {

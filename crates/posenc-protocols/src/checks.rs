@@ -13,7 +13,6 @@ pub const MIN_RATE: f64 = 1e-30;
 /// The largest learning rate; above it, training diverges.
 pub const MAX_RATE: f64 = 1e3;
 
-/// Checks the sizes of a transformer.
 pub fn check_sizes(width: usize, heads: usize, feed_forward: usize) -> Result<(), Fault> {
     range("width", width, 1, 4096)?;
     range("heads", heads, 1, 64)?;
@@ -109,7 +108,6 @@ pub fn positive(key: &'static str, value: f64, most: f64) -> Result<(), Fault> {
     }
 }
 
-/// Checks a constant learning rate.
 pub fn check_rate(key: &'static str, rate: f64) -> Result<(), Fault> {
     if (MIN_RATE..=MAX_RATE).contains(&rate) {
         Ok(())

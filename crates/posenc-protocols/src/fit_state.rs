@@ -12,7 +12,6 @@ use posenc_harness::checkpoint::{Checkpoint, Saved};
 /// Reads and writes the checkpoint of a training.
 pub struct Resumption<'a> {
     pub checkpoint: &'a Checkpoint,
-    /// Prints a note for the user.
     pub note: &'a dyn Fn(&str),
 }
 
@@ -129,7 +128,6 @@ pub fn encode(own: &impl Serialize) -> Vec<u8> {
     [&(json.len() as u64).to_le_bytes()[..], &json].concat()
 }
 
-/// The finished runs of a job.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Done {

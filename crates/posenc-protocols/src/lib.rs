@@ -6,7 +6,6 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
-/// The runner of a protocol.
 macro_rules! runner {
     ($settings:ty) => {
         Some(&const { posenc_harness::protocol::Runner::of::<$settings>() })
@@ -93,7 +92,6 @@ use posenc_experiments::schema::protocol::{Kind, ReadNumbers};
 /// All protocols, and the loader of files with encodings.
 pub const KINDS: Kinds = Kinds { all: ALL, renamed: RENAMED, read_numbers: Some(READ_NUMBERS) };
 
-/// Earlier names of protocols.
 const RENAMED: &[(&str, &str)] = &[
     ("reformer", "`image-model` with `color_width`, `lsh` and `reversible: true`"),
     ("widget-captioning", "`captioning` with `public`"),

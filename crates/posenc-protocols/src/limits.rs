@@ -12,8 +12,7 @@ const MAX_WEIGHTS: f64 = 2e9;
 /// Maximum bytes of a training step, or of the held-out data.
 const MAX_STEP_BYTES: f64 = 64e9;
 
-/// Sizes of a transformer.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Transformer {
     pub layers: usize,
     pub width: usize,
@@ -21,11 +20,25 @@ pub struct Transformer {
     pub feed_forward: usize,
     /// Number of all other weights, such as embedding tables.
     pub others: f64,
-    /// Number of items in a batch.
     pub batch: usize,
-    /// Number of tokens of an item.
     pub length: usize,
 }
+
+/// The transformer of settings that have its width, heads and feed-forward width.
+macro_rules! transformer {
+    ($sizes:expr, $layers:expr, $batch:expr, $length:expr) => {
+        crate::limits::Transformer {
+            layers: $layers,
+            width: $sizes.width,
+            heads: $sizes.heads,
+            feed_forward: $sizes.feed_forward,
+            others: 0.0,
+            batch: $batch,
+            length: $length,
+        }
+    };
+}
+pub(crate) use transformer;
 
 impl Transformer {
     fn numbers(self) -> [f64; 6] {

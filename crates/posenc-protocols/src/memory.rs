@@ -9,10 +9,6 @@ use posenc_math::embedder::{self, Embedder};
 const MAX_BYTES: f64 = 4.0 * (1u64 << 30) as f64;
 
 /// Checks that an array of `numbers` double-precision numbers is within the memory limits of a unit and of the run.
-///
-/// # Errors
-///
-/// An array that is too large; the message contains the size, the limit and the remedy.
 pub fn check_memory(what: &str, numbers: f64) -> Result<()> {
     let bytes = 8.0 * numbers;
     ensure!(
@@ -34,11 +30,7 @@ pub fn check_memory(what: &str, numbers: f64) -> Result<()> {
 /// Largest magnitude of a feature: of larger ones, the sum of squares over a row overflows.
 const MAX_FEATURE: f64 = 1e150;
 
-/// Computes the N × d embedding matrix.
-///
-/// # Errors
-///
-/// As [`check_memory`], and features that are not finite or whose squares overflow.
+/// Computes the N × d embedding matrix. Refuses features that are not finite or whose squares overflow.
 pub fn embedding_matrix(embedder: &dyn Embedder, positions: &[f64]) -> Result<Mat<f64>> {
     let (n, d) = (positions.len(), embedder.dimension());
     check_memory(&format!("a {n} × {d} embedding matrix"), n as f64 * d as f64)?;

@@ -17,7 +17,6 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Number of values of an optional sweep.
     pub fn count(sweep: Option<&Sweep>) -> usize {
         sweep.map_or(0, |sweep| sweep.values.0.len())
     }

@@ -17,7 +17,6 @@ pub(super) const TEXT_WORDS: usize = 10;
 /// Index of the first real word of the public model; lower indices are padding and ends.
 const FIRST_WORD: usize = 2;
 
-/// A node of a screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// Words of its text. The public model reads the first ten, the small one the first; 0 is no word.
@@ -25,7 +24,6 @@ pub struct Node {
     /// Words of its resource name, likewise; only for the public model.
     pub resource: Vec<usize>,
     pub kind: usize,
-    /// Whether it can be clicked.
     pub is_clickable: bool,
     /// Depth, pre-order and post-order in the tree; the small model reads the depth.
     pub tree: [usize; TREE_PLACES],
@@ -107,13 +105,11 @@ pub struct Batch {
     /// index in `texts`, or its word in the small model.
     pub(super) columns: [Tensor<1, Int>; 4 + TREE_PLACES],
     pub(super) coordinates: Vec<f64>,
-    /// Nodes of each screen.
     pub(super) nodes: Vec<usize>,
     /// Rows of the widgets' nodes, screen by screen, `[W]`.
     pub(super) widgets: Tensor<1, Int>,
     /// Pixels of the widgets, from 0 to 1.
     pub(super) pictures: Option<Map>,
-    /// Decoder input.
     pub(super) read: ReadWords,
     /// Decoder targets: the next word after each input word, or the end word.
     pub(super) targets: Vec<usize>,

@@ -107,7 +107,6 @@ impl Convolution {
     }
 }
 
-/// A stage of three convolutions.
 #[derive(Module, Debug)]
 struct Stage {
     convolutions: [Convolution; CONVOLUTIONS],

@@ -26,7 +26,6 @@ pub struct ImageInput {
     pub targets: Vec<GroundTruth>,
 }
 
-/// An object on an image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GroundTruth {
     pub class: usize,
@@ -44,7 +43,6 @@ pub struct Batch {
     /// The positions that are encoded, and the index of each cell's, `[B · N]`; without indices, they are those of the cells.
     pub(super) positions: Prepared,
     pub(super) places: Option<Tensor<1, Int>>,
-    /// The objects on each image.
     pub(super) targets: Vec<Vec<GroundTruth>>,
     /// Rows and columns of pixels of the padded images.
     pub filled: [usize; 2],

@@ -6,7 +6,6 @@ use super::{Detr, Head, Network, Stem};
 use crate::draw::parameter;
 use crate::layers::{Attended, Attention, Dense, Layer, LayerNorm};
 
-/// Contents of a weights file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
     /// The residual network, with torchvision's names.
@@ -18,7 +17,6 @@ pub enum Holds {
 /// Reads an array by its name and required shape, row by row.
 pub type Read<'a, E> = dyn FnMut(&str, &[usize]) -> Result<Vec<f32>, E> + 'a;
 
-/// Transposes a matrix of `rows` rows.
 fn transposed(numbers: &[f32], rows: usize) -> Vec<f32> {
     let columns = numbers.len() / rows.max(1);
     (0..columns).flat_map(|c| (0..rows).map(move |r| numbers[r * columns + c])).collect()
@@ -97,11 +95,7 @@ fn layers<E>(own: &[Layer], name: &str, read: &mut Read<'_, E>) -> Result<Vec<La
 }
 
 impl Detr {
-    /// Replaces the weights by those of a file. Models of patches do not change.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of `read`, which receives the name and shape of each array.
+    /// Replaces the weights by those of a file. Models of patches do not change. `read` receives the name and shape of each array.
     pub fn with_weights<E>(mut self, holds: Holds, read: &mut Read<'_, E>) -> Result<Self, E> {
         let Stem::Network(Network { backbone, projection }) = self.stem else {
             return Ok(self);

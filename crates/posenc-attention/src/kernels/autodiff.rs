@@ -1,13 +1,13 @@
 //! Registers the operations in burn's autodiff graph.
 
+use burn::backend::AutodiffBackend;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{AutodiffBackend, Backend};
 use burn_autodiff::Autodiff;
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
 
-use super::Kernels;
+use super::{Derivatives, Kernels};
 
 /// Registers the gradients of the tracked inputs.
 macro_rules! register {
@@ -23,96 +23,94 @@ macro_rules! register {
 #[derive(Debug)]
 struct Affine;
 
-impl<B: Kernels> Backward<B, 3> for Affine {
+impl<B: Derivatives> Backward<B, 3> for Affine {
     /// x, W.
     type State = [FloatTensor<B>; 2];
 
     fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
         let gradient = grads.consume::<B>(&ops.node);
         let [x, weights] = ops.state;
-        let (dx, dw, db) = B::affine_backward(x, weights, gradient);
-        register!(grads, ops.parents, [dx, dw, db]);
+        register!(grads, ops.parents, B::affine_backward([x, weights, gradient]));
     }
 }
 
 #[derive(Debug)]
 struct LayerNorm;
 
-impl<B: Kernels> Backward<B, 3> for LayerNorm {
+impl<B: Derivatives> Backward<B, 3> for LayerNorm {
     /// x, gain; ε.
     type State = ([FloatTensor<B>; 2], f64);
 
     fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
         let gradient = grads.consume::<B>(&ops.node);
         let ([x, gain], epsilon) = ops.state;
-        let (dx, dgain, dshift) = B::normalize_rows_backward(x, gain, gradient, epsilon);
-        register!(grads, ops.parents, [dx, dgain, dshift]);
+        let gradients = B::normalize_rows_backward([x, gain, gradient], epsilon);
+        register!(grads, ops.parents, gradients);
     }
 }
 
 #[derive(Debug)]
 struct Gelu;
 
-impl<B: Kernels> Backward<B, 1> for Gelu {
+impl<B: Derivatives> Backward<B, 1> for Gelu {
     type State = FloatTensor<B>;
 
     fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
         let gradient = grads.consume::<B>(&ops.node);
-        let dx = B::gelu_tanh_backward(ops.state, gradient);
-        register!(grads, ops.parents, [dx]);
+        register!(grads, ops.parents, [B::gelu_tanh_backward([ops.state, gradient])]);
     }
 }
 
 #[derive(Debug)]
 struct Attend;
 
-impl<B: Kernels> Backward<B, 3> for Attend {
+impl<B: Derivatives> Backward<B, 3> for Attend {
     /// Q, K, V, the weights; whether causal.
     type State = ([FloatTensor<B>; 4], bool);
 
     fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
         let gradient = grads.consume::<B>(&ops.node);
         let ([q, k, v, weights], causal) = ops.state;
-        let (dq, dk, dv) = B::attend_backward(q, k, v, weights, gradient, causal);
-        register!(grads, ops.parents, [dq, dk, dv]);
+        let gradients = B::attend_backward([q, k, v, weights, gradient], causal);
+        register!(grads, ops.parents, gradients);
     }
 }
 
 #[derive(Debug)]
 struct AttendSegments;
 
-impl<B: Kernels> Backward<B, 3> for AttendSegments {
+impl<B: Derivatives> Backward<B, 3> for AttendSegments {
     /// Q, K, V, the weights; lengths, heads, whether causal.
     type State = ([FloatTensor<B>; 4], Vec<usize>, usize, bool);
 
     fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
         let g = grads.consume::<B>(&ops.node);
         let ([q, k, v, p], lengths, heads, causal) = ops.state;
-        let (dq, dk, dv) = B::attend_segments_backward(q, k, v, p, g, lengths, heads, causal);
-        register!(grads, ops.parents, [dq, dk, dv]);
+        let gradients = B::attend_segments_backward([q, k, v, p, g], (&lengths, heads, causal));
+        register!(grads, ops.parents, gradients);
     }
 }
 
 #[derive(Debug)]
 struct CrossEntropy;
 
-impl<B: Kernels> Backward<B, 1> for CrossEntropy {
+impl<B: Derivatives> Backward<B, 1> for CrossEntropy {
     /// Scores, and the target columns.
     type State = (FloatTensor<B>, Vec<usize>);
 
     fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
         let gradient = grads.consume::<B>(&ops.node);
         let (scores, targets) = ops.state;
-        register!(grads, ops.parents, [B::cross_entropy_backward(scores, targets, gradient)]);
+        let change = B::cross_entropy_backward([scores, gradient], &targets);
+        register!(grads, ops.parents, [change]);
     }
 }
 
-impl<B: Kernels + Backend, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
-    fn affine(
-        x: FloatTensor<Self>,
-        weights: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
+/// A tensor of an autodiff graph.
+type Float<B, C> = FloatTensor<Autodiff<B, C>>;
+
+impl<B: Kernels + Derivatives, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
+    fn affine(x: Float<B, C>, weights: Float<B, C>, bias: Float<B, C>) -> Float<B, C> {
         let nodes = [x.node(), weights.node(), bias.node()];
         let [x, weights, bias] = [x, weights, bias].map(|t| t.into_primitive());
         match Affine.prepare::<C>(nodes).compute_bound().stateful() {
@@ -125,11 +123,11 @@ impl<B: Kernels + Backend, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
     }
 
     fn normalize_rows(
-        x: FloatTensor<Self>,
-        gain: FloatTensor<Self>,
-        shift: FloatTensor<Self>,
+        x: Float<B, C>,
+        gain: Float<B, C>,
+        shift: Float<B, C>,
         epsilon: f64,
-    ) -> FloatTensor<Self> {
+    ) -> Float<B, C> {
         let nodes = [x.node(), gain.node(), shift.node()];
         let [x, gain, shift] = [x, gain, shift].map(|t| t.into_primitive());
         match LayerNorm.prepare::<C>(nodes).compute_bound().stateful() {
@@ -141,7 +139,7 @@ impl<B: Kernels + Backend, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         }
     }
 
-    fn gelu_tanh(x: FloatTensor<Self>) -> FloatTensor<Self> {
+    fn gelu_tanh(x: Float<B, C>) -> Float<B, C> {
         match Gelu.prepare::<C>([x.node()]).compute_bound().stateful() {
             OpsKind::Tracked(prep) => {
                 let x = x.into_primitive();
@@ -153,13 +151,13 @@ impl<B: Kernels + Backend, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
     }
 
     fn attend(
-        query: FloatTensor<Self>,
-        key: FloatTensor<Self>,
-        value: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
+        query: Float<B, C>,
+        key: Float<B, C>,
+        value: Float<B, C>,
+        bias: Float<B, C>,
         heads: usize,
         causal: bool,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+    ) -> (Float<B, C>, Float<B, C>) {
         let nodes = [query.node(), key.node(), value.node()];
         let [q, k, v, bias] = [query, key, value, bias].map(|t| t.into_primitive());
         match Attend.prepare::<C>(nodes).compute_bound().stateful() {
@@ -176,13 +174,13 @@ impl<B: Kernels + Backend, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
     }
 
     fn attend_segments(
-        query: FloatTensor<Self>,
-        key: FloatTensor<Self>,
-        value: FloatTensor<Self>,
+        query: Float<B, C>,
+        key: Float<B, C>,
+        value: Float<B, C>,
         lengths: Vec<usize>,
         heads: usize,
         causal: bool,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+    ) -> (Float<B, C>, Float<B, C>) {
         let nodes = [query.node(), key.node(), value.node()];
         let [q, k, v] = [query, key, value].map(|t| t.into_primitive());
         match AttendSegments.prepare::<C>(nodes).compute_bound().stateful() {
@@ -200,7 +198,7 @@ impl<B: Kernels + Backend, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         }
     }
 
-    fn cross_entropy(scores: FloatTensor<Self>, targets: Vec<usize>) -> FloatTensor<Self> {
+    fn cross_entropy(scores: Float<B, C>, targets: Vec<usize>) -> Float<B, C> {
         let node = scores.node();
         let scores = scores.into_primitive();
         match CrossEntropy.prepare::<C>([node]).compute_bound().stateful() {

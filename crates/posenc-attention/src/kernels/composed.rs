@@ -38,10 +38,10 @@ pub fn affine<B: Backend>([x, weights, bias]: [FloatTensor<B>; 3]) -> FloatTenso
 /// ∂x = ∂y Wᵀ, ∂W = xᵀ ∂y, ∂b = Σ ∂y.
 pub fn affine_backward<B: Backend>(
     [x, weights, gradient]: [FloatTensor<B>; 3],
-) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+) -> [FloatTensor<B>; 3] {
     let dx = B::float_matmul(gradient.clone(), B::float_transpose(weights));
     let dw = B::float_matmul(B::float_transpose(x), gradient.clone());
-    (dx, dw, column_sums::<B>(gradient))
+    [dx, dw, column_sums::<B>(gradient)]
 }
 
 /// Rows (x − mean)/√(variance + ε), and the factors 1/√(variance + ε).
@@ -65,14 +65,14 @@ pub fn layer_norm<B: Backend>(
 pub fn layer_norm_backward<B: Backend>(
     [x, gain, gradient]: [FloatTensor<B>; 3],
     epsilon: f64,
-) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+) -> [FloatTensor<B>; 3] {
     let (normal, scale) = normalized::<B>(x, epsilon);
     let h = B::float_mul(gradient.clone(), row::<B>(gain));
     let along = B::float_mean_dim(B::float_mul(h.clone(), normal.clone()), 1);
     let dx = B::float_sub(h.clone(), B::float_mean_dim(h, 1));
     let dx = B::float_sub(dx, B::float_mul(normal.clone(), along));
     let dgain = column_sums::<B>(B::float_mul(gradient.clone(), normal));
-    (B::float_mul(dx, scale), dgain, column_sums::<B>(gradient))
+    [B::float_mul(dx, scale), dgain, column_sums::<B>(gradient)]
 }
 
 /// √(8/π), which is 2u/x at x = 0; u is defined in [`Kernels::gelu_tanh`](super::Kernels::gelu_tanh).
@@ -95,10 +95,7 @@ pub fn gelu_tanh<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
 }
 
 /// ∂x = ∂y (σ + x σ (1 − σ) 2u′).
-pub fn gelu_tanh_backward<B: Backend>(
-    x: FloatTensor<B>,
-    gradient: FloatTensor<B>,
-) -> FloatTensor<B> {
+pub fn gelu_tanh_backward<B: Backend>([x, gradient]: [FloatTensor<B>; 2]) -> FloatTensor<B> {
     let (gate, square) = gate::<B>(x.clone());
     let slope =
         B::float_add_scalar(B::float_mul_scalar(square, scalar(3.0 * CUBE * SLOPE)), scalar(SLOPE));
@@ -135,7 +132,7 @@ pub fn attend<B: Backend>(
 /// ∂V = Pᵀ ∂y; with ∂P = ∂y Vᵀ and ∂S = P (∂P − Σ P ∂P): ∂Q = ∂S K/√d, ∂K = ∂Sᵀ Q/√d.
 pub fn attend_backward<B: Backend>(
     [query, key, value, weights, gradient]: [FloatTensor<B>; 5],
-) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+) -> [FloatTensor<B>; 3] {
     let heads = dims::<B>(&weights)[1];
     let scale = 1.0 / ((dims::<B>(&query)[2] / heads) as f64).sqrt();
     let [q, k, v, g] = [query, key, value, gradient].map(|t| split::<B>(t, heads));
@@ -145,7 +142,7 @@ pub fn attend_backward<B: Backend>(
     let ds = B::float_mul_scalar(B::float_mul(weights, B::float_sub(dp, sums)), scalar(scale));
     let dq = B::float_matmul(ds.clone(), k);
     let dk = B::float_matmul(B::float_transpose(ds), q);
-    (join::<B>(dq), join::<B>(dk), join::<B>(dv))
+    [join::<B>(dq), join::<B>(dk), join::<B>(dv)]
 }
 
 /// Layout of segments in `[B, T, …]`, where T is the length of the longest: the row of each slot (in the padding, the last row of the
@@ -217,13 +214,13 @@ pub fn attend_segments<B: Backend>(
 pub fn attend_segments_backward<B: Backend>(
     [query, key, value, weights, gradient]: [FloatTensor<B>; 5],
     lengths: &[usize],
-) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+) -> [FloatTensor<B>; 3] {
     let (rows, own, t) = slots(lengths);
     let mask = own.iter().map(|&own| f64::from(u8::from(own))).collect();
     let mask = like::<B>(mask, &[lengths.len(), t, 1], &gradient);
     let [q, k, v, g] = [query, key, value, gradient].map(|x| pad::<B>(x, &rows, t));
-    let (dq, dk, dv) = attend_backward::<B>([q, k, v, weights, B::float_mul(g, mask)]);
-    (unpad::<B>(dq, &own), unpad::<B>(dk, &own), unpad::<B>(dv, &own))
+    let gradients = attend_backward::<B>([q, k, v, weights, B::float_mul(g, mask)]);
+    gradients.map(|gradient| unpad::<B>(gradient, &own))
 }
 
 /// One-hot rows of the targets, divided by the number of rows.
@@ -242,9 +239,8 @@ pub fn cross_entropy<B: Backend>(scores: FloatTensor<B>, targets: &[usize]) -> F
 }
 
 pub fn cross_entropy_backward<B: Backend>(
-    scores: FloatTensor<B>,
+    [scores, gradient]: [FloatTensor<B>; 2],
     targets: &[usize],
-    gradient: FloatTensor<B>,
 ) -> FloatTensor<B> {
     let shares = shares::<B>(targets, &scores);
     let p = B::float_mul_scalar(B::softmax(scores, 1), scalar(1.0 / targets.len() as f64));

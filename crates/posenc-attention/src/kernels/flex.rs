@@ -5,7 +5,6 @@
 use std::borrow::Cow;
 
 use burn::backend::Flex;
-use burn::backend::tensor::FloatTensor;
 use burn::tensor::{DType, TensorData};
 use burn_flex::FlexTensor;
 use faer::linalg::matmul::matmul;
@@ -15,7 +14,7 @@ use posenc_math::vectorized::vectorized;
 use super::composed::{self, CUBE, SLOPE};
 use super::exponential::exp;
 use super::segments::{Rows, items, segments};
-use super::{AdamStep, Kernels};
+use super::{AdamStep, Derivatives, Kernels};
 
 /// Number of partial sums of a row: a multiple of the SIMD width of every machine.
 const LANES: usize = 16;
@@ -106,11 +105,7 @@ fn moments(row: &[f32], epsilon: f32) -> (f32, f32) {
 }
 
 impl Kernels for Flex {
-    fn affine(
-        x: FloatTensor<Self>,
-        weights: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
+    fn affine(x: FlexTensor, weights: FlexTensor, bias: FlexTensor) -> FlexTensor {
         if !is_single(&x) {
             return composed::affine::<Self>([x, weights, bias]);
         }
@@ -126,31 +121,12 @@ impl Kernels for Flex {
         tensor(y, &[n, b])
     }
 
-    fn affine_backward(
-        x: FloatTensor<Self>,
-        weights: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        if !is_single(&x) {
-            return composed::affine_backward::<Self>([x, weights, gradient]);
-        }
-        let (shape, inner) = (dims(&x), dims(&weights));
-        let (n, a, b) = (shape[0], inner[0], inner[1]);
-        let (x, w, g) = (read(&x), read(&weights), read(&gradient));
-        let (mut dx, mut dw) = (vec![0.0; n * a], vec![0.0; a * b]);
-        let gradient = matrix(&g, n, b);
-        let (w, x) = (matrix(&w, a, b).transpose(), matrix(&x, n, a).transpose());
-        matmul(matrix_mut(&mut dx, n, a), Accum::Replace, gradient, w, 1.0, Par::Seq);
-        matmul(matrix_mut(&mut dw, a, b), Accum::Replace, x, gradient, 1.0, Par::Seq);
-        (tensor(dx, &[n, a]), tensor(dw, &[a, b]), tensor(column_sums(&g, b.max(1)), &[b]))
-    }
-
     fn normalize_rows(
-        x: FloatTensor<Self>,
-        gain: FloatTensor<Self>,
-        shift: FloatTensor<Self>,
+        x: FlexTensor,
+        gain: FlexTensor,
+        shift: FlexTensor,
         epsilon: f64,
-    ) -> FloatTensor<Self> {
+    ) -> FlexTensor {
         if !is_single(&x) {
             return composed::layer_norm::<Self>([x, gain, shift], epsilon);
         }
@@ -173,18 +149,151 @@ impl Kernels for Flex {
         tensor(y, &shape)
     }
 
-    fn normalize_rows_backward(
-        x: FloatTensor<Self>,
-        gain: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        epsilon: f64,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+    fn gelu_tanh(x: FlexTensor) -> FlexTensor {
         if !is_single(&x) {
-            return composed::layer_norm_backward::<Self>([x, gain, gradient], epsilon);
+            return composed::gelu_tanh::<Self>(x);
         }
         let shape = dims(&x);
+        let mut y = read(&x).into_owned();
+        let (slope, cube) = (SLOPE as f32, CUBE as f32);
+        vectorized(
+            #[inline(always)]
+            || {
+                for y in y.iter_mut() {
+                    let x = *y;
+                    *y = x / (1.0 + exp(-slope * x * (1.0 + cube * x * x)));
+                }
+            },
+        );
+        tensor(y, &shape)
+    }
+
+    fn attend(
+        query: FlexTensor,
+        key: FlexTensor,
+        value: FlexTensor,
+        bias: FlexTensor,
+        heads: usize,
+        causal: bool,
+    ) -> (FlexTensor, FlexTensor) {
+        if !is_single(&query) {
+            return composed::attend::<Self>([query, key, value, bias], heads);
+        }
+        let (shape, key_shape, bias_shape) = (dims(&query), dims(&key), dims(&bias));
+        let (batch, t, s) = (shape[0], shape[1], key_shape[1]);
+        let [q, k, v, bias] = [&query, &key, &value, &bias].map(read);
+        // The bias of row i of an item; either dimension may be broadcast.
+        let bias_row = |item: usize, i: usize| {
+            let (item, i) = (item.min(bias_shape[0] - 1), i.min(bias_shape[2] - 1));
+            Some(&bias[(item * bias_shape[2] + i) * s..][..s])
+        };
+        let rows = Rows { heads, width: shape[2] / heads, causal };
+        let (out, weights) = rows.attend([&q, &k, &v], &items(batch, t, s, heads), bias_row);
+        (tensor(out, &shape), tensor(weights, &[batch, heads, t, s]))
+    }
+
+    fn attend_segments(
+        query: FlexTensor,
+        key: FlexTensor,
+        value: FlexTensor,
+        lengths: Vec<usize>,
+        heads: usize,
+        causal: bool,
+    ) -> (FlexTensor, FlexTensor) {
+        if !is_single(&query) {
+            let of = [query, key, value];
+            return composed::attend_segments::<Self>(of, &lengths, heads, causal);
+        }
+        let shape = dims(&query);
+        let [q, k, v] = [&query, &key, &value].map(read);
+        let rows = Rows { heads, width: shape[1] / heads, causal };
+        let (out, weights) = rows.attend([&q, &k, &v], &segments(&lengths, heads), |_, _| None);
+        let count = weights.len();
+        (tensor(out, &shape), tensor(weights, &[count]))
+    }
+
+    fn cross_entropy(scores: FlexTensor, targets: Vec<usize>) -> FlexTensor {
+        if !is_single(&scores) {
+            return composed::cross_entropy::<Self>(scores, &targets);
+        }
+        let columns = dims(&scores)[1].max(1);
+        let scores = read(&scores);
+        let mut row = vec![0.0; columns];
+        let mut total = 0.0;
+        vectorized(
+            #[inline(always)]
+            || {
+                for (scores, &target) in scores.chunks_exact(columns).zip(&targets) {
+                    let top = largest(scores);
+                    for (value, score) in row.iter_mut().zip(scores) {
+                        *value = exp(score - top);
+                    }
+                    let sum = sum(&row, &row, |x, _| x);
+                    total += f64::from(sum.ln() + top - scores[target]);
+                }
+            },
+        );
+        tensor(vec![(total / targets.len() as f64) as f32], &[1])
+    }
+
+    fn adam(
+        theta: FlexTensor,
+        mean: FlexTensor,
+        squares: FlexTensor,
+        gradient: FlexTensor,
+        step: AdamStep,
+    ) -> (FlexTensor, FlexTensor, FlexTensor) {
+        if !is_single(&theta) {
+            return composed::adam::<Self>([theta, mean, squares, gradient], step);
+        }
+        let shape = dims(&theta);
+        let [mut theta, mut mean, mut squares] =
+            [theta, mean, squares].map(|tensor| read(&tensor).into_owned());
+        let gradient = read(&gradient);
+        // Each constant is rounded to `f32` separately, as in the composed form, so both return the same bits.
+        let [factor, root, epsilon, rate, decay] =
+            [step.factor, step.root, step.epsilon, step.rate, step.decay].map(|v| v as f32);
+        let ([keep1, keep2], [take1, take2]) =
+            (step.keep.map(|v| v as f32), step.take.map(|v| v as f32));
+        vectorized(
+            #[inline(always)]
+            || {
+                let moments = mean.iter_mut().zip(squares.iter_mut());
+                for ((theta, g), (m, v)) in theta.iter_mut().zip(gradient.iter()).zip(moments) {
+                    let g = g * factor;
+                    *m = *m * keep1 + g * take1;
+                    *v = *v * keep2 + g * g * take2;
+                    *theta = *theta * decay - *m / (v.sqrt() * root + epsilon) * rate;
+                }
+            },
+        );
+        (tensor(theta, &shape), tensor(mean, &shape), tensor(squares, &shape))
+    }
+}
+
+impl Derivatives for Flex {
+    fn affine_backward(of: [FlexTensor; 3]) -> [FlexTensor; 3] {
+        if !is_single(&of[0]) {
+            return composed::affine_backward::<Self>(of);
+        }
+        let (n, inner) = (dims(&of[0])[0], dims(&of[1]));
+        let (a, b) = (inner[0], inner[1]);
+        let [x, w, g] = of.each_ref().map(read);
+        let (mut dx, mut dw) = (vec![0.0; n * a], vec![0.0; a * b]);
+        let gradient = matrix(&g, n, b);
+        let (w, x) = (matrix(&w, a, b).transpose(), matrix(&x, n, a).transpose());
+        matmul(matrix_mut(&mut dx, n, a), Accum::Replace, gradient, w, 1.0, Par::Seq);
+        matmul(matrix_mut(&mut dw, a, b), Accum::Replace, x, gradient, 1.0, Par::Seq);
+        [tensor(dx, &[n, a]), tensor(dw, &[a, b]), tensor(column_sums(&g, b.max(1)), &[b])]
+    }
+
+    fn normalize_rows_backward(of: [FlexTensor; 3], epsilon: f64) -> [FlexTensor; 3] {
+        if !is_single(&of[0]) {
+            return composed::layer_norm_backward::<Self>(of, epsilon);
+        }
+        let shape = dims(&of[0]);
         let d = shape[1].max(1);
-        let (x, gain, g) = (read(&x), read(&gain), read(&gradient));
+        let [x, gain, g] = of.each_ref().map(read);
         let (mut dx, mut dgain) = (vec![0.0; x.len()], vec![0.0; d]);
         let mut normal = vec![0.0; d];
         vectorized(
@@ -211,35 +320,16 @@ impl Kernels for Flex {
                 }
             },
         );
-        (tensor(dx, &shape), tensor(dgain, &[shape[1]]), tensor(column_sums(&g, d), &[shape[1]]))
+        [tensor(dx, &shape), tensor(dgain, &[shape[1]]), tensor(column_sums(&g, d), &[shape[1]])]
     }
 
-    fn gelu_tanh(x: FloatTensor<Self>) -> FloatTensor<Self> {
-        if !is_single(&x) {
-            return composed::gelu_tanh::<Self>(x);
+    fn gelu_tanh_backward(of: [FlexTensor; 2]) -> FlexTensor {
+        if !is_single(&of[0]) {
+            return composed::gelu_tanh_backward::<Self>(of);
         }
-        let shape = dims(&x);
-        let mut y = read(&x).into_owned();
-        let (slope, cube) = (SLOPE as f32, CUBE as f32);
-        vectorized(
-            #[inline(always)]
-            || {
-                for y in y.iter_mut() {
-                    let x = *y;
-                    *y = x / (1.0 + exp(-slope * x * (1.0 + cube * x * x)));
-                }
-            },
-        );
-        tensor(y, &shape)
-    }
-
-    fn gelu_tanh_backward(x: FloatTensor<Self>, gradient: FloatTensor<Self>) -> FloatTensor<Self> {
-        if !is_single(&x) {
-            return composed::gelu_tanh_backward::<Self>(x, gradient);
-        }
-        let shape = dims(&x);
-        let mut dx = read(&gradient).into_owned();
-        let x = read(&x);
+        let shape = dims(&of[0]);
+        let [x, gradient] = of.each_ref().map(read);
+        let mut dx = gradient.into_owned();
         let (slope, cube) = (SLOPE as f32, CUBE as f32);
         vectorized(
             #[inline(always)]
@@ -255,132 +345,45 @@ impl Kernels for Flex {
         tensor(dx, &shape)
     }
 
-    fn attend(
-        query: FloatTensor<Self>,
-        key: FloatTensor<Self>,
-        value: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        heads: usize,
-        causal: bool,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        if !is_single(&query) {
-            return composed::attend::<Self>([query, key, value, bias], heads);
+    fn attend_backward(of: [FlexTensor; 5], causal: bool) -> [FlexTensor; 3] {
+        if !is_single(&of[0]) {
+            return composed::attend_backward::<Self>(of);
         }
-        let (shape, key_shape, bias_shape) = (dims(&query), dims(&key), dims(&bias));
+        let (shape, key_shape, heads) = (dims(&of[0]), dims(&of[1]), dims(&of[3])[1]);
         let (batch, t, s) = (shape[0], shape[1], key_shape[1]);
-        let [q, k, v, bias] = [&query, &key, &value, &bias].map(read);
-        // The bias of row i of an item; either dimension may be broadcast.
-        let bias_row = |item: usize, i: usize| {
-            let (item, i) = (item.min(bias_shape[0] - 1), i.min(bias_shape[2] - 1));
-            Some(&bias[(item * bias_shape[2] + i) * s..][..s])
-        };
-        let rows = Rows { heads, width: shape[2] / heads, causal };
-        let (out, weights) = rows.attend([&q, &k, &v], &items(batch, t, s, heads), bias_row);
-        (tensor(out, &shape), tensor(weights, &[batch, heads, t, s]))
-    }
-
-    fn attend_backward(
-        query: FloatTensor<Self>,
-        key: FloatTensor<Self>,
-        value: FloatTensor<Self>,
-        weights: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        causal: bool,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        if !is_single(&query) {
-            return composed::attend_backward::<Self>([query, key, value, weights, gradient]);
-        }
-        let (shape, key_shape) = (dims(&query), dims(&key));
-        let heads = dims(&weights)[1];
-        let (batch, t, s) = (shape[0], shape[1], key_shape[1]);
-        let [q, k, v, p, g] = [&query, &key, &value, &weights, &gradient].map(read);
+        let [q, k, v, p, g] = of.each_ref().map(read);
         let rows = Rows { heads, width: shape[2] / heads, causal };
         let [dq, dk, dv] = rows.backward([&q, &k, &v], &p, &g, &items(batch, t, s, heads));
-        (tensor(dq, &shape), tensor(dk, &key_shape), tensor(dv, &key_shape))
-    }
-
-    fn attend_segments(
-        query: FloatTensor<Self>,
-        key: FloatTensor<Self>,
-        value: FloatTensor<Self>,
-        lengths: Vec<usize>,
-        heads: usize,
-        causal: bool,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        if !is_single(&query) {
-            let of = [query, key, value];
-            return composed::attend_segments::<Self>(of, &lengths, heads, causal);
-        }
-        let shape = dims(&query);
-        let [q, k, v] = [&query, &key, &value].map(read);
-        let rows = Rows { heads, width: shape[1] / heads, causal };
-        let (out, weights) = rows.attend([&q, &k, &v], &segments(&lengths, heads), |_, _| None);
-        let count = weights.len();
-        (tensor(out, &shape), tensor(weights, &[count]))
+        [tensor(dq, &shape), tensor(dk, &key_shape), tensor(dv, &key_shape)]
     }
 
     fn attend_segments_backward(
-        query: FloatTensor<Self>,
-        key: FloatTensor<Self>,
-        value: FloatTensor<Self>,
-        weights: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        lengths: Vec<usize>,
-        heads: usize,
-        causal: bool,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        if !is_single(&query) {
-            let of = [query, key, value, weights, gradient];
-            return composed::attend_segments_backward::<Self>(of, &lengths);
+        of: [FlexTensor; 5],
+        (lengths, heads, causal): (&[usize], usize, bool),
+    ) -> [FlexTensor; 3] {
+        if !is_single(&of[0]) {
+            return composed::attend_segments_backward::<Self>(of, lengths);
         }
-        let shape = dims(&query);
-        let [q, k, v, p, g] = [&query, &key, &value, &weights, &gradient].map(read);
+        let shape = dims(&of[0]);
+        let [q, k, v, p, g] = of.each_ref().map(read);
         let rows = Rows { heads, width: shape[1] / heads, causal };
-        let gradients = rows.backward([&q, &k, &v], &p, &g, &segments(&lengths, heads));
-        let [dq, dk, dv] = gradients.map(|numbers| tensor(numbers, &shape));
-        (dq, dk, dv)
+        let gradients = rows.backward([&q, &k, &v], &p, &g, &segments(lengths, heads));
+        gradients.map(|numbers| tensor(numbers, &shape))
     }
 
-    fn cross_entropy(scores: FloatTensor<Self>, targets: Vec<usize>) -> FloatTensor<Self> {
-        if !is_single(&scores) {
-            return composed::cross_entropy::<Self>(scores, &targets);
+    fn cross_entropy_backward(of: [FlexTensor; 2], targets: &[usize]) -> FlexTensor {
+        if !is_single(&of[0]) {
+            return composed::cross_entropy_backward::<Self>(of, targets);
         }
-        let columns = dims(&scores)[1].max(1);
-        let scores = read(&scores);
-        let mut row = vec![0.0; columns];
-        let mut total = 0.0;
-        vectorized(
-            #[inline(always)]
-            || {
-                for (scores, &target) in scores.chunks_exact(columns).zip(&targets) {
-                    let top = largest(scores);
-                    for (value, score) in row.iter_mut().zip(scores) {
-                        *value = exp(score - top);
-                    }
-                    let sum = sum(&row, &row, |x, _| x);
-                    total += f64::from(sum.ln() + top - scores[target]);
-                }
-            },
-        );
-        tensor(vec![(total / targets.len() as f64) as f32], &[1])
-    }
-
-    fn cross_entropy_backward(
-        scores: FloatTensor<Self>,
-        targets: Vec<usize>,
-        gradient: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        if !is_single(&scores) {
-            return composed::cross_entropy_backward::<Self>(scores, &targets, gradient);
-        }
-        let shape = dims(&scores);
+        let shape = dims(&of[0]);
         let columns = shape[1].max(1);
-        let share = read(&gradient)[0] / targets.len() as f32;
-        let mut change = read(&scores).into_owned();
+        let [scores, gradient] = of.each_ref().map(read);
+        let share = gradient[0] / targets.len() as f32;
+        let mut change = scores.into_owned();
         vectorized(
             #[inline(always)]
             || {
-                for (row, &target) in change.chunks_exact_mut(columns).zip(&targets) {
+                for (row, &target) in change.chunks_exact_mut(columns).zip(targets) {
                     let top = largest(row);
                     for value in row.iter_mut() {
                         *value = exp(*value - top);
@@ -394,39 +397,5 @@ impl Kernels for Flex {
             },
         );
         tensor(change, &shape)
-    }
-
-    fn adam(
-        theta: FloatTensor<Self>,
-        mean: FloatTensor<Self>,
-        squares: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        step: AdamStep,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        if !is_single(&theta) {
-            return composed::adam::<Self>([theta, mean, squares, gradient], step);
-        }
-        let shape = dims(&theta);
-        let [mut theta, mut mean, mut squares] =
-            [theta, mean, squares].map(|tensor| read(&tensor).into_owned());
-        let gradient = read(&gradient);
-        // Each constant is rounded to `f32` separately, as in the composed form, so both return the same bits.
-        let [factor, root, epsilon, rate, decay] =
-            [step.factor, step.root, step.epsilon, step.rate, step.decay].map(|v| v as f32);
-        let ([keep1, keep2], [take1, take2]) =
-            (step.keep.map(|v| v as f32), step.take.map(|v| v as f32));
-        vectorized(
-            #[inline(always)]
-            || {
-                let moments = mean.iter_mut().zip(squares.iter_mut());
-                for ((theta, g), (m, v)) in theta.iter_mut().zip(gradient.iter()).zip(moments) {
-                    let g = g * factor;
-                    *m = *m * keep1 + g * take1;
-                    *v = *v * keep2 + g * g * take2;
-                    *theta = *theta * decay - *m / (v.sqrt() * root + epsilon) * rate;
-                }
-            },
-        );
-        (tensor(theta, &shape), tensor(mean, &shape), tensor(squares, &shape))
     }
 }

@@ -26,15 +26,6 @@ pub trait Kernels: Backend {
         composed::affine::<Self>([x, weights, bias])
     }
 
-    /// Gradients with respect to x, W and b.
-    fn affine_backward(
-        x: FloatTensor<Self>,
-        weights: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        composed::affine_backward::<Self>([x, weights, gradient])
-    }
-
     /// Rows of x `[N, D]` with mean 0 and variance 1, times gain `[D]`, plus shift `[D]`.
     fn normalize_rows(
         x: FloatTensor<Self>,
@@ -45,24 +36,9 @@ pub trait Kernels: Backend {
         composed::layer_norm::<Self>([x, gain, shift], epsilon)
     }
 
-    /// Gradients with respect to x, gain and shift.
-    fn normalize_rows_backward(
-        x: FloatTensor<Self>,
-        gain: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        epsilon: f64,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        composed::layer_norm_backward::<Self>([x, gain, gradient], epsilon)
-    }
-
     /// x/2 (1 + tanh u) with u = √(2/π) (x + 0.044715 x³): GELU as most transformers compute it.
     fn gelu_tanh(x: FloatTensor<Self>) -> FloatTensor<Self> {
         composed::gelu_tanh::<Self>(x)
-    }
-
-    /// Gradient with respect to x.
-    fn gelu_tanh_backward(x: FloatTensor<Self>, gradient: FloatTensor<Self>) -> FloatTensor<Self> {
-        composed::gelu_tanh_backward::<Self>(x, gradient)
     }
 
     /// softmax(Q Kᵀ/√d + bias) V for each of `heads` concatenated heads of width d: Q `[B, T, H d]`, K and V `[B, S, H d]`; bias
@@ -80,19 +56,6 @@ pub trait Kernels: Backend {
         composed::attend::<Self>([query, key, value, bias], heads)
     }
 
-    /// Gradients with respect to Q, K and V.
-    fn attend_backward(
-        query: FloatTensor<Self>,
-        key: FloatTensor<Self>,
-        value: FloatTensor<Self>,
-        weights: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        causal: bool,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let _ = causal;
-        composed::attend_backward::<Self>([query, key, value, weights, gradient])
-    }
-
     /// Self-attention within segments: consecutive rows of Q, K and V `[N, H d]`, with the given `lengths`. With `causal`, no row attends
     /// to a later one. Returns the result and the weights, whose layout depends on the backend.
     fn attend_segments(
@@ -106,34 +69,9 @@ pub trait Kernels: Backend {
         composed::attend_segments::<Self>([query, key, value], &lengths, heads, causal)
     }
 
-    /// Gradients with respect to Q, K and V.
-    fn attend_segments_backward(
-        query: FloatTensor<Self>,
-        key: FloatTensor<Self>,
-        value: FloatTensor<Self>,
-        weights: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        lengths: Vec<usize>,
-        heads: usize,
-        causal: bool,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let _ = (heads, causal);
-        let of = [query, key, value, weights, gradient];
-        composed::attend_segments_backward::<Self>(of, &lengths)
-    }
-
     /// Mean over rows of −log p of the target column, p = softmax(scores), in nats: `[N, V]` to `[1]`.
     fn cross_entropy(scores: FloatTensor<Self>, targets: Vec<usize>) -> FloatTensor<Self> {
         composed::cross_entropy::<Self>(scores, &targets)
-    }
-
-    /// Gradient with respect to the scores.
-    fn cross_entropy_backward(
-        scores: FloatTensor<Self>,
-        targets: Vec<usize>,
-        gradient: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        composed::cross_entropy_backward::<Self>(scores, &targets, gradient)
     }
 
     /// An Adam step: from θ, m, v and g, `[N]` each, to the new θ, m and v.
@@ -145,6 +83,41 @@ pub trait Kernels: Backend {
         step: AdamStep,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         composed::adam::<Self>([theta, mean, squares, gradient], step)
+    }
+}
+
+/// The gradients of [`Kernels`]. The last tensor of `of` is the gradient of the result; for attention, the one before it has the weights.
+pub trait Derivatives: Backend {
+    /// With respect to x, W and b, from x and W.
+    fn affine_backward(of: [FloatTensor<Self>; 3]) -> [FloatTensor<Self>; 3] {
+        composed::affine_backward::<Self>(of)
+    }
+
+    /// With respect to x, gain and shift, from x and the gain.
+    fn normalize_rows_backward(of: [FloatTensor<Self>; 3], epsilon: f64) -> [FloatTensor<Self>; 3] {
+        composed::layer_norm_backward::<Self>(of, epsilon)
+    }
+
+    fn gelu_tanh_backward(of: [FloatTensor<Self>; 2]) -> FloatTensor<Self> {
+        composed::gelu_tanh_backward::<Self>(of)
+    }
+
+    /// With respect to Q, K and V.
+    fn attend_backward(of: [FloatTensor<Self>; 5], _causal: bool) -> [FloatTensor<Self>; 3] {
+        composed::attend_backward::<Self>(of)
+    }
+
+    /// With respect to Q, K and V.
+    fn attend_segments_backward(
+        of: [FloatTensor<Self>; 5],
+        (lengths, _heads, _causal): (&[usize], usize, bool),
+    ) -> [FloatTensor<Self>; 3] {
+        composed::attend_segments_backward::<Self>(of, lengths)
+    }
+
+    /// From the scores.
+    fn cross_entropy_backward(of: [FloatTensor<Self>; 2], targets: &[usize]) -> FloatTensor<Self> {
+        composed::cross_entropy_backward::<Self>(of, targets)
     }
 }
 
@@ -169,6 +142,9 @@ pub struct AdamStep {
 /// On wgpu, all operations are composed of burn's own kernels.
 #[cfg(feature = "wgpu")]
 impl Kernels for burn_wgpu::CubeBackend {}
+
+#[cfg(feature = "wgpu")]
+impl Derivatives for burn_wgpu::CubeBackend {}
 
 /// x W + b over the last dimension of x.
 pub fn affine<const D: usize>(x: Tensor<D>, weights: Tensor<2>, bias: Tensor<1>) -> Tensor<D> {

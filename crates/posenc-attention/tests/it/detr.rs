@@ -50,7 +50,6 @@ fn model(
     Detr::new(architecture, encoding, &mut content, &mut code, device)
 }
 
-/// A model on a residual network.
 pub fn residual(sizes: &Sizes, seed: u64, device: &Device) -> Detr {
     let architecture = architecture(sizes, None, Coordinates::Normalized);
     model(&architecture, &sines(), seed, device).unwrap()

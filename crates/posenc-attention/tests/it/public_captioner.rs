@@ -326,13 +326,16 @@ pub fn learned(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Trainer<C
     (losses.collect(), trainer)
 }
 
-/// Catches running statistics that are missing from the checkpoint, or trained after it is restored.
+/// Catches running statistics that are missing from the checkpoint, or trained after it is restored, and an incomplete state that is accepted.
 #[test]
 fn running_statistics_are_saved() {
     let (_, trainer) = learned(1, 5, &cpu());
     let (_, mut other) = learned(3, 5, &cpu());
     let (_, screens) = example();
     assert_ne!(losses(&other.model, &screens), losses(&trainer.model, &screens));
+    let mut incomplete = trainer.state();
+    incomplete.numbers[0].pop();
+    assert!(!other.restore(&incomplete));
     assert!(other.restore(&trainer.state()));
     assert_eq!(losses(&other.model, &screens), losses(&trainer.model, &screens));
     let trained = parameters::count_trained(&trainer.model);

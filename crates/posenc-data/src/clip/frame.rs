@@ -77,7 +77,6 @@ fn describe((width, height, channels): Shape) -> String {
     format!("{width}×{height} {}", if channels == 1 { "gray" } else { "RGB" })
 }
 
-/// A request for a clip.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClipRequest<'a> {
     /// The file or folder, for messages.

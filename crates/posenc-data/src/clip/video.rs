@@ -7,7 +7,6 @@ use std::path::Path;
 
 use crate::error::{DataError, VIDEO_CURE};
 
-/// Whether this build reads video files.
 pub const fn video_support() -> bool {
     cfg!(feature = "video")
 }

@@ -38,7 +38,6 @@ pub(crate) fn chance(rng: &mut ChaCha8Rng, probability: f32) -> bool {
     unit(rng) < probability
 }
 
-/// Puts items in random order.
 pub(super) fn shuffle<T>(items: &mut [T], rng: &mut ChaCha8Rng) {
     for i in 0..items.len() {
         items.swap(i, i + below(rng, items.len() - i));
@@ -61,57 +60,6 @@ pub(super) fn direction(rng: &mut ChaCha8Rng) -> [f32; 2] {
         if (0.01..=1.0).contains(&square) {
             let length = square.sqrt();
             return [x / length, y / length];
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use rand_chacha::rand_core::SeedableRng;
-
-    use super::*;
-
-    #[test]
-    fn radii_follow_the_power_law() {
-        let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let radii: Vec<f32> = (0..40_000).map(|_| radius(&mut rng, 2.0, 200.0)).collect();
-        assert!(radii.iter().all(|r| (2.0..200.0).contains(r)));
-        // P(r > 2·2) = (1/4 - 10⁻⁴) / (1 - 10⁻⁴) = 0.24992; ±5 standard errors.
-        let share = radii.iter().filter(|&&r| r > 4.0).count() as f64 / radii.len() as f64;
-        assert!((share - 0.24992).abs() < 5.0 * (0.25f64 * 0.75 / 40_000.0).sqrt(), "{share}");
-    }
-
-    #[test]
-    fn noise_has_mean_zero_and_deviation_one() {
-        let mut rng = ChaCha8Rng::seed_from_u64(4);
-        let draws: Vec<f64> = (0..40_000).map(|_| f64::from(noise(&mut rng))).collect();
-        let mean = draws.iter().sum::<f64>() / 40_000.0;
-        let square = draws.iter().map(|v| v * v).sum::<f64>() / 40_000.0;
-        // Five standard errors.
-        assert!(mean.abs() < 0.025 && (square - 1.0).abs() < 0.03, "{mean} {square}");
-    }
-
-    #[test]
-    fn directions_have_unit_length_and_no_preference() {
-        let mut rng = ChaCha8Rng::seed_from_u64(2);
-        let mut sum = [0.0; 2];
-        for _ in 0..10_000 {
-            let [x, y] = direction(&mut rng);
-            assert!((x * x + y * y - 1.0).abs() < 1e-5);
-            sum = [sum[0] + f64::from(x), sum[1] + f64::from(y)];
-        }
-        // Five standard errors of a mean with variance 1/2.
-        assert!(
-            sum.iter().all(|s| s.abs() / 10_000.0 < 5.0 * (0.5f64 / 10_000.0).sqrt()),
-            "{sum:?}"
-        );
-    }
-
-    #[test]
-    fn the_exponential_is_accurate() {
-        for i in -20..=20 {
-            let x = i as f32 / 10.0;
-            assert!((exponential(x) / x.exp() - 1.0).abs() < 4e-3, "{x}");
         }
     }
 }

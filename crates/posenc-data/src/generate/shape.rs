@@ -53,39 +53,3 @@ impl Shape {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn distances_are_signed_and_zero_at_the_half_axes() {
-        for outline in [Outline::Ellipse, Outline::Leaf, Outline::Box] {
-            let shape = Shape { outline, a: 20.0, b: 8.0 };
-            for (u, v) in [(20.0, 0.0), (-20.0, 0.0), (0.0, 8.0), (0.0, -8.0)] {
-                let distance = shape.signed_distance(u, v);
-                assert!(distance.abs() < 1e-4, "{outline:?} at ({u}, {v}): {distance}");
-            }
-            assert!(shape.signed_distance(0.0, 0.0) < -1.0, "{outline:?} has no inside");
-            let outside = shape.signed_distance(0.0, 9.0);
-            assert!((outside - 1.0).abs() < 0.15, "{outline:?} one pixel outside: {outside}");
-        }
-    }
-
-    #[test]
-    fn the_reach_contains_the_shape() {
-        for outline in [Outline::Ellipse, Outline::Leaf, Outline::Box] {
-            let shape = Shape { outline, a: 12.0, b: 9.0 };
-            for u in -20..=20 {
-                for v in -20..=20 {
-                    let (u, v) = (u as f32, v as f32);
-                    let inside = shape.signed_distance(u, v) < 0.0;
-                    assert!(
-                        !inside || (u * u + v * v).sqrt() <= shape.reach() + 1e-3,
-                        "{outline:?}"
-                    );
-                }
-            }
-        }
-    }
-}

@@ -86,28 +86,3 @@ fn twice_as_fine(values: &[f32], side: usize) -> Vec<f32> {
     }
     fine
 }
-
-#[cfg(test)]
-mod tests {
-    use rand_chacha::rand_core::SeedableRng;
-
-    use super::*;
-
-    #[test]
-    fn the_field_repeats_and_has_unit_variance() {
-        let texture = Texture::fractal(&mut ChaCha8Rng::seed_from_u64(3), 0.8);
-        let n = texture.values.len() as f64;
-        let square: f64 = texture.values.iter().map(|&value| f64::from(value).powi(2)).sum();
-        assert!((square / n - 1.0).abs() < 1e-3);
-        assert_eq!(texture.nearest(3.5, 7.5), texture.nearest(3.5 - 256.0, 7.5 + 512.0));
-        // The interpolated field takes the cell's value at the cell's corner.
-        assert_eq!(texture.smooth(3.0, -7.0), texture.nearest(3.0, -7.0));
-    }
-
-    #[test]
-    fn refinement_keeps_points_and_averages_between_them() {
-        let fine = twice_as_fine(&[0.0, 4.0, 8.0, 12.0], 2);
-        assert_eq!(fine[..4], [0.0, 2.0, 4.0, 2.0]);
-        assert_eq!(fine[4..8], [4.0, 6.0, 8.0, 6.0]);
-    }
-}

@@ -90,10 +90,7 @@ impl Image {
     }
 
     /// Reduces the image to `side` × `side` pixels by averaging over boxes, exactly for integer factors. An image that is not square is
-    /// distorted: crop it first to keep its proportions.
-    ///
-    /// # Errors
-    /// When `side` is zero or exceeds the number of rows or columns. Enlarging would make a signal smoother than any real one.
+    /// distorted: crop it first to keep its proportions. Enlarging is an error: it would make a signal smoother than any real one.
     pub fn reduced(&self, side: usize) -> Result<Image, DataError> {
         let shortest = self.width.min(self.height);
         if !(1..=shortest).contains(&side) {

@@ -128,7 +128,6 @@ impl ViewHierarchy {
         Ok(ViewHierarchy { nodes: nodes.nodes })
     }
 
-    /// Reads `combined/<screen>.json` in a folder.
     pub fn of_screen(folder: &Path, screen: &str) -> Result<Self, DataError> {
         Self::read(&folder.join("combined").join(format!("{screen}.json")))
     }

@@ -36,7 +36,6 @@ pub struct Download {
     pub steps: Option<String>,
 }
 
-/// A file that can be downloaded.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RemoteFile {
@@ -231,7 +230,6 @@ impl Fetcher<'_> {
     }
 }
 
-/// A file that is being downloaded.
 struct Part<'a> {
     file: &'a RemoteFile,
     address: &'a str,

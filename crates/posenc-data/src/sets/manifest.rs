@@ -92,7 +92,6 @@ impl Kind {
     }
 }
 
-/// Location of a data set.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Layout {

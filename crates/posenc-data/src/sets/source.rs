@@ -43,7 +43,6 @@ pub type ImageSet = SignalSet<Image>;
 /// The clips of a data set, all with the frames, the size and the channels that the manifest names.
 pub type ClipSet = SignalSet<Clip>;
 
-/// The loaded signals of a data set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SignalSet<S> {
     pub identity: Identity,

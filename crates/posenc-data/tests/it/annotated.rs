@@ -6,7 +6,7 @@ use image::{DynamicImage, GrayImage, Luma};
 use posenc_data::{AnnotatedBox, AnnotatedImages, DataError, Split, write_annotated};
 use serde_json::{Value, json};
 
-use crate::support::{assert_says, real, save_rgb};
+use crate::support::{assert_refused, assert_says, real, save_rgb};
 
 fn open(folder: &Path) -> Result<AnnotatedImages, DataError> {
     AnnotatedImages::open(folder, Split::Training)
@@ -76,7 +76,7 @@ fn boxes_are_clipped_counted_and_joined_to_their_photograph() {
     std::fs::write(file, annotations().to_string()).unwrap();
     let found = AnnotatedImages::open(whole.path(), Split::Validation).unwrap();
     assert_eq!(found.images()[1].boxes, second.boxes);
-    assert_says(&open(whole.path()).unwrap_err(), &["instances_train2017.json", "train2017/"]);
+    assert_refused(open(whole.path()), &["instances_train2017.json", "train2017/"]);
 }
 
 /// Catches an invalid entry that is skipped or misread, and a message that does not name it.
@@ -84,7 +84,7 @@ fn boxes_are_clipped_counted_and_joined_to_their_photograph() {
 fn damaged_annotations_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    assert_says(&open(path).unwrap_err(), &["instances*.json", "images/"]);
+    assert_refused(open(path), &["instances*.json", "images/"]);
     photographs(path);
     let changed = |pointer: &str, value: Value| {
         let mut all = annotations();
@@ -126,9 +126,9 @@ fn damaged_annotations_are_named() {
     // A truncated file, then two files.
     let text = annotations().to_string();
     std::fs::write(path.join("instances_two.json"), &text[..text.len() / 2]).unwrap();
-    assert_says(&open(path).unwrap_err(), &["instances_two.json", "EOF", "may be incomplete"]);
+    assert_refused(open(path), &["instances_two.json", "EOF", "may be incomplete"]);
     std::fs::write(path.join("instances_one.json"), &text).unwrap();
-    assert_says(&open(path).unwrap_err(), &["there are 2", "remove all but one"]);
+    assert_refused(open(path), &["there are 2", "remove all but one"]);
 }
 
 /// Catches photographs of another size than the annotations state, and truncated photographs.

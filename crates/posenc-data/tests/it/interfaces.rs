@@ -10,7 +10,7 @@ use posenc_data::interfaces::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{assert_says, real};
+use crate::support::{assert_refused, assert_says, real};
 
 fn write(path: &Path, text: impl AsRef<[u8]>) -> PathBuf {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -280,7 +280,7 @@ fn captions_are_joined_and_skipped_rows_are_counted() {
 fn damaged_captions_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    assert_says(&read(folder).unwrap_err(), &["train.txt", "file not found"]);
+    assert_refused(read(folder), &["train.txt", "file not found"]);
     captioned(folder);
     let file = folder.join("widget_captions.csv");
     let good = std::fs::read(&file).unwrap();
@@ -300,26 +300,26 @@ fn damaged_captions_are_named() {
         let whole = text.is_empty() || text.starts_with("screenId");
         let header = if whole { String::new() } else { format!("{HEADER}\n") };
         write(&file, format!("{header}{text}"));
-        assert_says(&read(folder).unwrap_err(), &[&["widget_captions.csv"], &parts[..]].concat());
+        assert_refused(read(folder), &[&["widget_captions.csv"], &parts[..]].concat());
     }
     write(&file, [HEADER.as_bytes(), b"\nrico,20,0.1,\xff\n"].concat());
-    assert_says(&read(folder).unwrap_err(), &["widget_captions.csv:2", "not UTF-8"]);
+    assert_refused(read(folder), &["widget_captions.csv:2", "not UTF-8"]);
     // A byte order mark before the header is ignored.
     write(&file, [b"\xef\xbb\xbf", &good[..]].concat());
     assert_eq!(read(folder).unwrap().report.rows, 14);
     let split = folder.join("split/test.txt");
     write(&split, "12\n20\n");
     let says = ["test.txt:2", "screen 20 is also in", "train.txt:2"];
-    assert_says(&read(folder).unwrap_err(), &says);
+    assert_refused(read(folder), &says);
     write(&split, "12\n/etc/passwd\n");
-    assert_says(&read(folder).unwrap_err(), &["test.txt:2", "is not the name of a screen"]);
+    assert_refused(read(folder), &["test.txt:2", "is not the name of a screen"]);
     write(&split, b"12\n\xff\n");
-    assert_says(&read(folder).unwrap_err(), &["test.txt:2", "not UTF-8"]);
+    assert_refused(read(folder), &["test.txt:2", "not UTF-8"]);
     write(&split, "12\n");
     write(&folder.join("combined/12.json"), "{\"activity\": {");
-    assert_says(&read(folder).unwrap_err(), &["12.json", "EOF"]);
+    assert_refused(read(folder), &["12.json", "EOF"]);
     std::fs::remove_dir_all(folder.join("combined")).unwrap();
-    assert_says(&read(folder).unwrap_err(), &["no folder combined", "12.json"]);
+    assert_refused(read(folder), &["no folder combined", "12.json"]);
 }
 
 /// Catches boxes with the wrong range, labels that are mixed up, and damage that is ignored.
@@ -354,7 +354,7 @@ fn labelled_boxes_are_read_and_damage_is_named() {
     ] {
         let mut all = good.clone();
         *all.pointer_mut(pointer).unwrap() = value;
-        assert_says(&read(&all).unwrap_err(), &[&["val.json"], &parts[..]].concat());
+        assert_refused(read(&all), &[&["val.json"], &parts[..]].concat());
     }
     let text = good.to_string();
     let cut = LabelledScreens::read(&write(&path, &text[..text.len() - 9])).unwrap_err();

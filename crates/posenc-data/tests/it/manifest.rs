@@ -3,7 +3,7 @@ use std::path::Path;
 
 use posenc_data::{Channels, Layout, Manifest};
 
-use crate::support::assert_says;
+use crate::support::{assert_refused, assert_says};
 
 const SOUND: &str = "sets:
   - id: one
@@ -97,13 +97,13 @@ fn files_to_download_are_checked() {
 fn manifests_cannot_grow() {
     let words = "w,".repeat(30_000);
     let laughs = format!("sets: &a [{words}]\nfile_sets: [{}]\n", "*a,".repeat(20_000));
-    assert_says(&parse(&laughs).unwrap_err(), &["data/manifest.yaml:"]);
+    assert_refused(parse(&laughs), &["data/manifest.yaml:"]);
     let long = format!("{SOUND}# {}\n", "x".repeat(1 << 17));
-    assert_says(&parse(&long).unwrap_err(), &["more than 131072 bytes"]);
+    assert_refused(parse(&long), &["more than 131072 bytes"]);
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("manifest.yaml");
     std::fs::write(&file, &long).unwrap();
-    assert_says(&Manifest::read(&file).unwrap_err(), &["the manifest", "131072"]);
+    assert_refused(Manifest::read(&file), &["the manifest", "131072"]);
 }
 
 #[test]
@@ -111,28 +111,20 @@ fn contradictions_are_refused_with_the_line_of_the_set() {
     refused("[a/b.npz]", "[]", 2, &["'one'", "any_of is empty"]);
     refused("      key: k\n", "", 2, &["count is 2", "layout.key"]);
     let twice = format!("{SOUND}{}", SOUND.strip_prefix("sets:\n").unwrap());
-    assert_says(
-        &parse(&twice).unwrap_err(),
-        &["data/manifest.yaml:18: ", "'one' is defined twice"],
-    );
+    assert_refused(parse(&twice), &["data/manifest.yaml:18: ", "'one' is defined twice"]);
 }
 
 #[test]
 fn invalid_yaml_is_refused_with_its_line() {
-    assert_says(&parse("sets:\n  - id: [\n").unwrap_err(), &["data/manifest.yaml:"]);
+    assert_refused(parse("sets:\n  - id: [\n"), &["data/manifest.yaml:"]);
     assert!(parse("").is_err());
-    assert_says(
-        &Manifest::read(Path::new("/nowhere.yaml")).unwrap_err(),
-        &["/nowhere.yaml", "file not found"],
-    );
+    let error = Manifest::read(Path::new("/nowhere.yaml")).unwrap_err();
+    assert_says(&error, &["/nowhere.yaml", "file not found"]);
 }
 
 #[test]
 fn the_error_for_an_unknown_data_set_lists_existing_ones() {
-    assert_says(
-        &parse(SOUND).unwrap().get("two").unwrap_err(),
-        &["'two'", "data/manifest.yaml has one"],
-    );
+    assert_refused(parse(SOUND).unwrap().get("two"), &["'two'", "data/manifest.yaml has one"]);
 }
 
 // `published` compares the checksums with the real data, if available.

@@ -22,7 +22,6 @@ pub fn header(descr: &str, shape: &str) -> String {
     format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}\n")
 }
 
-/// An archive with these `.npy` files.
 pub fn zipped(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut archive = ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for (name, bytes) in arrays {
@@ -79,7 +78,6 @@ pub fn manifest(sha256: &str) -> Manifest {
     Manifest::parse(&text.concat(), Path::new("manifest.yaml")).unwrap()
 }
 
-/// A data directory for [`manifest`].
 pub struct Data {
     pub folder: tempfile::TempDir,
     /// The checksum of all sets in the manifest.
@@ -130,6 +128,13 @@ pub fn assert_says(message: &impl ToString, parts: &[&str]) {
     for part in parts {
         assert!(message.contains(part), "the message lacks {part:?}: {message}");
     }
+}
+
+/// As [`assert_says`], for the error of a result.
+#[track_caller]
+pub fn assert_refused<T>(result: Result<T, posenc_data::DataError>, parts: &[&str]) {
+    let Err(error) = result else { panic!("it is accepted; expected: {parts:?}") };
+    assert_says(&error, parts);
 }
 
 /// The directory with the real data; skips the calling test if it is missing or lacks this file or folder.

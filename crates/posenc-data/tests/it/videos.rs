@@ -23,7 +23,7 @@ mod with_ffmpeg {
     use video_rs::frame::{PixelFormat, RawFrame};
     use video_rs::{EncoderBuilder, Options};
 
-    use crate::support::{Data, assert_says};
+    use crate::support::{Data, assert_refused, assert_says};
 
     #[derive(Clone, Copy)]
     struct Film {
@@ -298,10 +298,7 @@ mod with_ffmpeg {
         let mut bytes = std::fs::read(&first).unwrap();
         bytes.extend(std::fs::read(&second).unwrap());
         std::fs::write(data.path("both.ts"), bytes).unwrap();
-        assert_says(
-            &load_clip_file(&data.path("both.ts"), None).unwrap_err(),
-            &["both.ts", "size"],
-        );
+        assert_refused(load_clip_file(&data.path("both.ts"), None), &["both.ts", "size"]);
     }
 
     #[test]

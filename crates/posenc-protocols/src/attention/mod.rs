@@ -3,12 +3,13 @@
 pub mod record;
 pub mod train_state;
 
-/// Implements [`Protocol`](posenc_harness::protocol::Protocol) for settings whose only unit `run` computes, with the formats that it reads.
+/// Implements [`Protocol`](posenc_harness::protocol::Protocol) for settings whose only unit `run` computes, with the formats that it reads,
+/// if need be only with an optional setting.
 macro_rules! trains {
-    ($settings:ident $(, reads $format:ident)? $(, weights $weights:ident)?) => {
+    ($settings:ident $(, reads $format:ident $(with $needs:ident)?)? $(, weights $weights:ident)?) => {
         impl posenc_harness::protocol::Protocol for $settings {
             $(fn reads(&self) -> Option<posenc_data::Format> {
-                Some(posenc_data::Format::$format)
+                Some(posenc_data::Format::$format)$(.filter(|_| self.$needs.is_some()))?
             })?
 
             $(fn weights(&self) -> posenc_data::Format {
@@ -40,7 +41,6 @@ use rand_chacha::ChaCha8Rng;
 /// Adam's ε, as in the library that the paper used.
 pub const EPSILON: f64 = 1e-9;
 
-/// Where attention models train.
 pub const PLACEMENT: Placement =
     if cfg!(feature = "attention-wgpu") { Placement::Device } else { Placement::CpuInThisBuild };
 
@@ -90,7 +90,6 @@ fn adapter(_: &Context<'_>) -> Result<Option<Device>> {
     Ok(None)
 }
 
-/// The adapter of the run.
 #[cfg(feature = "attention-wgpu")]
 fn adapter(context: &Context<'_>) -> Result<Option<Device>> {
     use posenc_attention::DeviceKind;

@@ -81,7 +81,6 @@ pub fn six_digits(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// Mean over the steps `from..to`.
 pub fn mean(losses: &[f64], from: usize, to: usize) -> f64 {
     let own = losses.iter().take(to).skip(from);
     let (sum, count) = own.fold((0.0, 0usize), |(sum, count), loss| (sum + loss, count + 1));

@@ -107,7 +107,6 @@ pub fn record(
     }
 }
 
-/// A box in pixels of the canvas.
 fn pixels(corners: Corners) -> [i64; 4] {
     [0, 1, 2, 3].map(|i| (corners[i] / BORDER * CANVAS[i % 2]).round() as i64)
 }

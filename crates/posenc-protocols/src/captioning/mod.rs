@@ -58,7 +58,7 @@ use crate::checks::{
     absent, below_one, check_divergence, check_sizes, check_training, hundredths, positive, preset,
     range, within,
 };
-use crate::limits::Transformer;
+use crate::limits::{Transformer, transformer};
 
 pub const KIND: Kind = Kind {
     // 2: no padding of words and nodes.
@@ -200,15 +200,8 @@ impl Captioning {
             let tables = (own.tree_rows + own.types) as f64 * self.width as f64;
             own.vocabulary as f64 * own.word_width as f64 + tables + convolutions
         });
-        Transformer {
-            others,
-            layers: self.encoder_layers + self.decoder_layers,
-            width: self.width,
-            heads: self.heads,
-            feed_forward: self.feed_forward,
-            batch: self.batch,
-            length,
-        }
+        let layers = self.encoder_layers + self.decoder_layers;
+        Transformer { others, ..transformer!(self, layers, self.batch, length) }
     }
 }
 

@@ -13,7 +13,6 @@ use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
 use posenc_attention::trainer::Trainer;
-use posenc_data::Format;
 use posenc_data::generate::{CONTEXT_WORDS, MAX_CAPTION_TOKENS, NODE_KINDS, screen_vocabulary};
 use posenc_data::interfaces::{WidgetScreens, WordVectors};
 use posenc_experiments::record::Value;
@@ -28,9 +27,9 @@ use crate::attention::record::{
     displacements, record_curve, record_frequencies, record_params, record_peak_memory,
     record_similarities, with_unit,
 };
-use crate::attention::{self, EPSILON, PLACEMENT, train_state};
+use crate::attention::{self, EPSILON, train_state, trains};
 use crate::streams::shared_stream;
-use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{Context, UnitResult};
 
 /// Number of steps that a point of the loss curve of the small model averages.
 const MEAN_OVER: usize = 50;
@@ -48,7 +47,6 @@ struct Own {
     /// Screens that are left in this epoch.
     left: Vec<usize>,
     losses: Vec<f64>,
-    /// Seconds and floating-point operations of all steps.
     seconds: f64,
     work: f64,
 }
@@ -229,20 +227,4 @@ fn word_vectors(
     Ok(table)
 }
 
-impl Protocol for Captioning {
-    fn reads(&self) -> Option<Format> {
-        self.public.as_ref().map(|_| Format::WidgetCaptions)
-    }
-
-    fn weights(&self) -> Format {
-        Format::WordVectors
-    }
-
-    fn placement(&self) -> Placement {
-        PLACEMENT
-    }
-
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?)
-    }
-}
+trains!(Captioning, reads WidgetCaptions with public, weights WordVectors);

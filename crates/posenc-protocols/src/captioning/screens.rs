@@ -33,7 +33,6 @@ pub enum Source {
     },
     Files {
         all: Box<WidgetScreens>,
-        /// Rows and columns of pictures.
         side: usize,
         /// The folder of generated files, deleted when dropped.
         _folder: Option<tempfile::TempDir>,
@@ -42,7 +41,6 @@ pub enum Source {
 
 pub struct Screens {
     pub source: Source,
-    /// Factor on coordinates.
     factor: f64,
     inputs: HashMap<usize, Input>,
 }
@@ -77,7 +75,6 @@ impl Screens {
         Ok(Screens { source, factor, inputs: HashMap::new() })
     }
 
-    /// Number of training screens.
     pub fn count(&self) -> usize {
         match &self.source {
             Source::Generated { trained, .. } => trained.len(),
@@ -124,7 +121,6 @@ impl Screens {
         }))
     }
 
-    /// Inputs of held-out screens that are generated.
     pub fn held_out(&self, screens: &[Screen]) -> Vec<ScreenInput> {
         screens.iter().map(|screen| generated(screen, self.factor).screen).collect()
     }

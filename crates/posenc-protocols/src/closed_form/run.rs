@@ -117,7 +117,6 @@ fn on_grid<T: Real>(
 }
 
 impl ClosedForm {
-    /// Random training positions of a unit.
     fn split(
         &self,
         context: &Context<'_>,
@@ -194,7 +193,6 @@ fn outcome(
     UnitResult { values, pictures, ..UnitResult::default() }
 }
 
-/// Least squares at random positions.
 fn scattered<T: Real>(
     settings: &ClosedForm,
     chosen: &Chosen,

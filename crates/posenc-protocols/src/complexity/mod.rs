@@ -58,7 +58,6 @@ impl Settings for Complexity {
     }
 }
 
-/// Memory limit of a size.
 const MAX_BYTES: u128 = 2 << 30;
 
 impl Protocol for Complexity {

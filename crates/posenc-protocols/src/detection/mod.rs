@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::checks::{
     check_divergence, check_sizes, check_training, hundredths, positive, preset, range, within,
 };
-use crate::limits::{Transformer, check_bytes};
+use crate::limits::{Transformer, check_bytes, transformer};
 
 pub const KIND: Kind = kind!(attention: Detection, "detection");
 
@@ -164,14 +164,6 @@ impl Settings for Detection {
 
 impl Detection {
     fn transformer(&self, length: usize) -> Transformer {
-        Transformer {
-            layers: self.encoder_layers + self.decoder_layers,
-            width: self.width,
-            heads: self.heads,
-            feed_forward: self.feed_forward,
-            batch: self.batch,
-            length,
-            ..Transformer::default()
-        }
+        transformer!(self, self.encoder_layers + self.decoder_layers, self.batch, length)
     }
 }

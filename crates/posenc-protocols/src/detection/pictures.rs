@@ -5,11 +5,9 @@ use posenc_experiments::record::Picture;
 use posenc_math::detection::boxes::Corners;
 use posenc_math::detection::precision::Image;
 
-/// Number of scenes in a picture.
 const SCENES: usize = 6;
 /// Pixels of the picture per pixel of a scene.
 const GAIN: usize = 2;
-/// White columns between scenes.
 const GAP: usize = 4;
 /// Detections with a lower score are not drawn.
 const LEAST_SCORE: f64 = 0.5;
@@ -38,7 +36,6 @@ pub fn pictures(images: &[ImageInput], found: &[Image]) -> Vec<Picture> {
     vec![truth.picture("true-boxes"), said.picture("boxes")]
 }
 
-/// Enlarged scenes next to each other.
 #[derive(Clone)]
 struct Canvas {
     side: usize,

@@ -27,7 +27,6 @@ use posenc_harness::protocol::{Context, UnitResult};
 /// Maximum number of detections per image and class that are evaluated.
 pub const LIMIT: usize = 100;
 
-/// Average precision after a step.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Point {

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::{hundredths, positive, preset, range, within};
 use crate::detection::check_encoding;
-use crate::limits::Transformer;
+use crate::limits::{Transformer, transformer};
 
 pub const KIND: Kind = Kind { takes_weights: true, ..kind!(attention: Detr, "detr") };
 
@@ -102,14 +102,6 @@ impl Settings for Detr {
 impl Detr {
     fn transformer(&self, length: usize) -> Transformer {
         let model = &self.model;
-        Transformer {
-            layers: model.encoder_layers + model.decoder_layers,
-            width: model.width,
-            heads: model.heads,
-            feed_forward: model.feed_forward,
-            batch: self.batch,
-            length,
-            ..Transformer::default()
-        }
+        transformer!(model, model.encoder_layers + model.decoder_layers, self.batch, length)
     }
 }

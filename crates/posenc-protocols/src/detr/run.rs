@@ -213,7 +213,6 @@ fn input(photograph: &Photograph) -> ImageInput {
     ImageInput { size, pixels: photograph.pixels(), targets }
 }
 
-/// Writes generated scenes in COCO's format.
 fn generate(context: &Context<'_>, folder: &Path) -> Result<()> {
     let mut rng = stream(context.seed, "detr scenes");
     let scenes: Vec<_> = (0..GENERATED)

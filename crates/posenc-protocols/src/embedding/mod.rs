@@ -50,7 +50,6 @@ const RANK_TOLERANCE: f64 = 1e-9;
 /// Maximum number of values in a row; a plot cannot show more.
 const MAX_ROW: usize = 100_000;
 
-/// Maximum number of recorded values.
 const MAX_RECORD: usize = 1_000_000;
 
 impl Protocol for Embedding {

@@ -38,7 +38,7 @@ use crate::boxes::{BoxScale, check_encoding};
 use crate::checks::{
     below_one, check_has_data, check_sizes, check_training, hundredths, positive, range,
 };
-use crate::limits::Transformer;
+use crate::limits::{Transformer, transformer};
 
 pub const KIND: Kind = kind!(attention: IconLabels, "icon-labels");
 
@@ -95,7 +95,6 @@ pub struct IconLabels {
     pub weight_decay: f64,
 }
 
-/// The default of Adam's β₂.
 fn beta2() -> f64 {
     0.999
 }
@@ -138,14 +137,6 @@ impl Settings for IconLabels {
 
 impl IconLabels {
     fn transformer(&self) -> Transformer {
-        Transformer {
-            layers: self.layers,
-            width: self.width,
-            heads: self.heads,
-            feed_forward: self.feed_forward,
-            batch: self.batch,
-            length: self.max_boxes,
-            ..Transformer::default()
-        }
+        transformer!(self, self.layers, self.batch, self.max_boxes)
     }
 }

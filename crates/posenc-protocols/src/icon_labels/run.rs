@@ -226,7 +226,6 @@ fn inputs(
     Ok((screens, kept.len() + 1))
 }
 
-/// Labels of all boxes, screen by screen.
 fn truth(screens: &[&LabelledScreen]) -> Vec<usize> {
     screens.iter().flat_map(|screen| screen.labels.iter().copied()).collect()
 }
@@ -236,7 +235,6 @@ fn predict(model: &Labeller, screens: &[&LabelledScreen], device: &Device) -> Re
     model.labels(screens, device).context("a screen without boxes")
 }
 
-/// Accuracy and macro F1 in percent.
 fn scores(truth: &[usize], predicted: &[usize]) -> [f64; 2] {
     [accuracy(truth, predicted), macro_f1(truth, predicted)].map(|share| 100.0 * share)
 }

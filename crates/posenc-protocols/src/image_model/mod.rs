@@ -46,7 +46,7 @@ use crate::checks::{
     absent, below_one, check_divergence, check_photographs, check_sizes, check_training,
     hundredths, is_false, is_one, preset, range, within,
 };
-use crate::limits::{Transformer, check_bytes};
+use crate::limits::{Transformer, check_bytes, transformer};
 
 pub const KIND: Kind = Kind { takes_held_out: true, ..kind!(attention: ImageModel, "image-model") };
 
@@ -176,15 +176,7 @@ impl Settings for ImageModel {
 impl ImageModel {
     fn transformer(&self, length: usize) -> Transformer {
         let is_whole = self.lsh.is_none() && !self.reversible;
-        Transformer {
-            layers: self.layers,
-            width: self.width,
-            heads: self.heads,
-            feed_forward: self.feed_forward,
-            batch: self.batch,
-            // LSH attention and reversible layers keep less than all activations.
-            length: if is_whole { length } else { 0 },
-            ..Transformer::default()
-        }
+        // LSH attention and reversible layers keep less than all activations.
+        transformer!(self, self.layers, self.batch, if is_whole { length } else { 0 })
     }
 }

@@ -12,9 +12,7 @@ use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
 use posenc_attention::trainer::Trainer;
 use posenc_data::generate::{GrayLeaves, dead_leaves};
-use posenc_data::{
-    Channels, DownsampledImages, Format, GrayCrops, Place, Split, Variant, write_archive,
-};
+use posenc_data::{Channels, DownsampledImages, GrayCrops, Place, Split, Variant, write_archive};
 use posenc_experiments::record::Value;
 use posenc_math::lff::schedule::LearningRate;
 use posenc_math::random::stream;
@@ -27,14 +25,13 @@ use crate::attention::record::{
     displacements, mean, record_cost, record_frequencies, record_params, record_similarities,
     with_unit,
 };
-use crate::attention::{self, EPSILON, PLACEMENT, train_state};
+use crate::attention::{self, EPSILON, train_state, trains};
 use crate::streams::shared_stream;
-use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{Context, UnitResult};
 
 /// Number of generated images with colors of each split.
 const GENERATED: usize = 16;
 
-/// Source of gray images.
 pub enum GrayImages {
     Generated(GrayLeaves),
     Photographs { trained: GrayCrops, measured: GrayCrops },
@@ -135,7 +132,6 @@ enum Images {
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
-    /// Bits per level of each batch.
     bits: Vec<f64>,
     curve: Vec<(usize, Evaluation)>,
     /// The place in the files after the last batch, and the time of each step; with colors.
@@ -275,16 +271,4 @@ fn code_norm(codes: &[f32], count: usize) -> f64 {
     codes.chunks_exact((codes.len() / count).max(1)).map(norm).sum::<f64>() / count as f64
 }
 
-impl Protocol for ImageModel {
-    fn reads(&self) -> Option<Format> {
-        self.color_width.map(|_| Format::DownsampledImages)
-    }
-
-    fn placement(&self) -> Placement {
-        PLACEMENT
-    }
-
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?)
-    }
-}
+trains!(ImageModel, reads DownsampledImages with color_width);

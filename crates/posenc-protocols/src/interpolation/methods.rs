@@ -14,19 +14,14 @@ use crate::reconstruction::{Rule, Signal, Split};
 /// Number of nearest samples that a thin-plate spline at a position uses.
 pub const THIN_PLATE_NEIGHBORS: usize = 50;
 
-/// Values at all positions.
 pub struct Interpolated {
     /// In the layout of [`Signal::values`].
     pub values: Vec<f64>,
-    /// The choice of [`Method::Auto`].
     pub selection: Option<Selection>,
 }
 
 /// Predicts the values of a signal at all positions from the known positions, whose values do not change.
-///
-/// # Errors
-///
-/// A method that is not defined for the signal and the pattern; the message names those that are.
+/// Fails if the method is not defined for the signal and the pattern; the message names those that are.
 pub fn interpolate(
     method: Method,
     signal: &Signal,
@@ -127,9 +122,8 @@ mod tests {
     fn signal(sides: &[usize], channels: usize) -> Signal {
         let count = sides.iter().product::<usize>() * channels;
         let noise = uniform_vector(&mut stream(1, "noise"), count, 0.0, 0.3);
-        let value = |(i, noise): (usize, f64)| 0.4 + 0.3 * (i as f64 / 400.0).sin() + noise;
-        let values = noise.into_iter().enumerate().map(value).collect();
-        Signal { name: "signal".into(), sides: sides.to_vec(), channels, values }
+        let value = |i: usize| 0.4 + 0.3 * (i as f64 / 400.0).sin() + noise[i];
+        Signal::filled(sides, channels, value)
     }
 
     /// Catches samples that change, results that depend on the number of threads, and undefined methods that run.

@@ -76,7 +76,6 @@ pub enum Method {
 }
 
 impl Method {
-    /// All methods, in the order of tables.
     pub const ALL: [Method; 7] = [
         Method::Mean,
         Method::Nearest,
@@ -87,7 +86,6 @@ impl Method {
         Method::Auto,
     ];
 
-    /// Name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Method::Mean => "mean",

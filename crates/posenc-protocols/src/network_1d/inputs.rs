@@ -12,7 +12,6 @@ use crate::memory::{divide, embedding_matrix};
 
 /// Inputs that all runs at one value of the sweep share.
 pub struct Inputs {
-    /// Training positions.
     pub train: Input,
     /// Test positions, if there are any.
     pub test: Option<Input>,

@@ -65,7 +65,6 @@ struct Training<'a> {
     runs: Vec<LineRun<'a>>,
     /// Number of samples of a line.
     n: usize,
-    /// Maximum bytes of a task.
     largest_task: usize,
 }
 
@@ -76,7 +75,6 @@ struct Prepared {
     inputs: Inputs,
     network: Network,
     optimizer: Adam,
-    /// Abscissa of the records.
     x: Option<f64>,
 }
 

@@ -14,11 +14,9 @@ use posenc_harness::protocol::Context;
 /// Side of the noise image that a group without data uses.
 const NOISE_SIDE: usize = 512;
 
-/// One signal.
 pub struct Line {
     /// Index of its unit in the job.
     pub unit: usize,
-    /// Name in records.
     pub name: String,
     /// Name of its random streams. It does not depend on other lines, so that a reduced profile repeats runs of the full profile with the
     /// same bits.

@@ -191,7 +191,6 @@ impl NetworkNd {
     }
 }
 
-/// The specification with some parameters changed.
 fn changed(spec: &EmbedderSpec, changes: &[(&str, f64)]) -> EmbedderSpec {
     changes.iter().fold(spec.clone(), |spec, &(name, value)| spec.number(name, value))
 }

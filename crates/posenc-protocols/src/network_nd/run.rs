@@ -168,7 +168,6 @@ impl<'a> Training<'a> {
         is_random || settings.chooses_by_training(axes)
     }
 
-    /// Resolves an `auto` parameter of the embedder.
     fn resolved(
         &self,
         settings: &NetworkNd,

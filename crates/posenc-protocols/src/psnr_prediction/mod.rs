@@ -59,7 +59,6 @@ pub const KIND: Kind = Kind {
     ..kind!(PsnrPrediction, "psnr-prediction")
 };
 
-/// Maximum number of embedders of a group.
 const MAX_EMBEDDERS: usize = 5000;
 
 /// Settings of `psnr-prediction`.
@@ -195,7 +194,6 @@ impl EmbedderFamily {
 }
 
 impl PsnrPrediction {
-    /// Number of embedders.
     fn count(&self) -> usize {
         self.families.iter().map(|f| f.dimensions.len() * f.values.0.len()).sum()
     }

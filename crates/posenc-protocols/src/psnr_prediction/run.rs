@@ -49,7 +49,6 @@ struct Study<'a> {
     context: &'a Context<'a>,
     settings: &'a PsnrPrediction,
     signals: Vec<Signal>,
-    /// Family of each embedder.
     family: Vec<usize>,
     specs: Vec<EmbedderSpec>,
 }

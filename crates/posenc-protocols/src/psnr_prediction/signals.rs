@@ -13,7 +13,6 @@ pub struct Signal {
     pub values: Vec<f64>,
 }
 
-/// Number of synthetic signals.
 pub const SYNTHETIC: usize = 13;
 
 /// Rows of a data set and synthetic signals.

@@ -17,7 +17,6 @@ pub use trained::choose_by_training;
 
 /// Widths range from this number of octaves below the rule to the same number above.
 pub const OCTAVES: f64 = 2.5;
-/// Widths per octave.
 pub const PER_OCTAVE: usize = 8;
 /// Candidate ridges as shares of the largest squared singular value, each 100 times the previous one.
 pub const RIDGES: [f64; 4] = [1e-8, 1e-6, RIDGE_CUTOFF * RIDGE_CUTOFF, 1e-2];
@@ -150,21 +149,6 @@ mod tests {
 
     use super::*;
 
-    fn wave(sides: &[usize], periods: f64) -> Signal {
-        let points: usize = sides.iter().product();
-        let width = sides[sides.len() - 1];
-        let value = |p: usize| {
-            let (row, column) = ((p / width) as f64, (p % width) as f64);
-            0.5 + 0.4 * (std::f64::consts::TAU * periods * (row + column) / width as f64).sin()
-        };
-        Signal {
-            name: "wave".into(),
-            sides: sides.to_vec(),
-            channels: 1,
-            values: (0..points).map(value).collect(),
-        }
-    }
-
     fn chosen(signal: &Signal, spec: &EmbedderSpec) -> Option<Choice> {
         let build = |spec: &EmbedderSpec| Ok(build(spec, &mut stream(0, "auto"))?);
         choose(signal, 2, spec, None, &build).unwrap()
@@ -176,7 +160,7 @@ mod tests {
         let spec =
             |n: f64| EmbedderSpec::new("gaussian").number("dimension", n).with("sigma", "auto");
         let octaves = |sides: &[usize], periods: f64| {
-            let choice = chosen(&wave(sides, periods), &spec(32.0)).unwrap();
+            let choice = chosen(&Signal::waves(sides, 1, periods), &spec(32.0)).unwrap();
             assert!(choice.spec.auto().is_none());
             choice.octaves
         };
@@ -184,16 +168,16 @@ mod tests {
         for sides in [&[64][..], &[40, 65], &[17, 20, 33]] {
             assert!(octaves(sides, 2.0).abs() <= OCTAVES, "{sides:?}");
         }
-        assert_eq!(chosen(&wave(&[8, 64], 1.0), &spec(32.0)), None);
+        assert_eq!(chosen(&Signal::waves(&[8, 64], 1, 1.0), &spec(32.0)), None);
         let fixed = EmbedderSpec::new("gaussian").number("dimension", 32.0).number("sigma", 0.1);
-        assert_eq!(chosen(&wave(&[64, 64], 1.0), &fixed), None);
+        assert_eq!(chosen(&Signal::waves(&[64, 64], 1, 1.0), &fixed), None);
     }
 
     /// Catches a choice that keeps the width of the rule although the random frequencies at that width lack low ones.
     #[test]
     fn a_choice_is_better_than_a_bad_sample_of_frequencies() {
         let spec = EmbedderSpec::new("rff").number("dimension", 32.0).with("sigma", "auto");
-        let signal = wave(&[64, 64], 1.5);
+        let signal = Signal::waves(&[64, 64], 1, 1.5);
         let choice = chosen(&signal, &spec).unwrap();
         let error = |spec: &EmbedderSpec, cutoff: f64| {
             let embedder = build(spec, &mut stream(0, "auto")).unwrap();

@@ -28,7 +28,6 @@ pub enum Role {
 
 /// A least-squares solution.
 pub struct Solved {
-    /// Number of weights.
     pub parameters: usize,
     /// Values at all positions, channel by channel.
     pub predictions: Vec<Vec<f64>>,

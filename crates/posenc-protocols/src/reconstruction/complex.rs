@@ -96,7 +96,6 @@ impl Scattered {
         Ok(Scattered { sides: sides.to_vec(), nodes, axes })
     }
 
-    /// Blending weights at some positions.
     pub fn blending<T: Real, const D: usize>(&self, points: &[u32]) -> Result<Blending<T, D>> {
         let Ok(axes) = <[&AxisBlending; D]>::try_from(self.axes.iter().collect::<Vec<_>>()) else {
             bail!("internal error ({D} axes asked of {}); please report it", self.axes.len());

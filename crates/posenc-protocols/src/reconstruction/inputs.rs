@@ -85,7 +85,6 @@ impl Features {
         directions
     }
 
-    /// Number of features of a position.
     pub fn dimension(&self) -> usize {
         let (d, axes) = (self.embedder(0).dimension(), self.sides.len());
         match self.directions {
@@ -95,7 +94,6 @@ impl Features {
         }
     }
 
-    /// Index of a point on an axis.
     fn index(&self, point: u32, axis: usize) -> usize {
         let inner: usize = self.sides[axis + 1..].iter().product();
         point as usize / inner % self.sides[axis]

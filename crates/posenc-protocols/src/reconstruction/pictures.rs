@@ -96,8 +96,7 @@ mod tests {
 
     fn signal(sides: &[usize], channels: usize) -> Signal {
         let count = sides.iter().product::<usize>() * channels;
-        let values = (0..count).map(|i| i as f64 / count as f64).collect();
-        Signal { name: "s".into(), sides: sides.to_vec(), channels, values }
+        Signal::filled(sides, channels, |i| i as f64 / count as f64)
     }
 
     /// Catches pictures that the store refuses, a swapped width and height, and values outside

@@ -60,10 +60,7 @@ pub enum Rule {
         step: usize,
     },
     /// A random share of all positions.
-    Random {
-        /// The share, between 0 and 1.
-        fraction: f64,
-    },
+    Random { fraction: f64 },
 }
 
 /// Splits a grid into training and test positions; `rng` samples random training positions.

@@ -28,7 +28,6 @@ pub struct Problem<'a> {
 
 /// A problem in the form that the engine needs.
 pub struct Prepared {
-    /// The task of the engine.
     pub task: Task,
     encoder: Encoder,
     sides: Vec<usize>,

@@ -60,7 +60,6 @@ impl Signal {
         }
     }
 
-    /// Number of positions.
     pub fn points(&self) -> usize {
         self.sides.iter().product()
     }
@@ -70,7 +69,6 @@ impl Signal {
         self.values[point * self.channels + channel]
     }
 
-    /// Multiplies all values by `scale`.
     pub fn scaled(mut self, scale: f64) -> Self {
         if scale != 1.0 {
             self.values.iter_mut().for_each(|v| *v *= scale);
@@ -78,7 +76,6 @@ impl Signal {
         self
     }
 
-    /// Mean of each channel over some positions.
     pub fn means(&self, points: &[u32]) -> Vec<f64> {
         let sum = |channel| points.iter().map(|&p| self.at(p as usize, channel)).sum::<f64>();
         (0..self.channels).map(|channel| sum(channel) / points.len() as f64).collect()
@@ -128,13 +125,35 @@ impl Signal {
 }
 
 #[cfg(test)]
+impl Signal {
+    /// The signal whose i-th number is `value(i)`.
+    pub fn filled(sides: &[usize], channels: usize, value: impl Fn(usize) -> f64) -> Self {
+        let count = sides.iter().product::<usize>() * channels;
+        let values = (0..count).map(value).collect();
+        Signal { name: "test".into(), sides: sides.to_vec(), channels, values }
+    }
+
+    /// Waves with a period of `periods`⁻¹ sides along the sum of the axes.
+    pub fn waves(sides: &[usize], channels: usize, periods: f64) -> Self {
+        Signal::filled(sides, channels, |i| {
+            let mut rest = i / channels;
+            let sum: f64 = sides.iter().rev().fold(0.0, |sum, &n| {
+                let place = rest % n;
+                rest /= n;
+                sum + place as f64 / n as f64
+            });
+            let phase = std::f64::consts::TAU * periods * sum + (i % channels) as f64;
+            0.5 + 0.4 * phase.sin()
+        })
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     fn ramp(sides: &[usize], channels: usize) -> Signal {
-        let points: usize = sides.iter().product();
-        let values = (0..points * channels).map(|i| i as f64).collect();
-        Signal { name: "ramp".into(), sides: sides.to_vec(), channels, values }
+        Signal::filled(sides, channels, |i| i as f64)
     }
 
     /// Catches boxes that mix rows or channels.

@@ -27,7 +27,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{check_sizes, check_training, range};
-use crate::limits::Transformer;
+use crate::limits::{Transformer, transformer};
 
 pub const KIND: Kind = Kind {
     // 2: another learning rate, and a single map instead of one per table and seed.
@@ -115,14 +115,8 @@ impl Settings for Translation {
 
 impl Translation {
     fn transformer(&self) -> Transformer {
-        Transformer {
-            layers: 2 * self.layers,
-            width: self.width,
-            heads: self.heads,
-            feed_forward: self.feed_forward,
-            others: 3.0 * self.words as f64 * self.width as f64,
-            batch: self.batch,
-            length: self.max_len,
-        }
+        let others = 3.0 * self.words as f64 * self.width as f64;
+        let layers = 2 * self.layers;
+        Transformer { others, ..transformer!(self, layers, self.batch, self.max_len) }
     }
 }

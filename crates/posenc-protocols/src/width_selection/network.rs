@@ -117,7 +117,6 @@ fn weights(signal: &Signal, training: usize) -> String {
     }
 }
 
-/// Test PSNR after training.
 fn test_psnr(context: &Context<'_>, problem: &Problem<'_>, weights: &str) -> Result<f64> {
     let prepared = problem.prepare(weights)?;
     let network = problem.settings;

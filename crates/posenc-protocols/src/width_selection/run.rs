@@ -23,7 +23,6 @@ struct Sample {
     is_image: bool,
     /// Values at all positions, by channel.
     channels: Vec<Mat<f64>>,
-    /// Training samples by line.
     lines: Lines,
     /// Test PSNR of each candidate, and its score by each criterion. A criterion chooses the smallest score.
     candidates: Vec<(f64, [f64; CRITERIA.len()])>,

@@ -104,11 +104,7 @@ fn numbers_of_the_authors_code_name_their_place() {
 /// Catches published values that nothing uses because of a typo, that would be averaged, or that are not numbers.
 #[test]
 fn published_values_match_what_is_measured() {
-    let root = tempfile::tempdir().unwrap();
-    let folder = root.path().join("experiments/demo");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::create_dir_all(root.path().join("data/papers")).unwrap();
-    std::fs::write(folder.join("paper.yaml"), PAPER).unwrap();
+    let (root, folder) = demo();
     let text = "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n  - id: rank\n    protocol: { kind: stable-rank, samples: [4, 16] }\n    \
                 variants: [{ id: M, embedder: { kind: identity } }]\ntables: [{ id: t, title: T, groups: [rank, printed], methods: [M, N], \
                 columns: [{ metric: stable_rank, label: rank }, { metric: stable_rank, published_metric: width, label: width }] }]\n";
@@ -158,17 +154,22 @@ fn published_values_match_what_is_measured() {
     assert!(message.unwrap_err().contains("01-fig1.yaml:10: `tables[0].columns[0].metric`: "));
 }
 
-/// A paper with one item.
-const PAPER: &str = "key: demo\ntitle: T\nauthors: [A]\nvenue: V\nyear: 2021\nsummary: S\nitems:\n  - { item: fig1, name: F, title: T }\n";
-
-/// Catches an erratum whose printed statement and correction are tested with different tolerances.
-#[test]
-fn an_erratum_and_its_correction_have_equal_tolerances() {
+/// A repository with a paper, and the folder of its items.
+fn demo() -> (tempfile::TempDir, std::path::PathBuf) {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("experiments/demo");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::create_dir_all(root.path().join("data/papers")).unwrap();
     std::fs::write(folder.join("paper.yaml"), PAPER).unwrap();
+    (root, folder)
+}
+
+const PAPER: &str = "key: demo\ntitle: T\nauthors: [A]\nvenue: V\nyear: 2021\nsummary: S\nitems:\n  - { item: fig1, name: F, title: T }\n";
+
+/// Catches an erratum whose printed statement and correction are tested with different tolerances.
+#[test]
+fn an_erratum_and_its_correction_have_equal_tolerances() {
+    let (root, folder) = demo();
     let id = posenc_math::errata::all().first().expect("an erratum").id;
     for (tolerance, is_read) in [("0.1", true), ("0.2", false)] {
         let check = |tolerance: &str| {

@@ -110,7 +110,6 @@ fn take_sentence(text: &mut String, label: &str) -> Option<String> {
     Some(sentence)
 }
 
-/// The table of a struct.
 fn table(sources: &str, name: &str) -> String {
     let fields =
         members(sources, &format!("struct {name}")).unwrap_or_else(|| panic!("no struct {name}"));

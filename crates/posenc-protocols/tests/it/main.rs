@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use posenc_experiments::Experiment;
 use posenc_experiments::yaml::Document;
 
-/// The root folder of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -233,7 +233,6 @@ pub fn caption_tuples(caption: &[usize]) -> Vec<Vec<String>> {
 #[derive(Default)]
 struct Parse {
     tuples: BTreeSet<Vec<String>>,
-    /// The current sequence of nouns.
     nouns: Vec<&'static str>,
     /// Attributes that wait for an object.
     attributes: Vec<&'static str>,

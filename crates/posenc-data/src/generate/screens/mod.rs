@@ -106,7 +106,6 @@ impl ScreenGrammar {
         }
     }
 
-    /// Samples the next `count` screens.
     pub fn screens(&self, count: usize, rng: &mut ChaCha8Rng) -> Vec<Screen> {
         (0..count).map(|_| self.draw(rng)).collect()
     }

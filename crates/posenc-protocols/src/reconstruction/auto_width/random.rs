@@ -33,9 +33,7 @@ const FAR: f64 = 2.0;
 /// A chosen width and number of iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RandomChoice {
-    /// The embedder with the chosen width.
     pub spec: EmbedderSpec,
-    /// Iterations of LSMR.
     pub iterations: usize,
     /// log₂ of the width relative to the rule.
     pub octaves: f64,
@@ -45,7 +43,6 @@ pub struct RandomChoice {
 pub struct Search<'a> {
     /// The signal. Its values at other than the training positions are not used.
     pub signal: &'a Signal,
-    /// Training positions.
     pub train: &'a [u32],
     /// How the encodings of nodes are blended.
     pub blending: Blending,
@@ -57,11 +54,7 @@ pub struct Search<'a> {
 
 impl Search<'_> {
     /// Chooses the parameter that is `auto` and the number of iterations, using the mean of the channels. Without an `auto` parameter, it
-    /// chooses only the iterations.
-    ///
-    /// # Errors
-    ///
-    /// Signals with one axis, and an embedder that fails at all widths.
+    /// chooses only the iterations. Fails for signals with one axis, and if the embedder fails at all widths.
     pub fn choose(&self, spec: &EmbedderSpec) -> Result<RandomChoice> {
         let of = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let values = self.signal.values.chunks_exact(self.signal.channels).map(of).collect();
@@ -115,10 +108,7 @@ impl Search<'_> {
     }
 
     /// Sum of squared errors at the positions `test` after each number of iterations, fitted to the positions `train`.
-    ///
-    /// # Errors
-    ///
-    /// Signals with one axis, an embedder that cannot be built, and a width without blending weights.
+    /// Fails for signals with one axis.
     pub fn path(&self, spec: &EmbedderSpec, train: &[u32], test: &[u32]) -> Result<Vec<f64>> {
         let embedder = (self.build)(spec)?;
         let sides = &self.signal.sides;
@@ -198,23 +188,10 @@ mod tests {
     use crate::grid_network::TestPositions;
     use crate::reconstruction::{Rule, Split, split};
 
-    /// Waves with a period of `periods`⁻¹ sides along the sum of the axes.
     fn waves(sides: &[usize], periods: f64) -> (Signal, Split) {
-        let value = |point: usize| {
-            let mut rest = point;
-            let sum: f64 = sides.iter().rev().fold(0.0, |sum, &n| {
-                let place = rest % n;
-                rest /= n;
-                sum + place as f64 / n as f64
-            });
-            0.5 + 0.4 * (std::f64::consts::TAU * periods * sum).sin()
-        };
-        let points: usize = sides.iter().product();
-        let values = (0..points).map(value).collect();
-        let signal = Signal { name: "waves".into(), sides: sides.to_vec(), channels: 1, values };
         let rule = Rule::Random { fraction: 0.25 };
         let split = split(sides, rule, TestPositions::Rest, &mut stream(0, "mask")).unwrap();
-        (signal, split)
+        (Signal::waves(sides, 1, periods), split)
     }
 
     fn chosen(signal: &Signal, train: &[u32], counts: &[usize]) -> RandomChoice {

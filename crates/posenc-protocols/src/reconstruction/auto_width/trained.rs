@@ -19,10 +19,7 @@ const FINER: f64 = 0.25;
 
 /// Chooses the parameter of `problem.spec` that is `auto`, using the mean of the channels. Values at other than the training positions
 /// are not used. `after_epoch` is called after each epoch.
-///
-/// # Errors
-///
-/// Training positions that are not a grid with the distance `step`, and an embedder that cannot be built at any width.
+/// Fails if training positions are not a grid with the distance `step`, or the embedder cannot be built at any width.
 pub fn choose_by_training(
     problem: &Problem<'_>,
     step: usize,
@@ -96,16 +93,7 @@ mod tests {
     #[test]
     fn a_choice_is_better_than_the_rule_and_ignores_test_positions() {
         for (sides, channels, is_better) in [(&[32, 32][..], 3, true), (&[8, 10, 12], 1, false)] {
-            let points: usize = sides.iter().product();
-            let width = sides[sides.len() - 1];
-            let wave = |i: usize| {
-                let (point, channel) = (i / channels, i % channels);
-                let x = (point / width + point % width) as f64 / width as f64;
-                0.5 + 0.4 * (std::f64::consts::TAU * 1.5 * x + channel as f64).sin()
-            };
-            let values = (0..points * channels).map(wave).collect();
-            let mut signal =
-                Signal { name: "wave".into(), sides: sides.to_vec(), channels, values };
+            let signal = Signal::waves(sides, channels, 1.5);
             let rng = &mut stream(0, "split");
             let grid = Rule::Grid { step: 2 };
             let split = split(sides, grid, TestPositions::Rest, rng).unwrap();
@@ -113,36 +101,29 @@ mod tests {
             let settings = NetworkNd::of(&spec, sides.len(), Encoding::Complex, 0.1, 300);
             let draw = |purpose: &str| stream(0, purpose);
             let mut epochs = 0;
-            let mut choose = |signal: &Signal| {
-                let problem = Problem {
-                    signal,
-                    split: &split,
-                    settings: &settings,
-                    spec: spec.clone(),
-                    stream: &draw,
-                };
-                let engine = CpuEngine::new(1);
-                let choice =
-                    choose_by_training(&problem, 2, "weights", &engine, &mut || epochs += 1);
-                choice.unwrap()
+            let problem = |signal| Problem {
+                signal,
+                split: &split,
+                settings: &settings,
+                spec: spec.clone(),
+                stream: &draw,
+            };
+            let engine = CpuEngine::new(1);
+            let mut choose = |signal| {
+                let step = &mut || epochs += 1;
+                choose_by_training(&problem(signal), 2, "weights", &engine, step).unwrap()
             };
             let choice = choose(&signal);
             if is_better {
-                let problem = Problem {
-                    signal: &signal,
-                    split: &split,
-                    settings: &settings,
-                    spec: spec.clone(),
-                    stream: &draw,
-                };
                 let rule = spec.clone().resolved(FitModel::Complex, 16.0);
-                assert!(error(&problem, &choice) < error(&problem, &rule));
+                assert!(error(&problem(&signal), &choice) < error(&problem(&signal), &rule));
             }
+            let mut hidden = signal.clone();
             for &point in &split.test {
                 let first = point as usize * channels;
-                signal.values[first..first + channels].fill(f64::NAN);
+                hidden.values[first..first + channels].fill(f64::NAN);
             }
-            assert_eq!(choice, choose(&signal), "{sides:?}");
+            assert_eq!(choice, choose(&hidden), "{sides:?}");
             assert!(epochs > 0 && choice.auto().is_none());
         }
     }

@@ -5,7 +5,6 @@ use posenc_math::embedder::{EmbedderSpec, FitModel, FitParameter, validate};
 
 /// Widths of an embedder relative to the rule.
 pub struct Widths<'a> {
-    /// The embedder whose parameter is `auto`.
     pub open: &'a EmbedderSpec,
     pub parameter: FitParameter,
     /// The model of the rule.
@@ -16,7 +15,6 @@ pub struct Widths<'a> {
 
 /// The width with the smallest error.
 pub struct Best<T> {
-    /// The embedder with this width.
     pub spec: EmbedderSpec,
     /// log₂ of the width relative to the rule.
     pub octaves: f64,
@@ -26,11 +24,7 @@ pub struct Best<T> {
 
 impl Widths<'_> {
     /// Tries the widths `coarse` octaves from the rule, and then those `finer` octaves from the best one. `attempt` returns an error measure
-    /// and what it found.
-    ///
-    /// # Errors
-    ///
-    /// No width can be used: it may be out of the embedder's range, or `attempt` fails.
+    /// and what it found. Fails if no width can be used: it may be out of the embedder's range, or `attempt` fails.
     pub fn search<T>(
         &self,
         coarse: impl IntoIterator<Item = f64>,
