@@ -5,8 +5,6 @@ use burn::tensor::{Device, Tensor, TensorData};
 use posenc_math::random::{gaussian_vector, uniform_vector};
 use rand_chacha::ChaCha8Rng;
 
-use crate::layers::{Dense, LayerNorm};
-
 #[derive(Debug)]
 pub struct Draw<'a> {
     pub rng: &'a mut ChaCha8Rng,
@@ -33,24 +31,6 @@ impl Draw<'_> {
         let count = shape.iter().product();
         let numbers = uniform_vector(self.rng, count, low, high);
         parameter(numbers.into_iter().map(|v| v as f32).collect(), shape, self.device)
-    }
-
-    /// A dense layer: weights uniform on ±√(6/(inputs + outputs)) (Glorot), biases normal with standard
-    /// deviation 10⁻⁶, as in the library that the paper used.
-    pub fn dense(&mut self, inputs: usize, outputs: usize) -> Dense {
-        let dense = self.linear(inputs, outputs);
-        Dense { bias: Some(self.normal([outputs], 1e-6)), ..dense }
-    }
-
-    /// A dense layer without bias, with the weights of [`Draw::dense`].
-    pub fn linear(&mut self, inputs: usize, outputs: usize) -> Dense {
-        let limit = (6.0 / (inputs + outputs) as f64).sqrt();
-        Dense { weights: self.uniform([inputs, outputs], -limit, limit), bias: None }
-    }
-
-    pub fn layer_norm(&self, width: usize) -> LayerNorm {
-        let gain = parameter(vec![1.0; width], [width], self.device);
-        LayerNorm { gain, shift: parameter(vec![0.0; width], [width], self.device) }
     }
 }
 

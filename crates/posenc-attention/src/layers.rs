@@ -4,7 +4,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, activation};
 use rand_chacha::ChaCha8Rng;
 
-use crate::draw::{Draw, constant, dropout_mask};
+use crate::draw::{Draw, constant, dropout_mask, parameter};
 use crate::kernels;
 use crate::loss::integers;
 
@@ -487,5 +487,25 @@ impl FeedForward {
             Activation::Relu => activation::relu(x),
         };
         self.down.forward(dropout.apply(hidden))
+    }
+}
+
+impl Draw<'_> {
+    /// A dense layer: weights uniform on ±√(6/(inputs + outputs)) (Glorot), biases normal with standard
+    /// deviation 10⁻⁶, as in the library that the paper used.
+    pub fn dense(&mut self, inputs: usize, outputs: usize) -> Dense {
+        let dense = self.linear(inputs, outputs);
+        Dense { bias: Some(self.normal([outputs], 1e-6)), ..dense }
+    }
+
+    /// A dense layer without bias, with the weights of [`Draw::dense`].
+    pub fn linear(&mut self, inputs: usize, outputs: usize) -> Dense {
+        let limit = (6.0 / (inputs + outputs) as f64).sqrt();
+        Dense { weights: self.uniform([inputs, outputs], -limit, limit), bias: None }
+    }
+
+    pub fn layer_norm(&self, width: usize) -> LayerNorm {
+        let gain = parameter(vec![1.0; width], [width], self.device);
+        LayerNorm { gain, shift: parameter(vec![0.0; width], [width], self.device) }
     }
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::directory::file_name;
 use crate::error::DataError;
-use crate::files::{self, file_name};
 
 /// SHA-256 of some bytes, in hexadecimal.
 pub(crate) fn of_bytes(bytes: &[u8]) -> String {
@@ -16,7 +16,7 @@ pub(crate) fn of_bytes(bytes: &[u8]) -> String {
 /// SHA-256 of a file, read in pieces.
 pub(crate) fn of_file(path: &Path) -> Result<String, DataError> {
     let unreadable = |source| DataError::io(path, "file", source);
-    let file = files::open(path)?;
+    let file = posenc_files::open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();
     // A file that grows while it is read must not be read forever.
     let mut file = file.take(length.saturating_add(1));

@@ -1,12 +1,15 @@
-//! The data directory.
+//! The data directory, and paths of files below it.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::error::DataError;
 
 /// The environment variable that names the data directory.
 const ENVIRONMENT_VARIABLE: &str = "POSENC_DATA";
+
+/// Maximum length in bytes of a path that a file names; systems allow about 4,000.
+const MAX_PATH: usize = 1000;
 
 /// The directory that the manifest's paths are relative to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +55,27 @@ impl DataDirectory {
     }
 }
 
+/// Checks that a path that a file names stays below its folder, or returns why not. The result does not depend on the operating system:
+/// backslashes and drives are rejected.
+pub(crate) fn inside(path: &str) -> Result<PathBuf, String> {
+    let relative = PathBuf::from(path);
+    let is_below = relative.components().all(|part| matches!(part, Component::Normal(_)));
+    let has_drive = path.as_bytes().get(1) == Some(&b':');
+    let is_plain = !path.contains(|c: char| c == '\\' || c.is_control()) && !has_drive;
+    match is_below && is_plain && !path.is_empty() && path.len() <= MAX_PATH {
+        true => Ok(relative),
+        false => Err(format!(
+            "path '{}' may lead out of the folder; allowed: names separated by `/`, at most {MAX_PATH} bytes, without \
+             '..', backslashes, drives and control characters",
+            path.escape_debug()
+        )),
+    }
+}
+
+pub(crate) fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,5 +102,34 @@ mod tests {
             let by_variable = resolve(None, Some(wrong.into())).unwrap_err().to_string();
             assert!(by_variable.contains("given by POSENC_DATA"), "{by_variable}");
         }
+    }
+
+    /// Catches a path in a manifest or in annotations that leads out of its folder on any system.
+    #[test]
+    fn paths_stay_inside() {
+        for good in ["a.npz", "a/b.png", "a..b/c", "...", "données/1.png", "a b", "ab:c"] {
+            assert_eq!(inside(good), Ok(PathBuf::from(good)), "{good}");
+        }
+        for bad in [
+            "",
+            "..",
+            ".",
+            "../a",
+            "a/../../b",
+            "/etc/passwd",
+            "a/..",
+            "\\\\server\\a",
+            "..\\a",
+            "a\\..\\b",
+            "C:\\a",
+            "C:a",
+            "c:/a",
+            "a\0b",
+            "a\nb",
+        ] {
+            let message = inside(bad).unwrap_err();
+            assert!(message.contains("may lead out of the folder"), "{bad}");
+        }
+        assert!(inside(&"a".repeat(1001)).is_err());
     }
 }

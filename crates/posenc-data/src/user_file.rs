@@ -6,8 +6,9 @@ use crate::clip::Clip;
 use crate::clip::footage::{self, Footage};
 use crate::clip::frame::ClipRequest;
 use crate::clip::video::video_support;
+use crate::directory::file_name;
 use crate::error::{DataError, VIDEO_CURE};
-use crate::files::{file_name, has_ending};
+use crate::files::has_ending;
 use crate::image::Image;
 use crate::image::picture::{IMAGE_ENDINGS, Picture};
 

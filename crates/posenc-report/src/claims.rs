@@ -9,8 +9,8 @@ use posenc_experiments::verdict::{Evidence, Numbers, Verdict};
 use serde_json::{Value, json};
 
 use crate::Inputs;
+use crate::links;
 use crate::markdown::bare;
-use crate::pages::links;
 use crate::records::Side;
 use crate::view::{JudgedClaim, SideView, View, Views};
 

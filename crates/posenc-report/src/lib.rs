@@ -13,6 +13,7 @@
 pub mod book;
 mod claims;
 mod colors;
+mod links;
 mod markdown;
 pub mod math;
 mod numbers;
@@ -34,7 +35,7 @@ use posenc_experiments::Catalog;
 use posenc_experiments::record::Benchmarks;
 use rayon::prelude::*;
 
-use pages::{Files, links};
+use pages::Files;
 use template::Templates;
 
 pub use claims::verdicts;

@@ -10,7 +10,7 @@ use posenc_experiments::verdict::{Classified, Context, Judgement, holm_adjusted,
 use posenc_experiments::{Catalog, Published};
 use rayon::prelude::*;
 
-use crate::pages::links;
+use crate::links;
 use crate::records::{Conditions, Run, Side};
 use crate::{Inputs, Records};
 

@@ -5,10 +5,49 @@ use faer::{Accum, MatMut, MatRef, Par};
 use posenc_math::vectorized::vectorized;
 
 use super::exponential::exp;
-use super::flex::{largest, matrix, matrix_mut, sum};
 
 /// Rows of a causal block; columns to the right of the diagonal of its last row are not computed.
 const BLOCK: usize = 48;
+
+/// Number of partial sums of a row: a multiple of the SIMD width of every machine.
+const LANES: usize = 16;
+
+pub(super) fn matrix(numbers: &[f32], rows: usize, columns: usize) -> MatRef<'_, f32> {
+    MatRef::from_row_major_slice(numbers, rows, columns)
+}
+
+pub(super) fn matrix_mut(numbers: &mut [f32], rows: usize, columns: usize) -> MatMut<'_, f32> {
+    MatMut::from_row_major_slice_mut(numbers, rows, columns)
+}
+
+/// Σ f(x, y) over two slices of one length, in [`LANES`] partial sums.
+#[inline(always)]
+pub(super) fn sum(x: &[f32], y: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut lanes = [0.0; LANES];
+    let (x, rest_x) = x.as_chunks::<LANES>();
+    let (y, rest_y) = y.as_chunks::<LANES>();
+    for (x, y) in x.iter().zip(y) {
+        for lane in 0..LANES {
+            lanes[lane] += f(x[lane], y[lane]);
+        }
+    }
+    let rest: f32 = rest_x.iter().zip(rest_y).map(|(&x, &y)| f(x, y)).sum();
+    lanes.iter().sum::<f32>() + rest
+}
+
+/// Largest number of a slice, in [`LANES`] partial maxima.
+#[inline(always)]
+pub(super) fn largest(x: &[f32]) -> f32 {
+    let more = |a: f32, b: f32| if b > a { b } else { a };
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    let (x, rest) = x.as_chunks::<LANES>();
+    for x in x {
+        for lane in 0..LANES {
+            lanes[lane] = more(lanes[lane], x[lane]);
+        }
+    }
+    lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |a, &b| more(a, b))
+}
 
 /// A range of queries, and the range of keys that they attend to.
 #[derive(Debug, Clone, Copy)]

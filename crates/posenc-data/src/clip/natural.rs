@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::path::PathBuf;
 
-use crate::files::file_name;
+use crate::directory::file_name;
 
 /// Sorts paths by their last component; consecutive digits count as one number.
 pub(crate) fn sort(paths: &mut [PathBuf]) {

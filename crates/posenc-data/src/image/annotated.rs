@@ -18,8 +18,9 @@ use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::directory::{file_name, inside};
 use crate::error::DataError;
-use crate::files::{file_name, from_json, inside, only_file, read_whole};
+use crate::files::{from_json, only_file, read_whole};
 use crate::image::MAX_SIDE;
 use crate::image::downsampled::Split;
 use crate::image::picture::Picture;

@@ -12,8 +12,9 @@ use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::directory::file_name;
 use crate::error::DataError;
-use crate::files::{file_name, files_in, has_ending};
+use crate::files::{files_in, has_ending};
 use crate::image::picture::Picture;
 use crate::npz::{self, Element};
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, SeqAccess, Visitor};
 
-use crate::files::inside;
+use crate::directory::inside;
 
 /// Maximum length of a text or path in bytes, ten times the longest one in use. An alias of three bytes can repeat a text.
 const MAX_TEXT_BYTES: usize = 5000;

@@ -13,8 +13,9 @@ use posenc_math::embedder::names::FORMULA;
 use posenc_math::embedder::{EmbedderSpec, Kind, Parameter, ParameterValue, Presence, registry};
 use posenc_math::lff::encoding::{Encoding, Features, Modulator};
 
-use super::{Files, drawing, item_name, links};
+use super::{Files, drawing, item_name};
 use crate::Inputs;
+use crate::links;
 use crate::markdown::slug;
 use crate::numbers::significant;
 use crate::template::safe;

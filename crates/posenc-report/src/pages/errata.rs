@@ -6,16 +6,14 @@ use posenc_experiments::schema::experiment::Experiment;
 use posenc_experiments::schema::paper::Paper;
 use posenc_math::errata::{self, Erratum};
 
-use super::{item_name, links};
-use crate::Inputs;
+use super::item_name;
 use crate::markdown::plain;
 use crate::numbers::{MISSING, distinct, significant};
 use crate::records::{Run, Side};
 use crate::template::safe;
 use crate::view::{SideView, View, Views};
+use crate::{Inputs, links};
 
-/// Item key of the recorded checks of each paper.
-pub const ITEM: &str = "errata";
 const GROUP: &str = "checks";
 
 /// A link to an erratum by its id; the bare id if there is no such erratum.
@@ -28,7 +26,7 @@ pub fn link(id: &str) -> String {
 
 /// The errata of a paper with their numbers, if it lists the item that shows them.
 pub fn of_paper(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Vec<Value> {
-    if !paper.items.iter().any(|item| item.item == ITEM) {
+    if !paper.items.iter().any(|item| item.item == links::ERRATA) {
         return Vec::new();
     }
     let own = errata::all().into_iter().filter(|erratum| erratum.paper() == paper.key);
@@ -43,7 +41,7 @@ pub fn of_item(inputs: &Inputs<'_>, views: &Views<'_>, experiment: &Experiment) 
 }
 
 fn erratum(inputs: &Inputs<'_>, views: &Views<'_>, erratum: &Erratum) -> Value {
-    let view = views.get(erratum.paper(), ITEM);
+    let view = views.get(erratum.paper(), links::ERRATA);
     let outcome = |side: &SideView| {
         context! { side => side.side.name(), holds => is_confirmed(side.run.as_ref(), erratum) }
     };
@@ -93,7 +91,7 @@ fn rows<'a>(run: Option<&'a Run>, erratum: &Erratum) -> impl Iterator<Item = &'a
 /// Whether the check of an erratum was run and confirms it.
 pub fn is_confirmed_on(views: &Views<'_>, side: Side, id: &str) -> bool {
     let Some(erratum) = errata::all().into_iter().find(|own| own.id == id) else { return false };
-    let sides = views.get(erratum.paper(), ITEM).map(|view| &view.sides);
+    let sides = views.get(erratum.paper(), links::ERRATA).map(|view| &view.sides);
     let own = sides.into_iter().flatten().find(|own| own.side == side);
     is_confirmed(own.and_then(|own| own.run.as_ref()), erratum) == Some(true)
 }

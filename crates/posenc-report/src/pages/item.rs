@@ -8,7 +8,8 @@ use posenc_experiments::record::Row;
 use posenc_experiments::schema::display::Plot;
 use posenc_experiments::schema::{ItemKind, Profile};
 
-use super::{Files, errata, links, methods, parameters, pictures, sentences, speed};
+use super::{Files, errata, methods, parameters, pictures, sentences, speed};
+use crate::links;
 use crate::markdown::{code, inline};
 use crate::plot::FigureSource;
 use crate::records::{Conditions, Run, Side};

@@ -4,7 +4,6 @@ mod drawing;
 pub mod embedders;
 pub mod errata;
 pub mod item;
-pub mod links;
 pub mod methods;
 pub mod parameters;
 pub mod pictures;
@@ -27,6 +26,7 @@ use posenc_experiments::verdict::{Classified, Evidence, Judgement, Verdict};
 use posenc_math::errata::Severity;
 
 use crate::Inputs;
+use crate::links;
 use crate::markdown::{label, plain};
 use crate::numbers::{MISSING, significant};
 use crate::records::Side;

@@ -7,8 +7,9 @@ use posenc_experiments::schema::ItemKind;
 use posenc_experiments::schema::display::{PanelKind, Plot};
 use posenc_experiments::schema::paper::{Item, Paper};
 
-use super::{cited, item, links};
+use super::{cited, item};
 use crate::Inputs;
+use crate::links;
 use crate::markdown::{label, plain};
 use crate::records::Side;
 use crate::template::safe;

@@ -6,8 +6,9 @@ use posenc_experiments::schema::claim::ClaimName;
 use posenc_experiments::schema::paper::Paper;
 use posenc_experiments::verdict::{Evidence, Judgement, Verdict};
 
-use super::{cited, errata, item_name, links, named};
+use super::{cited, errata, item_name, named};
 use crate::Inputs;
+use crate::links;
 use crate::records::Side;
 use crate::template::safe;
 use crate::view::{Views, sides};

@@ -6,7 +6,6 @@ use posenc_experiments::schema::display;
 
 use super::axes::{Axes, TICK};
 use super::canvas::{Anchor, Canvas, INK, Marker, SOFT, Stroke, text_width};
-use super::legend::Sign;
 use super::scale::Scale;
 use super::series::{CurveKey, FigureSource, Look, name, several};
 use super::{AxisSpec, Frame, Panel, clip, remark};
@@ -100,24 +99,6 @@ pub fn draw(canvas: &Canvas<'_>, cell: Frame, panel: &Panel, rows: &[DotRow]) ->
         remark(canvas, axes.frame, axes.frame.top + 16.0, &["no values to draw".into()])?;
     }
     Ok(axes.frame)
-}
-
-/// What the signs in the rows of all panels mean.
-pub fn signs(rows: &[&DotRow]) -> Vec<(Sign, String)> {
-    let full = rows.iter().any(|row| row.measured.is_some() && !row.reduced);
-    let reduced = rows.iter().any(|row| row.measured.is_some() && row.reduced);
-    let published = rows.iter().any(|row| row.published.is_some());
-    let all = [
-        (full, Sign::Point(Marker::Disc), "measured, mean ± standard deviation"),
-        (
-            reduced,
-            Sign::Point(Marker::Ring),
-            "measured in a reduced run or on other data, mean ± standard deviation",
-        ),
-        (published, Sign::Published, "published, mean ± standard deviation"),
-    ];
-    let shown = all.into_iter().filter(|(is_shown, ..)| *is_shown);
-    shown.map(|(_, sign, words)| (sign, words.to_owned())).collect()
 }
 
 fn place(axes: &Axes, value: f64, y: f64) -> Option<(f64, f64)> {

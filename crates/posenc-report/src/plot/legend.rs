@@ -6,7 +6,8 @@ use anyhow::Result;
 use posenc_experiments::schema::display::Labels;
 
 use super::canvas::{Anchor, Canvas, INK, Marker, SOFT, Stroke, text_width, wrapped};
-use super::{Figure, MARGIN, Panel, PanelData, Series, TEXT, WIDTH, dots};
+use super::dots::DotRow;
+use super::{Figure, MARGIN, Panel, PanelData, Series, TEXT, WIDTH};
 use crate::colors::Rgb;
 
 const ROW: f64 = 21.0;
@@ -95,7 +96,7 @@ impl Legend {
             PanelData::Dots(rows) => rows.as_slice(),
             _ => &[],
         });
-        marks.extend(dots::signs(&rows.collect::<Vec<_>>()));
+        marks.extend(signs(&rows.collect::<Vec<_>>()));
         let room = WIDTH - 2.0 * MARGIN;
         for (_, name) in &mut curves {
             *name = wrapped(name, TEXT, room / 2.0 - SAMPLE, 1).concat();
@@ -150,6 +151,24 @@ impl Legend {
 
 fn mark_width(name: &str) -> f64 {
     SAMPLE + text_width(name, TEXT) + GAP
+}
+
+/// What the signs in the rows of all dot plots mean.
+fn signs(rows: &[&DotRow]) -> Vec<(Sign, String)> {
+    let full = rows.iter().any(|row| row.measured.is_some() && !row.reduced);
+    let reduced = rows.iter().any(|row| row.measured.is_some() && row.reduced);
+    let published = rows.iter().any(|row| row.published.is_some());
+    let all = [
+        (full, Sign::Point(Marker::Disc), "measured, mean ± standard deviation"),
+        (
+            reduced,
+            Sign::Point(Marker::Ring),
+            "measured in a reduced run or on other data, mean ± standard deviation",
+        ),
+        (published, Sign::Published, "published, mean ± standard deviation"),
+    ];
+    let shown = all.into_iter().filter(|(is_shown, ..)| *is_shown);
+    shown.map(|(_, sign, words)| (sign, words.to_owned())).collect()
 }
 
 /// Arranges the marks in rows of at most `room` pixels.

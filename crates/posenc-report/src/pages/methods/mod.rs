@@ -12,8 +12,9 @@ use posenc_experiments::record::Row;
 use posenc_experiments::schema::Experiment;
 use posenc_experiments::schema::display::{Comparison, Front, PerSignal};
 
-use super::{Files, links};
+use super::Files;
 use crate::Inputs;
+use crate::links;
 use crate::markdown::{cell, inline, plain};
 use crate::numbers::distinct;
 use crate::records::{Conditions, Run, Side};

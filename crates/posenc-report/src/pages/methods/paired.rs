@@ -10,8 +10,9 @@ use posenc_experiments::schema::{Experiment, Group};
 use posenc_experiments::verdict::{Interval, mean_interval};
 use posenc_math::embedder::find;
 
-use super::{Files, Source, TIME, Values, links, named};
+use super::{Files, Source, TIME, Values, named};
 use crate::colors;
+use crate::links;
 use crate::markdown::{Align, Grid, bare, cell, inline, plain};
 use crate::numbers::{MISSING, counted, rounded, signed, significant};
 use crate::plot::canvas::Marker;

@@ -10,8 +10,7 @@ use posenc_math::lff::encoding::{Encoding, Features, Modulator};
 use posenc_math::lff::schedule::{Decay, LearningRate};
 use posenc_math::random::stream;
 
-use super::measure::on_all_threads;
-use super::workload::Ours;
+use super::measure::{Ours, on_all_threads};
 
 const SIZES: Sizes = Sizes {
     side: 12,

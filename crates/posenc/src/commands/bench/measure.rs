@@ -11,6 +11,13 @@ use faer::{Accum, Mat, Par};
 use posenc_math::statistics::median;
 use posenc_nets::{Engine, Task};
 
+pub struct Ours {
+    /// Floating-point operations of the time that is measured.
+    pub operations: f64,
+    /// Median seconds over a number of measurements.
+    pub seconds: Box<dyn Fn(usize) -> Result<f64>>,
+}
+
 /// Minimum duration of one measurement in seconds.
 const AT_LEAST_S: f64 = 0.3;
 

@@ -18,8 +18,9 @@ use posenc_math::statistics::median;
 use posenc_nets::Engine;
 
 use self::measure::matrix_product_rate;
+pub use self::peer::Peer;
 use self::peer::PeerTimes;
-pub use self::peer::{Framework, Peer};
+pub use self::workload::Framework;
 use self::workload::{WORKLOADS, Workload};
 use crate::arguments::Bench;
 use posenc_harness::device::{Devices, GPU};

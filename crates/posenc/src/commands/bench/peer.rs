@@ -7,36 +7,8 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
-use super::workload::Workload;
+use super::workload::{Framework, Workload};
 use posenc_harness::repository::Repository;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Framework {
-    Torch,
-    Cuda,
-    Jax,
-}
-
-impl Framework {
-    pub fn label(self) -> &'static str {
-        match self {
-            Framework::Torch => "PyTorch",
-            Framework::Cuda => "PyTorch with a CUDA device",
-            Framework::Jax => "JAX with optax",
-        }
-    }
-
-    /// Python code that prints the framework's version, or fails if it is not installed.
-    fn probe(self) -> &'static str {
-        match self {
-            Framework::Torch => "import torch; print(torch.__version__)",
-            Framework::Cuda => {
-                "import torch; assert torch.cuda.is_available(); print(torch.__version__)"
-            }
-            Framework::Jax => "import jax, optax; print(jax.__version__)",
-        }
-    }
-}
 
 pub struct Peer {
     pub python: String,

@@ -11,8 +11,35 @@ use posenc_math::random::stream;
 use posenc_nets::{Adam, CpuEngine, Engine, Input, Network, Samples, Task};
 
 use super::embedding::{Axis, Embedding};
-use super::measure::{on_all_threads, train};
-use super::peer::Framework;
+use super::measure::{Ours, on_all_threads, train};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framework {
+    Torch,
+    Cuda,
+    Jax,
+}
+
+impl Framework {
+    pub fn label(self) -> &'static str {
+        match self {
+            Framework::Torch => "PyTorch",
+            Framework::Cuda => "PyTorch with a CUDA device",
+            Framework::Jax => "JAX with optax",
+        }
+    }
+
+    /// Python code that prints the framework's version, or fails if it is not installed.
+    pub fn probe(self) -> &'static str {
+        match self {
+            Framework::Torch => "import torch; print(torch.__version__)",
+            Framework::Cuda => {
+                "import torch; assert torch.cuda.is_available(); print(torch.__version__)"
+            }
+            Framework::Jax => "import jax, optax; print(jax.__version__)",
+        }
+    }
+}
 
 /// Training points and features along each axis, and channels, of the closed form of `trading` (Table 1).
 const SIDE: usize = 256;
@@ -182,13 +209,6 @@ pub const WORKLOADS: &[Workload] = &[
         Work::ImageModel,
     ),
 ];
-
-pub struct Ours {
-    /// Floating-point operations of the time that is measured.
-    pub operations: f64,
-    /// Median seconds over a number of measurements.
-    pub seconds: Box<dyn Fn(usize) -> Result<f64>>,
-}
 
 impl Workload {
     /// The program in `benches/peers` with the same work.

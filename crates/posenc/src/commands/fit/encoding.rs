@@ -11,7 +11,7 @@ use posenc_protocols::network_1d::Scale;
 use posenc_protocols::network_nd::{Encoding, NetworkNd};
 use posenc_protocols::reconstruction::{Problem, Scattered, Signal, Split, closed, interleaved};
 
-use super::settings::{self, Chosen};
+use super::settings::{self, Chosen, streams};
 use crate::arguments::{Fit, FitSolver, FitWithEncoding};
 
 /// Fits the model that the options describe. Returns encoding, embedder and number of parameters in words, and the values at all
@@ -34,11 +34,6 @@ pub fn encode(
     let embedder = chosen.spec.canonical();
     let description = format!("{encoding} encoding with {embedder}: {parameters} parameters");
     Ok((description, values))
-}
-
-/// Random streams of `fit` for a seed, by purpose.
-pub fn streams(seed: u64) -> impl Fn(&str) -> rand_chacha::ChaCha8Rng {
-    move |purpose| stream(seed, &format!("fit {purpose}"))
 }
 
 /// Values at all positions, and the number of parameters.

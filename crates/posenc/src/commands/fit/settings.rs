@@ -7,10 +7,10 @@ use clap::ValueEnum as _;
 use posenc_math::embedder::{self, EmbedderSpec, Family, FitModel, ParameterValue};
 use posenc_protocols::network_nd::{Encoding, NetworkNd};
 
-use super::encoding::streams;
 use crate::arguments::{Fit, FitSolver, FitWithEncoding};
 use posenc_harness::machine;
 use posenc_math::closed_form::RIDGE_CUTOFF;
+use posenc_math::random::stream;
 use posenc_protocols::reconstruction::auto_width::{self, Search};
 use posenc_protocols::reconstruction::{
     self, Problem, Signal, Split, check_memory, positions_per_axis,
@@ -20,6 +20,11 @@ use posenc_protocols::reconstruction::{
 pub fn solver(fit: &Fit, options: &FitWithEncoding) -> FitSolver {
     let default = if fit.mask.is_some() { FitSolver::ClosedForm } else { FitSolver::Ridge };
     options.solver.unwrap_or(default)
+}
+
+/// Random streams of `fit` for a seed, by purpose.
+pub fn streams(seed: u64) -> impl Fn(&str) -> rand_chacha::ChaCha8Rng {
+    move |purpose| stream(seed, &format!("fit {purpose}"))
 }
 
 /// The embedder and solver settings that are chosen from the training positions.

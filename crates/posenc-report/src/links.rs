@@ -16,6 +16,9 @@ use crate::markdown::slug;
 use crate::math::pieces;
 use crate::records::Side;
 
+/// The item of a paper's errata.
+pub const ERRATA: &str = "errata";
+
 pub fn paper(key: &str) -> String {
     format!("{key}.md")
 }
@@ -46,7 +49,7 @@ pub fn coverage_of(paper: &str) -> String {
 
 /// The page of the item `errata` of a paper.
 pub fn errata_of(paper: &str) -> String {
-    item(paper, super::errata::ITEM)
+    item(paper, ERRATA)
 }
 
 /// An erratum on the page of its paper.
