@@ -50,7 +50,6 @@ impl<T: Real> Tiled<T> {
         Self { shape: (n, k), tiles: vec![whole] }
     }
 
-    /// Rows and columns.
     pub(super) fn shape(&self) -> (usize, usize) {
         self.shape
     }
