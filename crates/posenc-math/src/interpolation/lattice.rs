@@ -14,10 +14,6 @@ pub struct LatticeSamples<const D: usize> {
 
 impl<const D: usize> LatticeSamples<D> {
     /// Samples at `nodes`, indices with the last axis fastest. `values` has `channels` numbers per node, channels fastest.
-    ///
-    /// # Errors
-    ///
-    /// As [`Samples::new`].
     pub fn new(
         sides: [usize; D],
         nodes: Vec<u32>,
@@ -28,12 +24,10 @@ impl<const D: usize> LatticeSamples<D> {
         Ok(LatticeSamples { samples: Samples::new(positions, values, channels)?, sides, nodes })
     }
 
-    /// Length of every axis.
     pub fn sides(&self) -> [usize; D] {
         self.sides
     }
 
-    /// Indices of the known nodes.
     pub fn nodes(&self) -> &[u32] {
         &self.nodes
     }
