@@ -75,20 +75,6 @@ fn the_weights_are_the_least_squares_solution() {
     }
 }
 
-#[test]
-fn sampled_inner_products_of_many_centers_follow_the_law() {
-    // Catches a law of the triangle other than the B-spline, such as the printed square.
-    for (kind, name, value) in [("gaussian", "sigma", 0.05), ("triangle", "half_width", 0.1)] {
-        let spec = spec(kind, 2000, name, value);
-        let embedder = built(&spec);
-        let [law, sampled] = [InnerProducts::Law, InnerProducts::Sampled].map(|source| {
-            let distance = distance_function(source, &spec, &*embedder).unwrap();
-            blend(&*distance, 0.04, 0.3, Weights::Printed).unwrap()
-        });
-        assert_all_close(&sampled, &law, Tolerance::absolute(1e-5));
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
