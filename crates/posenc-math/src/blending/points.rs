@@ -38,10 +38,6 @@ impl<T: Real, const D: usize> Blending<T, D> {
     /// Blending at `points`, each D indices into the coordinates of `axes`.
     ///
     /// Weights are rounded to `T` along each axis, and multiplied in `T`.
-    ///
-    /// # Errors
-    ///
-    /// A point with an index that is out of range; a grid with more than 2³² − 1 nodes.
     pub fn new(axes: [&AxisBlending; D], points: Vec<[u32; D]>) -> Result<Self, Error> {
         for (point, indices) in points.iter().enumerate() {
             for axis in 0..D {
@@ -79,12 +75,10 @@ impl<T: Real, const D: usize> Blending<T, D> {
         self.points.len()
     }
 
-    /// Number of nodes along each axis.
     pub fn shape(&self) -> [usize; D] {
         std::array::from_fn(|axis| self.axes[axis].nodes)
     }
 
-    /// Number of nodes of the grid.
     pub fn n_nodes(&self) -> usize {
         self.shape().iter().product()
     }
@@ -111,10 +105,6 @@ impl<T: Real, const D: usize> Blending<T, D> {
     }
 
     /// `out = B values`: the values at the points from those at the nodes, first axis slowest.
-    ///
-    /// # Errors
-    ///
-    /// Slices of the wrong length.
     pub fn gather(&self, values: &[T], out: &mut [T]) -> Result<(), Error> {
         self.check(values.len(), out.len())?;
         for (value, point) in out.iter_mut().zip(&self.points) {
@@ -130,10 +120,6 @@ impl<T: Real, const D: usize> Blending<T, D> {
 
     /// `out = Bᵀ values`, the transpose of [`gather`](Self::gather): sums the contributions of the points to the nodes, in
     /// the order of the points.
-    ///
-    /// # Errors
-    ///
-    /// Slices of the wrong length.
     pub fn scatter(&self, values: &[T], out: &mut [T]) -> Result<(), Error> {
         self.check(out.len(), values.len())?;
         out.fill(T::zero_impl());

@@ -55,10 +55,6 @@ struct Open {
 
 impl DeviceEngine {
     /// Opens an adapter.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NetError::Device`] if no such adapter exists or it provides no device.
     pub fn open(choice: Choice) -> Result<Self, NetError> {
         let gpu = Gpu::open(choice.clone())?;
         let options = if gpu.description.is_software {

@@ -108,10 +108,6 @@ pub struct DeviceBuffer {
 
 impl DeviceBuffer {
     /// A buffer of `count` zeros. `what` names it in error messages.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the size exceeds the adapter's limit for a buffer or its memory.
     pub fn zeros(gpu: &Gpu, what: &str, count: usize) -> Result<Self, NetError> {
         let bytes = 4 * count.max(1) as u64;
         let allowed = gpu.largest_bytes();
@@ -390,10 +386,6 @@ impl<'a> Recorder<'a> {
     }
 
     /// Compiles the kernels and uploads the parameters.
-    ///
-    /// # Errors
-    ///
-    /// Fails if a dispatch exceeds the adapter's limits or is refused by the driver.
     pub fn finish(self) -> Result<Program, NetError> {
         let mut bytes = vec![0u8; BLOCK * self.pending.len().max(1)];
         for (block, op) in bytes.chunks_exact_mut(BLOCK).zip(&self.pending) {
