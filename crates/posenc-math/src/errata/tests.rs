@@ -105,18 +105,6 @@ fn descriptions_are_complete() {
     }
 }
 
-/// Catches a random stream shared by two errata, or one that ignores the seed.
-#[test]
-fn streams_differ() {
-    use rand_chacha::rand_core::Rng;
-    let tables = Tables::read();
-    let published = tables.lookup();
-    let [inputs, other] = [0, 1].map(|seed| Inputs { published: &published, seed });
-    let first: BTreeSet<u64> = all().iter().map(|e| inputs.rng(e.id).next_u64()).collect();
-    assert_eq!(first.len(), all().len());
-    assert_ne!(inputs.rng("a").next_u64(), other.rng("a").next_u64());
-}
-
 /// A check must fail if the published value it depends on changes.
 #[test]
 fn a_true_claim_is_no_erratum() {
