@@ -12,11 +12,9 @@ use crate::NetError;
 /// Stride of parameter blocks in bytes: the largest alignment that WebGPU allows an adapter to require.
 pub const BLOCK: usize = 256;
 
-/// Usage flags of parameter buffers.
 pub const UNIFORM: wgpu::BufferUsages =
     wgpu::BufferUsages::UNIFORM.union(wgpu::BufferUsages::COPY_DST);
 
-/// A kernel ready to run.
 #[derive(Debug)]
 struct Kernel {
     pipeline: wgpu::ComputePipeline,
@@ -126,7 +124,6 @@ impl DeviceBuffer {
         Ok(DeviceBuffer { buffer })
     }
 
-    /// A buffer with the given numbers.
     pub fn of<T: bytemuck::NoUninit>(
         gpu: &Gpu,
         what: &str,
@@ -206,7 +203,6 @@ impl<'a> Operand<'a> {
     }
 }
 
-/// A product C = A B.
 #[derive(Debug, Clone, Copy)]
 pub struct Product<'a> {
     pub a: Operand<'a>,

@@ -150,7 +150,6 @@ impl Input {
         }
     }
 
-    /// The whole d × N matrix.
     pub fn to_dense(&self) -> Mat<f32> {
         Mat::from_fn(self.dimension(), self.points(), |j, i| self.at(j, i))
     }

@@ -12,7 +12,6 @@ pub(super) struct Ritz {
     pub first: f64,
     /// θ₂; 0 in a space of one dimension.
     pub second: f64,
-    /// Sum of all Ritz values.
     pub sum: f64,
     /// Residual ‖A y − θ₁ y‖ of the unit Ritz vector y. Some eigenvalue is within this distance of θ₁.
     pub residual: f64,
