@@ -23,7 +23,6 @@ pub struct Candidate {
 
 impl Candidate {
     /// Splits texts into words at white space.
-    #[must_use]
     pub fn split<T: AsRef<str>>(candidate: &str, references: &[T]) -> Self {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         let references = references.iter().map(|text| words(text.as_ref())).collect();
@@ -53,7 +52,6 @@ pub struct Scores {
 
 impl Scores {
     /// Scores with the given values of all candidates.
-    #[must_use]
     pub fn new(each: Vec<f64>) -> Self {
         // `sum` of an empty iterator would be −0.
         let mean = each.iter().fold(0.0, |sum, value| sum + value) / each.len().max(1) as f64;
@@ -61,7 +59,6 @@ impl Scores {
     }
 
     /// Scores of the candidates whose index satisfies `keep`.
-    #[must_use]
     pub fn subset(&self, keep: impl Fn(usize) -> bool) -> Self {
         let kept = self.each.iter().enumerate().filter(|(index, _)| keep(*index));
         Scores::new(kept.map(|(_, value)| *value).collect())

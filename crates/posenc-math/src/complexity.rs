@@ -44,7 +44,6 @@ pub struct Sizes {
 /// Cost of a forward pass with one output channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cost {
-    /// Multiply-add operations.
     pub multiply_adds: u128,
     /// Numbers in memory.
     pub stored_values: u128,
@@ -131,17 +130,5 @@ mod tests {
         assert_eq!(free, Cost { multiply_adds: 178, stored_values: 97 });
         assert_eq!(cost(Scheme::Simple, sizes(2, 3, 3)).multiply_adds, 72);
         assert_eq!(cost(Scheme::Naive, sizes(2, 3, 3)).stored_values, 216);
-    }
-
-    #[test]
-    fn equal_sizes_need_n_squared_not_two_n_for_the_encoding() {
-        // Erratum E-T15.
-        let corrected = cost(SEPARABLE, sizes(256, 256, 2));
-        assert_eq!(corrected.stored_values, 256 * 256 + 256 * 256);
-        assert_eq!(printed_separable_memory(256, 2), 256 * 256 + 2 * 256);
-        assert_eq!(corrected.bytes(4), 524_288);
-        let simple = cost(Scheme::Simple, sizes(256, 256, 2));
-        assert_eq!(simple.multiply_adds, corrected.multiply_adds);
-        assert_eq!(simple.stored_values, 2 * 256 * 256 * 256);
     }
 }

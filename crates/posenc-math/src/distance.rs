@@ -17,10 +17,6 @@ pub const ANCHOR: f64 = 0.5;
 ///
 /// For Fourier embedders, this evaluates the exact Gram kernel, one cosine per frequency. Rows of other embedders are computed in
 /// blocks of columns, so no whole row is in memory.
-///
-/// # Errors
-///
-/// When the anchor's row is zero or a value is not finite.
 pub fn measured_distance(
     embedder: &dyn Embedder,
     displacements: &[f64],
@@ -62,10 +58,6 @@ pub fn measured_distance(
 ///
 /// By the Wiener–Khinchin theorem it is the inverse Fourier transform of the power spectrum: O(d log d)
 /// instead of the O(d²) of [`measured_distance`], equal to it up to rounding.
-///
-/// # Errors
-///
-/// When the row is empty, zero or not finite.
 pub fn cyclic_distance(row: &[f64]) -> Result<Vec<f64>, Error> {
     check_values(row)?;
     let mut spectrum = of_real(row);

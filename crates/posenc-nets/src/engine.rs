@@ -17,7 +17,6 @@ pub struct Samples {
 /// and Adam state.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// Shape of every run's network.
     pub network: Network,
     pub optimizer: Adam,
     pub train: Samples,
@@ -82,7 +81,6 @@ pub enum SampleSet {
 /// Parameters and optimizer state of all runs. Resuming from it gives the same bits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct State {
-    /// Completed epochs and diverged runs.
     pub progress: Progress,
     /// θ, m and v in the engine's own layout.
     pub numbers: Vec<f32>,
@@ -97,7 +95,6 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Progress before the first epoch.
     pub fn new(runs: usize) -> Self {
         Progress { epoch: 0, diverged: vec![None; runs] }
     }
@@ -147,7 +144,6 @@ pub trait Engine: Send + Sync {
 }
 
 pub trait Session {
-    /// Completed epochs and diverged runs.
     fn progress(&self) -> &Progress;
 
     fn runs(&self) -> usize {
@@ -214,12 +210,10 @@ pub trait Session {
         &self.progress().diverged
     }
 
-    /// Current parameters of each run.
     fn parameters(&self) -> Result<Vec<Parameters>, NetError>;
 
     /// State from which a later session of the same task resumes with the same bits.
     fn state(&self) -> Result<State, NetError>;
 
-    /// Resumes from a saved state.
     fn restore(&mut self, state: &State) -> Result<(), NetError>;
 }

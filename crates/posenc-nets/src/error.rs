@@ -14,21 +14,13 @@ pub(crate) fn same(what: &str, found: usize, expected: usize) -> Result<(), NetE
 pub enum NetError {
     #[error("{0} is 0; at least 1 is needed")]
     Zero(&'static str),
-    /// Two sizes that must agree.
     #[error("{what}: expected {expected}, got {found}")]
     Shape { what: String, found: usize, expected: usize },
-    /// A setting outside its range.
     #[error("{name} is {value}; allowed: {allowed}")]
     Range { name: &'static str, value: f64, allowed: &'static str },
     /// An index beyond the end of a table or a grid.
     #[error("{what}: got {index}, must be below {count}")]
-    Index {
-        what: &'static str,
-        /// The index, from 0.
-        index: u32,
-        /// Number of columns or nodes.
-        count: usize,
-    },
+    Index { what: &'static str, index: u32, count: usize },
     /// A number that is not finite, or too large for single precision.
     #[error("{0} is NaN, infinite or too large for single precision")]
     NotFinite(&'static str),

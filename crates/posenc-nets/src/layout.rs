@@ -58,7 +58,6 @@ impl Layout {
         numbers
     }
 
-    /// Inverse of [`Layout::pack`].
     pub fn unpack(&self, numbers: &[f32]) -> Vec<Parameters> {
         let layer = |run: usize, slot: &Slot| {
             let first = slot.weights + run * slot.fan_out * slot.fan_in;

@@ -57,7 +57,6 @@ pub struct Network {
     /// Widths of the hidden layers, from the input on.
     pub hidden: Vec<usize>,
     pub output: usize,
-    /// The activation after the last layer.
     pub output_activation: OutputActivation,
 }
 
@@ -154,7 +153,6 @@ impl Network {
         self.layers().into_iter().enumerate().map(count).collect()
     }
 
-    /// Number of weights and biases.
     pub fn parameter_count(&self) -> usize {
         let weights: usize = self.layers().iter().map(|(i, o)| i * o).sum();
         weights + self.biases().iter().sum::<usize>()
@@ -218,7 +216,6 @@ pub struct Parameters<T = f32> {
 }
 
 impl<T> Parameters<T> {
-    /// Checks that the shapes match `network`.
     pub fn check(&self, network: &Network) -> Result<(), NetError> {
         let shapes = network.layers();
         same("layers", self.layers.len(), shapes.len())?;

@@ -26,7 +26,6 @@ impl Adam {
         Adam { learning_rate, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weight_decay: 1e-8 }
     }
 
-    /// Refuses settings outside their ranges.
     pub fn check(&self) -> Result<(), NetError> {
         let range = |name, value: f64, fits: bool, allowed| {
             if fits { Ok(()) } else { Err(NetError::Range { name, value, allowed }) }

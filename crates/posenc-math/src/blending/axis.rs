@@ -16,10 +16,6 @@ pub struct AxisBlending {
 
 impl AxisBlending {
     /// Computes the weights of `coordinates`, in [0, 1], on the nodes of `grid`; `distance` is D.
-    ///
-    /// # Errors
-    ///
-    /// A coordinate outside of [0, 1], and those of [`blend`].
     pub fn new(
         grid: &VirtualGrid,
         coordinates: &[f64],
@@ -38,7 +34,6 @@ impl AxisBlending {
         Ok(Self { nodes: grid.nodes(), lower, weights })
     }
 
-    /// Number of coordinates.
     pub(super) fn len(&self) -> usize {
         self.lower.len()
     }

@@ -30,10 +30,6 @@ const ULPS: f64 = 4.0;
 
 impl VirtualGrid {
     /// A grid of `nodes` nodes, 2 to 1,000,000.
-    ///
-    /// # Errors
-    ///
-    /// A number of nodes out of range.
     pub fn new(nodes: usize, convention: GridConvention) -> Result<Self, Error> {
         if !(2..=1_000_000).contains(&nodes) {
             return Err(Error(format!(

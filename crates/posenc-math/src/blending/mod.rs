@@ -20,7 +20,7 @@
 //! | the two weights | [`blend`], as printed or divided by their sum ([`Weights`]) |
 //! | cell and β of a coordinate | [`VirtualGrid`], as in the authors' code or consistent ([`GridConvention`]) |
 //! | weights of all coordinates along an axis | [`AxisBlending`] |
-//! | points | [`Blending`]: [`gather`](Blending::gather), [`scatter`](Blending::scatter), [`matrix`](Blending::matrix) |
+//! | points | [`Blending`] |
 //!
 //! Grids are stored with the first axis slowest: node (i, j) of an N0 × N1 grid is entry `i·N1 + j`.
 

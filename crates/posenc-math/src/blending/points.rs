@@ -4,13 +4,13 @@ use nalgebra_sparse::CsrMatrix;
 
 use super::AxisBlending;
 use crate::Error;
-use crate::closed_form::{Real, check_length};
+use crate::closed_form::Real;
 
 /// Blending weights of P points in D dimensions (1 to 3), each from the 2^D corners of its cell.
 ///
 /// Only [`matrix`](Self::matrix) forms `B` (P × number of nodes). A point is stored as D indices into the
 /// tables of its axes. A product with the matrix of nalgebra-sparse takes 2.0 (a quarter of 512² pixels)
-/// to 4.0 (an eighth of 128³ voxels) times as long as [`gather`](Self::gather).
+/// to 4.0 (an eighth of 128³ voxels) times as long as `gather`.
 #[derive(Clone, Debug)]
 pub struct Blending<T, const D: usize> {
     axes: [Axis<T>; D],
@@ -38,10 +38,6 @@ impl<T: Real, const D: usize> Blending<T, D> {
     /// Blending at `points`, each D indices into the coordinates of `axes`.
     ///
     /// Weights are rounded to `T` along each axis, and multiplied in `T`.
-    ///
-    /// # Errors
-    ///
-    /// A point with an index that is out of range; a grid with more than 2³² − 1 nodes.
     pub fn new(axes: [&AxisBlending; D], points: Vec<[u32; D]>) -> Result<Self, Error> {
         for (point, indices) in points.iter().enumerate() {
             for axis in 0..D {
@@ -79,12 +75,10 @@ impl<T: Real, const D: usize> Blending<T, D> {
         self.points.len()
     }
 
-    /// Number of nodes along each axis.
     pub fn shape(&self) -> [usize; D] {
         std::array::from_fn(|axis| self.axes[axis].nodes)
     }
 
-    /// Number of nodes of the grid.
     pub fn n_nodes(&self) -> usize {
         self.shape().iter().product()
     }
@@ -111,12 +105,7 @@ impl<T: Real, const D: usize> Blending<T, D> {
     }
 
     /// `out = B values`: the values at the points from those at the nodes, first axis slowest.
-    ///
-    /// # Errors
-    ///
-    /// Slices of the wrong length.
-    pub fn gather(&self, values: &[T], out: &mut [T]) -> Result<(), Error> {
-        self.check(values.len(), out.len())?;
+    pub(crate) fn gather(&self, values: &[T], out: &mut [T]) {
         for (value, point) in out.iter_mut().zip(&self.points) {
             let (indices, weights) = self.corners_of(point);
             let mut sum = weights[0] * values[indices[0]];
@@ -125,17 +114,11 @@ impl<T: Real, const D: usize> Blending<T, D> {
             }
             *value = sum;
         }
-        Ok(())
     }
 
-    /// `out = Bᵀ values`, the transpose of [`gather`](Self::gather): sums the contributions of the points to the nodes, in
+    /// `out = Bᵀ values`, the transpose of `gather`: sums the contributions of the points to the nodes, in
     /// the order of the points.
-    ///
-    /// # Errors
-    ///
-    /// Slices of the wrong length.
-    pub fn scatter(&self, values: &[T], out: &mut [T]) -> Result<(), Error> {
-        self.check(out.len(), values.len())?;
+    pub(crate) fn scatter(&self, values: &[T], out: &mut [T]) {
         out.fill(T::zero_impl());
         for (value, point) in values.iter().zip(&self.points) {
             let (indices, weights) = self.corners_of(point);
@@ -143,7 +126,6 @@ impl<T: Real, const D: usize> Blending<T, D> {
                 out[indices[corner]] += weights[corner] * *value;
             }
         }
-        Ok(())
     }
 
     /// `B` itself, P × number of nodes, with the 2^D entries of every row stored, zeros included.
@@ -163,10 +145,5 @@ impl<T: Real, const D: usize> Blending<T, D> {
             Ok(matrix) => matrix,
             Err(_) => unreachable!("the corners of a cell are distinct nodes in increasing order"),
         }
-    }
-
-    fn check(&self, n_nodes: usize, n_points: usize) -> Result<(), Error> {
-        check_length("values at the nodes of the virtual grid", n_nodes, self.n_nodes())?;
-        check_length("values at the points", n_points, self.n_points())
     }
 }

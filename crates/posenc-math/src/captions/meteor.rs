@@ -18,7 +18,6 @@ const GAMMA: f64 = 0.5;
 /// Words are compared in lower case. From the last to the first, each word is matched with the last equal word of the reference
 /// that has no match yet. The remaining words are matched in the same way by their stems. A perfect match of m words scores
 /// 1 − 1/(2m³).
-#[must_use]
 pub fn meteor(corpus: &[Candidate]) -> Scores {
     Scores::of(corpus, |candidate| {
         let words = lower(&candidate.words);
@@ -85,36 +84,4 @@ fn match_equal(
         words.retain(|(index, _)| taken.binary_search(index).is_err());
     }
     [own, other]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Catches exchanged precision and recall, and a wrong number of chunks.
-    #[test]
-    fn values_computed_manually() {
-        let score = |candidate: &str, reference: &str| {
-            meteor(&[Candidate::split(candidate, &[reference])]).mean
-        };
-        assert!((score("a b", "a b") - (1.0 - 0.5 / 8.0)).abs() < 1e-15);
-        // Two matches in one chunk of a reference of four words.
-        let f_mean = 0.5 / (0.9 + 0.1 * 0.5);
-        assert!((score("a b", "a b c d") - (1.0 - 0.5 / 8.0) * f_mean).abs() < 1e-15);
-        // Both words match in two chunks.
-        assert!((score("a b", "b a") - 0.5).abs() < 1e-15);
-        // "A" matches "a" and forms one chunk with "b".
-        assert!((score("a A b", "a b") - (1.0 - 0.5 / 8.0) / (0.9 + 0.1 * 1.5)).abs() < 1e-15);
-        assert!((score("Buttons", "button") - 0.5).abs() < 1e-15);
-    }
-
-    /// Catches matching that starts at the first word, and a stem match that takes the place of an exact match.
-    #[test]
-    fn later_words_and_exact_matches_go_first() {
-        let words = |text: &str| lower(&Candidate::split(text, &[""; 0]).words);
-        assert_eq!(align(&words("a"), &words("a a")), [[0, 1]]);
-        assert_eq!(align(&words("a a"), &words("a")), [[1, 0]]);
-        assert_eq!(align(&words("row rows"), &words("rows x row")), [[0, 2], [1, 0]]);
-        assert_eq!(align(&words("row rows"), &words("rowing rows")), [[0, 0], [1, 1]]);
-    }
 }

@@ -79,7 +79,6 @@ const STEP_4: Rules = &[
 ];
 
 /// The stem of a word, in lower case. Words of one or two letters are their own stems.
-#[must_use]
 pub fn stem(word: &str) -> String {
     let lower = word.to_lowercase();
     if let Some((_, stem)) = IRREGULAR.iter().find(|(form, _)| *form == lower) {

@@ -22,7 +22,6 @@ pub(super) enum AxisMap<T> {
     Diagonal(Vec<T>),
 }
 
-/// Borrowed [`AxisMap`].
 #[derive(Clone, Copy, Debug)]
 pub(super) enum AxisMapRef<'a, T> {
     Plain(MatRef<'a, T>),

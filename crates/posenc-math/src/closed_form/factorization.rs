@@ -37,7 +37,6 @@ pub enum Method {
     CertifiedQr,
     /// Singular value decomposition of the triangular factor, truncated or with a soft cutoff.
     SingularValues,
-    /// Complete orthogonal factorization.
     CompleteOrthogonal,
 }
 
@@ -66,20 +65,12 @@ pub struct Factorization<T> {
 
 impl<T: Real> Factorization<T> {
     /// Factors Ψ (N points × K features, any shape) with the cutoff [`default_rcond`].
-    ///
-    /// # Errors
-    ///
-    /// An empty matrix, entries that are not finite, or singular values that do not converge.
     pub fn new(psi: MatRef<'_, T>) -> Result<Self, Error> {
         Self::with_solver(psi, default_rcond(psi.nrows(), psi.ncols()), Solver::TruncatedSvd)
     }
 
     /// Factors Ψ with the given solver and cutoff `rcond` (0 ≤ rcond < 1), relative to the largest singular value. With a cutoff
     /// below [`default_rcond`], singular values at the rounding level of `T` count as nonzero.
-    ///
-    /// # Errors
-    ///
-    /// As [`Factorization::new`], and an `rcond` out of range.
     pub fn with_solver(psi: MatRef<'_, T>, rcond: f64, solver: Solver) -> Result<Self, Error> {
         if !(0.0..1.0).contains(&rcond) {
             return Err(Error(format!("rcond is {rcond}; it must be at least 0 and below 1")));

@@ -31,10 +31,6 @@ pub struct RidgeAxis {
 
 impl RidgeAxis {
     /// Builds the axis from the features of the N training positions (N × K) and of the P positions to predict (P × K).
-    ///
-    /// # Errors
-    ///
-    /// Empty matrices, entries that are not finite, or no convergence.
     pub fn new(training: MatRef<'_, f64>, positions: MatRef<'_, f64>) -> Result<Self, Error> {
         check_entries(|| "the embedding matrix".into(), training)?;
         check_entries(|| "the embedding matrix of all positions".into(), positions)?;
@@ -45,10 +41,6 @@ impl RidgeAxis {
     }
 
     /// Builds the axis from the Gram matrix of a kernel (N × N, symmetric). It predicts the training positions.
-    ///
-    /// # Errors
-    ///
-    /// As [`RidgeAxis::new`].
     pub fn of_kernel(gram: MatRef<'_, f64>) -> Result<Self, Error> {
         check_entries(|| "the Gram matrix".into(), gram)?;
         let eigen =
@@ -61,10 +53,6 @@ impl RidgeAxis {
     }
 
     /// Replaces the positions to predict by P others, given by their kernel with the training positions (P × N).
-    ///
-    /// # Errors
-    ///
-    /// A kernel of the wrong size, or entries that are not finite.
     pub fn predicting(mut self, kernel: MatRef<'_, f64>) -> Result<Self, Error> {
         check_length("columns of the kernel", kernel.ncols(), self.eigenvalues.len())?;
         check_entries(|| "the kernel of the positions to predict".into(), kernel)?;
@@ -118,19 +106,11 @@ pub struct RidgeFit<'a> {
 
 impl<'a> RidgeFit<'a> {
     /// Samples on a line: N × 1 for each channel.
-    ///
-    /// # Errors
-    ///
-    /// A channel of the wrong shape, or samples that are not finite.
     pub fn line(axis: &'a RidgeAxis, channels: &[Mat<f64>]) -> Result<Self, Error> {
         Self::new(axis, channels, false)
     }
 
     /// Samples on a square grid: N × N for each channel.
-    ///
-    /// # Errors
-    ///
-    /// As [`RidgeFit::line`].
     pub fn image(axis: &'a RidgeAxis, channels: &[Mat<f64>]) -> Result<Self, Error> {
         Self::new(axis, channels, true)
     }

@@ -30,20 +30,12 @@ impl<'a, T: Real> Separable2d<'a, T> {
 
     /// `W ↦ Ψy W Ψxᵀ`: from weights (Ky × Kx) to the values at the points of Ψy (M × Ky) and Ψx
     /// (N × Kx), M × N.
-    ///
-    /// # Errors
-    ///
-    /// Matrices that are empty or not finite.
     pub fn predictor(psi_y: MatRef<'a, T>, psi_x: MatRef<'a, T>) -> Result<Self, Error> {
         check_embeddings(&[psi_y, psi_x])?;
         Ok(Self::new([AxisMapRef::Plain(psi_y), AxisMapRef::Plain(psi_x)], Role::Predict))
     }
 
     /// Applies both maps to one channel; `out` is resized if its shape differs.
-    ///
-    /// # Errors
-    ///
-    /// A channel of the wrong shape or with entries that are not finite.
     pub fn apply_into(&mut self, channel: MatRef<'_, T>, out: &mut Mat<T>) -> Result<(), Error> {
         T::apply(self, None, channel, out)
     }
@@ -103,10 +95,6 @@ impl<'a, T: Real> Separable2d<'a, T> {
 ///
 /// The weights of a channel do not depend on the other channels, so channels of any number of images
 /// may be passed in one call or in several. See [`Separable2d::solver`].
-///
-/// # Errors
-///
-/// A channel of the wrong shape or with entries that are not finite; the error names it.
 pub fn solve_2d<T: Real>(
     rows: &Factorization<T>,
     columns: &Factorization<T>,
@@ -117,10 +105,6 @@ pub fn solve_2d<T: Real>(
 
 /// Values `Ψy W_c Ψxᵀ` (M × N) of every channel at the points of Ψy (M × Ky) and Ψx (N × Kx), from its
 /// weights `W_c` (Ky × Kx) (trading, Eq. 10).
-///
-/// # Errors
-///
-/// Matrices that are empty or not finite, and weights of the wrong shape or not finite; the error names the matrix.
 pub fn predict_2d<T: Real>(
     psi_y: MatRef<'_, T>,
     psi_x: MatRef<'_, T>,
@@ -131,10 +115,6 @@ pub fn predict_2d<T: Real>(
 
 /// Weights `W_c = S_c ×₀ Ψ0⁺ ×₁ Ψ1⁺ ×₂ Ψ2⁺` of every channel; factorizations in the order of the axes
 /// of the cubes.
-///
-/// # Errors
-///
-/// A channel of the wrong shape or with entries that are not finite; the error names it.
 pub fn solve_3d<T: Real>(
     axes: [&Factorization<T>; 3],
     channels: &[Cube<T>],
@@ -150,10 +130,6 @@ pub(super) fn solve_axes<T: Real>(
 }
 
 /// Values `W_c ×₀ Ψ0 ×₁ Ψ1 ×₂ Ψ2` of every channel (trading, Eq. 17).
-///
-/// # Errors
-///
-/// Matrices that are empty or not finite, and weights of the wrong shape or not finite; the error names the matrix.
 pub fn predict_3d<T: Real>(
     psi: [MatRef<'_, T>; 3],
     weights: &[Cube<T>],

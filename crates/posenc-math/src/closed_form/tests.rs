@@ -95,38 +95,11 @@ proptest! {
         let signal = random(m, n, seed + 3);
         let (rows, columns) = (Factorization::new(psi_y.as_ref()).unwrap(), Factorization::new(psi_x.as_ref()).unwrap());
         let w = solve_2d(&rows, &columns, &[signal.as_ref()]).unwrap().remove(0);
-        let system = kronecker::complex_features(psi_y.as_ref(), psi_x.as_ref());
+        let system = kronecker::dense(psi_y.as_ref(), psi_x.as_ref());
         // 1e-9 instead of the default: the cutoffs of the factors do not correspond to one of the product.
         let (inverse, _) = reference_inverse(&system, 1e-9);
         let expected = inverse * Mat::from_fn(m * n, 1, |p, _| signal[(p / n, p % n)]);
         check_close(&w, &expected, Tolerance::new(1e-7, 1e-7));
-    }
-
-    // Three axes, one of them rank-deficient.
-    #[test]
-    fn solve_3d_equals_dense_least_squares(
-        n in prop::array::uniform3(2..5usize), k in prop::array::uniform3(1..4usize), lost in 0..2usize, seed in 0..10_000u64,
-    ) {
-        let psi: Vec<_> = (0..3)
-            .map(|axis| {
-                let full = n[axis].min(k[axis]);
-                let rank = if axis == 1 { full.saturating_sub(lost).max(1) } else { full };
-                of_rank(n[axis], k[axis], rank, seed + 5 * axis as u64)
-            })
-            .collect();
-        let factors: Vec<_> = psi.iter().map(|psi| Factorization::new(psi.as_ref()).unwrap()).collect();
-        let mut rng = ChaCha8Rng::seed_from_u64(seed + 99);
-        let signal = Cube::from_fn(n, |_| rng.random_range(-1.0..1.0));
-        let w = solve_3d([&factors[0], &factors[1], &factors[2]], std::slice::from_ref(&signal)).unwrap().remove(0);
-        let pair = kronecker::dense(psi[0].as_ref(), psi[1].as_ref());
-        let system = kronecker::dense(pair.as_ref(), psi[2].as_ref());
-        // As in two dimensions, the cutoffs of factors and product differ. Samples with a singular value
-        // between the two cutoffs are skipped, since their rank is ambiguous.
-        let (inverse, rank) = reference_inverse(&system, 1e-9);
-        prop_assume!(rank == factors.iter().map(|factor| factor.report().rank).product::<usize>());
-        let expected = inverse * Mat::from_fn(signal.values().len(), 1, |p, _| signal.values()[p]);
-        let scale = expected.norm_l2();
-        assert_all_close(w.values(), &entries(&expected), Tolerance::new(1e-5 * scale, 0.0));
     }
 
     // Three different sizes per side, so that a swapped axis cannot pass.

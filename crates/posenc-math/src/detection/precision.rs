@@ -10,13 +10,11 @@
 
 use super::boxes::{Corners, area, intersection};
 
-/// Number of overlap thresholds.
 const THRESHOLDS: usize = 10;
 const RECALLS: usize = 101;
 /// Limits of areas in square pixels: all, small, medium, large.
 const AREAS: [[f64; 2]; 4] = [[0.0, 1e10], [0.0, 1024.0], [1024.0, 9216.0], [9216.0, 1e10]];
 
-/// An annotated object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Truth {
     /// Its category, from 0.
@@ -29,7 +27,6 @@ pub struct Truth {
     pub crowd: bool,
 }
 
-/// A predicted object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Detection {
     /// Its category, from 0.
@@ -43,9 +40,7 @@ pub struct Detection {
 /// Annotations and predictions of an image.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Image {
-    /// Annotated objects.
     pub truths: Vec<Truth>,
-    /// Predicted objects.
     pub detections: Vec<Detection>,
 }
 
@@ -66,7 +61,6 @@ pub struct AveragePrecision {
     pub large: f64,
 }
 
-/// Outcome of a detection.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
     Found,
@@ -135,7 +129,6 @@ impl<'a> Part<'a> {
         self.truths.iter().map(|t| t.crowd || t.area < least || t.area > most).collect()
     }
 
-    /// Outcome of each detection.
     fn fates(&self, limits: [f64; 2], threshold: f64) -> Vec<Fate> {
         let ignored = self.ignored(limits);
         let mut order: Vec<usize> = (0..self.truths.len()).collect();
@@ -211,60 +204,4 @@ fn of_category(parts: &[Part<'_>], limits: [f64; 2]) -> Option<[f64; THRESHOLDS]
         *value = recalls.map(at).sum::<f64>() / RECALLS as f64;
     }
     Some(values)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn truth(corners: Corners) -> Truth {
-        Truth { category: 0, corners, area: area(corners), crowd: false }
-    }
-
-    fn detection(corners: Corners, score: f64) -> Detection {
-        Detection { category: 0, corners, score }
-    }
-
-    const SQUARE: Corners = [0.0, 0.0, 50.0, 50.0];
-
-    /// Catches a second detection of the same object that counts as found, and a detection of no object that is not counted.
-    #[test]
-    fn an_object_is_found_once() {
-        let far = [200.0, 200.0, 250.0, 250.0];
-        let image = |detections| Image { truths: vec![truth(SQUARE)], detections };
-        let ap = |detections| average_precision(&[image(detections)], 1, 100).mean;
-        assert_eq!(ap(vec![detection(SQUARE, 0.9)]), 1.0);
-        assert_eq!(ap(vec![detection(SQUARE, 0.9), detection(SQUARE, 0.8)]), 1.0);
-        assert_eq!(ap(vec![detection(SQUARE, 0.8), detection(far, 0.9)]), 0.5);
-        assert_eq!(ap(vec![detection(far, 0.9)]), 0.0);
-        assert_eq!(ap(Vec::new()), 0.0);
-        // With the most confident detection only.
-        let both = [image(vec![detection(SQUARE, 0.8), detection(far, 0.9)])];
-        assert_eq!(average_precision(&both, 1, 1).mean, 0.0);
-    }
-
-    /// Catches crowds that count as missed objects, and detections of crowds that count as wrong.
-    #[test]
-    fn crowds_count_neither_way() {
-        let mut crowd = truth([100.0, 0.0, 200.0, 100.0]);
-        crowd.crowd = true;
-        let inside = [120.0, 10.0, 160.0, 50.0];
-        let image = Image {
-            truths: vec![truth(SQUARE), crowd.clone()],
-            detections: vec![
-                detection(SQUARE, 0.5),
-                detection(inside, 0.9),
-                detection(inside, 0.8),
-            ],
-        };
-        assert_eq!(average_precision(&[image], 1, 100).mean, 1.0);
-        let alone = Image { truths: vec![crowd], detections: vec![detection(inside, 0.9)] };
-        assert!(average_precision(&[alone], 1, 100).mean.is_nan());
-    }
-
-    #[test]
-    fn average_precision_without_truths_is_nan() {
-        let ap = average_precision(&[Image::default()], 3, 100);
-        assert!(ap.mean.is_nan() && ap.at_50.is_nan());
-    }
 }

@@ -31,19 +31,6 @@ fn streaming_agrees_with_whole_rows() {
 }
 
 #[test]
-fn the_gram_kernel_agrees_with_the_rows() {
-    let spec = EmbedderSpec::new("rff").number("dimension", 300.0).number("sigma", 7.0);
-    let embedder = built(&spec);
-    let (mut a, mut b) = (vec![0.0; 300], vec![0.0; 300]);
-    for delta in [-0.5, -0.013, 0.2] {
-        embedder.embed(0.5, &mut a);
-        embedder.embed(0.5 + delta, &mut b);
-        let kernel = embedder.gram_kernel(delta).unwrap();
-        assert_close(kernel, dot(&a, &b), Tolerance::absolute(1e-11));
-    }
-}
-
-#[test]
 fn bisection_inverts_the_gaussian_rule() {
     for (sigma, k) in [(0.01, 1.0), (0.005, 1.6), (0.05, 3.0)] {
         let l = preserved_length(|delta| theory::gaussian_law(sigma, delta), k, 0.5);

@@ -11,14 +11,12 @@ pub type Numbers<'a> = &'a dyn Fn(&str) -> Option<f64>;
 /// A function of the displacement Δ.
 pub type Law = Box<dyn Fn(f64) -> f64 + Send + Sync>;
 
-/// How features are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// One profile, evaluated at the distances to the centers.
     Shifted,
     /// Sines and cosines: the Gram matrix of equally spaced samples is Toeplitz and needs no matrix product.
     Fourier,
-    /// Anything else.
     Other,
 }
 
@@ -64,7 +62,6 @@ pub enum FitUnit {
 /// Rule for the value of a parameter that is `auto`, or that a user of `fit` omits.
 #[derive(Clone, Copy, Debug)]
 pub struct FitParameter {
-    /// The parameter.
     pub name: &'static str,
     /// How the values scale with the number of training positions.
     pub unit: FitUnit,
@@ -95,7 +92,6 @@ impl FitParameter {
     }
 }
 
-/// Defaults of `fit`.
 #[derive(Clone, Copy, Debug)]
 pub struct FitDefaults {
     /// Features per axis of a simple encoding.
@@ -129,7 +125,6 @@ pub struct Kind {
     pub parameters: &'static [Parameter],
     /// Whether a specification may contain further numeric parameters, with names that its author chooses.
     pub takes_extra_numbers: bool,
-    /// How features are computed.
     pub family: Family,
     /// The color of its curves in OKLCH: lightness, chroma, hue in degrees. If absent, the report assigns one.
     pub color: Option<[f64; 3]>,
@@ -143,7 +138,6 @@ pub struct Kind {
     pub code_distance: CodeDistance,
     /// D(Δ)/D(0) as printed in a paper, if it differs from the law.
     pub printed_law: Option<fn(Numbers) -> Option<Law>>,
-    /// Defaults of `fit`.
     pub fit: FitDefaults,
     /// Checks that involve more than one parameter.
     pub(super) check: fn(&Values) -> Result<(), EmbedderError>,

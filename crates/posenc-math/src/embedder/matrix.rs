@@ -128,12 +128,10 @@ impl FeatureTable {
         self.plane
     }
 
-    /// The number of rows N.
     pub fn rows(&self) -> usize {
         self.coordinates.len()
     }
 
-    /// The number of features d.
     pub fn dimension(&self) -> usize {
         self.dimension
     }

@@ -74,6 +74,7 @@ pub use kind::{
 };
 pub use matrix::FeatureTable;
 pub use registry::{DefaultValue, Parameter, Presence, Rule, build, find, registry, validate};
+pub(crate) use shifted::wrap;
 pub use spec::{EmbedderSpec, ParameterValue};
 
 /// A map ψ: [0, 1) → ℝ^d. Pure: equal arguments give equal bits, on any thread.

@@ -47,7 +47,7 @@ impl Boundary {
 
 /// Wraps a displacement into [-1/2, 1/2).
 #[inline]
-pub(super) fn wrap(u: f64) -> f64 {
+pub(crate) fn wrap(u: f64) -> f64 {
     u - (u + 0.5).floor()
 }
 

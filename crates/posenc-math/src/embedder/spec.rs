@@ -9,7 +9,6 @@ use super::{FeatureTable, FitModel, FitParameter, FitUnit};
 /// The value of one parameter in a specification.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ParameterValue {
-    /// A number.
     Number(f64),
     /// A word or a formula.
     Text(String),
@@ -49,7 +48,6 @@ impl From<String> for ParameterValue {
 pub struct EmbedderSpec {
     /// Name of a kind in the [`registry`](super::registry()).
     pub kind: String,
-    /// Parameters by name.
     pub parameters: BTreeMap<String, ParameterValue>,
     /// The feature table of a kind that reads it from a file.
     pub table: Option<Arc<FeatureTable>>,
@@ -62,31 +60,26 @@ const AUTO: &str = "auto";
 const PRESENTATION: [&str; 2] = ["label", "latex"];
 
 impl EmbedderSpec {
-    /// A specification without parameters.
     pub fn new(kind: impl Into<String>) -> Self {
         Self { kind: kind.into(), parameters: BTreeMap::new(), table: None }
     }
 
-    /// Sets a numeric parameter.
     #[must_use]
     pub fn number(self, name: impl Into<String>, value: f64) -> Self {
         self.with(name, value)
     }
 
-    /// Sets a text parameter.
     #[must_use]
     pub fn text(self, name: impl Into<String>, value: &str) -> Self {
         self.with(name, value)
     }
 
-    /// Sets a parameter.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<ParameterValue>) -> Self {
         self.parameters.insert(name.into(), value.into());
         self
     }
 
-    /// Sets the table of features.
     #[must_use]
     pub fn with_table(mut self, table: FeatureTable) -> Self {
         self.table = Some(Arc::new(table));

@@ -96,34 +96,6 @@ fn unit_rows_have_norm_one_and_zero_rows_stay_zero() {
 }
 
 #[test]
-fn rows_of_circulants_are_shifts_of_each_other() {
-    let periodic = |spec: EmbedderSpec| spec.text("boundary", "periodic");
-    for spec in [
-        periodic(spec("gaussian", 64).number("sigma", 0.004)),
-        periodic(spec("gaussian", 64).number("sigma", 0.3)),
-        periodic(spec("triangle", 64).number("width", 0.4)),
-        periodic(spec("square", 64).number("frequency", 2.0)),
-        spec("random", 64),
-    ] {
-        let rows = matrix(&*built(&spec), &line(64));
-        for i in 0..63 {
-            for j in 0..64 {
-                assert_close(rows[(i + 1, (j + 1) % 64)], rows[(i, j)], Tolerance::absolute(1e-12));
-            }
-        }
-    }
-}
-
-#[test]
-fn open_boundaries_do_not_wrap() {
-    let embedder = built(&spec("gaussian", 100).number("sigma", 0.01));
-    let mut row = vec![0.0; 100];
-    embedder.embed(0.0, &mut row);
-    assert_close(row[0], 1.0, Tolerance::EXACT);
-    assert_close(row[99], 0.0, Tolerance::EXACT);
-}
-
-#[test]
 fn rectangles_cover_as_many_centers_as_their_width() {
     // Catches ties decided by rounding, which give some coordinates one center more or less.
     for (width, expected) in [(0.201, 201.0), (0.2, 200.0), (0.011, 11.0)] {

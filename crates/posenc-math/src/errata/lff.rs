@@ -142,7 +142,7 @@ fn bare_norm(inputs: &Inputs<'_>) -> Result<Finding, Error> {
         weight * weight
     };
     let learned = (0..768).map(square).sum::<f64>().sqrt();
-    let sine = SineCode::figure2().similarity(&x, &x).sqrt();
+    let sine = SineCode::new(384, 2, 1e4)?.similarity(&x, &x).sqrt();
     let quantities = [
         quantity("norm of the bare features").confirmed(bare, 0.5f64.sqrt()).tolerance(0.1),
         quantity("norm of Sine-2D, width 768").confirmed(sine, 384f64.sqrt()).tolerance(0.1),

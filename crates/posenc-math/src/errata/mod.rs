@@ -44,11 +44,9 @@ enum Claim {
     Confirmed,
     /// It differs from the printed value.
     Refuted,
-    /// Both.
     Decided,
 }
 
-/// A quantity without numbers.
 fn quantity(name: impl Into<String>) -> Quantity {
     Quantity {
         name: name.into(),
@@ -108,7 +106,6 @@ impl Quantity {
     }
 }
 
-/// Kind of error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// A formula or statement is wrong.
@@ -178,15 +175,12 @@ pub struct Erratum {
     pub id: &'static str,
     /// Its location in the paper.
     pub place: &'static str,
-    /// Kind of error.
     pub severity: Severity,
     /// The printed statement; Markdown with `$math$`.
     pub printed: &'static str,
-    /// The corrected statement.
     pub correct: &'static str,
     /// The consequence for readers and for this reproduction.
     pub consequence: &'static str,
-    /// Computes the numbers.
     pub check: Check,
 }
 

@@ -1,6 +1,7 @@
 //! Numerical helpers for the checks: quadrature, stable rank, least squares, normal samples.
 
 use crate::Error;
+pub(crate) use crate::embedder::wrap;
 use crate::random::gaussian_vector;
 pub use crate::spectrum::{circulant_stable_rank, singular_values, stable_rank};
 use crate::spectrum::{no_convergence, numerical_rank, toeplitz_stable_rank};
@@ -37,11 +38,6 @@ pub fn gaussian(u: f64, sigma: f64) -> f64 {
 /// $\max(1-|u|, 0)$.
 pub fn tri(u: f64) -> f64 {
     (1.0 - u.abs()).max(0.0)
-}
-
-/// Shifts `u` by an integer into $[-\tfrac12, \tfrac12)$.
-pub fn wrap(u: f64) -> f64 {
-    u - (u + 0.5).floor()
 }
 
 /// A matrix of independent standard normal entries, filled row by row.

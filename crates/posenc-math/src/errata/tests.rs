@@ -105,18 +105,6 @@ fn descriptions_are_complete() {
     }
 }
 
-/// Catches a random stream shared by two errata, or one that ignores the seed.
-#[test]
-fn streams_differ() {
-    use rand_chacha::rand_core::Rng;
-    let tables = Tables::read();
-    let published = tables.lookup();
-    let [inputs, other] = [0, 1].map(|seed| Inputs { published: &published, seed });
-    let first: BTreeSet<u64> = all().iter().map(|e| inputs.rng(e.id).next_u64()).collect();
-    assert_eq!(first.len(), all().len());
-    assert_ne!(inputs.rng("a").next_u64(), other.rng("a").next_u64());
-}
-
 /// A check must fail if the published value it depends on changes.
 #[test]
 fn a_true_claim_is_no_erratum() {
@@ -157,34 +145,6 @@ fn a_true_claim_is_no_erratum() {
         rows.iter_mut().find(|(at, _)| *at == x).unwrap().1 = value;
         let finding = (erratum.check)(&Inputs { published: &tables.lookup(), seed: 0 }).unwrap();
         assert!(!finding.holds, "{id} holds for any published value");
-    }
-}
-
-/// The measured value of each deciding quantity is far from the printed one.
-#[test]
-fn printed_formulas_do_not_pass_for_correct() {
-    let deciding = [
-        "rethinking-prop2-factor",
-        "rethinking-min-envelope",
-        "rethinking-prop3-spectrum",
-        "rethinking-prop3-two-pi",
-        "rethinking-eq17-density",
-        "rethinking-eq18-sign",
-        "rethinking-sigma-product",
-        "trading-rect-distance",
-        "trading-prop5-distance",
-        "trading-prop5-bound",
-        "trading-eq49-index",
-        "lff-kernel-exponent",
-        "lff-kernel-half",
-    ];
-    let tables = Tables::read();
-    let inputs = Inputs { published: &tables.lookup(), seed: 0 };
-    for id in deciding {
-        for q in (erratum(id).check)(&inputs).unwrap().quantities {
-            let (Some(measured), Some(printed)) = (q.measured, q.printed) else { continue };
-            assert!(!numeric::close(measured, printed, 0.02), "{id}");
-        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::kriging::{Covariance, Kriging, Metric, Scratch};
 use super::lattice::LatticeSamples;
-use super::steering::{self, Steering};
+use super::steering;
 use super::{Interpolant, Parallel, predict};
 
 /// Settings of kriging on a lattice; lengths are in units of the spacing of the samples.
@@ -13,8 +13,8 @@ pub struct Settings {
     pub covariance: Covariance,
     /// Samples per position.
     pub neighbors: usize,
-    /// How distances follow edges (images only); Euclidean distances if `None`.
-    pub steering: Option<Steering>,
+    /// How strongly distances follow edges (images only); Euclidean distances if `None`.
+    pub steering: Option<f64>,
     /// With steering: number of reconstructions. Each follows the edges of the previous one.
     pub passes: usize,
     /// With steering: number of nearest samples by Euclidean distance among which those nearest by steered distance are chosen.
@@ -23,7 +23,7 @@ pub struct Settings {
 
 /// Ordinary kriging without cross-validation.
 pub const PLAIN: Settings = Settings {
-    covariance: Covariance { length: 10.0, exponent: 1.0, nugget: 0.0 },
+    covariance: Covariance { length: 10.0, nugget: 0.0 },
     neighbors: 24,
     steering: None,
     passes: 2,
@@ -33,23 +33,18 @@ pub const PLAIN: Settings = Settings {
 /// [`PLAIN`] with fewer neighbors. On photographs, the errors of both agree within 0.01 dB.
 pub const FAST: Settings = Settings { neighbors: 16, ..PLAIN };
 
-/// Steering whose strength cross-validation replaces. Tuned on eight photographs of `div2k-train`.
-pub const STEERING: Steering = Steering { smoothing: 1.8, strength: 1.5, floor: 0.01 };
+/// Smoothing of the structure tensor. Tuned on eight photographs of `div2k-train`, like the floor of its eigenvalues.
+const SMOOTHING: f64 = 1.8;
 
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Covariance { length, exponent, nugget } = self.covariance;
-        let power = if exponent == 1.0 { String::new() } else { format!("^{exponent}") };
-        write!(
-            f,
-            "kriging with {} neighbors, covariance exp(-(h/{length}){power})",
-            self.neighbors
-        )?;
+        let Covariance { length, nugget } = self.covariance;
+        write!(f, "kriging with {} neighbors, covariance exp(-(h/{length}))", self.neighbors)?;
         if nugget > 0.0 {
             write!(f, ", nugget {nugget}")?;
         }
         match self.steering {
-            Some(steering) => write!(f, ", distances along edges (strength {})", steering.strength),
+            Some(strength) => write!(f, ", distances along edges (strength {strength})"),
             None => Ok(()),
         }
     }
@@ -91,9 +86,9 @@ pub fn steered_at(
     positions: &[[f64; 2]],
     parallel: &dyn Parallel,
 ) -> Vec<f64> {
-    match &settings.steering {
-        Some(steering) => {
-            let metrics = metrics(known, pilot, steering);
+    match settings.steering {
+        Some(strength) => {
+            let metrics = metrics(known, pilot, strength);
             predict(&Steered::new(known, settings, &metrics), positions, parallel)
         }
         None => isotropic_at(known, settings, positions, parallel),
@@ -107,18 +102,18 @@ pub fn reconstruct(
     parallel: &dyn Parallel,
 ) -> Vec<f64> {
     let mut values = isotropic(known, settings, parallel);
-    if let Some(steering) = &settings.steering {
+    if let Some(strength) = settings.steering {
         for _ in 0..settings.passes {
-            let metrics = metrics(known, &values, steering);
+            let metrics = metrics(known, &values, strength);
             values = known.fill(&Steered::new(known, settings, &metrics), parallel);
         }
     }
     values
 }
 
-fn metrics(known: &LatticeSamples<2>, pilot: &[f64], steering: &Steering) -> Vec<Metric> {
-    let steering = Steering { smoothing: steering.smoothing * known.spacing(), ..*steering };
-    steering::metrics(pilot, known.sides(), known.samples().channels(), &steering)
+fn metrics(known: &LatticeSamples<2>, pilot: &[f64], strength: f64) -> Vec<Metric> {
+    let smoothing = SMOOTHING * known.spacing();
+    steering::metrics(pilot, known.sides(), known.samples().channels(), smoothing, strength)
 }
 
 /// Kriging with a metric per pixel.

@@ -11,6 +11,9 @@ use super::{Interpolant, Samples};
 /// Maximum number of iterations for the gradients, as in SciPy.
 const ITERATIONS: usize = 400;
 
+/// The iteration ends when no gradient changes by more than this relative to the larger of 1 and its own size, as in SciPy.
+const TOLERANCE: f64 = 1e-6;
+
 /// A C¹ interpolant in the plane. Outside the hull of the samples, it has the value of the closest sample.
 pub struct CloughTocher<'a> {
     samples: &'a Samples<2>,
@@ -22,14 +25,10 @@ pub struct CloughTocher<'a> {
 }
 
 impl<'a> CloughTocher<'a> {
-    /// SciPy's tolerance.
-    pub const TOLERANCE: f64 = 1e-6;
-
-    /// Triangulates the samples and iterates on their gradients, until none changes by more than `tolerance` relative to the larger
-    /// of 1 and its own size.
-    pub fn new(samples: &'a Samples<2>, tolerance: f64) -> Self {
+    /// Triangulates the samples and iterates on their gradients.
+    pub fn new(samples: &'a Samples<2>) -> Self {
         let triangulation = Triangulation::new(samples.positions());
-        let gradients = gradients(samples, &triangulation, tolerance);
+        let gradients = gradients(samples, &triangulation);
         let across = (0..triangulation.len())
             .map(|triangle| {
                 std::array::from_fn(|k| across(samples.positions(), &triangulation, triangle, k))
@@ -43,7 +42,7 @@ impl<'a> CloughTocher<'a> {
 ///
 /// Along an edge E of length L with values f₁, f₂ and slopes d₁, d₂ at its ends, the squared second derivative of the cubic
 /// integrates to (4d₁² − 4d₁d₂ + 4d₂² + 12(f₁ − f₂)(d₁ − d₂) + …)/L³, where each slope points from its end to the other end.
-fn gradients(samples: &Samples<2>, triangulation: &Triangulation, tolerance: f64) -> Vec<[f64; 2]> {
+fn gradients(samples: &Samples<2>, triangulation: &Triangulation) -> Vec<[f64; 2]> {
     struct Edge {
         other: usize,
         direction: [f64; 2],
@@ -94,7 +93,7 @@ fn gradients(samples: &Samples<2>, triangulation: &Triangulation, tolerance: f64
                 let change = (new[0] - old[0]).abs().max((new[1] - old[1]).abs());
                 largest = largest.max(change / new[0].abs().max(new[1].abs()).max(1.0));
             }
-            if largest < tolerance {
+            if largest < TOLERANCE {
                 break;
             }
         }

@@ -8,7 +8,6 @@ use crate::Error;
 pub enum GridMethod {
     /// The closest node; the lower of two equally close nodes, as in SciPy.
     Nearest,
-    /// Straight lines.
     Linear,
     /// The not-a-knot cubic spline, as in SciPy: the second and the second to last node are no knots. Three nodes yield a parabola,
     /// two a line.
@@ -18,10 +17,6 @@ pub enum GridMethod {
 /// Values at all positions of a lattice with the given sides (C order, channels fastest) from those at multiples of `step`.
 ///
 /// Positions beyond the last known node of an axis have its value.
-///
-/// # Errors
-///
-/// A step of 0 or larger than a side, and a number of values that does not match the known nodes.
 pub fn upsample(
     known: &[f64],
     sides: &[usize],

@@ -14,13 +14,11 @@ use super::neighbors::Neighbor;
 use super::patterns::Patterns;
 use super::{Interpolant, Samples, euclidean};
 
-/// Covariance `C(h) = exp(−(h/length)^exponent)` of values, and the noise of the samples.
+/// Covariance `C(h) = exp(−h/length)` of values, with which the process on a line is Markov, and the noise of the samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Covariance {
     /// Distance at which the covariance is 1/e.
     pub length: f64,
-    /// Power of the distance, above 0 and below 2. With 1, the process on a line is Markov; larger powers are smoother.
-    pub exponent: f64,
     /// Variance of the noise, in units of that of the process.
     pub nugget: f64,
 }
@@ -28,9 +26,7 @@ pub struct Covariance {
 impl Covariance {
     /// The covariance at a squared distance.
     pub fn at(&self, squared: f64) -> f64 {
-        let h2 = squared / (self.length * self.length);
-        let power = if self.exponent == 1.0 { h2.sqrt() } else { h2.powf(0.5 * self.exponent) };
-        (-power).exp()
+        (-(squared / (self.length * self.length)).sqrt()).exp()
     }
 }
 

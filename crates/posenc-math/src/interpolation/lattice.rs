@@ -14,10 +14,6 @@ pub struct LatticeSamples<const D: usize> {
 
 impl<const D: usize> LatticeSamples<D> {
     /// Samples at `nodes`, indices with the last axis fastest. `values` has `channels` numbers per node, channels fastest.
-    ///
-    /// # Errors
-    ///
-    /// As [`Samples::new`].
     pub fn new(
         sides: [usize; D],
         nodes: Vec<u32>,
@@ -28,12 +24,10 @@ impl<const D: usize> LatticeSamples<D> {
         Ok(LatticeSamples { samples: Samples::new(positions, values, channels)?, sides, nodes })
     }
 
-    /// Length of every axis.
     pub fn sides(&self) -> [usize; D] {
         self.sides
     }
 
-    /// Indices of the known nodes.
     pub fn nodes(&self) -> &[u32] {
         &self.nodes
     }
@@ -43,29 +37,24 @@ impl<const D: usize> LatticeSamples<D> {
     }
 
     /// Number of nodes, known or not.
-    pub fn len(&self) -> usize {
+    fn count(&self) -> usize {
         self.sides.iter().product()
-    }
-
-    /// Whether the lattice has no nodes.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Average spacing of the samples: the edge of a square (or cube) with the average area (or volume) per sample.
     pub fn spacing(&self) -> f64 {
-        (self.len() as f64 / self.nodes.len() as f64).powf(1.0 / D as f64)
+        (self.count() as f64 / self.nodes.len() as f64).powf(1.0 / D as f64)
     }
 
     /// Values at all nodes: those of the samples at known nodes, those of the interpolant elsewhere.
     pub fn fill(&self, interpolant: &dyn Interpolant<D>, parallel: &dyn Parallel) -> Vec<f64> {
-        let mut known = vec![false; self.len()];
+        let mut known = vec![false; self.count()];
         self.nodes.iter().for_each(|&node| known[node as usize] = true);
-        let unknown: Vec<u32> = (0..self.len() as u32).filter(|&n| !known[n as usize]).collect();
+        let unknown: Vec<u32> = (0..self.count() as u32).filter(|&n| !known[n as usize]).collect();
         let queries: Vec<[f64; D]> = unknown.iter().map(|&n| position(&self.sides, n)).collect();
         let found = predict(interpolant, &queries, parallel);
         let channels = self.samples.channels();
-        let mut values = vec![0.0; self.len() * channels];
+        let mut values = vec![0.0; self.count() * channels];
         for (nodes, from) in [(&self.nodes, self.samples.values()), (&unknown, &found)] {
             for (&node, from) in nodes.iter().zip(from.chunks_exact(channels)) {
                 values[node as usize * channels..][..channels].copy_from_slice(from);

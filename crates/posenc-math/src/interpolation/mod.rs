@@ -62,10 +62,6 @@ pub struct Samples<const D: usize> {
 
 impl<const D: usize> Samples<D> {
     /// Samples at `positions`, with `channels` values each, channels fastest.
-    ///
-    /// # Errors
-    ///
-    /// No samples, a number of values other than samples times channels, and a position that is not finite.
     pub fn new(positions: Vec<[f64; D]>, values: Vec<f64>, channels: usize) -> Result<Self, Error> {
         let samples = positions.len();
         if samples == 0 || channels == 0 {
@@ -79,7 +75,6 @@ impl<const D: usize> Samples<D> {
         Ok(Samples { positions, values, channels, neighbors })
     }
 
-    /// Number of samples.
     pub fn len(&self) -> usize {
         self.positions.len()
     }
@@ -89,17 +84,14 @@ impl<const D: usize> Samples<D> {
         self.positions.is_empty()
     }
 
-    /// Values per sample.
     pub fn channels(&self) -> usize {
         self.channels
     }
 
-    /// Positions of the samples.
     pub fn positions(&self) -> &[[f64; D]] {
         &self.positions
     }
 
-    /// The values of a sample.
     pub fn value(&self, index: usize) -> &[f64] {
         &self.values[index * self.channels..][..self.channels]
     }
@@ -190,7 +182,6 @@ impl Parallel for Sequential {
 /// Positions per piece of work: enough to hide the cost of scheduling a piece.
 const PIECE: usize = 512;
 
-/// A squared Euclidean distance.
 fn euclidean<const D: usize>(a: &[f64; D], b: &[f64; D]) -> f64 {
     (0..D).map(|axis| (a[axis] - b[axis]).powi(2)).sum()
 }

@@ -5,9 +5,7 @@ use super::euclidean;
 /// A sample and its squared distance from a position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbor {
-    /// Squared Euclidean distance.
     pub squared: f64,
-    /// Index of the sample.
     pub index: u32,
 }
 
@@ -15,9 +13,7 @@ pub struct Neighbor {
 #[derive(Clone, Debug)]
 pub struct Neighbors<const D: usize> {
     low: [f64; D],
-    /// Edge of a cell.
     edge: f64,
-    /// Cells along each axis.
     counts: [usize; D],
     /// Cell i contains the samples `order[starts[i]..starts[i + 1]]`.
     starts: Vec<u32>,

@@ -15,7 +15,6 @@ use super::Parallel;
 use super::adaptive::{self, Settings};
 use super::kriging::Covariance;
 use super::lattice::LatticeSamples;
-use super::steering::Steering;
 use crate::quality::psnr_of;
 use crate::random::{sample_without_replacement, stream};
 
@@ -24,33 +23,26 @@ use crate::random::{sample_without_replacement, stream};
 pub enum Pattern {
     /// Every `step`-th node along each axis.
     Grid {
-        /// Spacing of the known nodes.
         step: usize,
     },
-    /// Random nodes.
     Random,
 }
 
 /// A predicted mean squared error with a 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
-    /// Most likely value.
     pub mean: f64,
-    /// Lower end.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
 }
 
 /// Settings that cross-validation chose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection {
-    /// The best candidate.
     pub settings: Settings,
     /// All candidates with the mean squared error at the held-out samples, in the order in which they were tried; empty if there
     /// are too few samples.
     pub candidates: Vec<(Settings, f64)>,
-    /// Number of held-out samples.
     pub held_out: usize,
     /// Mean squared error at unknown positions; NaN if there are too few samples.
     pub predicted: Prediction,
@@ -102,10 +94,7 @@ pub fn choose_for_image(
     };
     let mut trial = Trial::new(&held_out);
     let plain = trial.plain(&rest, pattern, parallel);
-    let steered = |strength: f64| {
-        let steering = Steering { strength, ..adaptive::STEERING };
-        Settings { steering: Some(steering), ..plain }
-    };
+    let steered = |strength: f64| Settings { steering: Some(strength), ..plain };
     // All passes except the last use the same strength, so all candidates share them.
     let before = Settings { passes: plain.passes - 1, ..steered(STRENGTHS[0]) };
     let pilot = adaptive::reconstruct(&rest, &before, parallel);

@@ -7,34 +7,29 @@
 
 use super::kriging::Metric;
 
-/// How distances follow edges.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Steering {
-    /// Standard deviation of the Gaussian over which the structure tensor is averaged, in pixels.
-    pub smoothing: f64,
-    /// Power of the ratio of eigenvalues; 0 yields the Euclidean distance.
-    pub strength: f64,
-    /// Added to both eigenvalues, in units of their mean over the image: weak edges steer less.
-    pub floor: f64,
-}
+/// Added to both eigenvalues, in units of their mean over the image: weak edges steer less.
+const FLOOR: f64 = 0.01;
 
 /// Largest ratio of squared distances across and along an edge.
 const MAX_RATIO: f64 = 64.0;
 
-/// A metric for each pixel of an image (rows × columns, channels fastest). Coordinates of metrics are (column, row).
+/// A metric for each pixel of an image (rows × columns, channels fastest). Coordinates of metrics are (column, row). `smoothing` is the
+/// standard deviation of the Gaussian over which the structure tensor is averaged, in pixels, and `strength` the power of the ratio of
+/// eigenvalues; 0 yields the Euclidean distance.
 pub fn metrics(
     image: &[f64],
     sides: [usize; 2],
     channels: usize,
-    steering: &Steering,
+    smoothing: f64,
+    strength: f64,
 ) -> Vec<Metric> {
     let [mut xx, mut xy, mut yy] = tensors(image, sides, channels);
     for plane in [&mut xx, &mut xy, &mut yy] {
-        blur(plane, sides, steering.smoothing);
+        blur(plane, sides, smoothing);
     }
     let mean = xx.iter().zip(&yy).map(|(a, b)| 0.5 * (a + b)).sum::<f64>() / xx.len().max(1) as f64;
     // The offset avoids a division by zero for images without edges; any positive number works.
-    let floor = steering.floor * mean + f64::MIN_POSITIVE;
+    let floor = FLOOR * mean + f64::MIN_POSITIVE;
     (0..xx.len())
         .map(|i| {
             let (middle, half) = (0.5 * (xx[i] + yy[i]), 0.5 * (xx[i] - yy[i]));
@@ -43,7 +38,7 @@ pub fn metrics(
                 return [1.0, 0.0, 1.0];
             }
             let ratio = (middle + radius + floor) / ((middle - radius).max(0.0) + floor);
-            let across = ratio.powf(steering.strength).min(MAX_RATIO).sqrt();
+            let across = ratio.powf(strength).min(MAX_RATIO).sqrt();
             let along = across.recip();
             let (sum, difference) = (0.5 * (across + along), 0.5 * (across - along) / radius);
             [sum + difference * half, difference * xy[i], sum - difference * half]

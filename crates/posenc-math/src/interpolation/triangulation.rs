@@ -19,9 +19,7 @@ pub struct Triangulation {
 /// A point within a triangle.
 #[derive(Clone, Copy, Debug)]
 pub struct Location {
-    /// Index of the triangle.
     pub triangle: usize,
-    /// Barycentric coordinates.
     pub weights: [f64; 3],
 }
 
@@ -33,17 +31,14 @@ impl Triangulation {
         Triangulation { triangles: found.triangles, twins: found.halfedges }
     }
 
-    /// Number of triangles.
     pub fn len(&self) -> usize {
         self.triangles.len() / 3
     }
 
-    /// Whether there are no triangles.
     pub fn is_empty(&self) -> bool {
         self.triangles.is_empty()
     }
 
-    /// Indices of a triangle's vertices.
     pub fn vertices(&self, triangle: usize) -> [usize; 3] {
         std::array::from_fn(|k| self.triangles[3 * triangle + k])
     }
@@ -107,7 +102,6 @@ fn lowest(weights: &[f64; 3]) -> (usize, f64) {
     (k, weights[k])
 }
 
-/// Barycentric coordinates of a point.
 pub fn barycentric([a, b, c]: [[f64; 2]; 3], p: &[f64; 2]) -> [f64; 3] {
     let cross = |u: [f64; 2], v: [f64; 2], w: [f64; 2]| {
         (v[0] - u[0]) * (w[1] - u[1]) - (v[1] - u[1]) * (w[0] - u[0])
@@ -125,7 +119,6 @@ pub struct Linear<'a> {
 }
 
 impl<'a> Linear<'a> {
-    /// Triangulates the samples.
     pub fn new(samples: &'a Samples<2>) -> Self {
         Linear { samples, triangulation: Triangulation::new(samples.positions()) }
     }

@@ -14,8 +14,7 @@
 //! [`separable_3d`] compute the right side.
 //!
 //! Convention for grids: the first index of an image is the row, the coordinate y; the second is the
-//! column, the coordinate x. [`complex_features`] and [`simple_features`] list the points of a grid
-//! in the same order, x fastest.
+//! column, the coordinate x. [`dense`] and [`simple_features`] list the points of a grid in the same order, x fastest.
 
 use faer::linalg::matmul::matmul;
 use faer::traits::RealField;
@@ -23,7 +22,8 @@ use faer::{Accum, Mat, MatRef, Par};
 
 use crate::Error;
 
-/// Kronecker product `A ⊗ B` written out: (n·m) × (k·l) for `A` n × k and `B` m × l.
+/// Kronecker product `A ⊗ B` written out: (n·m) × (k·l) for `A` n × k and `B` m × l. With `Ψy` and `Ψx`, these are the features of
+/// the *complex* encoding on a grid (trading, Sec. 5.2).
 ///
 /// Memory grows with the product of the sizes; use it for small matrices and checks only.
 pub fn dense<T: RealField + Copy>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Mat<T> {
@@ -31,14 +31,6 @@ pub fn dense<T: RealField + Copy>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Mat<T> 
     Mat::from_fn(a.nrows() * m, a.ncols() * l, |row, column| {
         a[(row / m, column / l)] * b[(row % m, column % l)]
     })
-}
-
-/// Features of the *complex* encoding on a grid, `Ψy ⊗ Ψx` (trading, Sec. 5.2).
-///
-/// `Ψx` is N × Kx, `Ψy` is M × Ky; the point of row `j` and column `i` is row `j·N + i` of the
-/// (M·N) × (Ky·Kx) result.
-pub fn complex_features<T: RealField + Copy>(psi_y: MatRef<'_, T>, psi_x: MatRef<'_, T>) -> Mat<T> {
-    dense(psi_y, psi_x)
 }
 
 /// Features of the *simple* encoding on a grid, the concatenation `[ψ(x), ψ(y)]` (trading, Eq. 7).
@@ -54,10 +46,6 @@ pub fn simple_features<T: RealField + Copy>(psi_y: MatRef<'_, T>, psi_x: MatRef<
 }
 
 /// `A W Bᵀ`: n × m for `A` n × k, `W` k × l, `B` m × l. With Ψy, W, Ψx this is trading's Eq. 10.
-///
-/// # Errors
-///
-/// A `W` that is not k × l.
 pub fn separable_2d<T: RealField + Copy>(
     a: MatRef<'_, T>,
     w: MatRef<'_, T>,
@@ -82,10 +70,6 @@ pub fn separable_2d<T: RealField + Copy>(
 }
 
 /// `W ×₀ A ×₁ B ×₂ C`, the mode products one after another, first axis first (trading, Eq. 17).
-///
-/// # Errors
-///
-/// A factor that does not fit the cube; the error names the first such axis.
 pub fn separable_3d<T: RealField + Copy>(
     factors: [MatRef<'_, T>; 3],
     w: &Cube<T>,
@@ -102,10 +86,6 @@ pub struct Cube<T> {
 
 impl<T: RealField + Copy> Cube<T> {
     /// Cube of `shape` from its values, last index fastest.
-    ///
-    /// # Errors
-    ///
-    /// A number of values other than `shape[0]·shape[1]·shape[2]`.
     pub fn new(shape: [usize; 3], values: Vec<T>) -> Result<Self, Error> {
         let needed: usize = shape.iter().product();
         if needed != values.len() {
@@ -141,7 +121,6 @@ impl<T: RealField + Copy> Cube<T> {
         self.shape
     }
 
-    /// All entries, last index fastest.
     pub fn values(&self) -> &[T] {
         &self.values
     }
@@ -153,14 +132,6 @@ impl<T: RealField + Copy> Cube<T> {
 
     /// Mode product along `axis` (0, 1 or 2): multiplies every line of the cube in that direction by
     /// `matrix` (m × `shape[axis]`), so that the axis then has length m.
-    ///
-    /// # Errors
-    ///
-    /// A matrix that does not have `shape[axis]` columns.
-    ///
-    /// # Panics
-    ///
-    /// When `axis` is above 2.
     pub fn mode_product(&self, axis: usize, matrix: MatRef<'_, T>) -> Result<Self, Error> {
         if matrix.ncols() != self.shape[axis] {
             let ((m, n), [a, b, c]) = (matrix.shape(), self.shape);

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Fault, check_ranges, check_shares};
 
-/// Channels of a pixel.
 pub const COLORS: usize = 3;
 
 /// Output channels of a residual block divided by its inner channels.
@@ -68,9 +67,6 @@ impl Sizes {
     }
 
     /// Checks the ranges that the types do not enforce.
-    ///
-    /// # Errors
-    /// The key that is wrong, and what is allowed.
     pub fn check(&self) -> Result<(), Fault> {
         let blocks = self.blocks.iter();
         let blocks = blocks.map(|&count| ("blocks", count, 1, 64));
@@ -126,7 +122,6 @@ impl Sizes {
     }
 
     /// Multiplications of a forward pass of the transformer and its heads on an image of `n` cells.
-    #[must_use]
     pub fn of_transformer(&self, n: f64) -> f64 {
         let [d, f, q] = [self.width, self.feed_forward, self.queries].map(|n| n as f64);
         let encoder = n * (4.0 * d * d + 2.0 * d * f + 2.0 * n * d);
@@ -168,9 +163,6 @@ impl Default for Resizing {
 
 impl Resizing {
     /// Checks the ranges that the types do not enforce.
-    ///
-    /// # Errors
-    /// The key that is wrong, and what is allowed.
     pub fn check(&self) -> Result<(), Fault> {
         let [least, most] = self.window;
         for (key, sides) in [

@@ -120,10 +120,6 @@ impl Encoding {
     }
 
     /// Checks the encoding for positions of `axes` coordinates in a model of width `width`.
-    ///
-    /// # Errors
-    ///
-    /// The key that is wrong, and what is allowed.
     pub fn check(&self, axes: usize, width: usize) -> Result<(), Fault> {
         let wrong = |key, message: String| Err((key, message));
         let axes = if self.flat { 1 } else { axes };

@@ -47,10 +47,6 @@ impl Default for Lsh {
 
 impl Lsh {
     /// Checks the ranges that the types do not enforce, for sequences of `length` slots.
-    ///
-    /// # Errors
-    ///
-    /// The key that is wrong, and what is allowed.
     pub fn check(&self, length: usize) -> Result<(), Fault> {
         check_ranges([
             ("head_width", self.head_width, 1, 1024),

@@ -11,7 +11,6 @@ use super::similarity::FourierFeatures;
 /// Moments of the rows of $W_r$.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrequencyStatistics {
-    /// Mean of each column.
     pub mean: Vec<f64>,
     /// Covariance of the columns, row by row.
     pub covariance: Vec<f64>,
@@ -60,7 +59,6 @@ impl FrequencyStatistics {
         })
     }
 
-    /// Correlation of two columns.
     pub fn correlation(&self, a: usize, b: usize) -> f64 {
         let m = self.mean.len();
         let entry = |a: usize, b: usize| self.covariance[a * m + b];

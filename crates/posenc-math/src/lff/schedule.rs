@@ -21,11 +21,9 @@ pub enum Decay {
 /// The learning rate of each step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LearningRate {
-    /// Largest learning rate.
     pub peak: f64,
     /// Steps of the linear rise to the peak.
     pub warm_up: usize,
-    /// Decay after the warm-up.
     pub decay: Decay,
     /// Number of all training steps.
     pub steps: usize,

@@ -63,7 +63,6 @@ impl Default for PublicInputs {
 }
 
 /// Kernel sides of the three convolutions of a stage.
-#[must_use]
 pub fn kernel_sides(stage: usize) -> [usize; CONVOLUTIONS] {
     match stage {
         0 => [5, 3, 5],
@@ -74,21 +73,16 @@ pub fn kernel_sides(stage: usize) -> [usize; CONVOLUTIONS] {
 
 impl PublicInputs {
     /// Rows and columns of a picture.
-    #[must_use]
     pub fn side(&self) -> usize {
         1 << self.channels.len()
     }
 
     /// Output width of the convolutional network.
-    #[must_use]
     pub fn pixel_width(&self) -> usize {
         self.channels.last().copied().unwrap_or(1)
     }
 
     /// Checks the ranges that the types do not enforce.
-    ///
-    /// # Errors
-    /// The key that is wrong, and what is allowed.
     pub fn check(&self) -> Result<(), Fault> {
         let channels = self.channels.iter();
         let channels = channels.map(|&count| ("channels", count, 1, 4096));
@@ -107,7 +101,6 @@ impl PublicInputs {
     }
 
     /// Multiplications of the convolutional network for one picture.
-    #[must_use]
     pub fn pixel_operations(&self) -> f64 {
         let mut sum = 0.0;
         let (mut inputs, mut side) = (1.0, self.side() as f64);

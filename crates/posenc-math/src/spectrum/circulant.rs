@@ -35,10 +35,6 @@ fn fourier_magnitudes(c: &[f64]) -> Result<Vec<f64>, Error> {
 
 /// The stable rank of the circulant matrix with this first column: N = d samples of a periodic
 /// shift-invariant embedder.
-///
-/// # Errors
-///
-/// An empty column, entries that are not finite, or a zero column.
 pub fn circulant_stable_rank(first_column: &[f64]) -> Result<f64, Error> {
     stable_rank_of(&circulant_singular_values(first_column)?)
 }

@@ -25,10 +25,6 @@ const MAX_DECOMPOSED: usize = 1000;
 const SAFE_TRACE: std::ops::Range<f64> = 1e-250..1e250;
 
 /// ‖X‖_F² / ‖X‖_2² of an N × d matrix.
-///
-/// # Errors
-///
-/// An empty matrix, entries that are not finite, or a matrix of zeros.
 pub fn stable_rank(x: MatRef<'_, f64>) -> Result<f64, Error> {
     check_finite(x)?;
     // In the tall orientation, the smaller Gram matrix is that of the columns.
@@ -83,10 +79,6 @@ pub(super) fn embedding_stable_rank(embedder: &dyn Embedder, xs: &[f64]) -> Resu
 /// There are three exact routes. Fourier embedders have a Toeplitz Gram matrix, which needs `n·d/2`
 /// cosines and no matrix. Circulant embedders whose `d` is a multiple of `n` need one Fourier transform
 /// of a row. All others are streamed.
-///
-/// # Errors
-///
-/// No samples, features that are not finite, or features that are all zero.
 pub fn line_stable_rank(embedder: &dyn Embedder, n: usize) -> Result<f64, Error> {
     let xs = line(n);
     if n > 0 && embedder.is_circulant() && embedder.dimension().is_multiple_of(n) {

@@ -22,6 +22,7 @@ use crate::Error;
 
 pub use circulant::circulant_stable_rank;
 pub use gram::{line_stable_rank, stable_rank};
+pub use lanczos::{Tridiagonal, lanczos, norm};
 pub use toeplitz::toeplitz_stable_rank;
 
 /// Returns an error if the matrix is empty or contains an entry that is not finite.
@@ -72,10 +73,6 @@ pub(crate) fn no_convergence<E>(_: E) -> Error {
 }
 
 /// The min(N, d) singular values of an N × d matrix in decreasing order.
-///
-/// # Errors
-///
-/// An empty matrix, entries that are not finite, or no convergence.
 pub fn singular_values(x: MatRef<'_, f64>) -> Result<Vec<f64>, Error> {
     check_finite(x)?;
     x.singular_values().map_err(no_convergence)
@@ -95,10 +92,6 @@ pub fn condition_number(singular_values: &[f64]) -> f64 {
 }
 
 /// Σ s_i² / max s_i² of given singular values.
-///
-/// # Errors
-///
-/// No values, values that are not finite, or all zero.
 pub fn stable_rank_of(singular_values: &[f64]) -> Result<f64, Error> {
     check_values(singular_values)?;
     let largest = singular_values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));

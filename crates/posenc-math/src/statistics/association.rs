@@ -12,7 +12,6 @@ pub struct LinearFit {
     mean_y: f64,
     /// `Σ (x_i − mean)²`.
     spread_x: f64,
-    /// Sum of squared residuals.
     residual: f64,
     n: usize,
 }
@@ -32,10 +31,6 @@ impl LinearFit {
 }
 
 /// The least-squares line.
-///
-/// # Errors
-///
-/// Samples of different lengths or with fewer than two points, values that are not finite, and `x` that are all equal.
 pub fn linear_fit(x: &[f64], y: &[f64]) -> Result<LinearFit, Error> {
     check_pairs(x, y, 2)?;
     if is_constant(x) {
@@ -50,10 +45,6 @@ pub fn linear_fit(x: &[f64], y: &[f64]) -> Result<LinearFit, Error> {
 }
 
 /// Exponent of the power law `y = c x^exponent`: the slope of the least-squares line through (ln x_i, ln y_i).
-///
-/// # Errors
-///
-/// Samples of different lengths or with fewer than two points, values that are not finite and positive, and `x` that are all equal.
 pub fn power_law_exponent(x: &[f64], y: &[f64]) -> Result<f64, Error> {
     let logarithms = |sample: &[f64]| {
         check(sample, 0)?;

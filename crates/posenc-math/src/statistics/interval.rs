@@ -3,12 +3,9 @@
 use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::function::beta::inv_beta_reg;
 
-/// A confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Lower end.
     pub lower: f64,
-    /// Upper end.
     pub upper: f64,
 }
 

@@ -26,30 +26,18 @@ pub use neighbors::{nearest_mean, r_squared, relative_ranks};
 use crate::Error;
 
 /// Arithmetic mean.
-///
-/// # Errors
-///
-/// An empty sample, or a value that is not finite.
 pub fn mean(sample: &[f64]) -> Result<f64, Error> {
     check(sample, 1)?;
     Ok(mean_of(sample))
 }
 
 /// Standard deviation with divisor n (`ddof = 0`), the "±" of the papers' tables; 0 for one value.
-///
-/// # Errors
-///
-/// An empty sample, or a value that is not finite.
 pub fn population_std(sample: &[f64]) -> Result<f64, Error> {
     check(sample, 1)?;
     Ok((squared_deviations(sample) / sample.len() as f64).sqrt())
 }
 
 /// Standard deviation with divisor n − 1.
-///
-/// # Errors
-///
-/// Fewer than two values, or one that is not finite.
 pub fn sample_std(sample: &[f64]) -> Result<f64, Error> {
     check(sample, 2)?;
     Ok(variance_of(sample).sqrt())

@@ -2,9 +2,6 @@
 
 use super::*;
 use crate::tolerance::{Tolerance, assert_close};
-use proptest::prelude::*;
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 const A: [f64; 6] = [24.1, 26.3, 22.8, 25.0, 27.4, 23.9];
 const B: [f64; 6] = [23.6, 25.1, 23.0, 24.2, 26.1, 23.5];
@@ -118,30 +115,6 @@ fn lines_predict_with_an_interval() {
     let two = linear_fit(&[0.0, 1.0], &[1.0, 3.0]).unwrap();
     assert_eq!(two.predict(2.0, 0.9), (5.0, None));
     assert_eq!(linear_fit(&[1.0, 1.0], &[1.0, 3.0]), Err(no_spread(1.0)));
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
-
-    // An exact power law must be found whatever its exponent and factor.
-    #[test]
-    fn exponents_of_exact_power_laws_are_found(exponent in -4.0..4.0f64, factor in 0.01..100.0f64) {
-        let x = [0.5, 1.0, 3.0, 10.0];
-        let y = x.map(|x: f64| factor * x.powf(exponent));
-        assert_close(power_law_exponent(&x, &y).unwrap(), exponent, Tolerance::absolute(1e-12));
-    }
-
-    // The interval and the p-value of a t-test must agree about zero.
-    #[test]
-    fn interval_and_p_value_agree(seed in 0..10_000u64, shift in -1.0..1.0f64) {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let a: Vec<f64> = (0..8).map(|_| rng.random_range(-1.0..1.0) + shift).collect();
-        let b: Vec<f64> = (0..8).map(|_| rng.random_range(-1.0..1.0)).collect();
-        for test in [paired_t_test(&a, &b, 0.95).unwrap(), welch_t_test(&a, &b, 0.95).unwrap()] {
-            let Interval { lower, upper } = test.interval;
-            prop_assert_eq!(lower <= 0.0 && 0.0 <= upper, test.p > 0.05);
-        }
-    }
 }
 
 /// Catches squares that overflow into a panic of the distribution functions.

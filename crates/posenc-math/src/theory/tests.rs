@@ -44,14 +44,6 @@ fn proposition_5_triangle() {
 }
 
 #[test]
-fn too_few_centers_exceed_the_gaussian_bound() {
-    // Errata E-R6: σd = 0.5.
-    let spec = spec("gaussian", 1000, "sigma", 0.0005).text("boundary", "periodic");
-    assert_close(measured(&spec, 1000), 641.4, Tolerance::decimals(1));
-    assert_close(gaussian_stable_rank(0.0005), 564.2, Tolerance::decimals(1));
-}
-
-#[test]
 fn the_minimum_is_an_envelope() {
     // Errata E-R5: σ = 0.01, d = 1000, periodic; the formula and the singular values.
     let spec = spec("gaussian", 1000, "sigma", 0.01).text("boundary", "periodic");
@@ -65,16 +57,16 @@ fn the_minimum_is_an_envelope() {
         (64, 28.21),
         (128, 28.21),
     ] {
-        let exact = exact_stable_rank(n, periodized(|delta| gaussian_law(0.01, delta), 3));
+        let exact = exact_stable_rank(n, periodized(|delta| gaussian_law(0.01, delta)));
         assert_close(exact, expected, Tolerance::decimals(2));
         assert_close(measured(&spec, n), exact, Tolerance::relative(2e-4));
     }
-    let rff = |n| exact_stable_rank(n, periodized(|delta| rff_law(10.0, delta), 3));
+    let rff = |n| exact_stable_rank(n, periodized(|delta| rff_law(10.0, delta)));
     assert_close(rff(24), 22.54, Tolerance::decimals(2));
     assert_close(rff(28), 24.11, Tolerance::decimals(2));
     // The corner, N = bound, is the worst case: 1/1.0864 of the minimum.
     let corner =
-        exact_stable_rank(100, periodized(|delta| rff_law(100.0 / (2.0 * PI).sqrt(), delta), 3));
+        exact_stable_rank(100, periodized(|delta| rff_law(100.0 / (2.0 * PI).sqrt(), delta)));
     assert_close(corner / 100.0, 1.0 / 1.0864, Tolerance::decimals(4));
 }
 
@@ -84,7 +76,7 @@ fn the_minimum_is_an_envelope() {
 fn laws_with_negative_values_are_stable_ranks() {
     let law = |spec: &EmbedderSpec, n: usize| {
         let embedder = built(spec);
-        exact_stable_rank(n, periodized(|delta| embedder.distance_law(delta).unwrap(), 3))
+        exact_stable_rank(n, periodized(|delta| embedder.distance_law(delta).unwrap()))
     };
     for (kind, limit) in [("sine", 2.0), ("square", PI * PI / 4.0)] {
         let spec = EmbedderSpec::new(kind).number("dimension", 2000.0);
@@ -114,7 +106,7 @@ fn proposition_3_for_infinitely_many_frequencies() {
     ] {
         let row: Vec<f64> = (0..1000).map(|j| rff_law(sigma, f64::from(j) / 1000.0)).collect();
         assert_close(toeplitz_stable_rank(&row).unwrap(), open, Tolerance::decimals(2));
-        let periodic = exact_stable_rank(1000, periodized(|delta| rff_law(sigma, delta), 3));
+        let periodic = exact_stable_rank(1000, periodized(|delta| rff_law(sigma, delta)));
         assert_close(periodic, rff_stable_rank(sigma), Tolerance::relative(1e-4));
     }
 }
@@ -170,7 +162,7 @@ proptest! {
     #[test]
     fn exact_stable_ranks_lie_below_the_minimum(sigma in 0.005_f64..0.08, n in 1_usize..200) {
         // Poisson summation: the denominator exceeds both limits.
-        let rank = exact_stable_rank(n, periodized(|delta| gaussian_law(sigma, delta), 3));
+        let rank = exact_stable_rank(n, periodized(|delta| gaussian_law(sigma, delta)));
         let minimum = gaussian_stable_rank(sigma).min(n as f64);
         prop_assert!(rank <= minimum * (1.0 + 1e-12));
         prop_assert!(rank >= minimum / 1.0865);

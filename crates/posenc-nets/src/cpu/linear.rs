@@ -260,7 +260,6 @@ fn step_groups(
     }
 }
 
-/// A linear task in training.
 pub struct LinearSession {
     task: Task,
     threads: usize,

@@ -23,7 +23,6 @@ pub struct AdapterDescription {
     pub is_software: bool,
     /// "vulkan", "metal" or "dx12".
     pub backend: String,
-    /// Name and version of the driver.
     pub driver: String,
     /// Largest buffer, in bytes.
     pub largest_buffer: u64,
@@ -66,7 +65,6 @@ pub struct Gpu {
     trouble: Arc<Mutex<Trouble>>,
 }
 
-/// Stored errors of a device.
 #[derive(Debug, Default)]
 struct Trouble {
     /// Reason why the device is lost permanently.
@@ -159,19 +157,16 @@ impl Gpu {
         Err(self.error(why))
     }
 
-    /// Whether the device is lost permanently.
     pub fn is_lost(&self) -> bool {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).lost.is_some()
     }
 
-    /// A buffer of `size` bytes.
     pub fn buffer(&self, size: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
         let (label, mapped_at_creation) = (None, false);
         let buffer = wgpu::BufferDescriptor { label, size, usage, mapped_at_creation };
         self.device.create_buffer(&buffer)
     }
 
-    /// An error of this device.
     pub fn error(&self, why: String) -> NetError {
         NetError::Device { device: self.description.to_string(), why }
     }

@@ -26,7 +26,6 @@ pub enum DeviceInput {
     Waves { tables: DeviceBuffer, parts: Vec<(usize, usize)>, indices: DeviceBuffer, scale: f32 },
 }
 
-/// A table of a factored input.
 #[derive(Debug, Clone, Copy)]
 pub struct Table {
     pub rows: usize,

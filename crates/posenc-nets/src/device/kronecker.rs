@@ -45,7 +45,6 @@ struct Csr {
 /// Buffers for one group of runs.
 #[derive(Debug)]
 pub struct Scratch {
-    /// Number of runs per group.
     group: usize,
     /// Intermediate tensors between the axes.
     between: [DeviceBuffer; 2],
@@ -86,7 +85,6 @@ impl Csr {
 }
 
 impl Side {
-    /// Uploads axes, points and targets.
     pub fn new(
         context: &Context,
         input: &Input,
@@ -311,7 +309,6 @@ impl<'a> Pass<'a> {
         self.context.sum_squares(list, self.side.targets.as_ref(), which);
     }
 
-    /// Allocates the gradients of all layers.
     pub fn gradients(&self, list: &Recorder<'_>) -> Result<Vec<Gradient>, NetError> {
         let points = self.side.points;
         let one = |(l, slot): (usize, &Slot)| match l {

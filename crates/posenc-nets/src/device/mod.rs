@@ -37,7 +37,6 @@ pub struct Options {
     pub work_at_once: f64,
 }
 
-/// Trains on a wgpu adapter.
 #[derive(Debug, Clone)]
 pub struct DeviceEngine {
     choice: Choice,
@@ -54,11 +53,6 @@ struct Open {
 }
 
 impl DeviceEngine {
-    /// Opens an adapter.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NetError::Device`] if no such adapter exists or it provides no device.
     pub fn open(choice: Choice) -> Result<Self, NetError> {
         let gpu = Gpu::open(choice.clone())?;
         let options = if gpu.description.is_software {
@@ -72,13 +66,11 @@ impl DeviceEngine {
         Ok(DeviceEngine { choice, options, description, open: Arc::new(Mutex::new(open)) })
     }
 
-    /// Sets the limits of the engine.
     pub fn with_options(mut self, options: Options) -> Self {
         self.options = options;
         self
     }
 
-    /// Description of the open adapter.
     pub fn description(&self) -> &AdapterDescription {
         &self.description
     }

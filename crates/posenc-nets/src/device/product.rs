@@ -10,7 +10,6 @@ use std::fmt::Write as _;
 /// Depth of a panel along the inner dimension.
 const DEPTH: usize = 8;
 
-/// Size of a tile of C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tile {
     /// Number of threads along columns and along rows.
@@ -61,13 +60,11 @@ pub enum Epilogue {
 }
 
 impl Epilogue {
-    /// Whether the epilogue reads a bias.
     pub fn has_bias(self) -> bool {
         matches!(self, Epilogue::Bias | Epilogue::BiasRelu)
     }
 }
 
-/// How an operand is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Access {
     /// Whether it is contiguous along the inner dimension.
@@ -84,7 +81,6 @@ pub struct ProductKernel {
     pub b: Access,
     /// Whether four contiguous columns of C are written at a time, under the conditions of [`Access::wide`].
     pub c_wide: bool,
-    /// Operation that writes the product to C.
     pub epilogue: Epilogue,
 }
 
@@ -255,7 +251,6 @@ impl Panel {
         Panel { operand, access, threads, vectors, stride }
     }
 
-    /// Number of vectors of a panel.
     fn count(&self) -> usize {
         DEPTH * self.vectors
     }

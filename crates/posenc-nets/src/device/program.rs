@@ -12,11 +12,9 @@ use crate::NetError;
 /// Stride of parameter blocks in bytes: the largest alignment that WebGPU allows an adapter to require.
 pub const BLOCK: usize = 256;
 
-/// Usage flags of parameter buffers.
 pub const UNIFORM: wgpu::BufferUsages =
     wgpu::BufferUsages::UNIFORM.union(wgpu::BufferUsages::COPY_DST);
 
-/// A kernel ready to run.
 #[derive(Debug)]
 struct Kernel {
     pipeline: wgpu::ComputePipeline,
@@ -108,10 +106,6 @@ pub struct DeviceBuffer {
 
 impl DeviceBuffer {
     /// A buffer of `count` zeros. `what` names it in error messages.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the size exceeds the adapter's limit for a buffer or its memory.
     pub fn zeros(gpu: &Gpu, what: &str, count: usize) -> Result<Self, NetError> {
         let bytes = 4 * count.max(1) as u64;
         let allowed = gpu.largest_bytes();
@@ -130,7 +124,6 @@ impl DeviceBuffer {
         Ok(DeviceBuffer { buffer })
     }
 
-    /// A buffer with the given numbers.
     pub fn of<T: bytemuck::NoUninit>(
         gpu: &Gpu,
         what: &str,
@@ -210,7 +203,6 @@ impl<'a> Operand<'a> {
     }
 }
 
-/// A product C = A B.
 #[derive(Debug, Clone, Copy)]
 pub struct Product<'a> {
     pub a: Operand<'a>,
@@ -390,10 +382,6 @@ impl<'a> Recorder<'a> {
     }
 
     /// Compiles the kernels and uploads the parameters.
-    ///
-    /// # Errors
-    ///
-    /// Fails if a dispatch exceeds the adapter's limits or is refused by the driver.
     pub fn finish(self) -> Result<Program, NetError> {
         let mut bytes = vec![0u8; BLOCK * self.pending.len().max(1)];
         for (block, op) in bytes.chunks_exact_mut(BLOCK).zip(&self.pending) {

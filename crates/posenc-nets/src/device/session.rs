@@ -86,7 +86,6 @@ impl Context {
         list.pointwise(Pointwise::Residual, &parameters, &buffers, groups, work);
     }
 
-    /// Records dispatches and runs them once.
     pub fn run_recorded(&self, record: impl FnOnce(&mut Recorder<'_>)) -> Result<(), NetError> {
         let mut list = self.recorder();
         record(&mut list);
@@ -100,7 +99,6 @@ impl Context {
 pub struct Targets {
     numbers: DeviceBuffer,
     squares: DeviceBuffer,
-    /// Number of partial sums per run.
     sums: usize,
 }
 

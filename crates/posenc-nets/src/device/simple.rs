@@ -20,7 +20,6 @@ pub struct Side {
     pub input: DeviceInput,
     /// Targets point by point, with the outputs of all runs adjacent; `None` for predictions.
     targets: Option<Targets>,
-    /// Number of points per chunk.
     pub chunk: usize,
 }
 
@@ -202,7 +201,6 @@ impl<'a> Pass<'a> {
         self.context.sum_squares(list, self.side.targets.as_ref(), which);
     }
 
-    /// Allocates the gradients of all layers.
     pub fn gradients(&self, list: &Recorder<'_>) -> Result<Vec<Gradient>, NetError> {
         let (side, Layout { slots, runs, .. }) = (self.side, &self.context.layout);
         let one = |(l, slot): (usize, &Slot)| {

@@ -83,11 +83,6 @@ impl Input {
     }
 
     /// Waves in several coordinates at once; see [`Waves`]. `tables` and `indices` have one entry per axis.
-    ///
-    /// # Errors
-    ///
-    /// Fails if there is no table or no frequency, if tables differ in their number of frequencies or lists in
-    /// their length, if an index is beyond its table, or if a value is not finite.
     pub fn waves(
         tables: Vec<WaveTable>,
         indices: Vec<Vec<u32>>,
@@ -98,31 +93,18 @@ impl Input {
 
     /// Kronecker features ψ₀ ⊗ ψ₁ ⊗ … on the full grid of the columns of one to three axes; the last
     /// axis varies fastest, for features and for points.
-    ///
-    /// # Errors
-    ///
-    /// Fails if there is no axis or more than three, if an axis is empty, or if an entry is not finite.
     pub fn kronecker(axes: Vec<Mat<f32>>) -> Result<Self, NetError> {
         Kronecker::new(axes, Points::Grid).map(|k| Input::Kronecker(Arc::new(k)))
     }
 
     /// Kronecker features on some nodes of the grid only. Nodes have the numbers of the points of
     /// [`Input::kronecker`].
-    ///
-    /// # Errors
-    ///
-    /// Fails like [`Input::kronecker`], and if a node is beyond the grid.
     pub fn kronecker_at(axes: Vec<Mat<f32>>, nodes: Vec<u32>) -> Result<Self, NetError> {
         Kronecker::new(axes, Points::Nodes(nodes)).map(|k| Input::Kronecker(Arc::new(k)))
     }
 
     /// Kronecker features of points between the nodes of the grid. The features of a point are the sum of the
     /// nodes' features, weighted by its row of `blending`, points × nodes (`trading` Sec. 5.2).
-    ///
-    /// # Errors
-    ///
-    /// Fails like [`Input::kronecker`], and if `blending` does not have one column per node or has weights that
-    /// are not finite.
     pub fn kronecker_blended(
         axes: Vec<Mat<f32>>,
         blending: CsrMatrix<f32>,
@@ -168,7 +150,6 @@ impl Input {
         }
     }
 
-    /// The whole d × N matrix.
     pub fn to_dense(&self) -> Mat<f32> {
         Mat::from_fn(self.dimension(), self.points(), |j, i| self.at(j, i))
     }

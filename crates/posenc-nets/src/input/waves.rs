@@ -21,7 +21,6 @@ pub struct Waves {
     pub tables: Vec<WaveTable>,
     /// For each axis, the table column of every point.
     pub indices: Vec<Vec<u32>>,
-    /// Scale factor of all features.
     pub scale: f32,
 }
 

@@ -58,7 +58,6 @@ impl<'a> Gram<'a> {
         )
     }
 
-    /// Whether any entry is negative.
     pub fn has_negative(&self) -> bool {
         let columns = &self.columns;
         vectorized(

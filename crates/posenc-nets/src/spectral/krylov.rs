@@ -1,9 +1,9 @@
 //! Lanczos iterations, and the largest eigenvalues of their tridiagonal matrix.
 
+use posenc_math::spectrum::{self, Tridiagonal, norm};
+
 use super::MAX_KRYLOV_DIMENSION;
 use super::gram::Gram;
-use posenc_math::spectrum::dot;
-use posenc_math::vectorized::vectorized;
 
 /// Approximation of the largest eigenvalues by a Krylov space.
 #[derive(Debug, Clone, Copy)]
@@ -12,7 +12,6 @@ pub(super) struct Ritz {
     pub first: f64,
     /// θ₂; 0 in a space of one dimension.
     pub second: f64,
-    /// Sum of all Ritz values.
     pub sum: f64,
     /// Residual ‖A y − θ₁ y‖ of the unit Ritz vector y. Some eigenvalue is within this distance of θ₁.
     pub residual: f64,
@@ -29,53 +28,30 @@ impl Ritz {
 
 /// Runs Lanczos iterations from `start` until `is_enough` returns true, the space is exhausted, or
 /// [`MAX_KRYLOV_DIMENSION`] is reached.
-///
-/// Full reorthogonalization (twice) keeps the tridiagonal matrix accurate.
 pub(super) fn lanczos(
     gram: &mut Gram<'_>,
-    mut start: Vec<f64>,
+    start: Vec<f64>,
     is_enough: &mut dyn FnMut(&Ritz) -> bool,
 ) -> Ritz {
-    let size = gram.size();
-    let length = norm(&start);
-    start.iter_mut().for_each(|value| *value /= length);
-    let mut basis = vec![start];
-    let (mut diagonal, mut off_diagonal): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
-    let mut next_check = 4;
-    loop {
-        let mut image = vec![0.0; size];
-        let latest = &basis[diagonal.len()];
-        gram.apply(latest, &mut image);
-        diagonal.push(dot(latest, &image));
-        for _ in 0..2 {
-            orthogonalize(&mut image, &basis);
-        }
-        let k = diagonal.len();
-        let beta = norm(&image);
-        let scale = diagonal.iter().copied().fold(0.0, f64::max);
-        let is_last = k == size.min(MAX_KRYLOV_DIMENSION) || beta <= 1e-14 * scale;
-        if k == next_check || is_last {
-            let ritz = ritz(&diagonal, &off_diagonal, beta);
-            if is_enough(&ritz) || is_last {
-                return ritz;
-            }
-            // A check costs a fraction of an iteration, but the cost grows with k.
-            next_check = k + (k / 8).max(1);
-        }
-        image.iter_mut().for_each(|value| *value /= beta);
-        off_diagonal.push(beta);
-        basis.push(image);
-    }
+    let mut latest = Ritz { first: 0.0, second: 0.0, sum: 0.0, residual: f64::INFINITY };
+    let apply = &mut |x: &[f64], out: &mut [f64]| gram.apply(x, out);
+    // A check costs a fraction of an iteration, but the cost grows with k.
+    let pause = |k: usize| (k / 8).max(1);
+    spectrum::lanczos(apply, start, MAX_KRYLOV_DIMENSION, pause, &mut |matrix| {
+        latest = ritz(matrix);
+        is_enough(&latest)
+    });
+    latest
 }
 
-/// Ritz values from the tridiagonal matrix T; `beta` is the next off-diagonal entry.
-fn ritz(diagonal: &[f64], off_diagonal: &[f64], beta: f64) -> Ritz {
+/// Ritz values from the tridiagonal matrix T.
+fn ritz(Tridiagonal { diagonal, off_diagonal, next }: &Tridiagonal) -> Ritz {
     let k = diagonal.len();
     let squares: Vec<f64> = off_diagonal.iter().map(|b| b * b).collect();
     let (first, above) = eigenvalue(diagonal, &squares, off_diagonal, 0);
     let second = if k > 1 { eigenvalue(diagonal, &squares, off_diagonal, 1).0 } else { 0.0 };
     let sum = diagonal.iter().sum();
-    let residual = beta * last_component(diagonal, off_diagonal, above);
+    let residual = next * last_component(diagonal, off_diagonal, above);
     Ritz { first, second, sum, residual }
 }
 
@@ -150,23 +126,4 @@ fn last_component(diagonal: &[f64], off_diagonal: &[f64], above: f64) -> f64 {
         vector.iter_mut().for_each(|value| *value /= length);
     }
     vector[k - 1].abs()
-}
-
-/// Removes the components along the vectors of an orthonormal basis.
-fn orthogonalize(image: &mut [f64], basis: &[Vec<f64>]) {
-    vectorized(
-        #[inline(always)]
-        || {
-            for vector in basis {
-                let component = dot(vector, image);
-                for (value, v) in image.iter_mut().zip(vector) {
-                    *value -= component * v;
-                }
-            }
-        },
-    );
-}
-
-pub(super) fn norm(vector: &[f64]) -> f64 {
-    dot(vector, vector).sqrt()
 }

@@ -27,6 +27,7 @@ mod krylov;
 mod tests;
 
 use faer::{Mat, MatRef};
+use posenc_math::spectrum::norm;
 
 use gram::Gram;
 use krylov::{Ritz, lanczos};
@@ -71,7 +72,7 @@ pub fn stable_rank(activations: MatRef<'_, f32>) -> f64 {
     let mut start = gram.sums();
     let mut second_start = None;
     if gram.has_negative() {
-        let length = krylov::norm(&start);
+        let length = norm(&start);
         let weight = if length > 0.0 { 0.1 * length } else { 1.0 };
         let noises = noise(gram.size(), 0);
         start.iter_mut().zip(noises).for_each(|(value, noise)| *value += weight * noise);
@@ -113,7 +114,7 @@ fn noise(size: usize, stream: u64) -> Vec<f64> {
             ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
         })
         .collect();
-    let length = krylov::norm(&vector);
+    let length = norm(&vector);
     vector.iter_mut().for_each(|value| *value /= length);
     vector
 }

@@ -77,7 +77,6 @@ pub struct Summary {
     pub train_psnr: f64,
     /// Mean test PSNR over the last epochs; `None` without test samples.
     pub test_psnr: Option<f64>,
-    /// Training PSNR after the last epoch.
     pub final_train_psnr: f64,
     /// Test PSNR after the last epoch; `None` without test samples.
     pub final_test_psnr: Option<f64>,
@@ -89,7 +88,6 @@ pub struct Summary {
     pub diverged: Option<u64>,
 }
 
-/// Measurements of [`fit`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
     /// Curve points in the order of the epochs.

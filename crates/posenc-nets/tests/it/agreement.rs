@@ -4,7 +4,7 @@
 //! value. An Adam step divides the gradient by its own size, so its relative error is that of the gradient. Cancellation
 //! makes the error of a gradient larger, and with a small learning rate, steps are so short that the rounding of the
 //! weights matters. The tolerances are therefore 1e-5 for losses, and for the parameters of a layer 5e-4 of their
-//! distance from the initial parameters. After a unit was at its kink, they are 2e-3 and 5e-2 (`common::Comparison::check`).
+//! distance from the initial parameters. After a unit was at its kink, they are 2e-3 and 5e-2 (`common::agree`).
 //!
 //! Targets are noisy and learning rates small, so that no loss comes close to zero, where relative deviations are
 //! meaningless.
@@ -20,20 +20,14 @@ fn dense(columns: Mat<f32>) -> Input {
     Input::dense(columns).unwrap()
 }
 
-/// Trains for 50 steps with both engines and compares the errors and parameters of every step.
+/// Trains with both engines and compares the errors and parameters of every step.
+fn agree_for(steps: usize, name: &str, task: &Task) {
+    let is_smooth = common::agree(&CpuEngine::new(2), &ReferenceEngine, name, task, steps);
+    assert!(is_smooth, "{name}: the first step is near a kink and tests little");
+}
+
 fn agree(name: &str, task: &Task) {
     agree_for(50, name, task);
-}
-
-fn agree_for(steps: usize, name: &str, task: &Task) {
-    let comparison = common::compare(&CpuEngine::new(2), &ReferenceEngine, task, steps);
-    comparison.check(name);
-    assert!(comparison.smooth_steps > 0, "{name}: the first step is near a kink and tests little");
-}
-
-/// One affine layer without activation.
-fn affine(d: usize, outputs: usize) -> Network {
-    network(d, 0, 0, outputs, false)
 }
 
 /// Catches mixed-up runs or outputs, dropped remainders of blocks of columns, features or points, and faults that appear only with far
@@ -57,7 +51,7 @@ fn one_layer_with_runs_and_outputs() {
     ] {
         let (features, rate) =
             if d > 1000 { (noise(d, n, "wide"), 1e-5) } else { (waves(d, n), 1e-3) };
-        let task = task(affine(d, outputs), dense(features), Adam::new(rate), runs);
+        let task = task(network(d, 0, 0, outputs, false), dense(features), Adam::new(rate), runs);
         agree(&format!("affine, {d} x {n}, {runs} runs of {outputs}"), &task);
     }
 }
@@ -96,11 +90,11 @@ fn networks_on_bands() {
     }
 }
 
-/// Catches errors in the passes through hidden layers, with numbers of points that do not fill a tile, and buffers that are sized by
-/// the first of several layers of different widths.
+/// Catches errors in the passes through hidden layers, with numbers of points that do not fill a tile, buffers that are sized by the
+/// first of several layers of different widths, and a sigmoid that is missing in the outputs or in their gradient.
 #[test]
 fn networks_of_every_depth() {
-    for depth in 1..=4 {
+    for depth in 0..=4 {
         for n in [1, 7, 129, 1000, 1537] {
             let network = network(24, depth, 20, 3, depth % 2 == 0);
             let runs = if n == 129 { 3 } else { 1 };
@@ -119,16 +113,6 @@ fn networks_of_every_depth() {
         let name = format!("{d} features, hidden {hidden:?}");
         let network = Network { hidden, ..network(d, 0, 0, output, false) };
         agree(&name, &task(network, dense(waves(d, n)), Adam::new(1e-3), 2));
-    }
-}
-
-/// Catches a sigmoid that is missing in the outputs or in their gradient, with and without hidden layers.
-#[test]
-fn sigmoid_outputs() {
-    for depth in [0, 1, 3] {
-        let network = network(24, depth, 20, 2, true);
-        let task = task(network, dense(waves(24, 129)), Adam::new(1e-2), 2);
-        agree(&format!("sigmoid, depth {depth}"), &task);
     }
 }
 

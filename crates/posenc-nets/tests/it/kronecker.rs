@@ -39,7 +39,7 @@ fn training_matches_the_reference() {
             assert_eq!(engines.len(), if has_gram { 3 } else { 2 }, "{name}");
             for engine in engines {
                 let name = format!("{name}, hidden {hidden:?}, {engine:?}");
-                common::compare(&engine, &ReferenceEngine, &task, 20).check(&name);
+                common::agree(&engine, &ReferenceEngine, &name, &task, 20);
             }
         }
     }
@@ -113,9 +113,7 @@ fn the_gram_form_trains_like_the_residual_form() {
         // Compare the weights step by step.
         let network = Network::kronecker(48 * 48, None, 3).unwrap();
         let task = task(network, grid(48), Adam::new(1e-3), 1);
-        let comparison = common::compare(&gram, &residual, &task, 50);
-        assert!(comparison.deviation.error.0 < 1e-5, "{name}: {}", comparison.deviation);
-        assert!(comparison.deviation.parameters() < 5e-4, "{name}: {}", comparison.deviation);
+        common::agree(&gram, &residual, name, &task, 50);
     }
 }
 
@@ -341,42 +339,31 @@ fn tasks_that_do_not_fit_are_refused() {
     combination(gram.start(sigmoid).err().unwrap(), "output activation");
 }
 
-/// Catches an allocation that ends the process: activations of a hidden layer at many points.
+/// Catches an allocation that ends the process: activations of a hidden layer at many points, and a limit that ignores the positions
+/// of test samples and predictions.
 #[test]
 fn tasks_that_need_too_much_memory_are_refused() {
-    let blending = CsrMatrix::from(
-        &CooMatrix::<f32>::try_from_triplets(3_000_000, 4, vec![0], vec![0], vec![1.0]).unwrap(),
-    );
-    let input = Input::kronecker_blended(vec![waves(2, 2), waves(2, 2)], blending).unwrap();
-    let network = Network::kronecker(4, Some(512), 1).unwrap();
-    let initial = initial(&network, 1);
-    let train = Samples { input, targets: Mat::zeros(3_000_000, 1) };
-    let task = Task { network, optimizer: Adam::new(1e-3), train, test: None, initial };
-    let refused = CpuEngine::new(1).start(task).err().unwrap();
-    assert!(matches!(refused, NetError::Memory { .. }), "{refused}");
-}
-
-/// Catches a memory limit that ignores the positions of test samples and predictions.
-#[test]
-fn evaluations_that_need_too_much_memory_are_refused() {
-    let input = |points| {
+    let samples = |points| {
         let blending = CooMatrix::<f32>::try_from_triplets(points, 4, vec![0], vec![0], vec![1.0]);
         let blending = CsrMatrix::from(&blending.unwrap());
-        Input::kronecker_blended(vec![waves(2, 2), waves(2, 2)], blending).unwrap()
+        let input = Input::kronecker_blended(vec![waves(2, 2), waves(2, 2)], blending).unwrap();
+        Samples { input, targets: Mat::zeros(points, 1) }
     };
-    // The activations take 3.8 of 4 GiB, and the evaluation of more points another 0.25 GiB.
-    let (few, many) = (2_000_000, 6_000_000);
     let network = Network::kronecker(4, Some(512), 1).unwrap();
     let initial = initial(&network, 1);
-    let train = Samples { input: input(few), targets: Mat::zeros(few, 1) };
-    let test = Samples { input: input(many), targets: Mat::zeros(many, 1) };
-    let task = Task { network, optimizer: Adam::new(1e-3), train, test: None, initial };
+    let task = |train, test| {
+        let (network, initial) = (network.clone(), initial.clone());
+        Task { network, optimizer: Adam::new(1e-3), train, test, initial }
+    };
     let refused = |error: NetError, word: &str| {
         assert!(matches!(error, NetError::Memory { .. }), "{error}");
         assert!(error.to_string().contains(word), "{error}");
     };
-    let mut session = CpuEngine::new(1).start(task.clone()).unwrap();
-    refused(session.predict(&test.input).unwrap_err(), "predicting");
-    let tested = Task { test: Some(test), ..task };
-    refused(CpuEngine::new(1).start(tested).err().unwrap(), "training");
+    let start = |task| CpuEngine::new(1).start(task);
+    refused(start(task(samples(3_000_000), None)).err().unwrap(), "training");
+    // The activations take 3.8 of 4 GiB, and the evaluation of more points another 0.25 GiB.
+    let (few, many) = (samples(2_000_000), samples(6_000_000));
+    let mut session = start(task(few.clone(), None)).unwrap();
+    refused(session.predict(&many.input).unwrap_err(), "predicting");
+    refused(start(task(few, Some(many))).err().unwrap(), "training");
 }

@@ -6,8 +6,7 @@ use common::{network, noise, targets, task, waves};
 use faer::Mat;
 use posenc_nets::reference::ReferenceEngine;
 use posenc_nets::{
-    Adam, CpuEngine, Engine, Input, NetError, Network, OutputActivation, SampleSet, Samples, Task,
-    WaveTable,
+    Adam, CpuEngine, Engine, Input, NetError, OutputActivation, SampleSet, Samples, Task, WaveTable,
 };
 
 fn engines() -> [Box<dyn Engine>; 2] {
@@ -66,19 +65,6 @@ fn tasks_that_do_not_fit_are_refused() {
 
     let target = changed(|task| task.train.targets[(3, 1)] = f32::NAN);
     assert!(matches!(target, NetError::NotFinite { .. }), "{target}");
-}
-
-/// Catches networks of width 0, which have no gradient.
-#[test]
-fn networks_without_units_are_refused() {
-    for (d, depth, width, output, word) in
-        [(0, 1, 4, 1, "dimension"), (3, 2, 0, 1, "width"), (3, 1, 4, 0, "outputs")]
-    {
-        let refused = Network::new(d, depth, width, output).unwrap_err().to_string();
-        assert!(refused.contains(word), "{refused}");
-    }
-    // Without hidden layers, the width is irrelevant.
-    assert!(Network::new(3, 0, 0, 1).is_ok());
 }
 
 /// Catches embeddings that would train only the biases, or NaN.

@@ -40,7 +40,7 @@ pub fn widgets(screens: &[Screen]) -> impl Iterator<Item = (&Widget, [u8; 4])> {
 /// Records metrics of captions, times 100. Returns the CIDEr scores, whose document frequencies are those of the whole corpus, also for
 /// subsets.
 fn record_corpus(corpus: &[Candidate], values: &mut Vec<Value>) -> Scores {
-    let [first, second] = bleu(corpus).corpus;
+    let [first, second] = bleu(corpus);
     let cider = Cider::new(corpus).scores(corpus);
     let numbers = [
         ("bleu_1", first),

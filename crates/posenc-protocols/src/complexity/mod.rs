@@ -20,7 +20,7 @@ use posenc_experiments::schema::NumberList;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use posenc_harness::protocol::{Context, Emit, Protocol};
 use posenc_math::complexity::{Scheme, Sizes, cost, printed_separable_memory};
-use posenc_math::kronecker::{Cube, complex_features, separable_2d, simple_features};
+use posenc_math::kronecker::{Cube, dense, separable_2d, simple_features};
 use posenc_math::random::gaussian_vector;
 use posenc_math::statistics::{median, power_law_exponent};
 use schemars::JsonSchema;
@@ -141,7 +141,7 @@ impl Layer {
         match (settings.scheme, settings.axes) {
             (Scheme::Simple | Scheme::Naive, axes) => {
                 let is_simple = settings.scheme == Scheme::Simple;
-                let join = if is_simple { simple_features } else { complex_features };
+                let join = if is_simple { simple_features } else { dense };
                 let plane = join(psi.as_ref(), psi.as_ref());
                 let features = if axes == 2 { plane } else { join(psi.as_ref(), plane.as_ref()) };
                 let weights = column(features.ncols());

@@ -62,7 +62,7 @@ pub fn interpolate(
             let fill = |interpolant: &dyn Interpolant<2>| known.fill(interpolant, parallel);
             match method {
                 Method::Linear => (fill(&Linear::new(samples)), None),
-                Method::Cubic => (fill(&CloughTocher::new(samples, CloughTocher::TOLERANCE)), None),
+                Method::Cubic => (fill(&CloughTocher::new(samples)), None),
                 Method::Auto => {
                     let selection = selection::choose_for_image(&known, pattern, parallel);
                     let values = adaptive::reconstruct(&known, &selection.settings, parallel);

@@ -17,7 +17,7 @@ use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use posenc_harness::protocol::{Context, Emit, Protocol};
 use posenc_math::embedder::line;
-use posenc_math::kronecker::{complex_features, simple_features};
+use posenc_math::kronecker::{dense, simple_features};
 use posenc_math::random::gaussian_vector;
 use posenc_math::spectrum::{numerical_rank, singular_values, stable_rank_of};
 use schemars::JsonSchema;
@@ -77,7 +77,7 @@ impl Protocol for KroneckerRank {
         let simple = simple_features(psi.as_ref(), psi.as_ref());
         let [axis, stable_axis] = ranks(&psi)?;
         let [rank_simple, stable_simple] = ranks(&simple)?;
-        let [rank_complex, stable_complex] = ranks(&complex_features(psi.as_ref(), psi.as_ref()))?;
+        let [rank_complex, stable_complex] = ranks(&dense(psi.as_ref(), psi.as_ref()))?;
         // The output of a linear layer with random weights on the simple features.
         let weights = gaussian_vector(&mut context.stream("weights"), simple.ncols());
         let image = Mat::from_fn(n, n, |row, column| {

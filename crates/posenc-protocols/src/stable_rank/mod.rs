@@ -152,7 +152,7 @@ fn measure(
     }
     if embedder.distance_law(0.0).is_some() {
         let law = |delta: f64| embedder.distance_law(delta).unwrap_or(0.0);
-        let rank = exact_stable_rank(n, periodized(law, 3));
+        let rank = exact_stable_rank(n, periodized(law));
         if rank.is_finite() {
             push("stable_rank_law", rank);
         }

@@ -35,10 +35,6 @@ pub struct Lines {
 
 impl Lines {
     /// K lines of N samples each, from an N × K matrix.
-    ///
-    /// # Errors
-    ///
-    /// Fewer than [`SHORTEST_LINE`] samples, or samples that are not finite.
     pub fn new(values: Mat<f64>) -> Result<Self, Error> {
         let (n, k) = values.shape();
         if n < SHORTEST_LINE {
@@ -72,10 +68,6 @@ pub struct LineFit<'a> {
 
 impl<'a> LineFit<'a> {
     /// `axis` has N samples and predicts the N − 1 midpoints; `coarse` has the samples of even index and predicts the others.
-    ///
-    /// # Errors
-    ///
-    /// Axes of the wrong size.
     pub fn new(
         lines: &'a Lines,
         axis: &'a RidgeAxis,

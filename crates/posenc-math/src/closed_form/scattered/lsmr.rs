@@ -37,7 +37,7 @@ pub(super) fn solve<T: Real, const D: usize>(
         return trivial(weights, Stop::SmallGradient);
     }
     check_finite(alpha * target_norm, 0)?;
-    let mut recurrence = Recurrence::new(alpha, target_norm, options.lambda.sqrt());
+    let mut recurrence = Recurrence::new(alpha, target_norm);
     scale(&mut v, 1.0 / alpha);
     let mut transposed_image = vec![zero; system.n_weights()];
     let (mut h, mut h_bar) = (v.clone(), vec![zero; system.n_weights()]);
@@ -81,17 +81,12 @@ pub(super) fn solve<T: Real, const D: usize>(
     }
     let residual_norm = norm(&image);
     system.apply_transposed_into(&image, &mut transposed_image, &mut workspace);
-    let lambda = T::from_f64(options.lambda);
-    for (gradient, w) in transposed_image.iter_mut().zip(&weights) {
-        *gradient -= lambda * *w;
-    }
     let gradient_norm = norm(&transposed_image);
-    let weights_norm = norm(&weights);
     let norms = Norms {
         operator: recurrence.squared_norm.sqrt(),
         target: target_norm,
-        weights: weights_norm,
-        residual: residual_norm.hypot(options.lambda.sqrt() * weights_norm),
+        weights: norm(&weights),
+        residual: residual_norm,
         gradient: gradient_norm,
     };
     let claimed = matches!(stop, Stop::SmallResidual | Stop::SmallGradient);
@@ -129,7 +124,6 @@ struct Steps {
 
 /// The scalars that are carried from step to step.
 struct Recurrence {
-    damping: f64,
     squared_norm: f64,
     residual_norm: f64,
     gradient_norm: f64,
@@ -146,13 +140,11 @@ struct Recurrence {
     rho_dot: f64,
     tau_tilde: f64,
     theta_tilde: f64,
-    dropped: f64,
 }
 
 impl Recurrence {
-    fn new(alpha: f64, beta: f64, damping: f64) -> Self {
+    fn new(alpha: f64, beta: f64) -> Self {
         Self {
-            damping,
             squared_norm: alpha * alpha,
             residual_norm: beta,
             gradient_norm: alpha * beta,
@@ -168,16 +160,14 @@ impl Recurrence {
             rho_dot: 1.0,
             tau_tilde: 0.0,
             theta_tilde: 0.0,
-            dropped: 0.0,
         }
     }
 
     /// One step with the new entries of the bidiagonal matrix.
     fn advance(&mut self, alpha: f64, beta: f64) -> Steps {
-        // Rotation of the damping, then of the bidiagonal.
-        let (c_hat, s_hat, alpha_hat) = rotation(self.alpha_bar, self.damping);
+        // Rotation of the bidiagonal.
         let rho_old = self.rho;
-        let (c, s, rho) = rotation(alpha_hat, beta);
+        let (c, s, rho) = rotation(self.alpha_bar, beta);
         self.rho = rho;
         let theta = s * alpha;
         self.alpha_bar = c * alpha;
@@ -194,10 +184,8 @@ impl Recurrence {
             h: theta / rho,
         };
 
-        let beta_acute = c_hat * self.beta_double_dot;
-        let beta_check = -s_hat * self.beta_double_dot;
-        let beta_hat = c * beta_acute;
-        self.beta_double_dot = -s * beta_acute;
+        let beta_hat = c * self.beta_double_dot;
+        self.beta_double_dot *= -s;
         let theta_tilde_old = self.theta_tilde;
         let (c_tilde, s_tilde, rho_tilde) = rotation(self.rho_dot, theta_bar);
         self.theta_tilde = s_tilde * self.rho_bar;
@@ -205,9 +193,8 @@ impl Recurrence {
         self.beta_dot = c_tilde * beta_hat - s_tilde * self.beta_dot;
         self.tau_tilde = (zeta_old - theta_tilde_old * self.tau_tilde) / rho_tilde;
         let tau_dot = (self.zeta - self.theta_tilde * self.tau_tilde) / self.rho_dot;
-        self.dropped += beta_check * beta_check;
         let last = (self.beta_dot - tau_dot).powi(2) + self.beta_double_dot.powi(2);
-        self.residual_norm = (self.dropped + last).sqrt();
+        self.residual_norm = last.sqrt();
         self.gradient_norm = self.zeta_bar.abs();
         self.squared_norm += beta * beta + alpha * alpha;
         steps

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! with `B` a blending matrix. [`ScatteredSystem`] is this operator. [`ScatteredSystem::solve`]
-//! minimizes `‖A w − s‖² + λ‖w‖²` with LSMR (Fong and Saunders, SIAM J. Sci. Comput. 33, 2011). Started
+//! minimizes `‖A w − s‖²` with LSMR (Fong and Saunders, SIAM J. Sci. Comput. 33, 2011). Started
 //! from zero, LSMR converges to the solution of least norm. The papers have no such solver.
 //!
 //! Early stopping regularizes, since directions of small singular values converge last. The number of
@@ -16,7 +16,7 @@
 //!
 //! faer's own LSMR is unsuitable: it advances all right-hand sides as one block. The bits of a channel
 //! would depend on the other channels, and equal channels (a gray image) would make the block singular.
-//! It also has no λ and reports no residual.
+//! It also reports no residual.
 
 mod lsmr;
 mod operator;
@@ -47,27 +47,23 @@ struct Workspace<T> {
     scratch: Vec<T>,
 }
 
-/// Stopping rules, and the weight λ of the Tikhonov term.
+/// Stopping rules.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LeastSquaresOptions {
     /// τ, from the machine epsilon of the precision to below 1: the solution is accepted when
-    /// `‖r‖ ≤ τ (‖s‖ + ‖A‖‖w‖)` or `‖Aᵀr − λw‖ ≤ τ ‖A‖‖r‖`, with r = s − A w. ‖A‖ is the estimate of the
+    /// `‖r‖ ≤ τ (‖s‖ + ‖A‖‖w‖)` or `‖Aᵀr‖ ≤ τ ‖A‖‖r‖`, with r = s − A w. ‖A‖ is the estimate of the
     /// Frobenius norm by the iterations so far.
     pub tolerance: f64,
     /// Largest number of iterations, at least 1. Each applies A and its transpose once.
     pub max_iterations: usize,
-    /// λ ≥ 0 of the Tikhonov term λ‖w‖².
-    pub lambda: f64,
 }
 
 impl Default for LeastSquaresOptions {
-    /// A tolerance of 1e-6, 1000 iterations, no Tikhonov term.
     fn default() -> Self {
-        Self { tolerance: 1e-6, max_iterations: 1000, lambda: 0.0 }
+        Self { tolerance: 1e-6, max_iterations: 1000 }
     }
 }
 
-/// Why an iteration ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The residual is small: the targets are met.
@@ -89,9 +85,8 @@ pub struct LeastSquares<T> {
     pub iterations: usize,
     /// ‖s − A w‖, computed from the weights.
     pub residual_norm: f64,
-    /// ‖Aᵀ(s − A w) − λw‖, computed from the weights: half the gradient, zero at the solution.
+    /// ‖Aᵀ(s − A w)‖, computed from the weights: half the gradient, zero at the solution.
     pub gradient_norm: f64,
-    /// Why the iteration ended.
     pub stop: Stop,
 }
 
@@ -107,10 +102,6 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     ///
     /// The matrices of triangles and narrow Gaussians are banded. In each block of rows, products
     /// therefore skip the outer columns whose entries are below ε² times the largest entry of the matrix.
-    ///
-    /// # Errors
-    ///
-    /// Matrices that are empty, not finite or do not have one row per node; no points.
     pub fn new(psi: [MatRef<'_, T>; D], points: &'a Blending<T, D>) -> Result<Self, Error> {
         for (axis, matrix) in psi.iter().enumerate() {
             check_entries(|| format!("embedding matrix {axis}"), *matrix)?;
@@ -132,7 +123,6 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
         })
     }
 
-    /// Number of points P.
     pub fn n_points(&self) -> usize {
         self.points.n_points()
     }
@@ -143,10 +133,6 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     }
 
     /// `A w`: the P values at the points for the given weights.
-    ///
-    /// # Errors
-    ///
-    /// A wrong number of weights.
     pub fn apply(&self, weights: &[T]) -> Result<Vec<T>, Error> {
         check_length("weights", weights.len(), self.n_weights())?;
         let mut values = vec![T::zero_impl(); self.n_points()];
@@ -154,7 +140,7 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
         Ok(values)
     }
 
-    /// Weights that minimize `‖A w − s‖² + λ‖w‖²` for every channel `s` of `targets` (P numbers each).
+    /// Weights that minimize `‖A w − s‖²` for every channel `s` of `targets` (P numbers each).
     ///
     /// Channels are independent: callers may distribute them over threads, and the number of threads changes no bit. The
     /// result reports whether the tolerance was met; running out of iterations is not an error.
@@ -178,10 +164,6 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
 
     /// Solves for one channel, like [`Self::solve`]. After each iteration, `observe` gets its number, from 1, and the weights, and
     /// returns whether to continue.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::solve`].
     pub fn solve_observed(
         &self,
         target: &[T],
@@ -225,9 +207,6 @@ impl LeastSquaresOptions {
         }
         if self.max_iterations == 0 {
             return setting("max_iterations", 0.0, "at least 1");
-        }
-        if !(self.lambda >= 0.0 && self.lambda.is_finite()) {
-            return setting("lambda", self.lambda, "at least 0 and finite");
         }
         Ok(())
     }

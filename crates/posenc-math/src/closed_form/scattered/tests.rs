@@ -35,8 +35,7 @@ fn reference(a: &Mat<f64>, target: &[f64]) -> Vec<f64> {
     times(&svd.V().to_owned(), &divided)
 }
 
-const EXACT: LeastSquaresOptions =
-    LeastSquaresOptions { tolerance: 1e-13, max_iterations: 5000, lambda: 0.0 };
+const EXACT: LeastSquaresOptions = LeastSquaresOptions { tolerance: 1e-13, max_iterations: 5000 };
 
 /// Blending at `n_points` random positions on a grid with the given numbers of nodes, and its dense matrix.
 fn blended<const D: usize>(
@@ -194,29 +193,6 @@ fn all_nodes_equal_the_separable_closed_form() {
 }
 
 #[test]
-fn the_tikhonov_term_is_ridge_regression() {
-    let psi = [random(5, 4, 11), random(6, 3, 12)];
-    let (blending, b) = blended([5, 6], 9, 13);
-    let a = b * kronecker(&psi);
-    let target = vector(9, 14);
-    let system = ScatteredSystem::new(psi.each_ref().map(Mat::as_ref), &blending).unwrap();
-    for lambda in [1e-3, 0.5, 20.0] {
-        let options = LeastSquaresOptions { lambda, ..EXACT };
-        let solution = system.solve(&[&target], &options).unwrap().remove(0);
-        assert!(solution.converged());
-        // The reference is least squares with √λ I below A.
-        let stacked = Mat::from_fn(9 + 12, 12, |i, j| match i.checked_sub(9) {
-            None => a[(i, j)],
-            Some(row) => lambda.sqrt() * f64::from(u8::from(row == j)),
-        });
-        let mut padded = target.clone();
-        padded.resize(21, 0.0);
-        let expected = reference(&stacked, &padded);
-        assert_all_close(&solution.weights, &expected, Tolerance::absolute(1e-9));
-    }
-}
-
-#[test]
 fn recurrences_agree_with_norms_computed_from_the_iterates() {
     // Catches errors in the recurrences, with which the iteration would stop too early or never.
     let psi = gaussian(12, 10, 0.08);
@@ -224,24 +200,20 @@ fn recurrences_agree_with_norms_computed_from_the_iterates() {
     let a = b * kronecker(&[psi.clone(), psi.clone()]);
     let system = ScatteredSystem::new([psi.as_ref(); 2], &blending).unwrap();
     let target = vector(50, 4);
-    for lambda in [0.0, 0.1_f64] {
-        let options = LeastSquaresOptions { tolerance: 1e-14, max_iterations: 12, lambda };
-        let mut seen = 0;
-        let transposed = a.transpose().to_owned();
-        let observe = &mut |weights: &[f64], residual_norm: f64, gradient_norm: f64| {
-            seen += 1;
-            let fitted = times(&a, weights);
-            let residual: Vec<f64> = target.iter().zip(&fitted).map(|(s, x)| s - x).collect();
-            let expected = norm(&residual).hypot(lambda.sqrt() * norm(weights));
-            assert_close(residual_norm, expected, Tolerance::relative(1e-8));
-            let pairs = times(&transposed, &residual).into_iter().zip(weights);
-            let gradient: Vec<f64> = pairs.map(|(g, w)| g - lambda * w).collect();
-            assert_close(gradient_norm, norm(&gradient), Tolerance::relative(1e-6));
-            true
-        };
-        lsmr::solve(&system, &target, &options, observe).unwrap();
-        assert_eq!(seen, 12);
-    }
+    let options = LeastSquaresOptions { tolerance: 1e-14, max_iterations: 12 };
+    let mut seen = 0;
+    let transposed = a.transpose().to_owned();
+    let observe = &mut |weights: &[f64], residual_norm: f64, gradient_norm: f64| {
+        seen += 1;
+        let fitted = times(&a, weights);
+        let residual: Vec<f64> = target.iter().zip(&fitted).map(|(s, x)| s - x).collect();
+        assert_close(residual_norm, norm(&residual), Tolerance::relative(1e-8));
+        let gradient = times(&transposed, &residual);
+        assert_close(gradient_norm, norm(&gradient), Tolerance::relative(1e-6));
+        true
+    };
+    lsmr::solve(&system, &target, &options, observe).unwrap();
+    assert_eq!(seen, 12);
 }
 
 /// Catches an observer that gets the weights of another iteration, or that cannot end the solve.
@@ -273,7 +245,7 @@ fn a_tolerance_below_rounding_is_not_reported_as_converged() {
     let points = all_nodes(48);
     let system = ScatteredSystem::new([psi.as_ref(); 2], &points).unwrap();
     let target: Vec<f32> = vector(48 * 48, 1).into_iter().map(|x| x as f32).collect();
-    let options = LeastSquaresOptions { tolerance: 1.2e-7, max_iterations: 20_000, lambda: 0.0 };
+    let options = LeastSquaresOptions { tolerance: 1.2e-7, max_iterations: 20_000 };
     let solution = system.solve(&[&target], &options).unwrap().remove(0);
     assert_eq!(solution.stop, Stop::Rounding, "{} iterations", solution.iterations);
 }
@@ -302,7 +274,7 @@ fn single_precision_agrees_with_double() {
     let psi = gaussian(20, 20, 0.03);
     let nodes = || (0..400).filter(|i| i % 4 != 1);
     let target = vector(nodes().count(), 2);
-    let options = LeastSquaresOptions { tolerance: 1e-6, max_iterations: 3000, lambda: 1e-3 };
+    let options = LeastSquaresOptions { tolerance: 1e-6, max_iterations: 3000 };
     let points = at_nodes([20; 2], nodes());
     let wide = ScatteredSystem::new([psi.as_ref(); 2], &points).unwrap();
     let wide = wide.solve(&[&target], &options).unwrap().remove(0);
@@ -362,8 +334,6 @@ fn errors_name_the_invalid_input() {
         LeastSquaresOptions { tolerance: 1e-17, ..EXACT },
         LeastSquaresOptions { tolerance: f64::NAN, ..EXACT },
         LeastSquaresOptions { max_iterations: 0, ..EXACT },
-        LeastSquaresOptions { lambda: -1.0, ..EXACT },
-        LeastSquaresOptions { lambda: f64::INFINITY, ..EXACT },
     ] {
         let refused = system.solve(&[&[1.0; 9]], &options).unwrap_err();
         assert!(refused.to_string().contains(" must be at least "), "{options:?}");

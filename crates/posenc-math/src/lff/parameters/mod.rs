@@ -18,7 +18,6 @@ pub use widget::{
 /// A part of a model: `repeat` × the sum of products of its tensors' dimensions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Module {
-    /// Name of the part.
     pub name: &'static str,
     /// How often the part occurs.
     pub repeat: u64,
@@ -44,7 +43,6 @@ impl Module {
         self
     }
 
-    /// Number of parameters.
     pub fn count(&self) -> u64 {
         self.repeat * self.tensors.iter().map(|t| t.iter().product::<u64>()).sum::<u64>()
     }
@@ -91,13 +89,11 @@ pub struct ParameterCount {
     pub method: &'static str,
     /// The parts, in the order of the network; the position encoding last.
     pub modules: Vec<Module>,
-    /// Sum of the parts.
     pub total: u64,
     /// The printed size in millions.
     pub printed: f64,
     /// The total in millions, rounded to the decimals of the table.
     pub rounded: f64,
-    /// Whether `rounded` equals `printed`.
     pub matches: bool,
 }
 
@@ -127,21 +123,6 @@ mod tests {
                 let value = exmex::eval_str::<f64>(&text).unwrap();
                 assert_eq!(value, module.count() as f64, "{}: {text}", module.name);
             }
-        }
-    }
-
-    /// Catches a modulator without biases, and frequencies that are counted per group.
-    #[test]
-    fn encoder_sizes_of_algorithm_1() {
-        assert_eq!(modulator(768, 32, 768).count(), 49_952);
-        assert_eq!(modulator(384, 32, 768).count(), 37_664);
-        assert_eq!(modulator(128, 128, 128).count(), 33_024);
-        assert_eq!(modulator(64, 64, 64).count(), 8_320);
-        assert_eq!(modulator(32, 32, 32).count(), 2_112);
-        for (width, coordinates, expected) in
-            [(768, 2, 768), (384, 2, 384), (128, 4, 256), (64, 2, 64), (32, 1, 16)]
-        {
-            assert_eq!(learned_frequencies(width, coordinates).count(), expected);
         }
     }
 

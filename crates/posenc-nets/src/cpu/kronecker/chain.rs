@@ -176,7 +176,6 @@ impl Chain {
         (0..rows).step_by(fit).map(|top| top..(top + fit).min(rows)).collect()
     }
 
-    /// Blocks of rows of this product.
     pub fn row_blocks(&self) -> Vec<Range<usize>> {
         let [before, after] = self.slice();
         Chain::blocks(self.leading.rows, before.max(after))

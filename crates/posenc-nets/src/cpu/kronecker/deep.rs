@@ -14,7 +14,6 @@ use crate::cpu::kernels;
 use crate::cpu::parallel::for_each;
 use crate::optimizer::StepConstants;
 
-/// A network with one hidden layer.
 #[derive(Debug, Clone, Copy)]
 pub struct Deep {
     pub hidden: usize,

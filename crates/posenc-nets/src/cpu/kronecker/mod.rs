@@ -85,10 +85,6 @@ pub struct KroneckerSession {
 
 impl KroneckerSession {
     /// Starts a session of a task that has passed [`Task::check`].
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the task needs too much memory, or if [`Products::Gram`] is requested but impossible.
     pub fn new(task: Task, threads: usize, products: Products) -> Result<Self, NetError> {
         let Task { network, optimizer, train, test, initial } = task;
         let Input::Kronecker(input) = &train.input else {

@@ -13,7 +13,6 @@ use crate::optimizer::StepConstants;
 
 pub const POINTS: usize = 4096;
 
-/// A network without hidden layers.
 #[derive(Debug, Clone, Copy)]
 pub struct Shallow {
     pub outputs: usize,
@@ -56,7 +55,6 @@ pub fn compare(activation: OutputActivation, outputs: &mut [f32], targets: &[f32
     sum
 }
 
-/// Applies the output activation in place.
 pub fn activate(activation: OutputActivation, outputs: &mut [f32]) {
     if activation == OutputActivation::Sigmoid {
         kernels::sigmoid(outputs);

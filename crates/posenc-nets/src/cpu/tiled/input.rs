@@ -28,7 +28,6 @@ pub struct Tiles {
 
 #[derive(Debug)]
 enum Form {
-    /// The d × N matrix.
     Dense(Arc<Mat<f32>>),
     /// For each tile, the nonzero feature ranges with their values.
     Banded(Vec<Vec<Panel>>),

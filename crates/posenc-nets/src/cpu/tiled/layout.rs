@@ -31,7 +31,6 @@ impl Slot {
         MatRef::from_column_major_slice(&theta[self.start..self.bias_start()], rows, columns)
     }
 
-    /// Mutable version of [`Slot::weights`].
     pub fn weights_mut<'a>(&self, theta: &'a mut [f32]) -> MatMut<'a, f32> {
         let (rows, columns) = self.shape();
         MatMut::from_column_major_slice_mut(
@@ -85,7 +84,6 @@ impl Layout {
         &self.slots[0]
     }
 
-    /// All layers except the first.
     pub fn later(&self) -> &[Slot] {
         &self.slots[1..]
     }

@@ -71,7 +71,6 @@ struct Worker {
     lanes: Vec<Lane>,
 }
 
-/// A network task in training.
 pub struct TiledSession {
     task: Task,
     threads: usize,

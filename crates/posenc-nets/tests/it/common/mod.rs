@@ -1,7 +1,5 @@
 //! Problems and comparisons that several tests share.
 
-use std::fmt::{Display, Formatter};
-
 use faer::Mat;
 use nalgebra_sparse::{CooMatrix, CsrMatrix};
 use posenc_math::random::{stream, uniform_vector};
@@ -191,171 +189,74 @@ pub fn task(network: Network, input: Input, optimizer: Adam, runs: usize) -> Tas
     Task { network, optimizer, train, test: Some(test), initial }
 }
 
-/// Deviation between two training runs of the same task.
-#[derive(Debug, Clone)]
-pub struct Deviation {
-    /// Largest |E − E'|/E' over all runs, with its step.
-    pub error: (f64, usize),
-    /// For each layer, the largest ‖θ − θ'‖/‖θ' − θ₀‖ over all runs, with its step: the difference relative to the
-    /// distance from the initial parameters.
-    pub layers: Vec<(f64, usize)>,
-}
+/// A z closer to 0 than this may round to either sign. It is a sum of some tens of terms below 1.
+const NEAR: f64 = 2e-7;
 
-impl Deviation {
-    fn none(layers: usize) -> Self {
-        Deviation { error: (0.0, 0), layers: vec![(0.0, 0); layers] }
-    }
-
-    /// The largest deviation over all layers.
-    pub fn parameters(&self) -> f64 {
-        self.layers.iter().fold(0.0, |largest, layer| layer.0.max(largest))
-    }
-}
-
-impl Display for Deviation {
-    fn fmt(&self, out: &mut Formatter<'_>) -> std::fmt::Result {
-        let show = |(value, step): &(f64, usize)| format!("{value:.1e} (step {step})");
-        let layers: Vec<_> = self.layers.iter().map(show).collect();
-        write!(out, "error {}, parameters by layer {}", show(&self.error), layers.join(", "))
-    }
-}
-
-/// Tracks the deviation between two engines that train the same task.
+/// Whether a hidden unit may be at the kink of its ReLU at some point.
 ///
-/// If a unit's pre-activation z is as close to 0 as the rounding error, the two engines may be on different sides of the
-/// ReLU's kink. The point then contributes to the gradient of one engine only. If the unit is active on few points,
-/// Adam turns this into whole steps, and the deviation grows from 1e-6 to 1e-2. The deviation before the first step
-/// near a kink is therefore recorded separately.
-pub struct Comparison {
-    network: Network,
-    input: Mat<f64>,
-    initial: Vec<reference::Parameters>,
-    pub deviation: Deviation,
-    /// Deviation over the steps before the first one near a kink.
-    pub smooth: Deviation,
-    /// Number of steps before the first one near a kink.
-    pub smooth_steps: usize,
-    is_smooth: bool,
+/// If a unit's pre-activation z is as close to 0 as the rounding error, two engines may be on different sides of the kink. The point then
+/// contributes to the gradient of one engine only. If the unit is active on few points, Adam turns this into whole steps, and the
+/// deviation grows from 1e-6 to 1e-2.
+pub fn is_near_kink(
+    network: &Network,
+    features: &Mat<f64>,
+    runs: &[reference::Parameters],
+) -> bool {
+    let smallest = |(depth, run): (usize, &reference::Parameters)| {
+        // The outputs of the network that ends at this layer are its z.
+        let head = Network {
+            hidden: network.hidden[..depth].to_vec(),
+            output: network.hidden[depth],
+            output_activation: OutputActivation::Identity,
+            ..*network
+        };
+        let parameters = reference::Parameters { layers: run.layers[..=depth].to_vec() };
+        let z = reference::outputs(&head, &parameters, features.as_ref()).unwrap();
+        (0..z.ncols()).flat_map(|o| z.col_as_slice(o)).fold(f64::INFINITY, |s, z| s.min(z.abs()))
+    };
+    let layers = (0..network.depth()).flat_map(|depth| runs.iter().map(move |run| (depth, run)));
+    layers.map(smallest).any(|z| z <= NEAR)
 }
 
-impl Comparison {
-    /// A z closer to 0 than this may round to either sign. It is a sum of some tens of terms below 1.
-    const NEAR: f64 = 2e-7;
-
-    /// Starts tracking before the first step.
-    pub fn new(task: &Task) -> Self {
-        let layers = task.network.layers().len();
-        Comparison {
-            network: task.network.clone(),
-            input: wide_matrix(&task.train.input.to_dense()),
-            initial: widened(&task.initial),
-            deviation: Deviation::none(layers),
-            smooth: Deviation::none(layers),
-            smooth_steps: 0,
-            is_smooth: true,
-        }
-    }
-
-    /// Records one step of all runs: the errors of both engines, the parameters before the step, and the parameters of
-    /// both engines after it.
-    pub fn record(
-        &mut self,
-        step: usize,
-        errors: [&[f64]; 2],
-        before: &[reference::Parameters],
-        after: [&[reference::Parameters]; 2],
-    ) {
-        self.is_smooth &= self.nearest_kink(before) > Self::NEAR;
-        self.smooth_steps += usize::from(self.is_smooth);
-        let [ours, theirs] = errors;
-        assert_eq!((ours.len(), theirs.len()), (self.initial.len(), self.initial.len()));
-        for (a, b) in ours.iter().zip(theirs) {
-            assert!(a.is_finite() && *b > 0.0, "step {step}: {a} and {b}");
-            self.update(step, |deviation| &mut deviation.error, (a - b).abs() / b);
-        }
-        let [ours, theirs] = after;
-        assert_eq!((ours.len(), theirs.len()), (self.initial.len(), self.initial.len()));
-        for (r, (a, b)) in ours.iter().zip(theirs).enumerate() {
-            assert_eq!(
-                (a.layers.len(), b.layers.len()),
-                (self.initial[r].layers.len(), a.layers.len())
-            );
-            for (l, (a, b)) in a.layers.iter().zip(&b.layers).enumerate() {
-                let share = distance(a, b) / distance(b, &self.initial[r].layers[l]);
-                assert!(share.is_finite(), "step {step}, run {r}, layer {l}: {share}");
-                self.update(step, |deviation| &mut deviation.layers[l], share);
-            }
-        }
-    }
-
-    fn update(
-        &mut self,
-        step: usize,
-        place: impl Fn(&mut Deviation) -> &mut (f64, usize),
-        value: f64,
-    ) {
-        let smooth = self.is_smooth.then_some(&mut self.smooth);
-        for place in smooth.into_iter().chain([&mut self.deviation]).map(place) {
-            if value > place.0 {
-                *place = (value, step);
-            }
-        }
-    }
-
-    /// The smallest |z| of all hidden units at all points.
-    fn nearest_kink(&self, runs: &[reference::Parameters]) -> f64 {
-        let mut nearest = f64::INFINITY;
-        for depth in 0..self.network.depth() {
-            // The outputs of the network that ends at this layer are its z.
-            let head = Network {
-                hidden: self.network.hidden[..depth].to_vec(),
-                output: self.network.hidden[depth],
-                output_activation: OutputActivation::Identity,
-                ..self.network
-            };
-            for run in runs {
-                let layers = run.layers[..=depth].to_vec();
-                let parameters = reference::Parameters { layers };
-                let z = reference::outputs(&head, &parameters, self.input.as_ref()).unwrap();
-                for o in 0..z.ncols() {
-                    let smallest = |nearest: f64, z: &f64| nearest.min(z.abs());
-                    nearest = z.col_as_slice(o).iter().fold(nearest, smallest);
-                }
-            }
-        }
-        nearest
-    }
-
-    /// Checks the deviation of an engine in single precision from the reference.
-    #[track_caller]
-    pub fn check(&self, name: &str) {
-        for (deviation, error, parameters) in
-            [(&self.smooth, 1e-5, 5e-4), (&self.deviation, 2e-3, 5e-2)]
-        {
-            assert!(deviation.error.0 < error, "{name}: {deviation}");
-            assert!(deviation.parameters() < parameters, "{name}: {deviation}");
-        }
-    }
-}
-
-/// Trains one task with two engines, step by step.
-pub fn compare(
+/// Trains one task with two engines and compares errors and parameters step by step: errors relative to their size, the parameters of a
+/// layer relative to their distance from the initial ones. Once a unit was near its kink, the tolerances are larger. Returns whether no
+/// unit was near its kink at first.
+#[track_caller]
+pub fn agree(
     engine: &dyn Engine,
     reference: &dyn Engine,
+    name: &str,
     task: &Task,
     steps: usize,
-) -> Comparison {
+) -> bool {
     let mut ours = engine.start(task.clone()).unwrap();
     let mut theirs = reference.start(task.clone()).unwrap();
-    let mut comparison = Comparison::new(task);
-    let mut before = widened(&theirs.parameters().unwrap());
+    let initial = widened(&task.initial);
+    let features = wide_matrix(&task.train.input.to_dense());
+    let starts_smooth = !is_near_kink(&task.network, &features, &initial);
+    let (mut before, mut is_smooth) = (initial.clone(), starts_smooth);
     for step in 1..=steps {
-        let errors = [ours.step().unwrap(), theirs.step().unwrap()];
-        let after = [widened(&ours.parameters().unwrap()), widened(&theirs.parameters().unwrap())];
-        comparison.record(step, [&errors[0], &errors[1]], &before, [&after[0], &after[1]]);
+        is_smooth = is_smooth && !is_near_kink(&task.network, &features, &before);
+        let (for_errors, for_parameters) = if is_smooth { (1e-5, 5e-4) } else { (2e-3, 5e-2) };
+        let (a, b) = (ours.step().unwrap(), theirs.step().unwrap());
+        assert_eq!((a.len(), b.len()), (task.runs(), task.runs()));
+        for (a, b) in a.iter().zip(&b) {
+            assert!((a - b).abs() < for_errors * b, "{name}, step {step}: errors {a} and {b}");
+        }
+        let after = [ours.parameters().unwrap(), theirs.parameters().unwrap()].map(|p| widened(&p));
+        for (run, start) in initial.iter().enumerate() {
+            for (l, start) in start.layers.iter().enumerate() {
+                let [a, b] = [&after[0][run].layers[l], &after[1][run].layers[l]];
+                let apart = distance(a, b) / distance(b, start);
+                assert!(
+                    apart < for_parameters,
+                    "{name}, step {step}, run {run}, layer {l}: {apart:e}"
+                );
+            }
+        }
         [_, before] = after;
     }
-    comparison
+    starts_smooth
 }
 
 /// Converts parameters to double precision.
