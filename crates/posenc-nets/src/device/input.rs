@@ -7,9 +7,9 @@
 use faer::Mat;
 
 use super::adapter::Gpu;
+use super::context::Gradient;
 use super::kernels::Pointwise;
 use super::program::{DeviceBuffer, Operand, Product, Recorder};
-use super::session::Gradient;
 use super::simple::{Pass, chunks};
 use crate::layout::Slot;
 use crate::{Factored, Input, NetError};

@@ -11,6 +11,7 @@
 //! CPU engine within a tolerance.
 
 mod adapter;
+mod context;
 mod input;
 mod kernels;
 mod kronecker;

@@ -6,10 +6,10 @@
 
 use faer::Mat;
 
+use super::context::{Context, Gradient, POINTS_PER_SUM, Targets};
 use super::input::{DeviceInput, Form, takes_tables};
 use super::product::Epilogue;
 use super::program::{DeviceBuffer, Operand, Product, Recorder};
-use super::session::{Context, Gradient, POINTS_PER_SUM, Targets};
 use crate::cpu::interleave;
 use crate::layout::{Layout, Slot};
 use crate::{Input, NetError};

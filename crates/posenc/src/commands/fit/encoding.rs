@@ -5,7 +5,6 @@ use posenc_harness::device::{CPU, Devices};
 use posenc_harness::machine;
 use posenc_math::closed_form::{LeastSquaresOptions, Solver};
 use posenc_math::embedder::{self, EmbedderSpec};
-use posenc_math::random::stream;
 use posenc_nets::train::{Schedule, fit as train};
 use posenc_protocols::network_1d::Scale;
 use posenc_protocols::network_nd::{Encoding, NetworkNd};
