@@ -143,6 +143,8 @@ fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
             assert_eq!(&found[file], bytes, "{} after {kills} kills", file.display());
         }
         assert_eq!(repository.rows("killed"), rows, "after {kills} kills");
+        // One that is killed after its last record leaves its checkpoint to the next run.
+        repository.ok(&["reproduce", "--out", "killed"]);
         assert_eq!(repository.checkpoints("killed"), 0, "a checkpoint is left");
         std::fs::remove_dir_all(repository.path().join("killed")).unwrap();
     }
