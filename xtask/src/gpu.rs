@@ -20,7 +20,10 @@ fn decided() -> Option<&'static [&'static str]> {
         "attention" => Some(&ATTENTION),
         "on" => Some(&FEATURES),
         "off" => Some(&[]),
-        _ => None,
+        other => {
+            eprintln!("{SWITCH}={other} is ignored; allowed: on, off, attention");
+            None
+        }
     }
 }
 

@@ -23,8 +23,12 @@ pub const FEATURES: [&str; 2] = ["--features", "posenc/video"];
 /// Arguments for cargo: the feature if it can be built, else none. If not, prints in one line what is missing, what is used instead
 /// and how to get it.
 pub fn features() -> &'static [&'static str] {
-    if std::env::var_os(SWITCH).is_some_and(|value| value == "off") {
-        return &[];
+    match std::env::var_os(SWITCH) {
+        Some(value) if value == "off" => return &[],
+        Some(value) if value != "on" => {
+            eprintln!("{SWITCH}={} is ignored; allowed: on, off", value.display());
+        }
+        _ => {}
     }
     let missing = missing();
     if missing.is_empty() {

@@ -115,6 +115,12 @@ fn the_first_run_is_built_without_attention_models() {
     scene.run(&["reproduce", "trading"], &environment);
     assert_eq!(scene.calls(), [small, whole, whole].concat(), "all is built already");
 
+    // The site has a feature of its own, and `posenc` gets it once the site's binary exists.
+    let scene = Scene::new("site");
+    let book = "build --release --workspace --bin posenc-book --features posenc-report/book";
+    scene.run(&["book"], &environment);
+    assert!(scene.calls().starts_with(book), "{}", scene.calls());
+
     // Options that need all protocols in one run.
     let options = ["--budget=1h", "--force", "--dry-run", "--share=1/2", "--slurm"];
     for (i, option) in options.into_iter().enumerate() {

@@ -13,7 +13,9 @@ use crate::loss::integers;
 pub struct Map {
     /// `[B · rows · columns, C]`.
     pub rows: Tensor<2>,
+    /// Number of images, B.
     pub images: usize,
+    /// Rows and columns of each map.
     pub size: [usize; 2],
 }
 

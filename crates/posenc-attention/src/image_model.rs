@@ -39,6 +39,7 @@ const EVALUATED: usize = 16 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizes {
+    /// Side of an image in pixels.
     pub side: usize,
     pub levels: usize,
     /// Width of the color embedding; `None` for gray images.

@@ -106,6 +106,7 @@ pub struct PositionEncoding {
 struct Description {
     encoding: Encoding,
     width: usize,
+    /// Number of coordinates of a group.
     coordinates: usize,
     /// $W_r$ as sampled, row by row.
     drawn: Vec<f64>,

@@ -16,6 +16,7 @@ use crate::files;
 
 /// Maximum size of a header in bytes. numpy writes 128 bytes; structured types may need more.
 const MAX_HEADER_BYTES: usize = 1 << 16;
+/// Maximum number of axes, as in numpy.
 const MAX_AXES: usize = 64;
 /// Maximum number of characters of a header in a message.
 const SHOWN: usize = 200;

@@ -286,13 +286,6 @@ impl Checkpoint {
         result.err()
     }
 
-    /// Removes what a run left that was killed after the last record of a job.
-    pub fn remove_all(directory: &Path, units: &[Unit]) {
-        let job = Checkpoint::new(directory, units);
-        (0..units.len()).for_each(|index| job.of_unit(units, index).remove());
-        job.remove();
-    }
-
     /// Removes the file, once the job's records are on disk.
     pub fn remove(&self) {
         let _ = posenc_files::remove(&self.file);

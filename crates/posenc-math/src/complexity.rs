@@ -130,5 +130,6 @@ mod tests {
         assert_eq!(free, Cost { multiply_adds: 178, stored_values: 97 });
         assert_eq!(cost(Scheme::Simple, sizes(2, 3, 3)).multiply_adds, 72);
         assert_eq!(cost(Scheme::Naive, sizes(2, 3, 3)).stored_values, 216);
+        assert_eq!(printed_separable_memory(256, 2), 256 * 256 + 2 * 256);
     }
 }

@@ -21,6 +21,7 @@ pub struct Transformer {
     /// Number of all other weights, such as embedding tables.
     pub others: f64,
     pub batch: usize,
+    /// Number of tokens of an item.
     pub length: usize,
 }
 

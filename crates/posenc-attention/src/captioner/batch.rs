@@ -105,6 +105,7 @@ pub struct Batch {
     /// index in `texts`, or its word in the small model.
     pub(super) columns: [Tensor<1, Int>; 4 + TREE_PLACES],
     pub(super) coordinates: Vec<f64>,
+    /// Number of nodes of each screen.
     pub(super) nodes: Vec<usize>,
     /// Rows of the widgets' nodes, screen by screen, `[W]`.
     pub(super) widgets: Tensor<1, Int>,

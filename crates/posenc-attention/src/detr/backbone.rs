@@ -25,7 +25,9 @@ const POOL: usize = 3;
 struct Convolution {
     /// `[taps · inputs, outputs]`, taps row by row.
     weights: Param<Tensor<2>>,
+    /// Scale of the norm, `[outputs]`.
     scale: Param<Tensor<1>>,
+    /// Shift of the norm, `[outputs]`.
     shift: Param<Tensor<1>>,
     /// Running mean and variance of the norm, `[outputs]` each.
     mean: Tensor<1>,

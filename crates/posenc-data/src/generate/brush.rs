@@ -26,6 +26,7 @@ pub(super) struct Leaf {
 
 pub(super) struct Brush<'a, N> {
     pub scene: &'a Scene,
+    /// Direction of the light, in image coordinates.
     pub sun: [f32; 2],
     /// Pixels of this image per pixel of the reference size.
     pub scale: f32,

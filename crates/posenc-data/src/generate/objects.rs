@@ -166,3 +166,81 @@ impl Shape {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use posenc_math::random::stream;
+
+    /// The smallest box around the pixels in which a class's channel stands out.
+    fn painted(image: &ObjectImage, class: usize) -> Option<[f64; 4]> {
+        let mut found: Option<[usize; 4]> = None;
+        for row in 0..image.height {
+            for column in 0..image.width {
+                let pixel = &image.pixels[3 * (row * image.width + column)..][..3];
+                let others = (0..3).filter(|&c| c != class).map(|c| pixel[c]).fold(0.0, f32::max);
+                if pixel[class] > others + 0.25 {
+                    let f = found.get_or_insert([column, row, column + 1, row + 1]);
+                    *f = [f[0].min(column), f[1].min(row), f[2].max(column + 1), f[3].max(row + 1)];
+                }
+            }
+        }
+        let (w, h) = (image.width as f64, image.height as f64);
+        found.map(|[l, t, r, b]| [l as f64 / w, t as f64 / h, r as f64 / w, b as f64 / h])
+    }
+
+    /// Catches boxes that do not surround the painted shapes, in whole scenes and in windows.
+    #[test]
+    fn boxes_surround_their_shapes() {
+        let mut rng = stream(1, "scenes");
+        let (mut checked, mut cut) = (0, 0);
+        for i in 0..400 {
+            let scene = ObjectScene::draw(&mut rng);
+            // Several shapes may hide each other, so pixels do not determine the boxes.
+            if scene.shapes.len() > 1 {
+                continue;
+            }
+            let window = if i % 2 == 0 { [0.0, 0.0, 1.0, 1.0] } else { [0.1, 0.3, 0.8, 0.9] };
+            let image = scene.paint(window, [48, 64], &mut rng);
+            for object in &image.objects {
+                cut += usize::from(is_cut(object));
+                // The visible pixels of a clipped ellipse or triangle have a smaller box.
+                if object.class > 0 && is_cut(object) || object.class == 2 {
+                    continue;
+                }
+                let found = painted(&image, object.class).unwrap();
+                for (side, (own, seen)) in object.corners.iter().zip(found).enumerate() {
+                    let slack = 2.5 / [64.0, 48.0][side % 2];
+                    assert!((own - seen).abs() <= slack, "{object:?} {found:?}");
+                    checked += 1;
+                }
+            }
+        }
+        assert!(checked > 100 && cut > 10, "{checked} {cut}");
+    }
+
+    fn is_cut(object: &Object) -> bool {
+        object.corners.iter().any(|&c| c <= 0.0 || c >= 1.0)
+    }
+
+    /// Catches scenes that depend on anything but their stream, objects that depend on the size of the image, and missing classes.
+    #[test]
+    fn scenes_follow_from_their_stream() {
+        let scenes = |label: &str| {
+            let mut rng = stream(2, label);
+            (0..300).map(|_| ObjectScene::draw(&mut rng)).collect::<Vec<_>>()
+        };
+        let all = scenes("a");
+        assert_eq!(all, scenes("a"));
+        assert_ne!(all, scenes("b"));
+        let mut counts = [0; CLASSES];
+        for scene in &all {
+            let [small, large] = [40, 80].map(|side| scene.whole(side, &mut stream(1, "noise")));
+            assert_eq!(small.objects, large.objects);
+            assert_eq!(small.objects.len(), scene.shapes.len());
+            assert_eq!(large.pixels.len(), 3 * 80 * 80);
+            small.objects.iter().for_each(|object| counts[object.class] += 1);
+        }
+        assert!(counts.iter().all(|&n| n > 100), "{counts:?}");
+    }
+}

@@ -4,13 +4,13 @@ use nalgebra_sparse::CsrMatrix;
 
 use super::AxisBlending;
 use crate::Error;
-use crate::closed_form::Real;
+use crate::closed_form::{Real, check_length};
 
 /// Blending weights of P points in D dimensions (1 to 3), each from the 2^D corners of its cell.
 ///
 /// Only [`matrix`](Self::matrix) forms `B` (P × number of nodes). A point is stored as D indices into the
 /// tables of its axes. A product with the matrix of nalgebra-sparse takes 2.0 (a quarter of 512² pixels)
-/// to 4.0 (an eighth of 128³ voxels) times as long as `gather`.
+/// to 4.0 (an eighth of 128³ voxels) times as long as [`gather`](Self::gather).
 #[derive(Clone, Debug)]
 pub struct Blending<T, const D: usize> {
     axes: [Axis<T>; D],
@@ -38,6 +38,10 @@ impl<T: Real, const D: usize> Blending<T, D> {
     /// Blending at `points`, each D indices into the coordinates of `axes`.
     ///
     /// Weights are rounded to `T` along each axis, and multiplied in `T`.
+    ///
+    /// # Errors
+    ///
+    /// A point with an index that is out of range; a grid with more than 2³² − 1 nodes.
     pub fn new(axes: [&AxisBlending; D], points: Vec<[u32; D]>) -> Result<Self, Error> {
         for (point, indices) in points.iter().enumerate() {
             for axis in 0..D {
@@ -105,7 +109,12 @@ impl<T: Real, const D: usize> Blending<T, D> {
     }
 
     /// `out = B values`: the values at the points from those at the nodes, first axis slowest.
-    pub(crate) fn gather(&self, values: &[T], out: &mut [T]) {
+    ///
+    /// # Errors
+    ///
+    /// Slices of the wrong length.
+    pub fn gather(&self, values: &[T], out: &mut [T]) -> Result<(), Error> {
+        self.check(values.len(), out.len())?;
         for (value, point) in out.iter_mut().zip(&self.points) {
             let (indices, weights) = self.corners_of(point);
             let mut sum = weights[0] * values[indices[0]];
@@ -114,11 +123,17 @@ impl<T: Real, const D: usize> Blending<T, D> {
             }
             *value = sum;
         }
+        Ok(())
     }
 
-    /// `out = Bᵀ values`, the transpose of `gather`: sums the contributions of the points to the nodes, in
+    /// `out = Bᵀ values`, the transpose of [`gather`](Self::gather): sums the contributions of the points to the nodes, in
     /// the order of the points.
-    pub(crate) fn scatter(&self, values: &[T], out: &mut [T]) {
+    ///
+    /// # Errors
+    ///
+    /// Slices of the wrong length.
+    pub fn scatter(&self, values: &[T], out: &mut [T]) -> Result<(), Error> {
+        self.check(out.len(), values.len())?;
         out.fill(T::zero_impl());
         for (value, point) in values.iter().zip(&self.points) {
             let (indices, weights) = self.corners_of(point);
@@ -126,6 +141,7 @@ impl<T: Real, const D: usize> Blending<T, D> {
                 out[indices[corner]] += weights[corner] * *value;
             }
         }
+        Ok(())
     }
 
     /// `B` itself, P × number of nodes, with the 2^D entries of every row stored, zeros included.
@@ -145,5 +161,10 @@ impl<T: Real, const D: usize> Blending<T, D> {
             Ok(matrix) => matrix,
             Err(_) => unreachable!("the corners of a cell are distinct nodes in increasing order"),
         }
+    }
+
+    fn check(&self, n_nodes: usize, n_points: usize) -> Result<(), Error> {
+        check_length("values at the nodes of the virtual grid", n_nodes, self.n_nodes())?;
+        check_length("values at the points", n_points, self.n_points())
     }
 }

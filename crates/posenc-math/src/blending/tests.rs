@@ -114,7 +114,7 @@ fn nodes_get_exactly_their_own_encoding() {
             let blending = Blending::<f64, 1>::new([&axis], points).unwrap();
             for j in 0..psi.ncols() {
                 let mut blended = vec![0.0; nodes];
-                blending.gather(psi.col_as_slice(j), &mut blended);
+                blending.gather(psi.col_as_slice(j), &mut blended).unwrap();
                 assert_eq!(blended, psi.col_as_slice(j), "{nodes} nodes, {}", spec.canonical());
             }
         }
@@ -206,11 +206,11 @@ fn check_forms<const D: usize>() {
     let mut draw = |n: usize| -> Vec<f64> { (0..n).map(|_| rng.random_range(-1.0..1.0)).collect() };
     let (nodes, values) = (draw(blending.n_nodes()), draw(40));
     let mut gathered = vec![0.0; 40];
-    blending.gather(&nodes, &mut gathered);
+    blending.gather(&nodes, &mut gathered).unwrap();
     assert_all_close(&gathered, &times(&expected, &nodes), Tolerance::absolute(1e-13));
     // Catches old contents of the output that remain.
     let mut scattered = vec![f64::NAN; blending.n_nodes()];
-    blending.scatter(&values, &mut scattered);
+    blending.scatter(&values, &mut scattered).unwrap();
     let transposed = expected.transpose().to_owned();
     assert_all_close(&scattered, &times(&transposed, &values), Tolerance::absolute(1e-13));
     // Both as matrix products by nalgebra-sparse.
@@ -268,6 +268,10 @@ fn errors_name_the_invalid_input() {
         missing.to_string(),
         "point 1: the coordinate index of axis 1 must be below 1, got 1"
     );
+    let blending = Blending::<f64, 2>::new([&axis, &axis], vec![[0, 0]]).unwrap();
+    let short = blending.gather(&[0.0; 15], &mut [0.0]).unwrap_err();
+    assert_eq!(short.to_string(), "values at the nodes of the virtual grid: expected 16, got 15");
+    assert!(blending.scatter(&[0.0; 2], &mut [0.0; 16]).is_err());
     // Every axis is allowed, but not their product.
     let large = VirtualGrid::new(70_000, GridConvention::Released).unwrap();
     let axis = AxisBlending::new(&large, &[0.5], &distance, variant).unwrap();

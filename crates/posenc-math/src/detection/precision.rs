@@ -205,3 +205,43 @@ fn of_category(parts: &[Part<'_>], limits: [f64; 2]) -> Option<[f64; THRESHOLDS]
     }
     Some(values)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn truth(corners: Corners) -> Truth {
+        Truth { category: 0, corners, area: area(corners), crowd: false }
+    }
+
+    fn detection(corners: Corners, score: f64) -> Detection {
+        Detection { category: 0, corners, score }
+    }
+
+    const SQUARE: Corners = [0.0, 0.0, 50.0, 50.0];
+
+    /// Catches crowds that count as missed objects, and detections of crowds that count as wrong.
+    #[test]
+    fn crowds_count_neither_way() {
+        let mut crowd = truth([100.0, 0.0, 200.0, 100.0]);
+        crowd.crowd = true;
+        let inside = [120.0, 10.0, 160.0, 50.0];
+        let image = Image {
+            truths: vec![truth(SQUARE), crowd.clone()],
+            detections: vec![
+                detection(SQUARE, 0.5),
+                detection(inside, 0.9),
+                detection(inside, 0.8),
+            ],
+        };
+        assert_eq!(average_precision(&[image], 1, 100).mean, 1.0);
+        let alone = Image { truths: vec![crowd], detections: vec![detection(inside, 0.9)] };
+        assert!(average_precision(&[alone], 1, 100).mean.is_nan());
+    }
+
+    #[test]
+    fn average_precision_without_truths_is_nan() {
+        let ap = average_precision(&[Image::default()], 3, 100);
+        assert!(ap.mean.is_nan() && ap.at_50.is_nan());
+    }
+}

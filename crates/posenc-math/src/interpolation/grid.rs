@@ -17,6 +17,10 @@ pub enum GridMethod {
 /// Values at all positions of a lattice with the given sides (C order, channels fastest) from those at multiples of `step`.
 ///
 /// Positions beyond the last known node of an axis have its value.
+///
+/// # Errors
+///
+/// A step of 0 or larger than a side, and a number of values that does not match the known nodes.
 pub fn upsample(
     known: &[f64],
     sides: &[usize],

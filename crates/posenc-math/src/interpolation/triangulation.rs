@@ -20,6 +20,7 @@ pub struct Triangulation {
 #[derive(Clone, Copy, Debug)]
 pub struct Location {
     pub triangle: usize,
+    /// Barycentric coordinates.
     pub weights: [f64; 3],
 }
 

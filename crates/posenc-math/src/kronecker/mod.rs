@@ -70,6 +70,10 @@ pub fn separable_2d<T: RealField + Copy>(
 }
 
 /// `W ×₀ A ×₁ B ×₂ C`, the mode products one after another, first axis first (trading, Eq. 17).
+///
+/// # Errors
+///
+/// A factor that does not fit the cube; the error names the first such axis.
 pub fn separable_3d<T: RealField + Copy>(
     factors: [MatRef<'_, T>; 3],
     w: &Cube<T>,
@@ -121,6 +125,7 @@ impl<T: RealField + Copy> Cube<T> {
         self.shape
     }
 
+    /// All entries, last index fastest.
     pub fn values(&self) -> &[T] {
         &self.values
     }
@@ -132,6 +137,14 @@ impl<T: RealField + Copy> Cube<T> {
 
     /// Mode product along `axis` (0, 1 or 2): multiplies every line of the cube in that direction by
     /// `matrix` (m × `shape[axis]`), so that the axis then has length m.
+    ///
+    /// # Errors
+    ///
+    /// A matrix that does not have `shape[axis]` columns.
+    ///
+    /// # Panics
+    ///
+    /// When `axis` is above 2.
     pub fn mode_product(&self, axis: usize, matrix: MatRef<'_, T>) -> Result<Self, Error> {
         if matrix.ncols() != self.shape[axis] {
             let ((m, n), [a, b, c]) = (matrix.shape(), self.shape);

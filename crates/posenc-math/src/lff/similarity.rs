@@ -45,6 +45,9 @@ pub struct SineCode {
 impl SineCode {
     /// An encoding with `width_per_axis` ($D$) numbers for each of `axes` coordinates, at the frequencies $\tau^{-2k/D}$ for
     /// $k < D/2$ with the temperature $\tau$.
+    ///
+    /// # Errors
+    /// The width must be even and positive, the temperature positive.
     pub fn new(width_per_axis: usize, axes: usize, temperature: f64) -> Result<Self, Error> {
         check_width(width_per_axis)?;
         check_scale("temperature", temperature)?;

@@ -25,6 +25,10 @@ const MAX_DECOMPOSED: usize = 1000;
 const SAFE_TRACE: std::ops::Range<f64> = 1e-250..1e250;
 
 /// ‖X‖_F² / ‖X‖_2² of an N × d matrix.
+///
+/// # Errors
+///
+/// An empty matrix, entries that are not finite, or a matrix of zeros.
 pub fn stable_rank(x: MatRef<'_, f64>) -> Result<f64, Error> {
     check_finite(x)?;
     // In the tall orientation, the smaller Gram matrix is that of the columns.

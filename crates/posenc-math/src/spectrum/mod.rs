@@ -92,6 +92,10 @@ pub fn condition_number(singular_values: &[f64]) -> f64 {
 }
 
 /// Σ s_i² / max s_i² of given singular values.
+///
+/// # Errors
+///
+/// No values, values that are not finite, or all zero.
 pub fn stable_rank_of(singular_values: &[f64]) -> Result<f64, Error> {
     check_values(singular_values)?;
     let largest = singular_values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));

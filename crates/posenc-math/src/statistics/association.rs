@@ -45,6 +45,10 @@ pub fn linear_fit(x: &[f64], y: &[f64]) -> Result<LinearFit, Error> {
 }
 
 /// Exponent of the power law `y = c x^exponent`: the slope of the least-squares line through (ln x_i, ln y_i).
+///
+/// # Errors
+///
+/// Samples of different lengths or with fewer than two points, values that are not finite and positive, and `x` that are all equal.
 pub fn power_law_exponent(x: &[f64], y: &[f64]) -> Result<f64, Error> {
     let logarithms = |sample: &[f64]| {
         check(sample, 0)?;

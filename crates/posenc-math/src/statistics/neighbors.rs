@@ -32,6 +32,10 @@ pub fn nearest_mean<'a>(
 
 /// R² of predictions: 1 minus their squared error divided by that of predicting the mean of `measured`. Negative if the mean is the
 /// better prediction.
+///
+/// # Errors
+///
+/// Samples of different lengths or below two pairs, values that are not finite, and measured values that are all equal.
 pub fn r_squared(predicted: &[f64], measured: &[f64]) -> Result<f64, Error> {
     check_pairs(predicted, measured, 2)?;
     if is_constant(measured) {

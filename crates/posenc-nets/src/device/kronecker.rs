@@ -45,6 +45,7 @@ struct Csr {
 /// Buffers for one group of runs.
 #[derive(Debug)]
 pub struct Scratch {
+    /// Number of runs per group.
     group: usize,
     /// Intermediate tensors between the axes.
     between: [DeviceBuffer; 2],

@@ -20,6 +20,7 @@ pub struct Side {
     pub input: DeviceInput,
     /// Targets point by point, with the outputs of all runs adjacent; `None` for predictions.
     targets: Option<Targets>,
+    /// Number of points per chunk.
     pub chunk: usize,
 }
 

@@ -47,6 +47,7 @@ struct Own {
     /// Screens that are left in this epoch.
     left: Vec<usize>,
     losses: Vec<f64>,
+    /// Seconds and floating-point operations of all steps.
     seconds: f64,
     work: f64,
 }

@@ -8,6 +8,7 @@ use posenc_math::detection::precision::Image;
 const SCENES: usize = 6;
 /// Pixels of the picture per pixel of a scene.
 const GAIN: usize = 2;
+/// White columns between scenes.
 const GAP: usize = 4;
 /// Detections with a lower score are not drawn.
 const LEAST_SCORE: f64 = 0.5;

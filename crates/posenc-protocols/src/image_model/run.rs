@@ -132,6 +132,7 @@ enum Images {
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
+    /// Bits per level of each batch.
     bits: Vec<f64>,
     curve: Vec<(usize, Evaluation)>,
     /// The place in the files after the last batch, and the time of each step; with colors.

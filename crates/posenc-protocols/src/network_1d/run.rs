@@ -65,6 +65,7 @@ struct Training<'a> {
     runs: Vec<LineRun<'a>>,
     /// Number of samples of a line.
     n: usize,
+    /// Maximum bytes of a task.
     largest_task: usize,
 }
 

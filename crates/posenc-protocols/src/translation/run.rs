@@ -88,6 +88,7 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
 
 /// Pairs of sentences.
 struct Pairs {
+    /// Number of words of each language.
     words: usize,
     /// Loss in nats per word of a model that knows only the frequencies of words.
     guessing: f64,

@@ -17,7 +17,6 @@ use posenc_experiments::plan::jobs;
 use posenc_experiments::{Catalog, Experiment};
 
 use super::report::print_changed_verdicts;
-use posenc_harness::checkpoint::Checkpoint;
 use posenc_harness::data::{self, DataSets};
 use posenc_harness::device::Devices;
 use posenc_harness::interrupts::Interrupts;
@@ -198,15 +197,7 @@ fn to_run(
             }
             units.push(unit);
         }
-        if units.is_empty() {
-            if p.to_run.len() == p.units.len() {
-                let experiment = p.job.experiment;
-                let folder = store.checkpoints(&experiment.paper, &experiment.item);
-                Checkpoint::remove_all(&folder, &p.units);
-            }
-            continue;
-        }
-        all.push(p.only(units));
+        all.extend(Some(p.only(units)).filter(|job| !job.to_run.is_empty()));
     }
     all
 }

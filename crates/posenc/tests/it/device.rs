@@ -139,6 +139,26 @@ fn a_missing_gpu_is_an_error_only_if_requested() {
     }
 }
 
+/// Catches a device from the environment that is ignored, overrides the option, or is wrong and accepted, and an error without the
+/// allowed values.
+#[test]
+fn an_environment_variable_replaces_the_option() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let with = |device: &str, arguments: &[&str]| -> Run {
+        let mut command = repository.command(arguments);
+        command.env("POSENC_DEVICE", device).output().unwrap().into()
+    };
+    for run in [
+        with("cuda", &["reproduce", "--dry-run"]),
+        with("cpu", &["reproduce", "--dry-run", "--device", "cuda"]),
+    ] {
+        assert_eq!(run.code, 2, "{}", run.stderr);
+        run.says(&["cuda", "POSENC_DEVICE", "auto", "cpu", "wgpu:NAME"]);
+    }
+    let run = with("cuda", &["reproduce", "--device", "cpu", "--dry-run"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
 /// Catches a killed training on an adapter that starts over or ends with other numbers.
 #[test]
 fn a_killed_training_on_an_adapter_resumes_with_the_same_bits() {

@@ -108,7 +108,9 @@ fn files_have_no_circles() {
         match name.as_str() {
             // A claim is a part of an experiment, and is judged in it.
             "posenc-experiments" => {
-                uses.retain(|file, _| !file.starts_with("verdict"));
+                for (_, used) in uses.iter_mut().filter(|(file, _)| file.starts_with("schema")) {
+                    used.retain(|other| !other.starts_with("verdict"));
+                }
             }
             // The first layer of a network is a part of its pass.
             "posenc-nets" => {
@@ -118,7 +120,14 @@ fn files_have_no_circles() {
         }
         let count: usize = uses.values().map(BTreeSet::len).sum();
         assert!(uses.len() >= 5 && count >= 2, "{name}: {count} uses of {} files", uses.len());
-        assert_eq!(circles(uses), [] as [String; 0], "{name}");
+        // Repetitions, their pairs and the checks that read both.
+        let allowed: &[&str] = match name.as_str() {
+            "posenc-experiments" => {
+                &["verdict/checks", "verdict/clusters", "verdict/pairs", "verdict/points"]
+            }
+            _ => &[],
+        };
+        assert_eq!(circles(uses), allowed, "{name}");
     }
     let circle = [("a", "b"), ("b", "c"), ("c", "b"), ("d", "a")];
     let circle = circle.map(|(one, other)| (one.to_owned(), BTreeSet::from([other.to_owned()])));

@@ -98,6 +98,24 @@ fn every_item_of_the_guides_can_be_run() {
     assert!(sets.contains("div2k-test") && sets.contains("video-clips"), "{sets}");
 }
 
+/// Catches a kind of embedder that is not listed, or listed without its parameters.
+#[test]
+fn all_embedders_are_listed_with_their_parameters() {
+    let repository = Repository::new();
+    let listed = repository.ok(&["list", "--embedders"]).stdout;
+    let kinds: Vec<&str> = listed.lines().filter(|line| !line.starts_with(' ')).collect();
+    assert_eq!(kinds.len(), posenc_math::embedder::registry().len(), "{listed}");
+    for kind in posenc_math::embedder::registry() {
+        let head = format!("{} ({}; ", kind.name, kind.label);
+        let mut lines = listed.lines().skip_while(|line| !line.starts_with(&head)).skip(1);
+        for parameter in kind.parameters {
+            let line = lines.next().unwrap_or_default();
+            assert!(line.starts_with(&format!("  {}: ", parameter.name)), "{line}");
+            assert!(line.contains("; allowed: "), "{line}");
+        }
+    }
+}
+
 /// Catches a `doctor` that omits a part of the machine, or does not explain what is missing.
 #[test]
 fn the_doctor_reports_every_part() {

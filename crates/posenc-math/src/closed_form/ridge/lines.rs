@@ -35,6 +35,10 @@ pub struct Lines {
 
 impl Lines {
     /// K lines of N samples each, from an N × K matrix.
+    ///
+    /// # Errors
+    ///
+    /// Fewer than [`SHORTEST_LINE`] samples, or samples that are not finite.
     pub fn new(values: Mat<f64>) -> Result<Self, Error> {
         let (n, k) = values.shape();
         if n < SHORTEST_LINE {

@@ -59,6 +59,7 @@ pub struct LeastSquaresOptions {
 }
 
 impl Default for LeastSquaresOptions {
+    /// A tolerance of 1e-6 and 1000 iterations.
     fn default() -> Self {
         Self { tolerance: 1e-6, max_iterations: 1000 }
     }

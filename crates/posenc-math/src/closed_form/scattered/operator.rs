@@ -50,6 +50,7 @@ impl<T: Real> Tiled<T> {
         Self { shape: (n, k), tiles: vec![whole] }
     }
 
+    /// Rows and columns.
     pub(super) fn shape(&self) -> (usize, usize) {
         self.shape
     }
@@ -95,7 +96,10 @@ impl<T: Real, const D: usize> ScatteredSystem<'_, T, D> {
         let Workspace { nodes, scratch } = workspace;
         nodes[..weights.len()].copy_from_slice(weights);
         let n_nodes = mode_products(&self.forward, weights.len(), nodes, scratch);
-        self.points.gather(&nodes[..n_nodes], out);
+        let nodes = &nodes[..n_nodes];
+        if self.points.gather(nodes, out).is_err() {
+            unreachable!("lengths were checked when the system was made");
+        }
     }
 
     pub(super) fn apply_transposed_into(
@@ -106,7 +110,9 @@ impl<T: Real, const D: usize> ScatteredSystem<'_, T, D> {
     ) {
         let Workspace { nodes, scratch } = workspace;
         let n_nodes = self.forward.iter().map(|axis| axis.shape().0).product();
-        self.points.scatter(values, &mut nodes[..n_nodes]);
+        if self.points.scatter(values, &mut nodes[..n_nodes]).is_err() {
+            unreachable!("lengths were checked when the system was made");
+        }
         let n_weights = mode_products(&self.backward, n_nodes, nodes, scratch);
         out.copy_from_slice(&nodes[..n_weights]);
     }

@@ -117,6 +117,7 @@ fn compile(values: &Values) -> Result<Formula, EmbedderError> {
     Ok(formula)
 }
 
+/// The largest |u|.
 fn range(values: &Values) -> Result<f64, EmbedderError> {
     Ok(if Boundary::from_values(values)? == Boundary::Periodic { 0.5 } else { 1.0 })
 }

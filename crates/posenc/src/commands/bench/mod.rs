@@ -206,3 +206,23 @@ fn find_peers(repository: &Repository, frameworks: &[Framework]) -> Vec<Peer> {
     }
     peers
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches two workloads with the same name, and an unknown name that is silently accepted.
+    #[test]
+    fn names_are_distinct_and_checked() {
+        let names: Vec<String> = WORKLOADS.iter().map(|w| w.name.to_owned()).collect();
+        assert_eq!(names.len(), 16 + usize::from(cfg!(feature = "attention")));
+        assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), names.len());
+        assert_eq!(select(&names).unwrap().len(), names.len());
+        let message = select(&["simple-2b".to_owned()]).err().unwrap().to_string();
+        assert!(
+            message.starts_with("no workload `simple-2b`; allowed: closed-form, "),
+            "{message}"
+        );
+        assert!(message.ends_with("; did you mean `simple-2d`?"), "{message}");
+    }
+}

@@ -27,6 +27,7 @@ pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     settings::check(options)?;
     if let Some(out) = &options.out {
         repository.check_file(out)?;
+        target::check_path(&options.file, out)?;
     }
     let Loaded { signal: loaded, warnings } =
         posenc_data::load_signal_file(&options.file, options.size)?;
@@ -48,7 +49,7 @@ pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
         return advise(repository, options, &signal, &split, rule);
     }
     if let Some(out) = &options.out {
-        target::check(&options.file, out, &signal)?;
+        target::check_format(out, &signal)?;
     }
     println!(
         "{}: {} × {} channel{}, {} of {} positions are used for training",

@@ -33,6 +33,7 @@ pub struct Chosen {
     pub spec: EmbedderSpec,
     /// The soft cutoff of ridge regression.
     pub cutoff: f64,
+    /// The maximum number of LSMR iterations.
     pub iterations: usize,
 }
 

@@ -6,9 +6,8 @@ use anyhow::{Result, bail, ensure};
 use posenc_data::{Clip, Image};
 use posenc_protocols::reconstruction::Signal;
 
-/// Checks before the fit that the parent exists, that the input is not overwritten, and that the format suits the signal: PNG for a
-/// picture, npz or a folder of frames for a clip.
-pub fn check(from: &Path, out: &Path, signal: &Signal) -> Result<()> {
+/// Checks before the input is read that the parent exists and that the input is not overwritten.
+pub fn check_path(from: &Path, out: &Path) -> Result<()> {
     let shown = out.display();
     let is_same =
         matches!((from.canonicalize(), out.canonicalize()), (Ok(from), Ok(out)) if from == out);
@@ -17,6 +16,11 @@ pub fn check(from: &Path, out: &Path, signal: &Signal) -> Result<()> {
     if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
         bail!("--out {shown}: folder {} does not exist; create it first", parent.display());
     }
+    Ok(())
+}
+
+/// Checks before the fit that the format suits the signal: PNG for a picture, npz or a folder of frames for a clip.
+pub fn check_format(out: &Path, signal: &Signal) -> Result<()> {
     match (extension(out).as_deref(), signal.sides.len()) {
         (Some("png"), 2) | (None | Some("npz"), 3) => Ok(()),
         (None | Some("npz"), 2) => {
@@ -26,7 +30,8 @@ pub fn check(from: &Path, out: &Path, signal: &Signal) -> Result<()> {
             bail!("a clip is written as .npz or into a folder of frames; name one with --out")
         }
         (other, _) => bail!(
-            "--out {shown}: .{} is not supported; allowed: .png for a picture, .npz or a folder for a clip",
+            "--out {}: .{} is not supported; allowed: .png for a picture, .npz or a folder for a clip",
+            out.display(),
             other.unwrap_or_default()
         ),
     }
