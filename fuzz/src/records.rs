@@ -113,6 +113,7 @@ fn rendered(catalog: &Catalog, table: Table) -> usize {
         local: None,
         repository: "",
         record: Some("record"),
+        local_record: None,
     };
     usize::from(render(&inputs).is_ok())
 }

@@ -57,6 +57,8 @@ pub struct Inputs<'a> {
     /// Path of the reference's records, relative to the report's directory, such as `record`. Pages show the pictures
     /// from there. With `None`, the report gets copies of the pictures.
     pub record: Option<&'a str>,
+    /// Path of the records of [`Inputs::local`], relative to the report's directory. With `None`, pages do not link to them.
+    pub local_record: Option<&'a str>,
 }
 
 /// Renders all pages and pictures.

@@ -237,7 +237,7 @@ pub(super) struct WireGroup {
     pub(super) profiles: BTreeMap<Profile, WireProfile>,
 }
 
-fn one() -> usize {
+pub(super) fn one() -> usize {
     1
 }
 

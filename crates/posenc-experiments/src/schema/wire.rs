@@ -1,4 +1,5 @@
-//! The mappings of experiment files, one struct each; those of groups, claims and displays are in their modules. Their doc comments are the source of `FORMAT.md` and of the JSON Schema.
+//! The mappings of experiment files, one struct each; those of groups, claims and displays are in their modules. Their doc comments are the
+//! source of `FORMAT.md` and of the JSON Schema.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -83,10 +84,6 @@ pub struct Speed {
     /// Rows of the item that it represents (Markdown).
     pub covers: String,
     /// Number of workloads per signal at full scale.
-    #[serde(default = "one")]
+    #[serde(default = "super::group::one")]
     pub times: usize,
-}
-
-fn one() -> usize {
-    1
 }

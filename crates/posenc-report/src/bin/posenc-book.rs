@@ -64,6 +64,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         local: local.as_ref(),
         repository: "..",
         record: None,
+        local_record: None,
     })?;
     for remark in posenc_report::book::build(&report, root, &out)? {
         eprintln!("{remark}");

@@ -94,9 +94,9 @@ fn numbers(inputs: &Inputs<'_>, view: &View<'_>) -> Vec<Value> {
     let (paper, item) = (&view.experiment.paper, &view.experiment.item);
     let file = |side: Side| match side {
         Side::Reference => links::values(inputs, paper, item),
-        // Next to the report, if that is in the repository. The site, whose pages are in the place of the reference's, has no records.
-        Side::Local if ["", ".."].contains(&inputs.repository) => None,
-        Side::Local => Some(format!("../record/{paper}/{item}/values.csv")),
+        Side::Local => {
+            inputs.local_record.map(|folder| format!("{folder}/{paper}/{item}/values.csv"))
+        }
     };
     let shown = view.runs().filter_map(|run| {
         let who = view

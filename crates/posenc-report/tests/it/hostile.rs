@@ -19,7 +19,14 @@ fn hostile(kind: &str) -> Vec<String> {
 }
 
 fn report(catalog: &Catalog, reference: &Records, local: &Records) -> Report {
-    let inputs = Inputs { catalog, reference, local: Some(local), repository: "..", record: None };
+    let inputs = Inputs {
+        catalog,
+        reference,
+        local: Some(local),
+        repository: "..",
+        record: None,
+        local_record: None,
+    };
     render(&inputs).expect("a report")
 }
 

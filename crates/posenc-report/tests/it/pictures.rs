@@ -42,7 +42,14 @@ impl Repository {
     fn render(&self, local: Option<&Records>, record: Option<&str>) -> Report {
         let reference = self.with_pictures(records(REFERENCE), self.gallery());
         let catalog = &self.catalog;
-        let inputs = Inputs { catalog, reference: &reference, local, repository: "..", record };
+        let inputs = Inputs {
+            catalog,
+            reference: &reference,
+            local,
+            repository: "..",
+            record,
+            local_record: None,
+        };
         render(&inputs).expect("a report")
     }
 }
@@ -156,8 +163,14 @@ fn a_check_sees_the_pictures_of_the_record() {
         let reference = read().expect("records");
         let catalog = &repository.catalog;
         let record = Some("record");
-        let inputs =
-            Inputs { catalog, reference: &reference, local: None, repository: "..", record };
+        let inputs = Inputs {
+            catalog,
+            reference: &reference,
+            local: None,
+            repository: "..",
+            record,
+            local_record: None,
+        };
         let report = render(&inputs).expect("a report");
         let stale = report.check(&directory).expect("checked");
         (report, stale.iter().map(ToString::to_string).collect::<Vec<_>>())

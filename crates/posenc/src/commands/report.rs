@@ -112,6 +112,7 @@ pub fn render_reference(
         local: None,
         repository: "..",
         record: in_place.then_some("record"),
+        local_record: None,
     })?;
     Ok(report.with_notice_about(&catalog.broken))
 }

@@ -121,6 +121,7 @@ fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
     let rows = repository.rows("whole");
     let (mut state, mut kills, mut resumed) = (7, 0, 0);
     while kills < wanted {
+        let earlier = kills;
         loop {
             let part = [longest / 10, longest / 3, longest][draw(&mut state, 3) as usize];
             let delay = Duration::from_millis(draw(&mut state, part.max(1)));
@@ -144,7 +145,7 @@ fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
         }
         assert_eq!(repository.rows("killed"), rows, "after {kills} kills");
         // A kill between the last record of a training and the removal of its checkpoint leaves it.
-        assert!(repository.checkpoints("killed") <= kills, "checkpoints are left");
+        assert!(repository.checkpoints("killed") <= kills - earlier, "checkpoints are left");
         std::fs::remove_dir_all(repository.path().join("killed")).unwrap();
     }
     assert!(resumed > 0, "no training was resumed");

@@ -52,8 +52,8 @@ pub fn markdown(report: &Report) -> String {
 
 /// The report of a repository next to its records.
 pub fn rendered(catalog: &Catalog, reference: &Records, local: Option<&Records>) -> Report {
-    let (repository, record) = ("..", Some("record"));
-    let inputs = Inputs { catalog, reference, local, repository, record };
+    let (repository, record, local_record) = ("..", Some("record"), Some("../record"));
+    let inputs = Inputs { catalog, reference, local, repository, record, local_record };
     render(&inputs).expect("a report")
 }
 

@@ -103,6 +103,7 @@ pub fn write(
         // Links to files of the repository work only from the default directory.
         repository: if options.out.is_none() { "../.." } else { "" },
         record: None,
+        local_record: Some("../record"),
     };
     let directory = out.join("report");
     let mut report = posenc_report::render(&inputs)?;
