@@ -139,7 +139,8 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     }
     let digest = templates.render("digest.md", shared)?;
     let digest = (!digest.is_empty()).then(|| finished(Path::new("README.md"), &digest));
-    Ok(Report { files, pages, digest, verdicts: views.verdicts() })
+    let unstated = pages::sentences::unstated(inputs, &views);
+    Ok(Report { files, pages, digest, verdicts: views.verdicts(), unstated })
 }
 
 struct Pages {

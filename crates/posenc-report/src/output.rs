@@ -26,6 +26,8 @@ pub struct Report {
     pub pages: Vec<Page>,
     /// The short answers, as Markdown with links relative to the report; `None` without answers.
     pub digest: Option<String>,
+    /// Answers of the reference run in which no sentence states the verdict of a claim that they name.
+    pub unstated: Vec<String>,
 }
 
 /// A Markdown page and its place among the others.

@@ -153,6 +153,51 @@ fn true_sentences<'a, 'v>(
     shown.filter_map(|own| Some((own, filled(&own.sentence, &find)?))).collect()
 }
 
+/// Claims of answers that were measured in the reference run, but whose verdict no sentence states, so that the pages leave them out without a
+/// word: as text.
+pub fn unstated(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<String> {
+    let mut all = Vec::new();
+    for paper in &inputs.catalog.papers {
+        let find =
+            |name: &str| views.claim(Side::Reference, &ClaimName::parse(name, Some(&paper.key))?);
+        let catalog = inputs.catalog;
+        for (key, answers) in
+            [("answer", &catalog.answers), ("short_answer", &catalog.short_answers)]
+        {
+            let stated = answers.get(&paper.key).map(Vec::as_slice).unwrap_or_default();
+            all.extend(
+                left_out(stated, find, corrected)
+                    .map(|what| format!("{} {key}: {what}", paper.key)),
+            );
+        }
+    }
+    for view in views.all() {
+        let Some(side) = view.sides.first() else { continue };
+        let find = |id: &str| side.claims(view).find(|own| own.claim.id == id);
+        let own = left_out(&view.experiment.answer, find, |own| own.judgement.verdict);
+        all.extend(own.map(|what| format!("{} answer: {what}", view.experiment.id())));
+    }
+    all
+}
+
+fn left_out<'v>(
+    sentences: &[AnswerSentence],
+    find: impl Fn(&str) -> Option<JudgedClaim<'v>>,
+    verdict: impl Fn(JudgedClaim<'v>) -> Verdict,
+) -> impl Iterator<Item = String> {
+    let named = |own: &AnswerSentence| own.states.iter().map(|(claim, _)| claim.clone()).collect();
+    let shown = true_sentences(sentences, &find, &verdict);
+    let shown: BTreeSet<String> =
+        shown.into_iter().flat_map(|(own, _)| -> Vec<_> { named(own) }).collect();
+    let all: BTreeSet<String> = sentences.iter().flat_map(|own| -> Vec<_> { named(own) }).collect();
+    let hidden: Vec<String> = all.difference(&shown).cloned().collect();
+    hidden.into_iter().filter_map(move |claim| {
+        let verdict = find(&claim).map(&verdict)?;
+        let text = format!("no sentence is true while `{claim}` is {}", verdict.name());
+        (verdict != Verdict::NotRun).then_some(text)
+    })
+}
+
 /// A sentence with its numbers; `None` if the record lacks one of them.
 fn filled<'v>(
     sentence: &Sentence,

@@ -48,6 +48,7 @@ fn the_committed_report_is_that_of_the_records() {
     let report = rendered(&catalog, &reference, None);
     let stale = report.check(&root.join("report")).expect("checked");
     assert!(stale.is_empty(), "run `cargo xtask report`: {stale:?}");
+    assert_eq!(report.unstated, [""; 0]);
     let page = |name| fs::read_to_string(root.join(name)).expect("a page");
     let [readme, speed] = ["README.md", "docs/SPEED.md"].map(page);
     assert_eq!(with_answers(&readme, &report).expect("answers"), readme);

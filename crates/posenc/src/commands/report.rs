@@ -57,6 +57,9 @@ pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
             .write(directory)
             .with_context(|| format!("{} cannot be written", directory.display()))?,
     }
+    for answer in &report.unstated {
+        eprintln!("warning: {answer}, so the page leaves the claim out");
+    }
     if !before.is_empty() {
         print_changed_verdicts(&before, &posenc_report::verdicts(&directory, false));
     }
