@@ -6,6 +6,7 @@ use posenc_data::Manifest;
 use posenc_experiments::coverage;
 use posenc_experiments::plan::{NO_SIGNAL, jobs};
 use posenc_experiments::record::IndexedTable;
+use posenc_experiments::schema::claim::ClaimName;
 use posenc_experiments::schema::metrics::Metrics;
 use posenc_experiments::schema::paper::Paper;
 use posenc_experiments::selector::Selectors;
@@ -26,7 +27,8 @@ pub fn yaml(bytes: &[u8]) -> usize {
     let Ok(document) = Document::parse(file, text) else { return accepted };
     accepted += usize::from(Paper::from_document(&document).is_ok());
     accepted += usize::from(Metrics::from_document(&document).is_ok());
-    accepted += usize::from(coverage::from_document(&document, "demo", |_| true).is_ok());
+    let known = |name: &str| ClaimName::parse(name, Some("demo")).ok_or_else(String::new);
+    accepted += usize::from(coverage::from_document(&document, known).is_ok());
     if let Ok(experiment) = Experiment::from_document(&document, posenc_protocols::KINDS) {
         accepted += 1;
         plan(&experiment);

@@ -12,7 +12,7 @@ use crate::schema::metrics::Metrics;
 use crate::schema::paper::Paper;
 use crate::schema::{Experiment, Kinds};
 use crate::text::file_name;
-use crate::yaml::{Document, FileError, YamlPath, hint, unknown_name};
+use crate::yaml::{Document, FileError, YamlPath, hint, no_claim, unknown_name};
 
 /// Everything under `experiments/`, with the published values of `data/papers/`.
 #[derive(Debug, Clone, Default)]
@@ -82,7 +82,10 @@ impl Catalog {
         };
         folders.sort_by_key(rank);
         let own = folders.len();
-        folders.extend_from_slice(include);
+        // A folder of the repository is read anyway.
+        let resolved = |folder: &Path| folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let read: Vec<PathBuf> = folders.iter().map(|own| resolved(own)).collect();
+        folders.extend(include.iter().filter(|own| !read.contains(&resolved(own))).cloned());
         let (mut documents, mut files): (Vec<Document>, Vec<PathBuf>) = (Vec::new(), Vec::new());
         for (i, folder) in folders.iter().enumerate() {
             let file = folder.join("paper.yaml");
@@ -218,9 +221,10 @@ impl Catalog {
         if !items.contains(&experiment.item.as_str()) {
             let (item, hint) = (&experiment.item, hint(&experiment.item, items.iter().copied()));
             let message = format!(
-                "`{item}` is not an item of {}/paper.yaml; allowed: {}{hint}",
+                "`{item}` is not an item of {}/paper.yaml, which has {}{hint}; to add it, write `- {{ item: {item}, name: \"Table 1\", \
+                 title: … }}` under `items` there",
                 paper.key,
-                items.join(", ")
+                if items.is_empty() { "none".to_owned() } else { items.join(", ") }
             );
             return Err(root.error("item", message));
         }
@@ -256,15 +260,17 @@ impl Catalog {
         let read = |(paper, document): (&Paper, &Document)| {
             let Some(value) = value(paper) else { return Ok(None) };
             let selections = |name: &str| {
-                let name = ClaimName::parse(name, Some(&paper.key))?;
-                let other = self.papers.iter().find(|other| other.key == name.paper);
-                match self.experiment(&name.paper, &name.item) {
-                    Some(_) => Some(self.claim(&name)?.selects().count()),
-                    // A copy with some of the experiments has no such claims, so the sentence is not shown.
-                    None => other
-                        .is_none_or(|other| other.items.iter().any(|own| own.item == name.item))
-                        .then_some(usize::MAX),
-                }
+                let claim = ClaimName::parse(name, Some(&paper.key)).and_then(|name| {
+                    let other = self.papers.iter().find(|other| other.key == name.paper);
+                    match self.experiment(&name.paper, &name.item) {
+                        Some(_) => Some(self.claim(&name)?.selects().count()),
+                        // A copy with some of the experiments has no such claims, so the sentence is not shown.
+                        None => other
+                            .is_none_or(|other| other.items.iter().any(|own| own.item == name.item))
+                            .then_some(usize::MAX),
+                    }
+                });
+                claim.ok_or_else(|| self.no_claim(name, &paper.key))
             };
             let place = document.root().key(key);
             let sentences = answer::parse(&place, value, selections)?;
@@ -325,17 +331,34 @@ impl Catalog {
         let mut all = BTreeMap::new();
         for paper in &self.papers {
             let file = directory.join(format!("{}.coverage.yaml", paper.key));
-            let is_known = |name: &ClaimName| {
-                let is_left_out = || self.experiment(&name.paper, &name.item).is_none();
-                self.claim(name).is_some() || (are_left_out && is_left_out())
+            let find = |text: &str| {
+                let is_known = |name: &ClaimName| {
+                    let is_left_out = || self.experiment(&name.paper, &name.item).is_none();
+                    self.claim(name).is_some() || (are_left_out && is_left_out())
+                };
+                let name = ClaimName::parse(text, Some(&paper.key)).filter(is_known);
+                name.ok_or_else(|| self.no_claim(text, &paper.key))
             };
-            match coverage::read(&file, &paper.key, is_known) {
+            match coverage::read(&file, find) {
                 Ok(statements) if statements.is_empty() => {}
                 Ok(statements) => drop(all.insert(paper.key.clone(), statements)),
                 Err(error) => broken.push(error),
             }
         }
         all
+    }
+
+    /// That no claim has this name, which a file of `paper` gives.
+    fn no_claim(&self, name: &str, paper: &str) -> String {
+        let all = self.experiments.iter().flat_map(|experiment| {
+            let item = match experiment.paper == paper {
+                true => experiment.item.clone(),
+                false => experiment.id(),
+            };
+            experiment.claims.iter().map(move |claim| format!("{item}#{}", claim.id))
+        });
+        let all: Vec<String> = all.collect();
+        no_claim(name, all.iter().map(String::as_str))
     }
 
     pub fn claim(&self, name: &ClaimName) -> Option<&Claim> {

@@ -39,14 +39,13 @@ struct Wire {
     erratum: Option<String>,
 }
 
-/// Reads the statements of a paper; a missing file has none. `is_known` decides which claims exist.
+/// Reads the statements of a paper; a missing file has none. `find` returns the name of a claim, or that there is none.
 pub fn read(
     file: &Path,
-    paper: &str,
-    is_known: impl Fn(&ClaimName) -> bool,
+    find: impl Fn(&str) -> Result<ClaimName, String>,
 ) -> Result<Vec<Statement>, FileError> {
     match read_record(file)? {
-        Some(text) => from_document(&Document::parse(file, &text)?, paper, is_known),
+        Some(text) => from_document(&Document::parse(file, &text)?, find),
         None => Ok(Vec::new()),
     }
 }
@@ -54,8 +53,7 @@ pub fn read(
 /// Like [`read`], for a parsed document.
 pub fn from_document(
     document: &Document,
-    paper: &str,
-    is_known: impl Fn(&ClaimName) -> bool,
+    find: impl Fn(&str) -> Result<ClaimName, String>,
 ) -> Result<Vec<Statement>, FileError> {
     let wires: Vec<Wire> = document.typed()?;
     let mut statements = Vec::new();
@@ -70,10 +68,9 @@ pub fn from_document(
         let tested = match of {
             (Some(claims), None, None) if !claims.is_empty() => {
                 let name = |(j, text): (usize, String)| {
-                    let name = ClaimName::parse(&text, Some(paper)).filter(&is_known);
-                    name.ok_or_else(|| {
+                    find(&text).map_err(|message| {
                         let message = format!(
-                            "there is no claim `{text}`; write ITEM#CLAIM or PAPER/ITEM#CLAIM, or `none` with the reason"
+                            "{message}; write ITEM#CLAIM or PAPER/ITEM#CLAIM, or `none` with the reason"
                         );
                         place.error(&format!("claims[{j}]"), message)
                     })
@@ -103,7 +100,10 @@ mod tests {
 
     fn statements(text: &str) -> Result<Vec<Statement>, FileError> {
         let document = Document::parse(Path::new("demo.coverage.yaml"), text)?;
-        from_document(&document, "demo", |name| name.to_string() == "demo/fig1#a")
+        from_document(&document, |text| {
+            let name = ClaimName::parse(text, Some("demo")).ok_or("no name")?;
+            (name.to_string() == "demo/fig1#a").then_some(name).ok_or("no claim".into())
+        })
     }
 
     /// Catches coverage by a claim that was renamed or removed.

@@ -72,12 +72,22 @@ fn resolved(path: &Path) -> std::io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Removes a file that a run made, and names it on standard error. True if it was there.
-pub fn remove(file: &Path, why: &str) -> Result<bool, FileError> {
-    let removed = posenc_files::remove(file)
-        .map_err(|e| FileError::of(file, format!("cannot be removed: {e}")))?;
-    if removed {
-        eprintln!("removed: {}: {why}", file.display());
+/// Removes files that a run made, and names them on standard error, or their number and folder if they are many. True if one was there.
+pub fn remove(files: &[PathBuf], why: &str) -> Result<bool, FileError> {
+    const NAMED: usize = 3;
+    let mut removed = Vec::new();
+    for file in files {
+        let error = |e| FileError::of(file, format!("cannot be removed: {e}"));
+        removed.extend(posenc_files::remove(file).map_err(error)?.then_some(file));
     }
-    Ok(removed)
+    match removed.as_slice() {
+        few if few.len() <= NAMED => {
+            few.iter().for_each(|file| eprintln!("removed: {}: {why}", file.display()));
+        }
+        many => {
+            let folder = many[0].parent().unwrap_or(many[0]);
+            eprintln!("removed: {} files, such as in {}: {why}", many.len(), folder.display());
+        }
+    }
+    Ok(!removed.is_empty())
 }

@@ -31,6 +31,10 @@ const MAX_DEPTH: usize = 64;
 /// Longest path of a key, such as `groups[0].variants[1].embedder.sigma`, in bytes. The index keeps one for every value.
 const MAX_KEY_BYTES: usize = 500;
 
+/// What to do about a file that is no YAML.
+const ADVICE: &str =
+    "check the indentation here and on the line above, and quote a text with `: ` in it";
+
 /// A YAML document together with the positions of its keys.
 #[derive(Debug, Clone)]
 pub struct Document {
@@ -65,8 +69,7 @@ impl Document {
             let reason = e.to_string();
             // The line is already printed in front of the message.
             let reason = reason.split_once(" at line ").map_or(&*reason, |(reason, _)| reason);
-            let advice = "check the indentation here and on the line above, and quote a text with `: ` in it";
-            error(line, format!("not valid YAML: {reason}; {advice}"))
+            error(line, format!("not valid YAML: {reason}; {ADVICE}"))
         })?;
         value.apply_merge().map_err(|e| error(None, format!("merge key `<<`: {e}")))?;
         Ok(Document { file: file.to_owned(), positions, aliases, value })
@@ -235,8 +238,36 @@ fn below(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// Adds the nearest allowed name to serde's "unknown field" messages.
+/// What serde calls a type, and what users call it.
+const TYPES: [(&str, &str); 4] = [
+    ("a sequence", "a list, such as [a, b]"),
+    ("a map", "a mapping, such as { key: value }"),
+    ("f32", "a number"),
+    ("f64", "a number"),
+];
+
+/// Replaces the name of a Rust type at the end of serde's message.
+fn in_words(message: &str) -> String {
+    let Some((start, expected)) = message.rsplit_once(", expected ") else {
+        return message.to_owned();
+    };
+    let is_integer = |sign: char| {
+        expected.strip_prefix(sign).is_some_and(|bits| bits == "size" || bits.parse::<u8>().is_ok())
+    };
+    let known = TYPES.iter().find(|(own, _)| *own == expected).map(|(_, words)| *words);
+    let words = match known {
+        Some(words) => words,
+        None if is_integer('u') => "a whole number of at least 0",
+        None if is_integer('i') => "a whole number",
+        None if expected.starts_with("struct ") => TYPES[1].1,
+        None => return message.to_owned(),
+    };
+    format!("{start}, expected {words}")
+}
+
+/// Says serde's message in words, and adds the nearest allowed name to "unknown field".
 fn explain(message: &str) -> String {
+    let message = in_words(message);
     let mut names = message.split('`').skip(1).step_by(2);
     let is_unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
     let wrong = names.next().filter(|_| is_unknown);
@@ -247,6 +278,11 @@ fn explain(message: &str) -> String {
 /// The end of a message about a wrong name: the closest candidate, or nothing if none is close.
 pub(crate) fn hint<'a>(wrong: &str, candidates: impl Iterator<Item = &'a str>) -> String {
     nearest(wrong, candidates).map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+}
+
+/// That no claim has this name.
+pub(crate) fn no_claim<'a>(name: &str, claims: impl Iterator<Item = &'a str>) -> String {
+    format!("there is no claim `{name}`{}", hint(name, claims))
 }
 
 /// The index of the first name that is not allowed, and a message with the allowed names.
@@ -263,8 +299,9 @@ pub(crate) fn unknown_name(
 
 /// The candidate closest to `wrong`, if any is close enough to be a typo.
 pub fn nearest<'a>(wrong: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let wrong = wrong.to_lowercase();
     candidates
-        .map(|c| (strsim::jaro_winkler(wrong, c), c))
+        .map(|c| (strsim::jaro_winkler(&wrong, &c.to_lowercase()), c))
         .filter(|(score, _)| *score > 0.75)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, c)| c)
@@ -314,7 +351,7 @@ impl Indexer {
                 // The scanner runs ahead of the events and has a limit of its own.
                 let message = match e.info() {
                     info if info.contains("recursion limit") => too_deep(),
-                    info => format!("not valid YAML: {info}"),
+                    info => format!("not valid YAML: {info}; {ADVICE}"),
                 };
                 (e.marker().line(), message)
             })?;

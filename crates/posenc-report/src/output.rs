@@ -103,12 +103,12 @@ impl Report {
                 .with_context(|| format!("{} cannot be written", file.display()))?;
         }
         let surplus = self.surplus(directory)?.into_iter().map(|path| directory.join(path));
-        for file in surplus.filter(|file| is_page(file) || is_plot(file) || is_picture(file)) {
-            remove(&file, "no longer part of the report")?;
-            // Remove the folder as well if it is empty now.
-            if let Some(folder) = file.parent().filter(|f| *f != directory) {
-                posenc_files::remove_empty_folder(folder);
-            }
+        let is_own = |file: &PathBuf| is_page(file) || is_plot(file) || is_picture(file);
+        let surplus: Vec<PathBuf> = surplus.filter(is_own).collect();
+        remove(&surplus, "no longer part of the report")?;
+        // Remove folders as well if they are empty now.
+        for folder in surplus.iter().filter_map(|file| file.parent()).filter(|f| *f != directory) {
+            posenc_files::remove_empty_folder(folder);
         }
         Ok(())
     }

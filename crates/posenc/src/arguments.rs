@@ -186,7 +186,7 @@ pub enum NewVerb {
     Embedder(NewEmbedder),
     /// Copy an experiment, reduced to the parts that you may want to change.
     Experiment(NewExperiment),
-    /// Create a folder of experiments outside the repository, with one item.
+    /// Create a paper: a folder of experiments with one item, published values and statements.
     Paper(NewPaper),
 }
 
@@ -211,7 +211,7 @@ pub struct NewEmbedder {
     /// Value of a parameter of the formula, such as w=0.01.
     #[arg(long, value_name = "NAME=VALUE", requires = "formula")]
     pub set: Vec<String>,
-    /// Write into this folder, made by `new paper`, instead of experiments/extensions.
+    /// Add it to the paper in this folder, such as experiments/trading or one made by `new paper`, instead of experiments/extensions.
     #[arg(long, value_name = "DIR")]
     pub include: Option<PathBuf>,
 }
@@ -226,7 +226,7 @@ pub struct NewExperiment {
     /// Copy only this group. Can be repeated.
     #[arg(long, value_name = "GROUP")]
     pub group: Vec<String>,
-    /// Write into this folder, made by `new paper`, instead of experiments/extensions.
+    /// Add it to the paper in this folder, such as experiments/trading or one made by `new paper`, instead of experiments/extensions.
     #[arg(long, value_name = "DIR")]
     pub include: Option<PathBuf>,
 }

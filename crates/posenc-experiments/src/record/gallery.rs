@@ -223,12 +223,12 @@ impl Gallery {
             let index = folder.join(INDEX);
             let text = read_record(&index)?;
             if text.is_some_and(|text| Gallery::parse(&index, &text).is_ok()) {
-                changed |= remove(&index, "the record has no pictures")?;
+                changed |= remove(&[index], "the record has no pictures")?;
             }
         }
-        for file in own_files(folder, |name| !listed.contains(name)) {
-            changed |= remove(&folder.join(file), "the record no longer has this picture")?;
-        }
+        let surplus = own_files(folder, |name| !listed.contains(name));
+        let surplus: Vec<PathBuf> = surplus.into_iter().map(|name| folder.join(name)).collect();
+        changed |= remove(&surplus, "pictures that the record no longer has")?;
         Ok(changed)
     }
 }

@@ -82,9 +82,7 @@ impl ItemRecord {
             }
         }
         Prepared::commit_all(prepared).map_err(|e| FileError::unwritable(folder, e))?;
-        for file in earlier(folder) {
-            output::remove(&file, "the folder of the item replaces it")?;
-        }
+        output::remove(&earlier(folder), "the folder of the item replaces it")?;
         Ok(())
     }
 
@@ -93,9 +91,7 @@ impl ItemRecord {
     pub fn remove(folder: &Path, why: &str) -> Result<(), FileError> {
         let record = ItemRecord::read_tables(folder);
         if record.is_ok_and(|own| own.is_some_and(|(_, own)| own.tables.is_some())) {
-            for name in FILES {
-                output::remove(&folder.join(name), why)?;
-            }
+            output::remove(&FILES.map(|name| folder.join(name)), why)?;
         }
         Gallery::write(folder, Vec::new())?;
         posenc_files::remove_empty_folder(folder);

@@ -67,11 +67,11 @@ struct WireSentence {
 }
 
 /// Reads the answer at `place`: a text, or a list of texts and of mappings with `text`, `holds`, `corrected`, `fails`, `open` and `measured`.
-/// `selections` returns the number of selections of a claim.
+/// `selections` returns the number of selections of a claim, or that there is no such claim.
 pub(crate) fn parse(
     place: &YamlPath<'_>,
     value: &Value,
-    selections: impl Fn(&str) -> Option<usize>,
+    selections: impl Fn(&str) -> Result<usize, String>,
 ) -> Result<Vec<AnswerSentence>, FileError> {
     let Value::Sequence(list) = value else {
         return Ok(vec![sentence(place, value, &selections)?]);
@@ -83,7 +83,7 @@ pub(crate) fn parse(
 fn sentence(
     place: &YamlPath<'_>,
     value: &Value,
-    selections: &impl Fn(&str) -> Option<usize>,
+    selections: &impl Fn(&str) -> Result<usize, String>,
 ) -> Result<AnswerSentence, FileError> {
     let wire = match value {
         Value::String(text) => WireSentence { text: text.clone(), ..WireSentence::default() },
@@ -101,8 +101,8 @@ fn sentence(
         ("open", wire.open, Outcome::Open),
         ("measured", wire.measured, Outcome::Measured),
     ] {
-        if let Some(claim) = claims.iter().find(|claim| selections(claim).is_none()) {
-            return Err(place.error(key, format!("there is no claim `{claim}`")));
+        if let Some(message) = claims.iter().find_map(|claim| selections(claim).err()) {
+            return Err(place.error(key, message));
         }
         states.extend(claims.into_iter().map(|claim| (claim, outcome)));
     }
@@ -130,7 +130,10 @@ mod tests {
 
     fn parsed(text: &str) -> Result<Vec<AnswerSentence>, FileError> {
         let document = Document::parse(Path::new("a.yaml"), text).unwrap();
-        let selections = |claim: &str| ["a", "b"].contains(&claim).then_some(2);
+        let selections = |claim: &str| match claim {
+            "a" | "b" => Ok(2),
+            _ => Err(format!("there is no claim `{claim}`")),
+        };
         parse(&document.root().key("answer"), &document.value, selections)
     }
 

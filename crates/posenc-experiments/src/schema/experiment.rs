@@ -12,7 +12,7 @@ use super::keys::{check_key, check_keys, check_unique};
 use super::limits::{MAX_VARIANTS, SizeBudget};
 use super::protocol::Kinds;
 use super::wire::Definition;
-use crate::yaml::{Document, FileError};
+use crate::yaml::{Document, FileError, no_claim};
 
 /// A validated experiment. Later code does not validate it again.
 #[derive(Debug, Clone)]
@@ -86,8 +86,10 @@ impl Experiment {
             .map(|(i, claim)| claim.checked(&root.entry("claims", i), &groups))
             .collect::<Result<Vec<_>, _>>()?;
         let selections = |id: &str| {
-            let claim = claims.iter().find(|claim| claim.id == id)?;
-            Some(claim.selects().count())
+            let claim = claims.iter().find(|claim| claim.id == id);
+            let names = claims.iter().map(|claim| claim.id.as_str());
+            let claim = claim.ok_or_else(|| no_claim(id, names))?;
+            Ok(claim.selects().count())
         };
         let answer = match wire.answer.take() {
             Some(value) => answer::parse(&root.key("answer"), &value, selections)?,

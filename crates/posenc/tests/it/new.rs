@@ -166,7 +166,7 @@ fn a_paper_in_the_repository() {
     };
     commit();
     let made = repository.ok(&["new", "paper", "mine"]).stdout;
-    assert!(made.contains("reproduce mine/first-item\n"), "{made}");
+    assert!(made.contains("reproduce mine/table1\n"), "{made}");
     let refused = [
         (["new", "paper", "mine", "--include", "outer/inner"], "is the key of"),
         (["new", "paper", "mine", "--include", "present/inner"], "is the key of"),
@@ -181,7 +181,10 @@ fn a_paper_in_the_repository() {
         repository.path().join("present").exists() && !repository.path().join("outer").exists()
     );
     let run = repository.ok(&["reproduce", "mine"]);
-    run.says(&["  mine/first-item narrow-higher: ✓ (reproduced)"]);
+    run.says(&[
+        "  mine/table1 narrow-higher: ✓ (reproduced)",
+        "  mine/table1 printed: ✓ (reproduced)",
+    ]);
     assert!(
         repository.read("out/report/mine.md").contains("differs from that of the wide one by +")
     );
@@ -190,10 +193,15 @@ fn a_paper_in_the_repository() {
     let plan = repository.ok(&["reproduce", "mine", "--record", "--dry-run"]).stdout;
     assert!(plan.contains("ran with uncommitted changes"), "{plan}");
     repository.ok(&["reproduce", "mine", "--record"]);
-    assert!(!repository.read("report/record/mine/first-item/provenance.json").contains("-dirty"));
+    assert!(!repository.read("report/record/mine/table1/provenance.json").contains("-dirty"));
     repository.ok(&["report", "--check"]);
     let again = repository.ok(&["reproduce", "mine", "--record"]).stderr;
     assert!(again.contains("0 of 2 units to run"), "{again}");
+    let folder = "experiments/mine";
+    let second = ["new", "experiment", "second", "--from", "mine/table1", "--include", folder];
+    let made = repository.ok(&second).stdout;
+    assert!(made.contains("reproduce mine/second\n"), "{made}");
+    repository.ok(&["reproduce", "mine/second", "--include", folder]);
 }
 
 /// Catches a folder outside the repository whose items are not listed, run and shown, or that changes files of the repository.
@@ -206,14 +214,12 @@ fn a_paper_outside_the_repository() {
     let folder = outside.path().join("my paper");
     let include = ["--include", folder.to_str().unwrap()];
     let with = |arguments: &[&'static str]| [arguments, &include[..]].concat();
-    repository.fails(
-        &with(&["new", "experiment", "b", "--from", "mine/first-item"]),
-        &["new paper NAME"],
-    );
+    repository
+        .fails(&with(&["new", "experiment", "b", "--from", "mine/table1"]), &["new paper NAME"]);
     let made = repository.ok(&with(&["new", "paper", "mine"])).stdout;
-    assert!(made.contains("reproduce mine/first-item --include '"), "{made}");
+    assert!(made.contains("reproduce mine/table1 --include '"), "{made}");
     repository.fails(&with(&["new", "paper", "mine"]), &["nothing is overwritten"]);
-    repository.ok(&with(&["new", "experiment", "copied", "--from", "mine/first-item"]));
+    repository.ok(&with(&["new", "experiment", "copied", "--from", "mine/table1"]));
     repository.ok(&with(&[
         "new",
         "embedder",
@@ -230,16 +236,16 @@ fn a_paper_outside_the_repository() {
         "{text}"
     );
     let listed = repository.ok(&with(&["list"])).stdout;
-    for item in ["extensions/mexican-hat:", "mine/first-item:", "mine/copied:", "mine/bell:"] {
+    for item in ["extensions/mexican-hat:", "mine/table1:", "mine/copied:", "mine/bell:"] {
         assert!(listed.contains(item), "{item}: {listed}");
     }
-    let run = repository.ok(&with(&["reproduce", "mine/first-item"]));
-    run.says(&["  mine/first-item narrow-higher: ✓ (reproduced)"]);
-    assert!(repository.read("out/report/mine/first-item.md").contains("first-item.yaml"));
+    let run = repository.ok(&with(&["reproduce", "mine/table1"]));
+    run.says(&["  mine/table1 narrow-higher: ✓ (reproduced)"]);
+    assert!(repository.read("out/report/mine/table1.md").contains("table1.yaml"));
     repository.ok(&["report", "--check"]);
     repository.fails(&with(&["report"]), &["--include needs --out"]);
     repository.ok(&with(&["report", "--out", "shown"]));
-    assert!(repository.path().join("shown/mine/first-item.md").exists());
+    assert!(repository.path().join("shown/mine/table1.md").exists());
     repository.fails(&with(&["reproduce", "--record"]), &["cannot be used with"]);
     repository.ok(&with(&["verify", "mine", "--from", "out/record"])).prints(&["equal"]);
 
@@ -247,12 +253,9 @@ fn a_paper_outside_the_repository() {
     std::fs::write(folder.join("10-copied.yaml"), text.replacen("kind: extra", "kind: extar", 1))
         .unwrap();
     let broken =
-        repository.fails(&with(&["reproduce", "mine/first-item"]), &["10-copied.yaml:", "`extar`"]);
+        repository.fails(&with(&["reproduce", "mine/table1"]), &["10-copied.yaml:", "`extar`"]);
     assert_eq!(broken.code, 1, "{}", broken.stderr);
     assert!(repository.read("out/report/README.md").contains("Left out because of errors"));
     let listed = repository.fails(&with(&["list"]), &["10-copied.yaml:"]).stdout;
-    assert!(
-        listed.contains("mine/first-item:") && listed.contains("no experiment yet"),
-        "{listed}"
-    );
+    assert!(listed.contains("mine/table1:") && listed.contains("no experiment yet"), "{listed}");
 }

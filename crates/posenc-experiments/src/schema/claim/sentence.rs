@@ -57,8 +57,11 @@ const MAX_DIGITS: usize = 9;
 const UNITS: [&str; 6] = ["images", "rows", "clips", "signals", "seeds", "repetitions"];
 
 impl Sentence {
-    /// Parses a sentence. `selections` returns the number of selections of a claim.
-    pub fn parse(text: &str, selections: impl Fn(&str) -> Option<usize>) -> Result<Self, String> {
+    /// Parses a sentence. `selections` returns the number of selections of a claim, or that there is no such claim.
+    pub fn parse(
+        text: &str,
+        selections: impl Fn(&str) -> Result<usize, String>,
+    ) -> Result<Self, String> {
         if let Some(typed) = typed_count(text) {
             return Err(format!(
                 "`{typed}` is typed and wrong on a smaller run; write the number as `{{a.n 1}}` of a claim `a`"
@@ -72,8 +75,8 @@ impl Sentence {
             if c == '{' && !in_math {
                 let end = rest.find('}').ok_or("`{` without `}`")?;
                 let (number, shown) = (number(&rest[1..end])?, &rest[..=end]);
-                let count = selections(&number.claim)
-                    .ok_or_else(|| format!("`{shown}`: there is no claim `{}`", number.claim))?;
+                let count =
+                    selections(&number.claim).map_err(|message| format!("`{shown}`: {message}"))?;
                 if number.quantity.selections().iter().any(|i| *i >= count) {
                     return Err(format!(
                         "`{shown}`: the claim has {count} selections, which count from 1"
@@ -155,6 +158,10 @@ fn number(text: &str) -> Result<Number, String> {
 mod tests {
     use super::*;
 
+    fn none(claim: &str) -> Result<usize, String> {
+        Err(format!("there is no claim `{claim}`"))
+    }
+
     fn quantity(text: &str) -> Result<(String, Quantity, Option<usize>), String> {
         number(text).map(|n| (n.claim, n.quantity, n.digits))
     }
@@ -180,27 +187,27 @@ mod tests {
     fn typed_numbers_of_units_are_refused() {
         for wrong in ["On 16 images, it holds.", "It holds (16 images each).", "It holds (n = 9)."]
         {
-            let error = Sentence::parse(wrong, |_| None).unwrap_err();
+            let error = Sentence::parse(wrong, none).unwrap_err();
             assert!(error.contains("is typed"), "{error}");
         }
         for right in [
             "On images of 128 × 128 samples, it holds.",
             "With N = 256, it holds on {a.n 1} images.",
         ] {
-            assert!(Sentence::parse(right, |_| Some(1)).is_ok(), "{right}");
+            assert!(Sentence::parse(right, |_| Ok(1)).is_ok(), "{right}");
         }
     }
 
     /// Catches LaTeX that is mistaken for a placeholder, and a placeholder of a claim that does not exist.
     #[test]
     fn braces_in_formulas_are_text() {
-        let sentence = Sentence::parse("With $\\frac{1}{2}$ it holds.", |_| None).unwrap();
+        let sentence = Sentence::parse("With $\\frac{1}{2}$ it holds.", none).unwrap();
         assert_eq!(sentence.parts, [Part::Text("With $\\frac{1}{2}$ it holds.".into())]);
         assert_eq!(sentence.numbers().count(), 0);
-        let error = Sentence::parse("It is {gone.1}.", |_| None).unwrap_err();
+        let error = Sentence::parse("It is {gone.1}.", none).unwrap_err();
         assert!(error.contains("there is no claim `gone`"), "{error}");
-        let error = Sentence::parse("It is {1}.", |_| None).unwrap_err();
+        let error = Sentence::parse("It is {1}.", none).unwrap_err();
         assert!(error.contains("allowed for a claim `a`"), "{error}");
-        assert!(Sentence::parse("It is {1.", |_| None).is_err());
+        assert!(Sentence::parse("It is {1.", none).is_err());
     }
 }

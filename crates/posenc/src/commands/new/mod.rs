@@ -57,13 +57,25 @@ impl<'a> Target<'a> {
             );
         }
         let catalog = Catalog::with(root, &include, KINDS)?;
-        let target = match (include.first(), catalog.papers.last()) {
-            (Some(folder), Some(paper)) => {
-                Target { root, folder: folder.clone(), key: paper.key.clone(), include }
+        // The key of a paper in the repository is the name of its folder.
+        let own = match include.first() {
+            None => Some("extensions".to_owned()),
+            Some(folder) => {
+                let own = folder.strip_prefix(absolute(&root.join("experiments"))?).ok();
+                own.map(|own| own.to_string_lossy().into_owned())
             }
-            _ => {
-                let folder = "experiments/extensions".into();
-                Target { root, folder, key: "extensions".to_owned(), include }
+        };
+        let target = match (own, catalog.papers.last()) {
+            (None, Some(paper)) => Target {
+                root,
+                folder: include.first().cloned().unwrap_or_default(),
+                key: paper.key.clone(),
+                include,
+            },
+            (own, _) => {
+                let key = own.unwrap_or_default();
+                let folder = PathBuf::from("experiments").join(&key);
+                Target { root, folder, key, include: Vec::new() }
             }
         };
         Ok((target, catalog))

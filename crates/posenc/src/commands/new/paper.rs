@@ -13,13 +13,15 @@ use posenc_harness::repository::Repository;
 
 const PAPER: &str = include_str!("templates/paper.yaml");
 const ITEM: &str = include_str!("templates/paper-item.yaml");
+/// Its claim about a published value.
+const PRINTED: &str = include_str!("templates/printed.yaml");
 const PUBLISHED: &str = include_str!("templates/paper.csv");
 const COVERAGE: &str = include_str!("templates/paper.coverage.yaml");
 
 pub fn paper(repository: &Repository, options: &NewPaper) -> Result<()> {
     let root = repository.root();
     let name = Name::parse(&options.name)?;
-    let item = Name::parse("first-item")?;
+    let item = Name::parse("table1")?;
     let include: Vec<PathBuf> =
         options.include.iter().map(|dir| absolute(dir)).collect::<Result<_>>()?;
     let folder = match include.first() {
@@ -39,10 +41,12 @@ pub fn paper(repository: &Repository, options: &NewPaper) -> Result<()> {
         ("modeline", target.modeline()?.trim_end().to_owned()),
         ("key", name.kebab()),
         ("title", name.prose()),
+        // Published values are in the repository only.
+        ("printed", if target.include.is_empty() { PRINTED } else { "" }.to_owned()),
     ];
     let mut changes = Changes::new(root);
     changes.create(folder.join("paper.yaml"), fill(PAPER, &values))?;
-    changes.create(folder.join("01-first-item.yaml"), fill(ITEM, &values))?;
+    changes.create(folder.join("01-table1.yaml"), fill(ITEM, &values))?;
     if target.include.is_empty() {
         let beside = |end: &str| PathBuf::from(format!("data/papers/{}.{end}", name.kebab()));
         changes.create(beside("csv"), PUBLISHED.to_owned())?;
