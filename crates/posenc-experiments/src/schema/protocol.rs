@@ -58,6 +58,12 @@ pub trait Settings: Any + Debug + Send + Sync {
         seeds
     }
 
+    /// Size of the test set over that of the training set, if each seed is another random split of the same data; else 0. Such splits
+    /// overlap, so that their results vary less than those on other data would.
+    fn overlap(&self) -> f64 {
+        0.0
+    }
+
     /// Whether another start of the same training ends elsewhere at abscissa `x` (`None`: at any), as a network with hidden layers does.
     /// A linear layer does not: its loss has one minimum.
     fn depends_on_start(&self, _x: Option<f64>) -> bool {
@@ -324,6 +330,10 @@ pub(crate) mod testing {
     );
 
     impl Settings for AnySettings {
+        fn overlap(&self) -> f64 {
+            self.0.get("overlap").and_then(Value::as_f64).unwrap_or(0.0)
+        }
+
         fn has_model_of(&self, other: &dyn Settings) -> Option<bool> {
             Some(self.0.get("width") == other.downcast_ref::<Self>()?.0.get("width"))
         }

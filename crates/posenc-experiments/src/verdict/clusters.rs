@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Unjudged;
 use super::checks::Check;
 use super::points::{Context, Point, not_grouped, rows};
+use super::statistics::mean;
 use crate::record::{Keys, NO_SIGNAL, Row, is_of_machine};
 use crate::schema::Group;
 use crate::schema::protocol::WithoutData;
@@ -14,7 +15,7 @@ use crate::schema::protocol::WithoutData;
 /// Abscissas of a curve, seeds of one signal and pixels of one image are never independent. A cluster is a signal if several signals
 /// are selected, they are samples (such as lines, images and clips), and the check does not compare with numbers of the same signals.
 /// Otherwise a cluster is a seed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Clusters {
     /// Whether a cluster is a signal, and not a seed.
     pub by_signal: bool,
@@ -24,6 +25,8 @@ pub(super) struct Clusters {
     pub is_exact: bool,
     /// Whether all values are computed from a definition, some perhaps with random features.
     pub is_computed: bool,
+    /// Test size over training size if seeds are random splits of the same data, else 0.
+    overlap: f64,
 }
 
 impl Clusters {
@@ -34,6 +37,7 @@ impl Clusters {
         let mut signals: BTreeSet<&str> = BTreeSet::new();
         let mut seeds: BTreeMap<(&str, &str), BTreeSet<u64>> = BTreeMap::new();
         let (mut is_theory, mut are_samples, mut has_rows) = (true, true, false);
+        let mut overlap: f64 = 0.0;
         for select in check.measured() {
             for row in rows(select, context) {
                 has_rows = true;
@@ -43,7 +47,11 @@ impl Clusters {
                 is_theory &= is_computed && !is_of_machine(&row.metric);
                 are_samples &= kind.is_some_and(|k| k.signals_are_samples);
                 signals.insert(unnumbered(&row.signal));
-                seeds.entry((&row.group, &row.method)).or_default().insert(row.seed);
+                let own = seeds.entry((&row.group, &row.method)).or_default();
+                if own.insert(row.seed) {
+                    let protocol = group(row).and_then(|g| g.protocol_of(&row.method, row.profile));
+                    overlap = overlap.max(protocol.map_or(0.0, |own| own.settings().overlap()));
+                }
             }
         }
         let is_repeated = seeds.values().any(|seeds| seeds.len() > 1);
@@ -55,6 +63,7 @@ impl Clusters {
             has_parts: has_rows && !are_samples,
             is_exact: is_exact || !has_rows || (is_theory && !is_repeated),
             is_computed: is_theory,
+            overlap,
         }
     }
 
@@ -76,7 +85,12 @@ impl Clusters {
 
     /// A number of clusters in words.
     pub fn counted(&self, n: usize) -> String {
-        format!("n = {n} {}", if self.by_signal { "signals" } else { "seeds" })
+        let what = match self.by_signal {
+            true => "signals",
+            false if self.overlap > 0.0 => "overlapping splits",
+            false => "seeds",
+        };
+        format!("n = {n} {what}")
     }
 
     /// A number of clusters at each of several points in words.
@@ -91,9 +105,16 @@ impl Clusters {
         format!("only one {what}, so the uncertainty is unknown")
     }
 
-    /// Means of values by cluster, in the order of the clusters' names.
+    /// Means of values by cluster, in the order of the clusters' names. Those of overlapping splits are moved away from their mean by the factor
+    /// by which intervals over them are too narrow, √(1 + n · overlap) (Nadeau and Bengio 2003, corrected resampled t-test).
     pub fn means<'a>(&self, values: impl Iterator<Item = (&'a Point, f64)>) -> Vec<f64> {
-        self.by_cluster(values).into_values().collect()
+        let mut means: Vec<f64> = self.by_cluster(values).into_values().collect();
+        if self.overlap > 0.0 && !self.by_signal {
+            let n = means.len() as f64;
+            let (center, factor) = (mean(means.iter().copied()), (1.0 + n * self.overlap).sqrt());
+            means.iter_mut().for_each(|own| *own = center + factor * (*own - center));
+        }
+        means
     }
 
     pub fn means_of<'a>(&self, points: impl IntoIterator<Item = &'a Point>) -> Vec<f64> {

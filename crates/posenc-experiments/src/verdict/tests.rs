@@ -81,6 +81,28 @@ fn metrics_are_subtracted_unit_by_unit() {
     assert_ne!(verdict(&plain, &record).verdict, Verdict::Reproduced);
 }
 
+/// Catches intervals over random splits of the same data that are as narrow as those of independent repetitions.
+#[test]
+fn intervals_over_overlapping_splits_are_wider() {
+    let mut record = record(Profile::Paper, 1.0, &[("A", 1.0, 10.0), ("B", 1.0, 8.5)]);
+    record.rows.iter_mut().filter(|row| row.method == "B").for_each(|row| row.value = 8.5);
+    let judged_with = |overlap: &str| {
+        let group = format!("protocol: {{ kind: network-nd{overlap} }}");
+        let claim = format!("check: {{ kind: ordering, of: [{A}, {B}] }}");
+        judged(&with_claim(&group, &claim), &record, &published())
+    };
+    // The half width is 1.15, and with six splits √(1 + 6/3) = 1.73 times as large.
+    let plain = judged_with("");
+    assert_eq!(plain.verdict, Verdict::Reproduced, "{plain:?}");
+    assert!(plain.statistics.contains("1.5 (95 % CI 0.3504 to 2.65"), "{plain:?}");
+    let third = judged_with(", overlap: 0.3333333333333333");
+    assert_eq!(third.verdict, Verdict::WithinNoise, "{third:?}");
+    assert!(
+        third.statistics.contains("1.5 (95 % CI -0.4912 to 3.491, n = 6 overlapping splits"),
+        "{third:?}"
+    );
+}
+
 /// Catches an agreement that compares single values instead of means, too few points, or signals by their names, which differ between
 /// papers and records.
 #[test]

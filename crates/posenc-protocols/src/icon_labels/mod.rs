@@ -100,6 +100,10 @@ fn beta2() -> f64 {
 }
 
 impl Settings for IconLabels {
+    fn overlap(&self) -> f64 {
+        self.held_out / ((1.0 - self.held_out) * (1.0 - self.validation))
+    }
+
     fn check(&self) -> Result<(), Fault> {
         range("min_count", self.min_count, 1, 1_000_000)?;
         range("max_boxes", self.max_boxes, 1, 256)?;

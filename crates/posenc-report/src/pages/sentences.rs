@@ -54,7 +54,7 @@ pub fn of_paper(
         let find = |name: &str| views.claim(side, &ClaimName::parse(name, Some(&paper.key))?);
         let shown = true_sentences(stated, find, corrected);
         let claims = shown.iter().flat_map(|(own, _)| &own.states);
-        let evidence = evidence(claims.filter_map(|(claim, _)| find(claim)));
+        let evidence = evidence(claims.filter_map(|(claim, _)| find(claim)), Some(paper));
         let sentences: Vec<_> = shown.into_iter().map(|(_, text)| safe(text)).collect();
         let has_any = !sentences.is_empty();
         (has_any, context! { side => side.name(), sentences, evidence => safe(evidence) })
@@ -69,21 +69,31 @@ pub fn of_paper(
     shown.map(|(_, answer)| answer).collect()
 }
 
-/// The classes of the rows behind claims with their data, such as `theory · other data (embedded:text)`.
-fn evidence<'v>(claims: impl Iterator<Item = JudgedClaim<'v>>) -> String {
+/// The classes of the rows behind claims with their data, such as `theory · other data (embedded:text)`. For a claim of another paper, data that
+/// `paper` did not use are other data.
+fn evidence<'v>(claims: impl Iterator<Item = JudgedClaim<'v>>, paper: Option<&Paper>) -> String {
     let mut data: BTreeMap<Evidence, (BTreeSet<&str>, bool)> = BTreeMap::new();
     for JudgedClaim { view, side, claim, judgement, .. } in claims {
         let (Some(class), Some(run)) = (judgement.rows, &side.run) else { continue };
-        let (own, is_reduced) = data.entry(class).or_default();
+        let (mut names, mut reduced) = (BTreeSet::new(), false);
         for select in claim.selects() {
             let is_own =
                 |row: &&Row| select.group == row.group && select.takes(&row.method, &row.signal);
             for row in run.table.rows.iter().filter(is_own) {
-                own.insert(if row.data == NO_SIGNAL { GENERATED } else { &row.data });
+                names.insert(if row.data == NO_SIGNAL { GENERATED } else { &*row.data });
                 let group = view.experiment.group(&row.group);
-                *is_reduced |= group.is_some_and(|group| group.reduced(row.profile).is_some());
+                reduced |= group.is_some_and(|group| group.reduced(row.profile).is_some());
             }
         }
+        let is_foreign = paper.is_some_and(|paper| {
+            let is_used = |name: &&str| paper.data.iter().any(|own| own == name);
+            paper.key != view.experiment.paper && !names.iter().all(is_used)
+        });
+        let is_paper = matches!(class, Evidence::PaperFull | Evidence::Reduced);
+        let class = if is_foreign && is_paper { Evidence::OtherData } else { class };
+        let (own, is_reduced) = data.entry(class).or_default();
+        own.extend(names);
+        *is_reduced |= reduced;
         // Computations without data.
         if class != Evidence::OtherData {
             own.remove(GENERATED);
@@ -103,7 +113,8 @@ pub fn of_item(view: &View<'_>) -> Vec<Value> {
     let run = view.sides.iter().filter(|side| side.run.is_some());
     let of_side = |side: &SideView| {
         let (text, claims) = item_answer(view, side)?;
-        let evidence = evidence(side.claims(view).filter(|own| claims.contains(&own.claim.id)));
+        let evidence =
+            evidence(side.claims(view).filter(|own| claims.contains(&own.claim.id)), None);
         Some(context! { side => side.side.name(), text => safe(text), evidence => safe(evidence) })
     };
     run.filter_map(of_side).collect()

@@ -8,7 +8,7 @@ use posenc_experiments::Catalog;
 use posenc_experiments::schema::display::{Comparison, Front, Positions};
 use posenc_math::statistics::{LinearFit, linear_fit, mean, median};
 
-use super::{Source, TIME, Values, named};
+use super::{Source, Values, named};
 use crate::markdown::{Align, Grid, cell, inline, plain};
 use crate::numbers::{MISSING, duration, fixed};
 use crate::records::{Records, Run, Side};
@@ -24,7 +24,7 @@ const LEVEL: f64 = 0.9;
 struct Candidate<'a> {
     label: &'a str,
     method: &'a str,
-    /// Median over signals, in seconds.
+    /// Median over signals, in seconds; infinite if none ran on a CPU.
     seconds: f64,
     /// Mean over all signals. A method that lacks some is compared with the best complete one on the signals it has.
     quality: f64,
@@ -92,14 +92,15 @@ fn candidates<'a>(of: &'a Comparison, front: &Front, source: Source<'a>) -> Vec<
         let variants = source.experiment.group(&compared.group).map(|group| &group.variants);
         for variant in variants.into_iter().flatten() {
             let measured = source.values(&compared.group, &variant.id, &of.metric);
-            let seconds = source.values(&compared.group, &variant.id, TIME);
+            let seconds = source.cpu_times(&compared.group, &variant.id);
             let numbers: Vec<f64> = measured.values().copied().collect();
-            let (Ok(quality), false) = (mean(&numbers), seconds.is_empty()) else { continue };
+            let Ok(quality) = mean(&numbers) else { continue };
+            let seconds: Vec<f64> = seconds.into_values().collect();
             let pairs = measured.iter().filter_map(|(s, value)| Some((*predictor.get(s)?, *value)));
             all.push(Candidate {
                 label: &compared.label,
                 method: &variant.id,
-                seconds: median(&seconds.into_values().collect::<Vec<_>>()),
+                seconds: if seconds.is_empty() { f64::INFINITY } else { median(&seconds) },
                 quality,
                 predicted: pairs.collect(),
                 measured,
@@ -140,8 +141,9 @@ fn adjust(all: &mut [Candidate<'_>]) {
 }
 
 /// The methods to list: the Pareto fronts of time and quality among all methods and among position encodings, and the
-/// best method of each group.
+/// best method of each group. Methods without a time are left out.
 fn listed(mut all: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
+    all.retain(|own| own.seconds.is_finite());
     let mut best_of: BTreeMap<&str, f64> = BTreeMap::new();
     for candidate in &all {
         let best = best_of.entry(candidate.label).or_insert(f64::NEG_INFINITY);
@@ -235,7 +237,7 @@ pub fn best(
             quality => fixed(means.map_or(own.quality, |(own, _)| own), 2),
             of_best => means.map(|(_, best)| format!("{} on these: {}", top.method, fixed(best, 2))),
             unit => &of.unit,
-            time => duration(own.seconds),
+            time => if own.seconds.is_finite() { duration(own.seconds) } else { "on a GPU".to_owned() },
             is_best => has_both && std::ptr::eq(own, top),
             n => (signals < n).then_some(signals),
         })

@@ -139,8 +139,16 @@ impl<'a> Source<'a> {
 
     /// Values at the full protocol on any number of signals, means over seeds.
     fn values(self, group: &str, method: &str, metric: &str) -> Values<'a> {
+        self.means(self.rows(group, method, metric))
+    }
+
+    fn cpu_times(self, group: &str, method: &str) -> Values<'a> {
+        self.means(self.rows(group, method, TIME).filter(|row| row.device == "cpu"))
+    }
+
+    fn means(self, rows: impl Iterator<Item = &'a Row>) -> Values<'a> {
         let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-        for row in self.rows(group, method, metric).filter(|row| self.is_full(row)) {
+        for row in rows.filter(|row| self.is_full(row)) {
             let (sum, count) = sums.entry(&row.signal).or_default();
             (*sum, *count) = (*sum + row.value, *count + 1.0);
         }
