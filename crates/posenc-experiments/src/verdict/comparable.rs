@@ -25,8 +25,8 @@ pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<Stri
             return Some(format!("other data: {}", row.data));
         }
     }
-    // A count does not depend on the signal.
-    if is_counted(&select.metric) {
+    // A count does not depend on the signal, and a check that names signals compares the numbers of these.
+    if is_counted(&select.metric) || select.signal.is_some() || select.signals.is_some() {
         return None;
     }
     group.parts(rows(select, context)).pop_first()
