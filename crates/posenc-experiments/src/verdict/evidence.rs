@@ -20,7 +20,7 @@ pub enum Evidence {
     Reduced,
     /// Generated or substitute data, a data set that the paper did not use, or the user's own.
     OtherData,
-    /// The authors' notebooks or code print the number, and the paper does not.
+    /// The authors' notebooks, code or project page have the number, and the paper does not.
     AuthorsCode,
     /// A statement of this project, not of the paper.
     Ours,
@@ -67,7 +67,7 @@ impl Evidence {
             ),
             Evidence::AuthorsCode => (
                 "authors' code",
-                "a number that the authors' notebooks or code print, and the paper does not",
+                "a number that the authors' notebooks, code or project page have, and the paper does not",
             ),
             Evidence::Ours => ("our claim", "a statement of this project, not of the paper"),
             Evidence::Repeated => ("repeated", "a statement that is counted for another paper"),

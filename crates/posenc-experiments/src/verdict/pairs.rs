@@ -152,8 +152,15 @@ pub(super) fn pairs<'a>(
     let counts = groups.iter().map(|[own, others]| own.len().saturating_mul(others.len()));
     check_pairs(counts.fold(0, usize::saturating_add), [left.1.len(), right.1.len()])?;
     let mut pairs = Vec::new();
+    let is_of_one_method =
+        |side: &[Placed<'_>]| side.windows(2).all(|two| two[0].1.method == two[1].1.method);
     for [own, others] in &groups {
-        pairs.extend(own.iter().flat_map(|own| others.iter().map(move |other| (own, other))));
+        // Rows that a unit has several times at one abscissa are paired in their order.
+        if own.len() == others.len() && is_of_one_method(own) && is_of_one_method(others) {
+            pairs.extend(own.iter().zip(others));
+        } else {
+            pairs.extend(own.iter().flat_map(|own| others.iter().map(move |other| (own, other))));
+        }
     }
     pairs.sort_by_key(|(own, other)| (own.0, other.0));
     if method {
