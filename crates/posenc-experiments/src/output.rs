@@ -74,7 +74,7 @@ fn resolved(path: &Path) -> std::io::Result<PathBuf> {
 
 /// Removes files that a run made, and names them on standard error, or their number and folder if they are many. True if one was there.
 pub fn remove(files: &[PathBuf], why: &str) -> Result<bool, FileError> {
-    const NAMED: usize = 3;
+    const NAMED: usize = 8;
     let mut removed = Vec::new();
     for file in files {
         let error = |e| FileError::of(file, format!("cannot be removed: {e}"));

@@ -91,8 +91,9 @@ fn numbers_of_the_authors_code_name_their_place() {
     for experiment in &catalog.experiments {
         for value in catalog.published.item(&experiment.paper, &experiment.item) {
             if value.is_of_code() {
-                let has_place =
-                    (value.note.contains(".ipynb; cell ")) || (value.note.contains(".py; line "));
+                let has_place = [".ipynb; cell ", ".py; line ", "branch gh-pages; resources/"]
+                    .iter()
+                    .any(|place| value.note.contains(place));
                 assert!(has_place, "{}, {}: {}", experiment.id(), value.method, value.note);
                 checked += 1;
             }
