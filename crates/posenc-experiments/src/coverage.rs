@@ -39,7 +39,7 @@ struct Wire {
     erratum: Option<String>,
 }
 
-/// Reads the statements of a paper; a missing file has none. `find` returns the name of a claim, or that there is none.
+/// Reads the statements of a paper; a missing file has none. `find` returns the name of a claim, or an error.
 pub fn read(
     file: &Path,
     find: impl Fn(&str) -> Result<ClaimName, String>,

@@ -15,6 +15,13 @@ pub struct AnswerSentence {
     pub states: Vec<(String, Outcome)>,
 }
 
+impl AnswerSentence {
+    /// Whether it states something about a claim.
+    pub fn names(&self, claim: &str) -> bool {
+        self.states.iter().any(|(own, _)| own == claim)
+    }
+}
+
 /// What a sentence states about a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {

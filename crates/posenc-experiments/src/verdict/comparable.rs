@@ -7,8 +7,12 @@ use crate::record::{is_counted, is_of_machine};
 use crate::schema::Profile;
 use crate::schema::claim::Select;
 
-/// Why the selected rows cannot be compared with the paper's own numbers.
-pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<String> {
+/// Why the selected rows cannot be compared with the paper's own numbers, which `printed` selects.
+pub(super) fn incomparable(
+    select: &Select,
+    printed: Option<&Select>,
+    context: Context<'_>,
+) -> Option<String> {
     let group = context.experiment.group(&select.group)?;
     let mut is_known: HashMap<(&str, Profile), bool> = HashMap::new();
     for row in rows(select, context) {
@@ -25,8 +29,9 @@ pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<Stri
             return Some(format!("other data: {}", row.data));
         }
     }
-    // A count does not depend on the signal, and a check that names signals compares the numbers of these.
-    if is_counted(&select.metric) || select.signal.is_some() || select.signals.is_some() {
+    // A count does not depend on the signal, and numbers of named signals need no others.
+    let is_named = printed.is_some_and(|own| own.signal.is_some() || own.signals.is_some());
+    if is_named || is_counted(&select.metric) {
         return None;
     }
     group.parts(rows(select, context)).pop_first()

@@ -81,6 +81,47 @@ fn metrics_are_subtracted_unit_by_unit() {
     assert_ne!(verdict(&plain, &record).verdict, Verdict::Reproduced);
 }
 
+/// Catches a number of all signals that is compared with some of them, and one of a named signal that waits for the others.
+#[test]
+fn numbers_of_named_signals_need_no_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let rows = "fig1,page,A,row 1,psnr,,10,,dB,code,\nfig1,run,A,,psnr,,10,,dB,paper,\n";
+    let header = PUBLISHED.lines().next().unwrap();
+    std::fs::write(directory.path().join("demo.csv"), format!("{header}\n{rows}")).unwrap();
+    let mut published = Published::default();
+    published.read(directory.path(), "demo").unwrap();
+    let mut record = record(Profile::Paper, 0.1, &[("A", 1.0, 10.0)]);
+    record.rows.iter_mut().for_each(|row| row.data = "pictures".into());
+    let group = "data: { set: pictures, signals: 3 rows }, protocol: { kind: network-nd }";
+    let judged_with = |of: &str, with: &str| {
+        let of = format!("{{ group: run, method: A, metric: psnr{of} }}");
+        let with = format!("{{ from: published, method: A, metric: psnr, {with} }}");
+        let check =
+            format!("{{ kind: agreement, of: {of}, with: {with}, tolerance: {{ absolute: 1 }} }}");
+        judged(&with_claim(group, &format!("check: {check}")), &record, &published).verdict
+    };
+    assert_eq!(judged_with("", "group: run"), Verdict::NotComparable);
+    assert_eq!(judged_with(", signal: row 1", "group: run"), Verdict::NotComparable);
+    let named = judged_with(", signal: row 1", "group: page, signal: row 1");
+    assert_eq!(named, Verdict::Reproduced);
+}
+
+/// Catches rows that a unit has several times at one abscissa and that are paired each with each.
+#[test]
+fn repeated_rows_are_paired_in_order() {
+    let mut record = record(Profile::Paper, 0.0, &[("A", 1.0, 1.0), ("A", 1.0, 2.0)]);
+    for row in record.rows.clone() {
+        record.rows.push(Row { metric: "law".into(), ..row });
+    }
+    let side = |metric: &str| format!("{{ group: run, method: A, metric: {metric} }}");
+    let check = format!(
+        "{{ kind: equality, left: {}, right: {}, tolerance: {{ absolute: 0.1 }}, each: true }}",
+        side("psnr"),
+        side("law")
+    );
+    assert_eq!(verdict(&check, &record).verdict, Verdict::Reproduced);
+}
+
 /// Catches intervals over random splits of the same data that are as narrow as those of independent repetitions.
 #[test]
 fn intervals_over_overlapping_splits_are_wider() {

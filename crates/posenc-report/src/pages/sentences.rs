@@ -176,17 +176,15 @@ pub fn unstated(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<String> {
             [("answer", &catalog.answers), ("short_answer", &catalog.short_answers)]
         {
             let stated = answers.get(&paper.key).map(Vec::as_slice).unwrap_or_default();
-            all.extend(
-                left_out(stated, find, corrected)
-                    .map(|what| format!("{} {key}: {what}", paper.key)),
-            );
+            let own = left_out(stated, find, corrected).into_iter();
+            all.extend(own.map(|what| format!("{} {key}: {what}", paper.key)));
         }
     }
     for view in views.all() {
         let Some(side) = view.sides.first() else { continue };
         let find = |id: &str| side.claims(view).find(|own| own.claim.id == id);
         let own = left_out(&view.experiment.answer, find, |own| own.judgement.verdict);
-        all.extend(own.map(|what| format!("{} answer: {what}", view.experiment.id())));
+        all.extend(own.into_iter().map(|what| format!("{} answer: {what}", view.experiment.id())));
     }
     all
 }
@@ -195,18 +193,18 @@ fn left_out<'v>(
     sentences: &[AnswerSentence],
     find: impl Fn(&str) -> Option<JudgedClaim<'v>>,
     verdict: impl Fn(JudgedClaim<'v>) -> Verdict,
-) -> impl Iterator<Item = String> {
-    let named = |own: &AnswerSentence| own.states.iter().map(|(claim, _)| claim.clone()).collect();
+) -> Vec<String> {
     let shown = true_sentences(sentences, &find, &verdict);
-    let shown: BTreeSet<String> =
-        shown.into_iter().flat_map(|(own, _)| -> Vec<_> { named(own) }).collect();
-    let all: BTreeSet<String> = sentences.iter().flat_map(|own| -> Vec<_> { named(own) }).collect();
-    let hidden: Vec<String> = all.difference(&shown).cloned().collect();
-    hidden.into_iter().filter_map(move |claim| {
-        let verdict = find(&claim).map(&verdict)?;
+    let is_stated = |claim: &str| shown.iter().any(|(own, _)| own.names(claim));
+    let named: BTreeSet<&str> =
+        sentences.iter().flat_map(|own| &own.states).map(|(claim, _)| claim.as_str()).collect();
+    let hidden = named.into_iter().filter(|claim| !is_stated(claim));
+    let text = |claim: &str| {
+        let verdict = verdict(find(claim)?);
         let text = format!("no sentence is true while `{claim}` is {}", verdict.name());
         (verdict != Verdict::NotRun).then_some(text)
-    })
+    };
+    hidden.filter_map(text).collect()
 }
 
 /// A sentence with its numbers; `None` if the record lacks one of them.

@@ -287,6 +287,11 @@ fn answers_state_only_what_the_record_shows() {
     rows.filter(|row| row.data == "pictures").for_each(|row| row.data = "embedded:x".into());
     let [item, ..] = shown(&other);
     assert!(item.contains("**Our answer.** Nothing is decided.\n"), "{item}");
+    // The answers of the paper have no sentence for this verdict.
+    let unstated = ["answer", "short_answer"]
+        .map(|key| format!("demo {key}: no sentence is true while `table1#gau` is not comparable"));
+    assert_eq!(rendered(&catalog, &other, None).unstated, unstated);
+    assert_eq!(rendered(&catalog, &records(REFERENCE), None).unstated, [""; 0]);
     for page in shown(&Records::default()) {
         assert!(!page.contains("Our answer") && !page.contains("Shortly"), "{page}");
     }

@@ -125,7 +125,7 @@ impl Rule for AgreementCheck {
             missing += usize::from(matches.len() == before);
             check_pairs(matches.len(), [of.len(), expected.len()])?;
         }
-        let reduced = incomparable(&self.of, context);
+        let reduced = incomparable(&self.of, Some(with), context);
         // A reduced run may have fewer points, and is not compared.
         if missing > 0 && (reduced.is_none() || matches.is_empty()) {
             let (of, all) = (describe(&self.of), expected.len());

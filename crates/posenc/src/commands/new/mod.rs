@@ -57,25 +57,18 @@ impl<'a> Target<'a> {
             );
         }
         let catalog = Catalog::with(root, &include, KINDS)?;
-        // The key of a paper in the repository is the name of its folder.
         let own = match include.first() {
             None => Some("extensions".to_owned()),
-            Some(folder) => {
-                let own = folder.strip_prefix(absolute(&root.join("experiments"))?).ok();
-                own.map(|own| own.to_string_lossy().into_owned())
-            }
+            Some(folder) => key_in_repository(root, folder),
         };
-        let target = match (own, catalog.papers.last()) {
-            (None, Some(paper)) => Target {
-                root,
-                folder: include.first().cloned().unwrap_or_default(),
-                key: paper.key.clone(),
-                include,
-            },
-            (own, _) => {
-                let key = own.unwrap_or_default();
-                let folder = PathBuf::from("experiments").join(&key);
-                Target { root, folder, key, include: Vec::new() }
+        let target = match own {
+            Some(key) => {
+                Target { root, folder: Path::new("experiments").join(&key), key, include: vec![] }
+            }
+            None => {
+                let paper = catalog.papers.last().context("the folder was not read")?;
+                let folder = include.first().cloned().unwrap_or_default();
+                Target { root, folder, key: paper.key.clone(), include }
             }
         };
         Ok((target, catalog))
@@ -150,6 +143,13 @@ impl<'a> Target<'a> {
             None => Ok(()),
         }
     }
+}
+
+/// The key of the repository's paper in a folder, which is the folder's name.
+fn key_in_repository(root: &Path, folder: &Path) -> Option<String> {
+    let [folder, own] = [folder, &root.join("experiments")].map(|path| path.canonicalize().ok());
+    let key = folder?.strip_prefix(own?).ok()?.to_str()?.to_owned();
+    Some(key)
 }
 
 /// The first line of an experiment file outside the repository at `root`.
