@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use posenc_experiments::schema::claim::{Claim, ClaimName, Select, Source};
+use posenc_experiments::schema::claim::{Claim, ClaimName, Select, Source, Statistic};
 use posenc_experiments::text::MAX_RECORD_BYTES;
 use posenc_experiments::verdict::{Evidence, Numbers, Verdict};
 use serde_json::{Value, json};
@@ -95,17 +95,26 @@ fn numbers(view: &View<'_>, side: &SideView, claim: &Claim) -> Vec<Value> {
             let half = of.half_width?;
             Some([finite(of.mean - half)?, finite(of.mean + half)?])
         });
-        json!({
+        let is_deviation = select.statistic == Statistic::Deviation;
+        let n = if is_deviation { numbers.count(index) } else { own.as_ref().map(|of| of.n) };
+        let mut entry = json!({
             "group": select.group,
             "method": select.method,
             "metric": select.metric_text(),
             "from": if select.from == Source::Published { "published" } else { "measured" },
             "mean": own.as_ref().and_then(|of| finite(of.mean)),
             "interval": interval,
-            "n": own.map_or(0, |of| of.n),
+            "n": n.unwrap_or(0),
             "unit": numbers.unit(index),
             "published": numbers.published(index).and_then(finite),
-        })
+        });
+        if let Some(x) = &select.x {
+            entry["x"] = json!(x);
+        }
+        if is_deviation {
+            entry["statistic"] = json!(select.statistic);
+        }
+        entry
     };
     numbers.selects().enumerate().map(number).collect()
 }

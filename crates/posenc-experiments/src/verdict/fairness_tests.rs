@@ -95,6 +95,10 @@ fn methods_below_a_floor_are_not_compared() {
     assert!(below.reason.contains("B did not learn: -34.44 against 14.53 with Mean"), "{below:?}");
     let above = judged(&format!("check: {}", order(["A", "R"])), &table);
     assert_eq!(above.verdict, Verdict::Reproduced, "{above:?}");
+    // Of two methods below the floor, the reason names the one that gains less.
+    values[0].2 = -10.0;
+    let both = judged(&format!("check: {}", order(["A", "B"])), &record(&values, 5));
+    assert!(both.reason.starts_with("B did not learn"), "{both:?}");
     // Compared with the floor itself, a method that did not learn fails.
     let of_floor = format!(
         "check: {{ kind: ordering, smallest_effect: 0, of: [{}, {{ group: constant, method: Mean, metric: psnr }}] }}",

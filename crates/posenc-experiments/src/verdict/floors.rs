@@ -22,7 +22,8 @@ pub(super) fn below(check: &Check, context: Context<'_>) -> Option<String> {
     context.experiment.floors.iter().filter(|floor| !is_compared(floor)).find_map(|floor| {
         let is_own = |s: &&&Select| s.metric == floor.metric && s.minus.is_none();
         let own = selects.iter().filter(is_own).filter(|s| floor.is_for(&s.group));
-        own.into_iter().find_map(|select| of_select(floor, select, context))
+        let below = own.flat_map(|select| of_select(floor, select, context));
+        below.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, reason)| reason)
     })
 }
 
@@ -33,7 +34,8 @@ fn add(mean: &mut Mean, value: f64) {
     mean.1 += 1;
 }
 
-fn of_select(floor: &Floor, select: &Select, context: Context<'_>) -> Option<String> {
+/// The methods of a selection that do not exceed a floor: the gain over it, and why it is too small.
+fn of_select(floor: &Floor, select: &Select, context: Context<'_>) -> Vec<(f64, String)> {
     let is_floor = |row: &Row| row.method == floor.method && row.group == floor.group;
     let mut floors: BTreeMap<&str, Mean> = BTreeMap::new();
     let table = context.record.into_iter();
@@ -46,7 +48,7 @@ fn of_select(floor: &Floor, select: &Select, context: Context<'_>) -> Option<Str
         let signals = methods.entry(&row.method).or_default();
         add(signals.entry(&row.signal).or_default(), row.value);
     }
-    methods.into_iter().find_map(|(method, signals)| {
+    let below = methods.into_iter().filter_map(|(method, signals)| {
         // Means over the signals that both have.
         let (mut own, mut least) = (Mean::default(), Mean::default());
         for (signal, (sum, count)) in signals {
@@ -58,12 +60,14 @@ fn of_select(floor: &Floor, select: &Select, context: Context<'_>) -> Option<Str
         let gain = if floor.lower_is_better { least - own } else { own - least };
         // NaN without common signals: nothing to compare with.
         (gain <= floor.margin).then(|| {
-            format!(
-                "{method} did not learn: {} against {} with {}",
-                show(own),
-                show(least),
-                floor.method
-            )
+            let (learned, limit) = if gain > 0.0 {
+                ("hardly learned", format!(" (a gain of at most {})", show(floor.margin)))
+            } else {
+                ("did not learn", String::new())
+            };
+            let (own, least, floor) = (show(own), show(least), &floor.method);
+            (gain, format!("{method} {learned}: {own} against {least} with {floor}{limit}"))
         })
-    })
+    });
+    below.collect()
 }

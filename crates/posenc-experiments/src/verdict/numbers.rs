@@ -39,7 +39,9 @@ impl<'a> Numbers<'a> {
 
     /// Number of signals of a selection or, with a single one, of its repetitions.
     pub fn count(&self, index: usize) -> Option<usize> {
-        let points = points(self.selects.get(index)?.0, self.context).ok()?;
+        // Those behind a standard deviation, too.
+        let each = Select { statistic: Statistic::Each, ..self.selects.get(index)?.0.clone() };
+        let points = points(&each, self.context).ok()?;
         let signals: BTreeSet<&str> =
             points.iter().map(|point| unnumbered(&point.signal)).collect();
         let seeds: BTreeSet<u64> = points.iter().map(|point| point.seed).collect();

@@ -1,10 +1,13 @@
 //! Counts of statements, data that the paper did not use, and records with uncommitted changes.
 
+use std::fs;
+use std::path::Path;
+
 use jsonschema::{Draft, JSONSchema};
 use posenc_experiments::Catalog;
 use posenc_experiments::verdict::{Evidence, Verdict};
 use posenc_report::{Records, Report};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::{
     REFERENCE, catalog, catalog_with, changed_catalog, markdown, page, records, rendered,
@@ -70,17 +73,25 @@ fn statements_add_up() {
 #[test]
 fn claims_follow_their_schema() {
     let report = report(&records(REFERENCE));
-    let json = |name| serde_json::from_str::<Value>(&page(&report, name)).expect("JSON");
-    let schema = json("claims.schema.json");
+    let parsed = |name| serde_json::from_str::<Value>(&page(&report, name)).expect("JSON");
+    let schema = parsed("claims.schema.json");
     let validator = JSONSchema::options().with_draft(Draft::Draft7).compile(&schema);
     let validator = validator.unwrap_or_else(|e| panic!("not a schema: {e}"));
-    let claims = json("claims.json");
+    let claims = parsed("claims.json");
     assert!(claims["claims"].as_array().is_some_and(|all| !all.is_empty()));
     let problems: Vec<String> = match validator.validate(&claims) {
         Ok(()) => Vec::new(),
         Err(errors) => errors.map(|e| format!("{}: {e}", e.instance_path)).collect(),
     };
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+    // A standard deviation over ten seeds, at one abscissa, is not a mean of one unit.
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../report/claims.json");
+    let text = fs::read_to_string(file).expect("claims");
+    let own = text.lines().find(|line| line.contains("fig5#rff-steadies-with-dimension"));
+    let own = own.expect("the claim").trim_end_matches(',');
+    let number = &serde_json::from_str::<Value>(own).expect("JSON")["numbers"][0];
+    assert_eq!([&number["statistic"], &number["n"]], [&json!("deviation"), &json!(10)]);
+    assert!(number["x"].is_object(), "{number}");
     let allowed = |key| &schema["$defs"]["claim"]["properties"][key]["enum"];
     assert_eq!(*allowed("verdict"), Value::from_iter(Verdict::ALL.map(Verdict::name)));
     let evidence = Evidence::ALL.map(|class| Value::from(class.name()));
