@@ -46,7 +46,7 @@ impl Outcome {
             Verdict::Erratum | Verdict::Ambiguous => {
                 matches!(self, Outcome::Holds | Outcome::Corrected)
             }
-            Verdict::NotReproduced => self == Outcome::Fails,
+            Verdict::NotReproduced | Verdict::DoesNotHold => self == Outcome::Fails,
             Verdict::WithinNoise
             | Verdict::Negligible
             | Verdict::NotDecided

@@ -17,6 +17,7 @@ pub fn judge(claim: &Claim, context: Context<'_>) -> Judgement {
     let basis = evidence::of(claim, context);
     let verdict = match judgement.verdict {
         Verdict::Reproduced if claim.is_ours => Verdict::Holds,
+        Verdict::NotReproduced if claim.is_ours => Verdict::DoesNotHold,
         other => other,
     };
     let is_run = verdict != Verdict::NotRun;

@@ -44,8 +44,10 @@ pub enum Verdict {
     Negligible,
     /// There is only one signal or repetition, so the uncertainty is unknown, or a measurement is not finite.
     NotDecided,
-    /// The claim does not hold.
+    /// A claim of the paper does not hold.
     NotReproduced,
+    /// A claim of this project does not hold.
+    DoesNotHold,
     /// The record cannot decide the claim, for example because its profile is reduced or its data are not the paper's.
     NotComparable,
     NotRun,
@@ -53,7 +55,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// All verdicts, in the order of tables.
-    pub const ALL: [Verdict; 10] = [
+    pub const ALL: [Verdict; 11] = [
         Verdict::Reproduced,
         Verdict::Holds,
         Verdict::Erratum,
@@ -62,6 +64,7 @@ impl Verdict {
         Verdict::Negligible,
         Verdict::NotDecided,
         Verdict::NotReproduced,
+        Verdict::DoesNotHold,
         Verdict::NotComparable,
         Verdict::NotRun,
     ];
@@ -76,6 +79,7 @@ impl Verdict {
             Verdict::Negligible => ("?", "negligible"),
             Verdict::NotDecided => ("?", "not decided"),
             Verdict::NotReproduced => ("✗", "not reproduced"),
+            Verdict::DoesNotHold => ("✗", "does not hold"),
             Verdict::NotComparable => ("?", "not comparable"),
             Verdict::NotRun => ("–", "not run"),
         }

@@ -630,6 +630,9 @@ fn evidence_is_the_weakest_of_the_rows() {
     assert_eq!((other.evidence, other.condition.as_str()), (Some(Evidence::OtherData), "images"));
     let ours = "ours: true,";
     assert_eq!(class(ours, &record), (Verdict::Holds, Some(Evidence::Ours)));
+    let opposite = ORDER.replace("A", "\0").replace("B", "A").replace("\0", "B");
+    let failed = of_images(&opposite, ours, &record);
+    assert_eq!(failed.verdict, Verdict::DoesNotHold, "{failed:?}");
     let repeats = "ours: true, repeats: other/fig2#d,";
     assert_eq!(class(repeats, &record), (Verdict::Holds, Some(Evidence::Repeated)));
     record.rows.iter_mut().for_each(|row| row.profile = Profile::Quick);

@@ -255,7 +255,8 @@ fn meaning(verdict: Verdict) -> &'static str {
             "a significant difference that is smaller than the smallest effect that matters"
         }
         Verdict::NotDecided => "one signal or one repetition, so the uncertainty is unknown",
-        Verdict::NotReproduced => "the claim does not hold",
+        Verdict::NotReproduced => "the paper's claim does not hold",
+        Verdict::DoesNotHold => "a claim of this project does not hold",
         Verdict::NotComparable => "the record cannot decide the claim: reduced run or other data",
         Verdict::NotRun => {
             "no record, no value for a part of what it needs, or no published value to compare with"

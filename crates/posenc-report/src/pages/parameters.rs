@@ -280,7 +280,6 @@ fn provenance(run: &Run) -> Value {
         earlier => safe(run.commits(|commit| **commit != p.commit).join("; ")),
         machine => &p.machine,
         cores => p.cores,
-        versions => &p.versions,
         data => &p.data,
         units => p.units,
         seed => p.seed,

@@ -60,7 +60,7 @@ impl Status {
         if judged.iter().all(|judgement| judgement.verdict == Verdict::NotRun) {
             return if judged.is_empty() { Status::NotTested } else { Status::NotRun };
         }
-        if any(&[Verdict::NotReproduced]) {
+        if any(&[Verdict::NotReproduced, Verdict::DoesNotHold]) {
             return if is_tendency { Status::TendsToFail } else { Status::Fails };
         }
         let open = [

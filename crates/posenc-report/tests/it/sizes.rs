@@ -102,7 +102,8 @@ fn verdicts_name_their_reading_and_their_correction() {
         assert!(measured.starts_with(reading), "{claim}");
         corrected += usize::from(!reading.is_empty());
         let is_stated =
-            ["reproduced", "holds", "not reproduced", "erratum", "ambiguous"].contains(&verdict);
+            ["reproduced", "holds", "not reproduced", "does not hold", "erratum", "ambiguous"]
+                .contains(&verdict);
         lost += usize::from(is_stated && claim["p_holm"].as_f64().is_some_and(|p| p > 0.05));
     }
     let mark = "<sub>not after Holm's correction</sub>";
