@@ -35,7 +35,7 @@ pub fn is_lost_to_holm(verdict: Verdict, holm: Option<f64>) -> bool {
 }
 
 /// What a verdict means next to all other claims of the paper: a claim whose p is too large after Holm's correction is open.
-fn corrected(own: JudgedClaim<'_>) -> Verdict {
+pub fn corrected(own: JudgedClaim<'_>) -> Verdict {
     match is_lost_to_holm(own.judgement.verdict, own.holm) {
         true => Verdict::WithinNoise,
         false => own.judgement.verdict,

@@ -4,8 +4,9 @@ use minijinja::{Value, context};
 use posenc_experiments::coverage::{Statement, Tested};
 use posenc_experiments::schema::claim::ClaimName;
 use posenc_experiments::schema::paper::Paper;
-use posenc_experiments::verdict::{Evidence, Judgement, Verdict};
+use posenc_experiments::verdict::{Evidence, Verdict};
 
+use super::sentences::{corrected, is_lost_to_holm};
 use super::{cited, errata, item_name, named};
 use crate::Inputs;
 use crate::links;
@@ -52,12 +53,14 @@ impl Status {
         }
     }
 
-    /// The status of a statement whose claims have these verdicts. `erratum`: whether the check of its erratum confirms it.
-    fn of(judged: &[&Judgement], erratum: Option<bool>) -> Status {
-        let any = |of: &[Verdict]| judged.iter().any(|judgement| of.contains(&judgement.verdict));
+    /// The status of a statement whose claims have these verdicts, after Holm's correction, and rows of these classes. `erratum`: whether the
+    /// check of its erratum confirms it.
+    fn of(judged: &[(Verdict, Option<Evidence>)], erratum: Option<bool>) -> Status {
+        let any = |of: &[Verdict]| judged.iter().any(|(verdict, _)| of.contains(verdict));
         let weak = [Evidence::Reduced, Evidence::OtherData];
-        let is_tendency = judged.iter().any(|j| j.rows.is_some_and(|class| weak.contains(&class)));
-        if judged.iter().all(|judgement| judgement.verdict == Verdict::NotRun) {
+        let is_tendency =
+            judged.iter().any(|(_, rows)| rows.is_some_and(|class| weak.contains(&class)));
+        if judged.iter().all(|(verdict, _)| *verdict == Verdict::NotRun) {
             return if judged.is_empty() { Status::NotTested } else { Status::NotRun };
         }
         if any(&[Verdict::NotReproduced, Verdict::DoesNotHold]) {
@@ -92,9 +95,12 @@ fn status(statement: &Statement, views: &Views<'_>, side: Side) -> Option<Status
         Tested::Not(_) if erratum == Some(true) => return Some(Status::Contradicted),
         Tested::Not(_) => return Some(Status::NotTested),
     };
-    let judged: Vec<&Judgement> =
-        claims.iter().filter_map(|name| Some(views.claim(side, name)?.judgement)).collect();
-    Some(Status::of(&judged, erratum))
+    let judged = claims.iter().filter_map(|name| {
+        let own = views.claim(side, name)?;
+        let rows = own.judgement.rows;
+        Some((corrected(own), rows))
+    });
+    Some(Status::of(&judged.collect::<Vec<_>>(), erratum))
 }
 
 /// Numbers of statements by status: of each paper that lists its statements, and of all. Empty if no paper does.
@@ -144,7 +150,10 @@ pub fn page(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Option<Val
     let link = |name: &ClaimName| {
         let verdict = |side: &Side| {
             let found = views.claim(*side, name);
-            named(found.map_or(Verdict::NotRun, |own| own.judgement.verdict))
+            let is_lost =
+                found.as_ref().is_some_and(|own| is_lost_to_holm(own.judgement.verdict, own.holm));
+            let verdict = named(found.map_or(Verdict::NotRun, |own| own.judgement.verdict));
+            context! { verdict, is_lost }
         };
         context! {
             verdicts => sides.iter().map(verdict).collect::<Vec<_>>(),
@@ -182,21 +191,6 @@ pub fn page(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Option<Val
 mod tests {
     use super::*;
 
-    fn judgement(verdict: Verdict, rows: Evidence) -> Judgement {
-        Judgement {
-            verdict,
-            evidence: Some(rows),
-            rows: Some(rows),
-            condition: String::new(),
-            measured: String::new(),
-            statistics: String::new(),
-            reason: String::new(),
-            p_values: Vec::new(),
-            decisive_p: 0,
-            of_limit: None,
-        }
-    }
-
     /// Catches a statement that holds although one of its claims fails, is undecided or has an erratum, an erratum that its check does
     /// not confirm, and a tendency that counts as
     /// decided.
@@ -218,8 +212,7 @@ mod tests {
             (vec![(NotRun, full)], None, Status::NotRun),
             (vec![], None, Status::NotTested),
         ] {
-            let all: Vec<Judgement> = claims.iter().map(|(v, e)| judgement(*v, *e)).collect();
-            let all: Vec<&Judgement> = all.iter().collect();
+            let all: Vec<_> = claims.iter().map(|(v, e)| (*v, Some(*e))).collect();
             assert_eq!(Status::of(&all, erratum), expected, "{claims:?}, {erratum:?}");
         }
     }

@@ -180,7 +180,7 @@ impl Figure {
             (2, false) => 320.0,
             _ => 290.0,
         };
-        let heading = wrapped(&self.heading, TEXT, WIDTH - 2.0 * MARGIN, 2);
+        let heading = wrapped(&self.heading, TEXT, WIDTH - 2.0 * MARGIN, 4);
         let head = MARGIN + 18.0 * heading.len() as f64;
         let gap = 14.0;
         let cell = (WIDTH - 2.0 * MARGIN - gap * (columns - 1) as f64) / columns as f64;
