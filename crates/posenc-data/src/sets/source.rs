@@ -303,11 +303,7 @@ fn unused(set: &DataSet, label: &str, found: usize) -> Option<String> {
 fn read_layout(set: &DataSet, path: &Path) -> Result<(String, Found), DataError> {
     let key = set.layout.as_ref().and_then(|layout| layout.key.as_deref());
     match (set.kind, key) {
-        (Kind::Clips, Some(key)) => {
-            let (sha256, clips) = footage::in_array(path, key)?;
-            Ok((sha256, Found::Footage(clips)))
-        }
-        (Kind::Clips, None) => {
+        (Kind::Clips, _) => {
             let clips = footage::at(path)?;
             let used = &clips[..clips.len().min(set.count)];
             Ok((digest::of_bytes(footage::list(used)?.as_bytes()), Found::Footage(clips)))
