@@ -107,22 +107,16 @@ impl FileSet {
         };
         let id = &self.id;
         let mut warnings = Vec::new();
-        let (sha256, listed) = match self.format {
+        let (sha256, is_listed) = match self.format {
             // Weights of two trainings may have the same file name and size.
             Format::Weights | Format::WordVectors => self.of_content(&folder)?,
             _ if self.sha256.is_some() => self.of_content(&folder)?,
-            _ => (of_names(&folder)?, None),
+            _ => (of_names(&folder)?, false),
         };
-        let published = match (&self.sha256, listed) {
-            (Some(published), _) => published,
-            (None, Some(64)) => &sha256,
-            (None, Some(digits)) => {
-                warnings.push(format!(
-                    "{id}: verified by the first {digits} digits of SHA-256, which exclude damage but not forgery"
-                ));
-                &sha256
-            }
-            (None, None) => {
+        let published = match &self.sha256 {
+            Some(published) => published,
+            None if is_listed => &sha256,
+            None => {
                 warnings.push(format!(
                     "{id}: no checksum of {} is published; results on them are labeled unverified:{id}",
                     folder.display()
@@ -137,20 +131,16 @@ impl FileSet {
         Ok(Some(FileIdentity { label, origin, sha256, folder, warnings }))
     }
 
-    /// Checksum of the files directly inside a folder. Also returns how many digits of their own checksums are published, if they are those
-    /// that the manifest lists.
-    fn of_content(&self, folder: &Path) -> Result<(String, Option<usize>), DataError> {
+    /// Checksum of the files directly inside a folder, and whether they are those that the manifest lists.
+    fn of_content(&self, folder: &Path) -> Result<(String, bool), DataError> {
         let listing = digest::list(&files_in(folder)?)?;
-        let listed = &self.files;
-        let digits = |line: &str| {
-            let (sha256, name) = line.split_once("  ")?;
-            let mut own = listed.iter().filter(|file| file_name(&file.path) == name);
-            own.find(|file| sha256.starts_with(&file.sha256)).map(|file| file.sha256.len())
-        };
-        let digits = listing.lines().map(digits).collect::<Option<Vec<usize>>>();
-        let digits = digits.filter(|digits| digits.len() == listed.len());
-        let fewest = digits.and_then(|digits| digits.into_iter().min());
-        Ok((digest::of_bytes(listing.as_bytes()), fewest))
+        let line = |file: &RemoteFile| format!("{}  {}", file.sha256, file_name(&file.path));
+        let mut listed: Vec<String> = self.files.iter().map(line).collect();
+        let mut found: Vec<&str> = listing.lines().collect();
+        listed.sort();
+        found.sort_unstable();
+        let is_listed = !listed.is_empty() && found == listed;
+        Ok((digest::of_bytes(listing.as_bytes()), is_listed))
     }
 
     pub fn download(&self) -> Download {

@@ -92,8 +92,6 @@ pub struct Checkpoint {
     /// Part of the job, from 0 to 1, that this checkpoint covers, and that the current training covers: start, end.
     part: [f64; 2],
     span: Cell<[f64; 2]>,
-    /// Whether a checkpoint is always due, for tests.
-    always: bool,
 }
 
 /// Checkpoint state found on disk.
@@ -129,7 +127,6 @@ impl Checkpoint {
             steps: Cell::new([0, 0]),
             part: [0.0, 1.0],
             span: Cell::new([0.0, 1.0]),
-            always: false,
         }
     }
 
@@ -156,12 +153,6 @@ impl Checkpoint {
         let part = [index, index + 1].map(|done| done as f64 / units.len() as f64);
         let one = Checkpoint::with(directory, &[&units[index].parts]).of_job(&self.control);
         Checkpoint { part, span: Cell::new(part), ..one }
-    }
-
-    /// A checkpoint that is always due, for tests.
-    pub fn always(mut self) -> Self {
-        self.always = true;
-        self
     }
 
     pub fn file(&self) -> &Path {
@@ -250,7 +241,7 @@ impl Checkpoint {
             }
             return true;
         }
-        self.always || !self.failed.get() && Instant::now() >= self.next.get()
+        !self.failed.get() && Instant::now() >= self.next.get()
     }
 
     /// Whether a write failed. No further checkpoint is then attempted.

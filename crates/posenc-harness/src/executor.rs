@@ -77,8 +77,6 @@ pub struct RunSummary {
 }
 
 /// Runs all jobs. The records do not depend on the number of workers.
-///
-/// Jobs that measure time run last and alone, so that nothing else uses the machine.
 pub fn run(
     jobs: Vec<PlannedJob<'static>>,
     site: RunEnv,
@@ -113,17 +111,12 @@ pub fn run(
     let (state, changed) = (Mutex::new(state), Condvar::new());
     let run = Arc::new(Run { site, end: options.end, signals: options.signals, state, changed });
     let lines = options.feed.map(|feed| feed.lines);
-    for lanes in [&[Lane::Cpu, Lane::Device][..], &[Lane::Alone]] {
-        if run.state().summary.interrupted.is_some() {
-            break;
-        }
-        for &lane in lanes {
-            let waiting = run.state().queue.count(lane);
-            let threads = if lane == Lane::Cpu { workers } else { 1 };
-            (0..threads.min(waiting)).for_each(|_| start_worker(&run, lane));
-        }
-        wait(&run, lines.as_ref());
+    for lane in [Lane::Cpu, Lane::Device] {
+        let waiting = run.state().queue.count(lane);
+        let threads = if lane == Lane::Cpu { workers } else { 1 };
+        (0..threads.min(waiting)).for_each(|_| start_worker(&run, lane));
     }
+    wait(&run, lines.as_ref());
     let mut state = run.state();
     let state = &mut *state;
     let time_left = state.time_left();

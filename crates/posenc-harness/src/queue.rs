@@ -23,18 +23,13 @@ pub enum Lane {
     Cpu,
     /// The device worker, which runs one job at a time in parallel with the CPU workers.
     Device,
-    /// One worker, after all others are done, for jobs that measure time.
-    Alone,
 }
 
 impl Lane {
     pub fn of(job: &PlannedJob<'_>) -> Lane {
-        if job.job.protocol().kind().measures_time {
-            Lane::Alone
-        } else if job.to_run.iter().any(|unit| unit.parts.device != device::CPU) {
-            Lane::Device
-        } else {
-            Lane::Cpu
+        match job.to_run.iter().any(|unit| unit.parts.device != device::CPU) {
+            true => Lane::Device,
+            false => Lane::Cpu,
         }
     }
 }
@@ -174,7 +169,7 @@ impl<'a> Queue<'a> {
             let running: Vec<f64> = running.map(|(_, estimate)| estimate.seconds).collect();
             makespan(&running, self.of(lane).map(|one| one.estimate.seconds), workers)
         };
-        let seconds = of(Lane::Cpu, self.workers).max(of(Lane::Device, 1)) + of(Lane::Alone, 1);
+        let seconds = of(Lane::Cpu, self.workers).max(of(Lane::Device, 1));
         let waiting = self.waiting.iter().map(|one| one.estimate);
         let all: Estimate = waiting.chain(in_flight.iter().map(|(_, estimate)| *estimate)).sum();
         Estimate { seconds, ..all }
@@ -204,12 +199,11 @@ pub mod testing {
     pub fn experiment(item: &str, protocol: &str, methods: &[&str], more: &str) -> Experiment {
         let sigma =
             |id: &str| item.bytes().chain(id.bytes()).fold(1, |a, b| (31 * a + u32::from(b)) % 997);
-        let method = |id: &&str| match protocol.contains("complexity") {
-            true => format!("{{ id: {id} }}"),
-            false => format!(
+        let method = |id: &&str| {
+            format!(
                 "{{ id: {id}, embedder: {{ kind: gaussian, dimension: 8, sigma: 0.{:03} }} }}",
                 sigma(id)
-            ),
+            )
         };
         let methods: Vec<String> = methods.iter().map(method).collect();
         let data = if protocol.contains("network-nd") { ", data: { set: div2k-test }" } else { "" };
@@ -240,8 +234,6 @@ mod tests {
     use super::*;
 
     const RANK: &str = "{ kind: stable-rank, samples: [4] }";
-    const CLOCK: &str =
-        "{ kind: complexity, scheme: separable, axes: 2, sizes: [16, 24], repeats: 1 }";
 
     /// A queue of these items: a protocol, and the seconds of each method; 0 if unknown.
     fn queue<'a>(
@@ -297,14 +289,14 @@ mod tests {
     /// jobs of another lane.
     #[test]
     fn cheap_items_come_first_and_a_long_job_starts_in_time() {
-        let all: [(&str, &[f64]); 3] = [(RANK, &[40.0, 2.0]), (RANK, &[4.0, 6.0]), (CLOCK, &[1.0])];
+        let all: [(&str, &[f64]); 2] = [(RANK, &[40.0, 2.0]), (RANK, &[4.0, 6.0])];
         let experiments = items(&all);
         let seconds: Vec<&[f64]> = all.iter().map(|(_, seconds)| *seconds).collect();
         let new = || queue(&experiments, &seconds, &[0, 0], None, &[], false);
         let mut waiting = new();
         // 40 s of two workers exceed the sum of all jobs, so this job comes first.
         assert_eq!(order(&mut waiting, Lane::Cpu, None), ["0v0", "1v1", "1v0", "0v1"]);
-        assert_eq!(order(&mut waiting, Lane::Alone, None), ["2v0"]);
+        assert!(order(&mut new(), Lane::Device, None).is_empty());
         let mut closed = new();
         closed.close();
         assert!(order(&mut closed, Lane::Cpu, None).is_empty());

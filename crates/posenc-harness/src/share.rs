@@ -12,29 +12,22 @@ pub fn keep(planned: &mut Vec<PlannedJob<'_>>, timings: &Timings, share: Share) 
 
 /// The share of each job, from 1. With `timings` of the reference record alone, all processes agree while records appear.
 ///
-/// Jobs stay whole, because their units share an embedding and a checkpoint. Jobs that measure time have the last share to themselves:
-/// their times are compared with each other, so they must come from one machine.
+/// Jobs stay whole, because their units share an embedding and a checkpoint.
 pub fn deal(planned: &[PlannedJob<'_>], timings: &Timings, count: usize) -> Vec<usize> {
-    let of = |p: &PlannedJob<'_>| (timings.rank(p), measures_time(p));
-    deal_jobs(&planned.iter().map(of).collect::<Vec<_>>(), count)
+    deal_jobs(&planned.iter().map(|p| timings.rank(p)).collect::<Vec<_>>(), count)
 }
 
-pub fn measures_time(planned: &PlannedJob<'_>) -> bool {
-    planned.job.protocol().kind().measures_time
-}
-
-/// Deals jobs, given by their costs and whether they measure time: the most expensive first, each to the share with the least cost.
-fn deal_jobs(jobs: &[(f64, bool)], count: usize) -> Vec<usize> {
-    let own_share = count > 1 && jobs.iter().any(|(_, measures_time)| *measures_time);
-    let mut sums = vec![0.0_f64; count - usize::from(own_share)];
+/// Deals jobs, given by their costs: the most expensive first, each to the share with the least cost.
+fn deal_jobs(jobs: &[f64], count: usize) -> Vec<usize> {
+    let mut sums = vec![0.0_f64; count];
     let mut order: Vec<usize> = (0..jobs.len()).collect();
-    order.sort_by(|&a, &b| jobs[b].0.total_cmp(&jobs[a].0));
+    order.sort_by(|&a, &b| jobs[b].total_cmp(&jobs[a]));
     let mut shares = vec![count; jobs.len()];
-    for job in order.into_iter().filter(|&job| !(own_share && jobs[job].1)) {
+    for job in order {
         let least = sums.iter_mut().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
         if let Some((share, sum)) = least {
             // A minimum keeps jobs without cost from all going to one share.
-            *sum += jobs[job].0.max(1e-3);
+            *sum += jobs[job].max(1e-3);
             shares[job] = share + 1;
         }
     }
@@ -54,30 +47,24 @@ pub fn checksum(planned: &[PlannedJob<'_>]) -> String {
 mod tests {
     use super::*;
 
-    /// Catches jobs that run nowhere, shares of very different cost, and jobs that measure time next to others or on several machines.
+    /// Catches jobs that run nowhere, and shares of very different cost.
     #[test]
-    fn shares_are_similar_and_times_come_from_one_machine() {
-        let jobs: Vec<(f64, bool)> =
-            (0..97).map(|i| (f64::from(i * 37 % 101), i % 10 == 3)).collect();
+    fn shares_are_similar() {
+        let jobs: Vec<f64> = (0..97).map(|i| f64::from(i * 37 % 101)).collect();
         for count in [1, 2, 3, 8, 200] {
             let shares = deal_jobs(&jobs, count);
             assert_eq!(shares.len(), jobs.len());
             assert!(shares.iter().all(|share| (1..=count).contains(share)));
-            for (share, (_, measures_time)) in shares.iter().zip(&jobs) {
-                assert!(count == 1 || *measures_time == (*share == count), "{share} of {count}");
-            }
-            let others = count.max(2) - 1;
             let sum = |own: usize| -> f64 {
-                shares.iter().zip(&jobs).filter(|(share, _)| **share == own).map(|(_, j)| j.0).sum()
+                shares.iter().zip(&jobs).filter(|(share, _)| **share == own).map(|(_, j)| j).sum()
             };
-            let sums: Vec<f64> = (1..=others).map(sum).collect();
+            let sums: Vec<f64> = (1..=count).map(sum).collect();
             let (least, most) = sums
                 .iter()
                 .fold((f64::MAX, 0.0_f64), |(least, most), &sum| (least.min(sum), most.max(sum)));
             assert!(count > 8 || most - least <= 100.0, "{count}: {sums:?}");
         }
-        // Without jobs that measure time, the last share is as any other; free jobs are spread.
-        let free = vec![(0.0, false); 10];
-        assert_eq!(deal_jobs(&free, 2).iter().filter(|share| **share == 2).count(), 5);
+        // Free jobs are spread.
+        assert_eq!(deal_jobs(&[0.0; 10], 2).iter().filter(|share| **share == 2).count(), 5);
     }
 }

@@ -15,7 +15,7 @@ use crate::lock;
 use crate::options::{Again, Reproduce};
 use crate::plan::{PlannedJob, lookup};
 use crate::repository::Repository;
-use crate::share::{checksum, deal, measures_time};
+use crate::share::{checksum, deal};
 use crate::store::{Store, write_file};
 use crate::timings::Timings;
 
@@ -65,14 +65,10 @@ pub fn submit(
     );
     let lock = lock::take(&out, None)?;
 
-    // Jobs that measure time run after the array, on a node of their own.
-    let is_exclusive = planned.iter().any(measures_time);
-    let shares = tasks + usize::from(is_exclusive);
     let timings = Timings::of_record(&repository.record(), planned);
     let waiting =
-        deal(planned, &timings, shares).into_iter().zip(&pending).filter(|(_, units)| **units > 0);
-    let waiting: BTreeSet<usize> =
-        waiting.map(|(share, _)| share).filter(|s| *s <= tasks).collect();
+        deal(planned, &timings, tasks).into_iter().zip(&pending).filter(|(_, units)| **units > 0);
+    let waiting: BTreeSet<usize> = waiting.map(|(share, _)| share).collect();
 
     let folder = out.join("slurm");
     let owned = |text: OsString| utf8(&text).map(str::to_owned);
@@ -88,7 +84,7 @@ pub fn submit(
         device: device(&options.device),
         jobs: options.jobs,
         plan: checksum(planned),
-        shares,
+        shares: tasks,
     });
     let file = folder.join("job.sh");
     write_file(&file, script.as_bytes())?;
@@ -117,7 +113,6 @@ pub fn submit(
         eprintln!("submitted {array}: an array of {} tasks for {units} units", numbers.len());
         own.push(format!("--dependency=afterany:{array}"));
     }
-    own.extend(is_exclusive.then(|| "--exclusive".to_owned()));
     let last = sbatch(&own, "%A").inspect_err(|_| {
         let _ = call(command("scancel").arg(format!("--name={name}")));
     })?;

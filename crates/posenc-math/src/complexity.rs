@@ -84,14 +84,6 @@ pub fn cost(scheme: Scheme, sizes: Sizes) -> Cost {
     Cost { multiply_adds: entries, stored_values: entries }
 }
 
-/// Memory that trading, Appendix C, prints for separable encodings with N = K: `N^D + 2N`.
-///
-/// It should be `N^D + N²` (see [`cost`]): an encoding has N·K entries.
-pub fn printed_separable_memory(n_points: u64, n_axes: u32) -> u128 {
-    let n = u128::from(n_points);
-    n.saturating_pow(n_axes).saturating_add(2 * n)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,6 +122,5 @@ mod tests {
         assert_eq!(free, Cost { multiply_adds: 178, stored_values: 97 });
         assert_eq!(cost(Scheme::Simple, sizes(2, 3, 3)).multiply_adds, 72);
         assert_eq!(cost(Scheme::Naive, sizes(2, 3, 3)).stored_values, 216);
-        assert_eq!(printed_separable_memory(256, 2), 256 * 256 + 2 * 256);
     }
 }

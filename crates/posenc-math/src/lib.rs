@@ -89,7 +89,6 @@ pub mod quality;
 pub mod random;
 pub mod spectrum;
 pub mod statistics;
-pub mod tangent_kernel;
 #[cfg(test)]
 mod testing;
 pub mod theory;

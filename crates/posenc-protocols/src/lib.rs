@@ -68,7 +68,6 @@ pub mod memorization;
 pub mod network_1d;
 pub mod network_nd;
 pub mod parameter_count;
-pub mod pixel_entropies;
 pub mod position_encoding;
 pub mod psnr_prediction;
 pub mod separable_solution;
@@ -119,7 +118,6 @@ const ALL: &[&Kind] = &[
     &similarity::KIND,
     &position_encoding::KIND,
     &image_model::KIND,
-    &pixel_entropies::KIND,
     &detection::KIND,
     &captioning::KIND,
     &box_positions::KIND,

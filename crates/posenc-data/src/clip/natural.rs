@@ -1,40 +1,27 @@
 //! The order in which people number files: frame-9 before frame-10.
 
-use std::cmp::Ordering;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use crate::directory::file_name;
 
 /// Sorts paths by their last component; consecutive digits count as one number.
 pub(crate) fn sort(paths: &mut [PathBuf]) {
-    paths.sort_by(|a, b| compare(&file_name(a), &file_name(b)).then_with(|| a.cmp(b)));
+    paths.sort_by_cached_key(|path| (key(&file_name(path)), path.clone()));
 }
 
-fn compare(a: &str, b: &str) -> Ordering {
-    let (mut a, mut b) = (a, b);
-    loop {
-        let (Some(first), Some(second)) = (a.chars().next(), b.chars().next()) else {
-            return a.len().cmp(&b.len());
-        };
-        let order = if first.is_ascii_digit() && second.is_ascii_digit() {
-            let ((x, rest_a), (y, rest_b)) = (number(a), number(b));
-            (a, b) = (rest_a, rest_b);
-            // Without leading zeros the longer number is the larger, whatever its length.
-            x.len().cmp(&y.len()).then_with(|| x.cmp(y))
-        } else {
-            (a, b) = (&a[first.len_utf8()..], &b[second.len_utf8()..]);
-            first.cmp(&second)
-        };
-        if order != Ordering::Equal {
-            return order;
-        }
+/// The name with each number after the number of its digits, without leading zeros, so that a longer number is a larger one.
+fn key(name: &str) -> String {
+    let (mut key, mut rest) = (String::new(), name);
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+        let (before, number) = rest.split_at(at);
+        let end = number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len());
+        let digits = number[..end].trim_start_matches('0');
+        // Writing to a string cannot fail.
+        let _ = write!(key, "{before}{:010}{digits}", digits.len());
+        rest = &number[end..];
     }
-}
-
-/// The digits at the start without leading zeros, and what follows them.
-fn number(text: &str) -> (&str, &str) {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    (text[..end].trim_start_matches('0'), &text[end..])
+    key + rest
 }
 
 #[cfg(test)]

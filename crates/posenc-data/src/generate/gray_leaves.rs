@@ -1,7 +1,6 @@
 //! Small gray images of overlapping ellipses and boxes in a few gray levels, on which a pixel model trains in minutes.
 //!
-//! A pixel depends on its left and its upper neighbor, and the upper one is a whole row away in reading order. Counting shows beforehand
-//! how much information each neighbor has.
+//! A pixel depends on its left and its upper neighbor, and the upper one is a whole row away in reading order.
 
 use rand_chacha::ChaCha8Rng;
 

@@ -45,8 +45,7 @@ pub struct RemoteFile {
     /// Its size in bytes, or an upper bound; a longer answer is refused.
     #[serde(deserialize_with = "fields::bytes")]
     pub bytes: u64,
-    /// Its SHA-256, or as many leading digits as are published, at least eight.
-    #[serde(deserialize_with = "fields::digits")]
+    #[serde(deserialize_with = "fields::checksum")]
     pub sha256: String,
     #[serde(default, deserialize_with = "fields::url")]
     pub url: Option<String>,
@@ -124,7 +123,7 @@ impl Fetcher<'_> {
                 continue;
             }
             let found = digest::of_file(&target)?;
-            if !found.starts_with(&file.sha256) {
+            if found != file.sha256 {
                 return Err(DataError::at(
                     &target,
                     format_args!(
@@ -214,7 +213,7 @@ impl Fetcher<'_> {
             let mut started = Part::open(file, &address, part, progress)?;
             let resumed = started.complete(patience)?;
             let found = digest::of_file(part)?;
-            if found.starts_with(&file.sha256) {
+            if found == file.sha256 {
                 return Ok(());
             }
             posenc_files::remove(part).map_err(|error| started.unwritable(error))?;

@@ -91,8 +91,8 @@ fields! {
     texts: Vec<String> = |d| d.deserialize_seq(List(check_text));
     path: PathBuf = |d| d.deserialize_str(Text(check_path));
     paths: Vec<PathBuf> = |d| d.deserialize_seq(List(check_path));
-    sha256: Option<String> = |d| d.deserialize_str(Text(check_sha256)).map(Some);
-    digits: String = |d| d.deserialize_str(Text(check_digits));
+    sha256: Option<String> = |d| checksum(d).map(Some);
+    checksum: String = |d| d.deserialize_str(Text(check_sha256));
     url: Option<String> = |d| d.deserialize_str(Text(|url| check_url(url).map(|()| url.to_owned()))).map(Some);
     side: u32 = |d| d.deserialize_u64(Number::<4096>).map(|side| side as u32);
     frames: Option<u32> = |d| side(d).map(Some);
@@ -122,24 +122,11 @@ fn check_path(path: &str) -> Result<PathBuf, String> {
     inside(&check_text(path)?)
 }
 
-fn is_hexadecimal(digits: &str) -> bool {
-    digits.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
-}
-
 fn check_sha256(digits: &str) -> Result<String, String> {
-    match digits.len() == 64 && is_hexadecimal(digits) {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    match digits.len() == 64 && digits.bytes().all(is_digit) {
         true => Ok(digits.to_owned()),
         false => Err(format!("'{digits}' is not a SHA-256; 64 digits 0-9 and a-f are required")),
-    }
-}
-
-/// A SHA-256, or its leading digits where no more are published.
-fn check_digits(digits: &str) -> Result<String, String> {
-    match (8..=64).contains(&digits.len()) && is_hexadecimal(digits) {
-        true => Ok(digits.to_owned()),
-        false => Err(format!(
-            "'{digits}' is not the beginning of a SHA-256; 8 to 64 digits 0-9 and a-f are required"
-        )),
     }
 }
 

@@ -95,9 +95,8 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Layout {
-    /// Name of an array (count, size, size, channels) in an npz archive, instead of which a folder may contain its images as files; for
-    /// clips (count, frames, size, size, channels). Without it, one image file, or clips: a video file, a folder of video files or of
-    /// folders of frames.
+    /// Name of an array (count, size, size, channels) in an npz archive, instead of which a folder may contain its images as files.
+    /// Without it, one image file, or clips: a video file, a folder of video files or of folders of frames.
     #[serde(default, deserialize_with = "fields::some_text")]
     pub key: Option<String>,
     /// Paths below the data directory; the first that exists is used.
@@ -230,6 +229,9 @@ impl DataSet {
                     "count is {count}, but a layout without a key is a single image; set layout.key to the name of \
                      the array in the npz archive, or count to 1"
                 ))
+            }
+            (Some(Layout { key: Some(_), .. }), _) if kind == Kind::Clips => {
+                Err("clips have no layout.key; leave it out".to_owned())
             }
             (Some(layout), _) => check_files(&self.files, &layout.any_of),
         }

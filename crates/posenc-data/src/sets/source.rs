@@ -68,9 +68,7 @@ pub struct DataSource {
 pub(crate) enum Found {
     /// An array at one of the layout's paths.
     Array(RawArray),
-    /// An image at one of the layout's paths.
-    Picture(Box<Picture>),
-    /// Image files of the user's, in the order of their names.
+    /// An image file at one of the layout's paths, or those of the user, in the order of their names.
     Files(Vec<PathBuf>),
     /// Clips, the manifest's or the user's.
     Footage(Vec<Footage>),
@@ -85,7 +83,6 @@ impl Found {
                 let n = array.shape.first().copied().unwrap_or_default();
                 (0..n.min(set.count)).map(array_name).collect()
             }
-            Found::Picture(picture) => vec![file_name(&picture.path)],
             Found::Files(files) => files.iter().take(set.count).map(|f| file_name(f)).collect(),
             Found::Footage(clips) => clips.iter().take(set.count).map(Footage::name).collect(),
             Found::Nothing => (0..set.count).map(|i| set.kind.generated_name(i)).collect(),
@@ -155,10 +152,6 @@ impl DataSource {
                 .enumerate()
                 .map(|(i, bytes)| Image::from_bytes(array_name(i), size, size, channels, bytes))
                 .collect(),
-            Found::Picture(picture) => {
-                let pictures = [*picture].into_iter().take(n_signals);
-                pictures.map(|picture| adapt(picture, set, warnings)).collect::<Result<_, _>>()?
-            }
             Found::Files(files) => {
                 warnings.extend(unused(set, &identity.label, files.len()));
                 let read = |file: &PathBuf| adapt(Picture::read(file)?, set, warnings);
@@ -303,11 +296,7 @@ fn unused(set: &DataSet, label: &str, found: usize) -> Option<String> {
 fn read_layout(set: &DataSet, path: &Path) -> Result<(String, Found), DataError> {
     let key = set.layout.as_ref().and_then(|layout| layout.key.as_deref());
     match (set.kind, key) {
-        (Kind::Clips, Some(key)) => {
-            let (sha256, clips) = footage::in_array(path, key)?;
-            Ok((sha256, Found::Footage(clips)))
-        }
-        (Kind::Clips, None) => {
+        (Kind::Clips, _) => {
             let clips = footage::at(path)?;
             let used = &clips[..clips.len().min(set.count)];
             Ok((digest::of_bytes(footage::list(used)?.as_bytes()), Found::Footage(clips)))
@@ -327,8 +316,8 @@ fn read_layout(set: &DataSet, path: &Path) -> Result<(String, Found), DataError>
             Ok((digest::of_bytes(&array.bytes), Found::Array(array)))
         }
         (Kind::Images, None) => {
-            let picture = Picture::read(path)?;
-            Ok((picture.pixels_sha256(), Found::Picture(Box::new(picture))))
+            let sha256 = Picture::read(path)?.pixels_sha256();
+            Ok((sha256, Found::Files(vec![path.to_owned()])))
         }
     }
 }
@@ -460,7 +449,7 @@ fn user_identity(
         Found::Footage(clips) => {
             text.push_str(&footage::list(&clips[..clips.len().min(set.count)])?);
         }
-        Found::Array(_) | Found::Picture(_) | Found::Nothing => {}
+        Found::Array(_) | Found::Nothing => {}
     }
     let named = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     check_name(&named)?;

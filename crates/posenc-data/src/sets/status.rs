@@ -124,10 +124,9 @@ fn state(source: &DataSource, set: &DataSet, compare: bool) -> (PathBuf, Result<
     (path, state)
 }
 
-/// Whether this build cannot read the videos at a path. Arrays are not opened.
+/// Whether this build cannot read the videos at a path.
 fn needs_video(set: &DataSet, path: &Path) -> bool {
-    let has_array = set.layout.as_ref().is_some_and(|layout| layout.key.is_some());
-    let may_be_video = set.kind == Kind::Clips && !has_array && !video_support();
+    let may_be_video = set.kind == Kind::Clips && !video_support();
     may_be_video && footage::at(path).is_ok_and(|clips| footage::unreadable(&clips).is_some())
 }
 

@@ -3,7 +3,6 @@ use posenc_data::generate::{
     dead_leaves, moving_dead_leaves, screen_vocabulary,
 };
 use posenc_data::{Channels, Clip, Image};
-use posenc_math::fourier::{Complex, forward};
 use posenc_math::random::stream;
 
 use crate::support::sha256;
@@ -99,56 +98,5 @@ fn a_shorter_clip_is_the_beginning_of_a_longer_one() {
     assert_eq!(short.voxels, long.voxels[..short.voxels.len()]);
     for other in [clip(1, "one", 0, 3, 32), clip(0, "two", 0, 3, 32), clip(0, "one", 6, 3, 32)] {
         assert_ne!(short.voxels, other.voxels);
-    }
-}
-
-/// Mean amplitude |F(f)| over the rings of whole frequencies f < n/2 cycles per image. A Hann
-/// window keeps the jump between opposite edges, itself a 1/f spectrum, out of the result.
-fn radial_spectrum(image: &Image) -> Vec<f64> {
-    let n = image.width;
-    let gray = image.luminance().pixels;
-    let mean = gray.iter().sum::<f64>() / gray.len() as f64;
-    let window: Vec<f64> =
-        (0..n).map(|i| 0.5 - 0.5 * (std::f64::consts::TAU * i as f64 / n as f64).cos()).collect();
-    let transform = forward(n);
-    let mut rows: Vec<Complex<f64>> = (0..n * n)
-        .map(|i| Complex::new((gray[i] - mean) * window[i / n] * window[i % n], 0.0))
-        .collect();
-    transform.process(&mut rows);
-    let mut columns: Vec<Complex<f64>> = (0..n * n).map(|i| rows[i % n * n + i / n]).collect();
-    transform.process(&mut columns);
-
-    let (mut sums, mut counts) = (vec![0.0; n / 2], vec![0.0; n / 2]);
-    for (i, value) in columns.iter().enumerate() {
-        let (p, q) = ((i / n).min(n - i / n) as f64, (i % n).min(n - i % n) as f64);
-        let ring = (p * p + q * q).sqrt().round() as usize;
-        if ring < n / 2 {
-            sums[ring] += value.norm();
-            counts[ring] += 1.0;
-        }
-    }
-    sums.iter().zip(counts).map(|(sum, count)| sum / count).collect()
-}
-
-/// Slope of ln(amplitude) over ln(frequency) between 4 and n/4 cycles per image, every octave with
-/// the same weight.
-fn log_slope(spectrum: &[f64]) -> f64 {
-    let points: Vec<(f64, f64, f64)> = (4..spectrum.len() / 2)
-        .map(|f| (1.0 / f as f64, (f as f64).ln(), spectrum[f].ln()))
-        .collect();
-    let total: f64 = points.iter().map(|(w, ..)| w).sum();
-    let mean_x = points.iter().map(|(w, x, _)| w * x).sum::<f64>() / total;
-    let mean_y = points.iter().map(|(w, _, y)| w * y).sum::<f64>() / total;
-    let products: f64 = points.iter().map(|(w, x, y)| w * (x - mean_x) * (y - mean_y)).sum();
-    let squares: f64 = points.iter().map(|(w, x, _)| w * (x - mean_x) * (x - mean_x)).sum();
-    products / squares
-}
-
-// Photographs have -0.8 to -1.4; white noise has 0, blurred blobs fall faster.
-#[test]
-fn the_spectrum_of_every_scene_falls_like_that_of_photographs() {
-    for index in 0..8 {
-        let slope = log_slope(&radial_spectrum(&image(0, "div2k-test", index, 512)));
-        assert!((-1.4..=-0.8).contains(&slope), "image {index}: slope {slope:.2}");
     }
 }

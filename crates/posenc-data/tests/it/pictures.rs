@@ -159,10 +159,3 @@ fn an_image_of_the_right_size_is_left_alone() {
     let picture = Picture::read(&path).unwrap();
     assert_eq!(picture.clone().fit(16, "the test").unwrap(), picture);
 }
-
-#[test]
-fn a_smaller_image_is_refused() {
-    let (_folder, path) = rgb("small.png", 40, 15);
-    let error = Picture::read(&path).unwrap().fit(16, "data set 'div2k-test'").unwrap_err();
-    assert_says(&error, &["small.png", "40×15", "'div2k-test'", "16×16", "use a larger image"]);
-}

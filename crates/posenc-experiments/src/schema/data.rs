@@ -18,8 +18,8 @@ pub struct Data {
     /// shown as, for example, `8 of 16 images, full protocol`. Orderings are judged on these signals, values only once all are
     /// there. Allowed: such as `16 images`.
     pub signals: Option<SignalCount>,
-    /// Another set, on which the models are evaluated. Both sets together are then one unit. For `image-model`,
-    /// `pixel-entropies` and `psnr-prediction`. Allowed: id of a set.
+    /// Another set, on which the models are evaluated. Both sets together are then one unit. For `image-model`
+    /// and `psnr-prediction`. Allowed: id of a set.
     pub held_out: Option<String>,
     /// Initial weights for `detr`, or word vectors for `captioning`; used if available. Allowed: id of a set.
     pub weights: Option<String>,

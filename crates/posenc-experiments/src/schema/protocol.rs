@@ -109,8 +109,6 @@ pub struct Kind {
     pub needs_embedder: bool,
     /// Whether a parameter of the embedder may be `auto`.
     pub takes_auto: bool,
-    /// Whether the protocol measures time and must therefore run alone.
-    pub measures_time: bool,
     /// Whether the units of a job are computed together and finish at the same time.
     pub emits_as_batch: bool,
     /// Setting with the number of runs, for protocols that use it instead of `seeds`.
@@ -146,7 +144,6 @@ impl Kind {
             revision: 1,
             needs_embedder: false,
             takes_auto: false,
-            measures_time: false,
             emits_as_batch: false,
             repeats_key: None,
             takes_weights: false,

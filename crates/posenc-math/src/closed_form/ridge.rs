@@ -16,7 +16,7 @@ pub use lines::{Evidence, LineFit, Lines, SHORTEST_LINE};
 
 use faer::{Mat, MatRef, Side};
 
-use super::{check_entries, check_length, no_convergence};
+use super::{check_entries, no_convergence};
 use crate::{Error, kronecker::multiply};
 
 /// Eigendecomposition of one axis, shared by all signals.
@@ -34,30 +34,16 @@ impl RidgeAxis {
     pub fn new(training: MatRef<'_, f64>, positions: MatRef<'_, f64>) -> Result<Self, Error> {
         check_entries(|| "the embedding matrix".into(), training)?;
         check_entries(|| "the embedding matrix of all positions".into(), positions)?;
-        let mut axis = Self::of_kernel(times(training, training.transpose()).as_ref())?;
-        let features = times(training.transpose(), axis.vectors.as_ref());
-        axis.positions = times(positions, features.as_ref());
-        Ok(axis)
-    }
-
-    /// Builds the axis from the Gram matrix of a kernel (N × N, symmetric). It predicts the training positions.
-    pub fn of_kernel(gram: MatRef<'_, f64>) -> Result<Self, Error> {
-        check_entries(|| "the Gram matrix".into(), gram)?;
+        let gram = times(training, training.transpose());
+        check_entries(|| "the Gram matrix".into(), gram.as_ref())?;
         let eigen =
             gram.self_adjoint_eigen(Side::Lower).map_err(|_| no_convergence(gram.shape()))?;
         // Rounding makes some eigenvalues negative.
         let eigenvalues = eigen.S().column_vector().iter().map(|&value| value.max(0.0)).collect();
         let vectors = eigen.U().to_owned();
-        let positions = times(gram, vectors.as_ref());
+        let features = times(training.transpose(), vectors.as_ref());
+        let positions = times(positions, features.as_ref());
         Ok(Self { eigenvalues, vectors, positions })
-    }
-
-    /// Replaces the positions to predict by P others, given by their kernel with the training positions (P × N).
-    pub fn predicting(mut self, kernel: MatRef<'_, f64>) -> Result<Self, Error> {
-        check_length("columns of the kernel", kernel.ncols(), self.eigenvalues.len())?;
-        check_entries(|| "the kernel of the positions to predict".into(), kernel)?;
-        self.positions = times(kernel, self.vectors.as_ref());
-        Ok(self)
     }
 
     /// The same axis with a selection of its positions to predict, given by index.
@@ -189,25 +175,6 @@ impl<'a> RidgeFit<'a> {
             cross_validation: (square / count).ln() - 2.0 * (trace / size).ln(),
             leave_one_out: (left_out / count).ln(),
         }
-    }
-
-    /// Kernel–target alignment `Σ_c s_cᵀ K s_c / (‖K‖_F Σ_c ‖s_c‖²)`, from 0 to 1. With centered samples, it measures whether their
-    /// differences follow the kernel.
-    pub fn alignment(&self) -> f64 {
-        let weights = self.weights(Ridge::Axes(0.0));
-        let (mut aligned, mut energy, mut square) = (0.0, 0.0, 0.0);
-        for j in 0..weights.ncols() {
-            for i in 0..weights.nrows() {
-                let eigenvalue = 1.0 / weights[(i, j)];
-                square += eigenvalue * eigenvalue;
-                for coefficients in &self.coefficients {
-                    let c = coefficients[(i, j)];
-                    aligned += eigenvalue * c * c;
-                    energy += c * c;
-                }
-            }
-        }
-        aligned / (square.sqrt() * energy)
     }
 
     /// Values at the positions to predict, P × 1 or P × P for each channel.

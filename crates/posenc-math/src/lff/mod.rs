@@ -7,7 +7,6 @@ pub mod detr;
 pub mod divergence;
 pub mod encoding;
 pub mod image_model;
-pub mod information;
 pub mod learned;
 pub mod parameters;
 

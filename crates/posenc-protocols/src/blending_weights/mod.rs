@@ -19,6 +19,7 @@ use posenc_math::distance::ANCHOR;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::checks::{positive, range};
 use crate::memory::row;
 
 pub const KIND: Kind = Kind {
@@ -45,15 +46,9 @@ pub struct BlendingWeights {
 
 impl Settings for BlendingWeights {
     fn check(&self) -> Result<(), Fault> {
-        if let Some(ratio) = self.ratios.0.iter().find(|v| !(0.0..=1.0).contains(*v)) {
-            return Err(("ratios", format!("{ratio} is not allowed; allowed: 0 to 1")));
-        }
+        self.ratios.0.iter().try_for_each(|&ratio| range("ratios", ratio, 0.0, 1.0))?;
         // The left node is at the center of the unit interval, so the right one is at most 0.5 away.
-        if !(self.spacing > 0.0 && self.spacing <= 0.5) {
-            let message = format!("{} is not allowed; allowed: above 0, at most 0.5", self.spacing);
-            return Err(("spacing", message));
-        }
-        Ok(())
+        positive("spacing", self.spacing, 0.5)
     }
 }
 

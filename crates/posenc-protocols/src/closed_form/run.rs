@@ -7,16 +7,15 @@ use posenc_math::embedder::{Embedder, EmbedderSpec, FitModel};
 
 use super::{ClosedForm, Precision};
 use crate::network_1d::Scale;
-use crate::network_nd::{Blending, TestPositions};
+use crate::network_nd::Blending;
 use crate::reconstruction::auto_width::{COUNTS, RandomChoice, Search, choose};
-use crate::reconstruction::closed::{self, Axis, Role, Solved};
+use crate::reconstruction::closed::{self, Axis, Solved};
 use crate::reconstruction::{
-    self, Rule, Scattered, Signal, Split, pictures, positions_per_axis, split,
+    ITERATIONS, Rule, Scattered, Signal, Split, pictures, positions_per_axis, split_unit,
 };
 use posenc_harness::device::CPU;
 use posenc_harness::protocol::{Context, Emit, Protocol, UnitResult};
 use posenc_harness::stopwatch::Stopwatch;
-use posenc_harness::unit::Unit;
 
 impl Protocol for ClosedForm {
     /// All signals and channels of the job share one factorization of Ψ.
@@ -34,12 +33,10 @@ fn typed<T: Real>(context: &Context<'_>, settings: &ClosedForm, emit: &mut Emit<
     let open = context.spec()?;
     for (index, unit) in context.units.iter().enumerate() {
         let signal = Signal::of_unit(context, unit, settings.side)?;
-        let split = match settings.fraction {
-            Some(fraction) => Some(settings.split(context, &signal, unit, fraction)?),
-            None => None,
-        };
+        let rule = Rule::new(Some(settings.step), settings.fraction);
+        let split = split_unit(context, unit, &signal, rule, settings.test)?;
         let stopwatch = Stopwatch::start(CPU);
-        let chosen = settings.chosen(context, &signal, split.as_ref())?;
+        let chosen = settings.chosen(context, &signal, &split)?;
         let seconds = stopwatch.seconds();
         let resolved = (chosen.spec.clone(), chosen.cutoff);
         if known.as_ref().is_none_or(|(other, _)| *other != resolved) {
@@ -48,9 +45,12 @@ fn typed<T: Real>(context: &Context<'_>, settings: &ClosedForm, emit: &mut Emit<
             axes.clear();
         }
         let Some((_, embedder)) = &known else { unreachable!("the embedder was built") };
-        let outcome = match &split {
-            Some(split) => scattered::<T>(settings, &chosen, &**embedder, &signal, split),
-            None => on_grid(context, settings, &**embedder, chosen.cutoff, &signal, &mut axes),
+        let outcome = match rule {
+            Rule::Random { .. } => scattered::<T>(settings, &chosen, &**embedder, &signal, &split),
+            Rule::Grid { .. } => {
+                let (embedder, cutoff) = (&**embedder, chosen.cutoff);
+                on_grid(context, settings, embedder, cutoff, (&signal, &split), &mut axes)
+            }
         };
         let mut outcome = outcome.with_context(|| unit.signal.clone())?;
         if let (true, Some(parameter)) = (chosen.from_samples, open.auto()) {
@@ -78,32 +78,18 @@ fn on_grid<T: Real>(
     settings: &ClosedForm,
     embedder: &dyn Embedder,
     cutoff: Option<f64>,
-    signal: &Signal,
+    (signal, split): (&Signal, &Split),
     known: &mut Vec<Axis<T>>,
 ) -> Result<UnitResult> {
     let step = settings.step;
     let axes = closed::axes(known, embedder, signal, step, (cutoff, settings.solver))?;
     let solved = closed::separable(signal, &axes, step)?;
-    // Whether a position has this offset from a training position on every axis.
-    let is_at = |point: usize, offset: usize| {
-        let mut rest = point;
-        signal.sides.iter().rev().all(|&n| {
-            let index = rest % n;
-            rest /= n;
-            index % step == offset
-        })
-    };
-    let role = |point: usize| match settings.test {
-        _ if is_at(point, 0) => Some(Role::Trains),
-        TestPositions::Centers if !is_at(point, step / 2) => None,
-        _ => Some(Role::Tests),
-    };
     let report = axes[0].report();
     // Axes of equal length share a factorization, whose time counts once.
     let mut factored = axes.clone();
     factored.dedup_by(|a, b| std::ptr::eq(*a, *b));
     let factoring: f64 = factored.iter().map(|axis| axis.seconds).sum();
-    let mut outcome = outcome(settings, signal, &solved, role);
+    let mut outcome = outcome(settings, signal, &solved, split);
     outcome.values.extend([
         Value::new("rank", report.rank as f64),
         Value::new("condition_number", report.condition),
@@ -117,29 +103,13 @@ fn on_grid<T: Real>(
 }
 
 impl ClosedForm {
-    fn split(
-        &self,
-        context: &Context<'_>,
-        signal: &Signal,
-        unit: &Unit,
-        fraction: f64,
-    ) -> Result<Split> {
-        let mut rng = reconstruction::mask(context, unit);
-        split(&signal.sides, Rule::Random { fraction }, TestPositions::Rest, &mut rng)
-    }
-
     /// Resolves an `auto` parameter: from the samples for ridge regression and random positions, otherwise from the number of samples.
-    fn chosen(
-        &self,
-        context: &Context<'_>,
-        signal: &Signal,
-        split: Option<&Split>,
-    ) -> Result<Chosen> {
+    fn chosen(&self, context: &Context<'_>, signal: &Signal, split: &Split) -> Result<Chosen> {
         let open = context.spec()?;
-        let iterations = self.iterations.unwrap_or(reconstruction::ITERATIONS);
+        let iterations = self.iterations.unwrap_or(ITERATIONS);
         let build = |spec: &EmbedderSpec| context.embedder_of(spec);
-        match split {
-            Some(split) if open.auto().is_some() => {
+        match self.fraction {
+            Some(_) if open.auto().is_some() => {
                 let counts = self.iterations.map_or(COUNTS.to_vec(), |count| vec![count]);
                 let search = Search {
                     signal,
@@ -163,21 +133,15 @@ impl ClosedForm {
             Solver::Ridge => (FitModel::Ridge, Some(self.cutoff.unwrap_or(RIDGE_CUTOFF))),
             _ => (FitModel::ClosedForm, self.cutoff),
         };
-        let positions: usize = signal.sides.iter().map(|n| n.div_ceil(self.step)).product();
-        let n = positions_per_axis(positions, signal.sides.len());
+        let n = positions_per_axis(split.train.len(), signal.sides.len());
         let spec = open.clone().resolved(model, n);
         Ok(Chosen { spec, cutoff, iterations, from_samples: false })
     }
 }
 
 /// Metrics and pictures that grids and random positions have in common.
-fn outcome(
-    settings: &ClosedForm,
-    signal: &Signal,
-    solved: &Solved,
-    role: impl Fn(usize) -> Option<Role>,
-) -> UnitResult {
-    let [train_psnr, test_psnr] = solved.psnrs(signal, role);
+fn outcome(settings: &ClosedForm, signal: &Signal, solved: &Solved, split: &Split) -> UnitResult {
+    let [train_psnr, test_psnr] = solved.psnrs(signal, split);
     let parameters = solved.parameters as f64;
     let values = vec![
         Value::new("test_psnr", test_psnr).unit("dB"),
@@ -207,10 +171,7 @@ fn scattered<T: Real>(
     let options =
         LeastSquaresOptions { max_iterations: chosen.iterations, ..LeastSquaresOptions::default() };
     let (solved, solutions) = closed::scattered::<T>(signal, &grid, split, &options)?;
-    let mut trains = vec![false; signal.points()];
-    split.train.iter().for_each(|&p| trains[p as usize] = true);
-    let role = |point: usize| Some(if trains[point] { Role::Trains } else { Role::Tests });
-    let mut outcome = outcome(settings, signal, &solved, role);
+    let mut outcome = outcome(settings, signal, &solved, split);
     let most = solutions.iter().map(|s| s.iterations).max().unwrap_or(0);
     outcome.values.extend([
         Value::new("iterations", most as f64).unit("count"),

@@ -1,38 +1,28 @@
-//! Compares counted operations and bytes of an encoding with measured time (`trading` Appendix C).
+//! Counts operations and bytes of an encoding (`trading` Appendix C).
 //!
-//! The protocol evaluates one linear layer with one output on N^D points, with K = N features per axis.
+//! They are those of one linear layer with one output on N^D points, with K = N features per axis.
 //!
 //! Records over N:
 //!
 //! - `operations`: counted multiply-add operations.
 //! - `bytes` (B): counted memory, with eight bytes per number.
-//! - `bytes_printed` (B): memory by the formula that the paper prints; `separable` only.
-//! - `time` (s): median time of a forward pass.
 //!
-//! Records the exponents of power laws in N fitted to these: `operations_exponent`, `bytes_exponent` and `time_exponent`.
+//! Records the exponents of power laws in N fitted to these: `operations_exponent` and `bytes_exponent`.
 
-use std::time::Instant;
-
-use anyhow::{Result, bail};
-use faer::Mat;
+use anyhow::Result;
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::NumberList;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use posenc_harness::protocol::{Context, Emit, Protocol};
-use posenc_math::complexity::{Scheme, Sizes, cost, printed_separable_memory};
-use posenc_math::kronecker::{Cube, dense, separable_2d, simple_features};
-use posenc_math::random::gaussian_vector;
-use posenc_math::statistics::{median, power_law_exponent};
+use posenc_math::complexity::{Scheme, Sizes, cost};
+use posenc_math::statistics::power_law_exponent;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{preset, range, whole};
 
-pub const KIND: Kind = Kind {
-    measures_time: true,
-    without_data: WithoutData::Theory,
-    ..kind!(Complexity, "complexity")
-};
+pub const KIND: Kind =
+    Kind { without_data: WithoutData::Theory, ..kind!(Complexity, "complexity") };
 
 /// Settings of `complexity`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -45,222 +35,32 @@ pub struct Complexity {
     /// Number of axes D.
     #[serde(default = "preset::<2, usize>")]
     pub axes: usize,
-    /// Number of timed repetitions per size; the median is recorded.
-    #[serde(default = "preset::<5, usize>")]
-    pub repeats: usize,
 }
 
 impl Settings for Complexity {
     fn check(&self) -> Result<(), Fault> {
-        range("repeats", self.repeats, 1, 1000)?;
         range("axes", self.axes, 2, 3)?;
         whole("sizes", &self.sizes, 2.0, 4096.0)
     }
 }
 
-const MAX_BYTES: u128 = 2 << 30;
-
 impl Protocol for Complexity {
-    /// One linear layer with one output on N^D points, N = K.
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        let mut rng = context.stream("matrices");
+    fn run(&self, _context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        let n_axes = self.axes as u32;
         let mut values = Vec::new();
-        let mut series: [Vec<f64>; 4] = Default::default(); // size, operations, bytes, time
+        let mut series: [Vec<f64>; 2] = Default::default();
         for &size in &self.sizes.0 {
-            let n = size as usize;
-            let n_axes = self.axes as u32;
-            let counted =
-                cost(self.scheme, Sizes { n_points: n as u64, n_features: n as u64, n_axes });
-            let bytes = counted.bytes(8);
-            if bytes > MAX_BYTES {
-                bail!("size {n} needs {bytes} bytes; allowed: {MAX_BYTES}. Remove it from `sizes`");
-            }
-            let numbers = gaussian_vector(&mut rng, n * n);
-            let psi = Mat::from_fn(n, n, |i, j| numbers[i * n + j]);
-            let mut weights = numbers.iter().cycle().copied();
-            let layer = Layer::new(self, &psi, &mut || weights.next().unwrap_or(1.0));
-            // An untimed run warms the caches.
-            std::hint::black_box(layer.forward(&psi));
-            let seconds = (0..self.repeats).map(|_| {
-                let started = Instant::now();
-                // Uses the result, so that the compiler cannot remove the work.
-                let sum = std::hint::black_box(layer.forward(&psi));
-                let elapsed = started.elapsed().as_secs_f64();
-                debug_assert!(sum.is_finite());
-                elapsed
-            });
-            let seconds = median(&seconds.collect::<Vec<f64>>());
-            let operations = counted.multiply_adds as f64;
+            let n = size as u64;
+            let counted = cost(self.scheme, Sizes { n_points: n, n_features: n, n_axes });
+            let (operations, bytes) = (counted.multiply_adds as f64, counted.bytes(8) as f64);
             values.push(Value::new("operations", operations).at(size));
-            values.push(Value::new("bytes", bytes as f64).at(size).unit("B"));
-            if self.scheme == Scheme::Separable {
-                let printed = printed_separable_memory(n as u64, n_axes);
-                values.push(Value::new("bytes_printed", 8.0 * printed as f64).at(size).unit("B"));
-            }
-            values.push(Value::new("time", seconds).at(size).unit("s"));
-            for (list, v) in series.iter_mut().zip([size, operations, bytes as f64, seconds]) {
-                list.push(v);
-            }
+            values.push(Value::new("bytes", bytes).at(size).unit("B"));
+            series[0].push(operations);
+            series[1].push(bytes);
         }
-        let [sizes, operations, bytes, seconds] = &series;
-        for (metric, of) in [
-            ("operations_exponent", operations),
-            ("bytes_exponent", bytes),
-            ("time_exponent", seconds),
-        ] {
-            values.push(Value::new(metric, power_law_exponent(sizes, of)?));
+        for (metric, of) in ["operations_exponent", "bytes_exponent"].into_iter().zip(&series) {
+            values.push(Value::new(metric, power_law_exponent(&self.sizes.0, of)?));
         }
         emit(0, values.into())
-    }
-}
-
-/// A linear layer with its weights.
-enum Layer {
-    WrittenOut {
-        features: Mat<f64>,
-        weights: Mat<f64>,
-    },
-    Plane {
-        weights: Mat<f64>,
-    },
-    Space {
-        weights: Cube<f64>,
-    },
-    /// A layer on a grid, and for each arbitrary point its 2^D nodes with their weights.
-    Blended {
-        grid: Box<Layer>,
-        nodes: Vec<u32>,
-        weights: Vec<f64>,
-    },
-}
-
-impl Layer {
-    fn new(settings: &Complexity, psi: &Mat<f64>, number: &mut dyn FnMut() -> f64) -> Self {
-        let n = psi.nrows();
-        let mut column = |rows: usize| Mat::from_fn(rows, 1, |_, _| number());
-        match (settings.scheme, settings.axes) {
-            (Scheme::Simple | Scheme::Naive, axes) => {
-                let is_simple = settings.scheme == Scheme::Simple;
-                let join = if is_simple { simple_features } else { dense };
-                let plane = join(psi.as_ref(), psi.as_ref());
-                let features = if axes == 2 { plane } else { join(psi.as_ref(), plane.as_ref()) };
-                let weights = column(features.ncols());
-                Layer::WrittenOut { features, weights }
-            }
-            (Scheme::Separable, 2) => Layer::Plane { weights: Mat::from_fn(n, n, |_, _| number()) },
-            (Scheme::Separable, _) => Layer::Space { weights: Cube::from_fn([n; 3], |_| number()) },
-            (Scheme::NonSeparable, axes) => {
-                let separable = Complexity { scheme: Scheme::Separable, ..settings.clone() };
-                let (nodes, weights) = blending(n, axes, number);
-                Layer::Blended {
-                    grid: Box::new(Layer::new(&separable, psi, number)),
-                    nodes,
-                    weights,
-                }
-            }
-        }
-    }
-
-    /// The outputs of a layer on a grid, up to a transpose with the first coordinate slowest.
-    fn grid(&self, psi: &Mat<f64>) -> Vec<f64> {
-        match self {
-            Layer::Plane { weights } => separable_2d(psi.as_ref(), weights.as_ref(), psi.as_ref())
-                .map_or_else(
-                    |_| Vec::new(),
-                    |m| m.col_iter().flat_map(|c| c.iter().copied()).collect(),
-                ),
-            Layer::Space { weights } => {
-                posenc_math::kronecker::separable_3d([psi.as_ref(); 3], weights)
-                    .map_or_else(|_| Vec::new(), Cube::into_values)
-            }
-            Layer::WrittenOut { .. } | Layer::Blended { .. } => Vec::new(),
-        }
-    }
-
-    /// One forward pass; returns an entry of the result.
-    fn forward(&self, psi: &Mat<f64>) -> f64 {
-        match self {
-            Layer::WrittenOut { features, weights } => (features * weights)[(0, 0)],
-            Layer::Plane { weights } => separable_2d(psi.as_ref(), weights.as_ref(), psi.as_ref())
-                .map_or(f64::NAN, |m| m[(0, 0)]),
-            Layer::Space { weights } => {
-                let psi = psi.as_ref();
-                posenc_math::kronecker::separable_3d([psi; 3], weights)
-                    .map_or(f64::NAN, |c| c.values().first().copied().unwrap_or(f64::NAN))
-            }
-            Layer::Blended { grid, nodes, weights } => {
-                let values = grid.grid(psi);
-                let corners = nodes.len() / (values.len().max(1));
-                let blended = nodes.chunks(corners.max(1)).zip(weights.chunks(corners.max(1))).map(
-                    |(nodes, weights)| {
-                        let terms = nodes.iter().zip(weights);
-                        terms
-                            .map(|(node, w)| w * values.get(*node as usize).unwrap_or(&0.0))
-                            .sum::<f64>()
-                    },
-                );
-                std::hint::black_box(blended.collect::<Vec<_>>())
-                    .first()
-                    .copied()
-                    .unwrap_or(f64::NAN)
-            }
-        }
-    }
-}
-
-/// The 2^axes nodes and their weights for each of `n^axes` points between the nodes of a grid with `n` nodes per axis.
-fn blending(n: usize, axes: usize, number: &mut dyn FnMut() -> f64) -> (Vec<u32>, Vec<f64>) {
-    let (mut nodes, mut weights) = (Vec::new(), Vec::new());
-    let mut cell = vec![(0usize, 0.0); axes];
-    for _ in 0..n.pow(axes as u32) {
-        for (low, ratio) in &mut cell {
-            let position = number().abs().fract() * (n - 1) as f64;
-            (*low, *ratio) = ((position as usize).min(n - 2), position.fract());
-        }
-        for corner in 0..1usize << axes {
-            let mut node = 0;
-            let mut weight = 1.0;
-            for (axis, (low, ratio)) in cell.iter().enumerate() {
-                let upper = (corner >> axis) & 1;
-                node = node * n + low + upper;
-                weight *= if upper == 1 { *ratio } else { 1.0 - *ratio };
-            }
-            nodes.push(node as u32);
-            weights.push(weight);
-        }
-    }
-    (nodes, weights)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Catches a wrong corner or weight: the weights of a point sum to one, and blending is multilinear.
-    #[test]
-    fn blending_is_multilinear_between_the_nodes() {
-        let n = 5;
-        for axes in [2usize, 3] {
-            let mut state = 0.0;
-            let (nodes, weights) = blending(n, axes, &mut || {
-                state += 0.377;
-                state
-            });
-            let corners = 1 << axes;
-            assert_eq!(nodes.len(), n.pow(axes as u32) * corners);
-            assert_eq!(weights.len(), nodes.len());
-            let coordinate =
-                |node: u32, axis: usize| (node as usize / n.pow(axis as u32) % n) as f64;
-            for (nodes, weights) in nodes.chunks(corners).zip(weights.chunks(corners)) {
-                let blend = |value: &dyn Fn(u32) -> f64| -> f64 {
-                    nodes.iter().zip(weights).map(|(node, w)| w * value(*node)).sum()
-                };
-                let product = blend(&|node| (0..axes).map(|axis| coordinate(node, axis)).product());
-                let of_axes: f64 =
-                    (0..axes).map(|axis| blend(&|node| coordinate(node, axis))).product();
-                assert!((blend(&|_| 1.0) - 1.0).abs() < 1e-12);
-                assert!((product - of_axes).abs() < 1e-9, "{product} {of_axes}");
-            }
-        }
     }
 }

@@ -31,7 +31,7 @@
 //!   Gaussian.
 
 #[cfg(feature = "attention")]
-pub(crate) mod run;
+mod run;
 
 use posenc_experiments::schema::Data;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
@@ -52,9 +52,9 @@ pub const KIND: Kind = Kind { takes_held_out: true, ..kind!(attention: ImageMode
 
 /// Settings of `image-model`, which trains a transformer to predict each level of an image from the levels before it.
 ///
-/// Without `data`, images are generated; `pixel-entropies` uses the same gray images. With `data`, they are crops of the photographs of
-/// `data.set`, and the model is evaluated on crops of the photographs of `data.held_out`. For images with colors, `data.set` names
-/// downsampled ImageNet, which has validation images of its own.
+/// Without `data`, images are generated. With `data`, they are crops of the photographs of `data.set`, and the model is evaluated on crops
+/// of the photographs of `data.held_out`. For images with colors, `data.set` names downsampled ImageNet, which has validation images of its
+/// own.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImageModel {

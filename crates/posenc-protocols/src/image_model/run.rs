@@ -32,13 +32,13 @@ use posenc_harness::protocol::{Context, UnitResult};
 /// Number of generated images with colors of each split.
 const GENERATED: usize = 16;
 
-pub enum GrayImages {
+enum GrayImages {
     Generated(GrayLeaves),
     Photographs { trained: GrayCrops, measured: GrayCrops },
 }
 
 impl GrayImages {
-    pub fn new(context: &Context<'_>, side: usize, levels: usize, reduce: usize) -> Result<Self> {
+    fn new(context: &Context<'_>, side: usize, levels: usize, reduce: usize) -> Result<Self> {
         let Some(data) = &context.job.group.data else {
             return Ok(GrayImages::Generated(GrayLeaves::new(side, levels)));
         };
@@ -53,7 +53,7 @@ impl GrayImages {
     }
 
     /// Samples a training image, or a held-out image.
-    pub fn image(&self, is_trained: bool, rng: &mut ChaCha8Rng) -> Vec<u8> {
+    fn image(&self, is_trained: bool, rng: &mut ChaCha8Rng) -> Vec<u8> {
         match self {
             GrayImages::Generated(law) => law.image(rng),
             GrayImages::Photographs { trained, measured } => {

@@ -11,16 +11,12 @@ use posenc_math::quality::psnr_of;
 use super::methods::interpolate;
 use super::{Interpolation, Threads};
 use crate::network_nd::TestPositions;
-use crate::reconstruction::{self, Rule, Signal, split};
+use crate::reconstruction::{Rule, Signal, split_unit};
 
 fn run_unit(context: &Context<'_>, settings: &Interpolation, unit: &Unit) -> Result<UnitResult> {
     let signal = Signal::of_unit(context, unit, settings.side)?;
-    let rule = match settings.fraction {
-        Some(fraction) => Rule::Random { fraction },
-        None => Rule::Grid { step: settings.step.unwrap_or(2) },
-    };
-    let mut rng = reconstruction::mask(context, unit);
-    let split = split(&signal.sides, rule, TestPositions::Rest, &mut rng)?;
+    let rule = Rule::new(settings.step, settings.fraction);
+    let split = split_unit(context, unit, &signal, rule, TestPositions::Rest)?;
     let stopwatch = Stopwatch::start(CPU);
     let interpolated = interpolate(settings.method, &signal, &split, rule, &Threads(1))?;
     let seconds = stopwatch.seconds();

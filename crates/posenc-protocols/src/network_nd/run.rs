@@ -13,7 +13,7 @@ use super::{Encoding, NetworkNd, changed};
 use crate::fit_state::{Done, Resumption, divergence};
 use crate::reconstruction::auto_width::{Search, choose_by_training};
 use crate::reconstruction::{
-    self, ITERATIONS, Problem, Rule, Signal, Split, pictures, positions_per_axis, split,
+    self, ITERATIONS, Problem, Rule, Signal, Split, pictures, positions_per_axis, split_unit,
 };
 use crate::streams::method_stream;
 use posenc_harness::checkpoint::Checkpoint;
@@ -57,12 +57,8 @@ impl<'a> Training<'a> {
         let unit = &context.units[index];
         let mut signal =
             Signal::of_unit(context, unit, settings.side)?.scaled(settings.value_scale);
-        let rule = match (settings.grid_step(), settings.fraction) {
-            (None, Some(fraction)) => Rule::Random { fraction },
-            (step, _) => Rule::Grid { step: step.unwrap_or(2) },
-        };
-        let mut rng = reconstruction::mask(context, unit);
-        let split = split(&signal.sides, rule, settings.test, &mut rng)?;
+        let rule = Rule::new(settings.step, settings.fraction);
+        let split = split_unit(context, unit, &signal, rule, settings.test)?;
         if settings.center {
             signal = signal.centered(&split.train);
         }

@@ -1,7 +1,6 @@
 //! Predicts the test PSNR of embedders before training, by stable rank and distance preservation and by other properties (ours).
 //!
-//! All embedders of `families` fit all signals: a linear layer, or the model of `training`, predicts the N positions between N training
-//! samples. If the fit is worse than the mean of the training samples, the test PSNR is that of the mean.
+//! All embedders of `families` fit all signals: a linear layer predicts the N positions between N training samples. If the fit is worse than the mean of the training samples, the test PSNR is that of the mean.
 //!
 //! Signals are the middle rows of the images of `data.held_out` and synthetic signals (1/f^α noise, edges, chirps, band-limited noise,
 //! bumps). The protocol was developed on those of `data.set`, which are not recorded.
@@ -21,9 +20,7 @@
 //!
 //! - `r2_family`: R² of the predictions. `error_family` (dB): median absolute error.
 //! - If `interpolation` is the only predictor: `error_estimate` (dB), the median absolute error of the predicted test PSNR itself over
-//!   the fits that are better than the mean, and `constant_fits`, the share of the others. With `training` also `error_output` (dB), for the same formula on the outputs of the trained model, and `error_half` (dB), the median absolute
-//!   difference between the test PSNR at every second test position and at the others: by how much a prediction is off that knows
-//!   the errors at half of the test positions.
+//!   the fits that are better than the mean, and `constant_fits`, the share of the others.
 //! - `pairs_apart`: number of pairs (see below) whose test PSNRs differ by at least 3 dB.
 //!
 //! Records per family, as signal: `measured_psnr` (dB), the mean test PSNR of each embedder over the signals, over its prediction.
@@ -36,7 +33,6 @@
 //!   suffixes `_first` and `_second`, `pair_psnr` (dB), `pair_rank` (stable rank) and `pair_distance` (preserved distance in sample
 //!   distances).
 
-mod kernel;
 mod predictors;
 mod run;
 mod signals;
@@ -49,7 +45,7 @@ use posenc_math::embedder::{EmbedderSpec, ParameterValue, validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{check_rate, preset, range};
+use crate::checks::{preset, range};
 
 pub const KIND: Kind = Kind {
     takes_held_out: true,
@@ -68,12 +64,9 @@ pub struct PsnrPrediction {
     /// Number N of training samples. Images are reduced to 2N × 2N first.
     pub samples: usize,
     /// Ridge of the linear layer, as a share of the largest squared singular value of the training matrix. A small ridge yields the
-    /// minimum-norm solution. With `training`, only predictors use it.
+    /// minimum-norm solution.
     #[serde(default = "ridge")]
     pub ridge: f64,
-    /// Trains a model with Adam instead of solving for the weights of a linear layer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub training: Option<Training>,
     /// Properties that predict test PSNR. Embedders are compared by the ranks of these numbers.
     pub predictors: Vec<Predictor>,
     /// Number of nearest embedders whose mean is the prediction.
@@ -97,36 +90,10 @@ pub enum Predictor {
     PreservedDistance,
     /// D at 1, 2, 4, … sample distances.
     DistanceLaw,
-    /// Numerical rank of the training matrix.
-    NumericalRank,
-    /// Condition number of the training matrix.
-    ConditionNumber,
-    /// Kernel–target alignment with the centered training samples.
-    Alignment,
-    /// Marginal likelihood of the training samples in the equivalent Gaussian process.
-    Likelihood,
     /// Leave-one-out error of the training samples.
     LeaveOneOut,
-    /// Test PSNR predicted from the distance between the fit and linear interpolation of the training samples. For a trained network, the
-    /// fit is ridge regression with its neural tangent kernel. For a trained linear layer, it is ridge regression on its features, each
-    /// divided by the square root of its first gradient, as Adam divides its steps.
+    /// Test PSNR predicted from the distance between the fit and linear interpolation of the training samples.
     Interpolation,
-}
-
-/// The model and its training, in single precision with embedding rows divided by their largest norm.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Training {
-    /// Number of hidden layers; 0 is a linear layer.
-    #[serde(default)]
-    pub depth: usize,
-    /// Width of the hidden layers.
-    #[serde(default = "preset::<256, usize>")]
-    pub width: usize,
-    /// Learning rate of Adam.
-    pub learning_rate: f64,
-    /// Number of epochs, each a single step on all samples.
-    pub epochs: u64,
 }
 
 /// Embedders of one kind, with different widths and dimensions.
@@ -204,12 +171,6 @@ impl Settings for PsnrPrediction {
         range("samples", self.samples, 8, 1024)?;
         range("ridge", self.ridge, 1e-14, 1.0)?;
         range("neighbors", self.neighbors, 1, 100)?;
-        if let Some(training) = &self.training {
-            range("training.depth", training.depth, 0, 16)?;
-            range("training.width", training.width, 1, 4096)?;
-            check_rate("training.learning_rate", training.learning_rate)?;
-            range("training.epochs", training.epochs, 1, 1_000_000)?;
-        }
         if self.predictors.is_empty() {
             return Err(("predictors", "empty; at least one is needed".to_owned()));
         }

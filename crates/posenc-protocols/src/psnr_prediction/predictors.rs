@@ -12,12 +12,9 @@ use posenc_math::statistics::relative_ranks;
 use serde::{Deserialize, Serialize};
 
 use super::Predictor;
-use super::kernel::ModelKernel;
 
 /// Number of displacements per sample distance at which D is measured.
 const PER_SAMPLE: usize = 4;
-/// Singular values above this share of the largest count for the numerical rank; for eigenvalues, the share is squared.
-const RANK_TOLERANCE: f64 = 1e-6;
 
 /// Properties of one embedder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,36 +24,21 @@ pub struct Properties {
     pub preserved: f64,
     /// D at 1, 2, 4, … sample distances.
     law: Vec<f64>,
-    rank: f64,
-    condition: f64,
-    /// One value per signal, as in the next two fields. `likelihood` is the negative log-likelihood.
-    alignment: Vec<f64>,
-    likelihood: Vec<f64>,
+    /// Of each signal.
     leave_one_out: Vec<f64>,
     /// Test PSNR predicted from the distance to linear interpolation, of each signal.
     interpolation: Vec<f64>,
 }
 
 impl Properties {
-    /// Computes the properties of an embedder for the training samples of all signals. `trained` is the kernel of a trained model. `axis`
-    /// and `trained` predict the 2N positions of the signals.
+    /// Computes the properties of an embedder for the training samples of all signals. `axis` predicts the 2N positions of the signals.
     pub fn new(
         embedder: &dyn Embedder,
         axis: &RidgeAxis,
-        trained: Option<&ModelKernel>,
         training: &[Mat<f64>],
         ridge: f64,
     ) -> Result<Self> {
-        let eigenvalues = axis.eigenvalues();
-        let n = eigenvalues.len();
-        let network = match trained {
-            Some(ModelKernel::Network(axis)) => Some(axis),
-            _ => None,
-        };
-        let largest = eigenvalues.iter().copied().fold(0.0, f64::max);
-        let least = RANK_TOLERANCE * RANK_TOLERANCE * largest;
-        let counted = eigenvalues.iter().filter(|&&value| value > least);
-        let smallest = counted.clone().copied().fold(largest, f64::min);
+        let n = axis.eigenvalues().len();
         let displacement = |i: usize| i as f64 / (PER_SAMPLE * n) as f64;
         let displacements: Vec<f64> = (0..=PER_SAMPLE * n / 2).map(displacement).collect();
         let law = measured_distance(embedder, &displacements)?;
@@ -69,27 +51,14 @@ impl Properties {
             stable_rank: stable_rank(axis),
             preserved: preserved_length(at, 1.0, 0.5) * n as f64,
             law: (0..).map(|k| PER_SAMPLE << k).map_while(|i| law.get(i).copied()).collect(),
-            rank: counted.count() as f64,
-            condition: (largest / smallest).sqrt(),
-            alignment: Vec::new(),
-            likelihood: Vec::new(),
             leave_one_out: Vec::new(),
             interpolation: Vec::new(),
         };
         for signal in training {
-            let mean = signal.sum() / n as f64;
-            let centered = Mat::from_fn(n, 1, |i, _| signal[(i, 0)] - mean);
-            properties.alignment.push(RidgeFit::line(axis, &[centered])?.alignment());
-            let fit = |axis| RidgeFit::line(axis, std::slice::from_ref(signal));
-            let (linear, network) = (fit(axis)?, network.map(fit).transpose()?);
+            let fit = RidgeFit::line(axis, std::slice::from_ref(signal))?;
             let ridge = Ridge::Axes(ridge);
-            let scores = linear.scores(ridge);
-            properties.likelihood.push(scores.likelihood);
-            properties.leave_one_out.push(scores.leave_one_out);
-            let predicted = match trained {
-                Some(ModelKernel::Adam(kernel)) => fit(&kernel.axis(signal)?)?.predict(ridge),
-                _ => network.as_ref().unwrap_or(&linear).predict(ridge),
-            };
+            properties.leave_one_out.push(fit.scores(ridge).leave_one_out);
+            let predicted = fit.predict(ridge);
             properties.interpolation.push(expected_psnr(&predicted[0], signal));
         }
         Ok(properties)
@@ -104,7 +73,7 @@ fn stable_rank(axis: &RidgeAxis) -> f64 {
 
 /// Predicted test PSNR of a fit. `predicted` is the fit at 2N positions (2N × 1); those with even indices are the positions of the N
 /// training samples `training` (N × 1).
-pub fn expected_psnr(predicted: &Mat<f64>, training: &Mat<f64>) -> f64 {
+fn expected_psnr(predicted: &Mat<f64>, training: &Mat<f64>) -> f64 {
     let n = training.nrows();
     let sample = |i: usize| training[(i, 0)];
     let middle = |i: usize, j: usize| (sample(i) + sample(j)) / 2.0;
@@ -126,10 +95,6 @@ impl Predictor {
             Predictor::StableRank => vec![of.stable_rank],
             Predictor::PreservedDistance => vec![of.preserved],
             Predictor::DistanceLaw => of.law.clone(),
-            Predictor::NumericalRank => vec![of.rank],
-            Predictor::ConditionNumber => vec![of.condition],
-            Predictor::Alignment => vec![of.alignment[signal]],
-            Predictor::Likelihood => vec![of.likelihood[signal]],
             Predictor::LeaveOneOut => vec![of.leave_one_out[signal]],
             Predictor::Interpolation => vec![of.interpolation[signal]],
         }
@@ -137,13 +102,7 @@ impl Predictor {
 
     /// Whether it depends on the training samples.
     pub fn reads_samples(self) -> bool {
-        matches!(
-            self,
-            Predictor::Alignment
-                | Predictor::Likelihood
-                | Predictor::LeaveOneOut
-                | Predictor::Interpolation
-        )
+        matches!(self, Predictor::LeaveOneOut | Predictor::Interpolation)
     }
 }
 

@@ -7,25 +7,18 @@ use anyhow::Result;
 use faer::Mat;
 use posenc_experiments::record::Value;
 use posenc_harness::checkpoint::Saved;
-use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{Context, Emit, Protocol, UnitResult};
 use posenc_math::closed_form::{Ridge, RidgeAxis, RidgeFit};
-use posenc_math::embedder::{
-    self, Embedder, EmbedderSpec, line, matrix, scale_by_largest_row_norm,
-};
+use posenc_math::embedder::{self, Embedder, EmbedderSpec, line, matrix};
 use posenc_math::quality::psnr_of;
 use posenc_math::random::stream;
 use posenc_math::statistics::{nearest_mean, r_squared};
-use posenc_nets::train::{Schedule, fit};
-use posenc_nets::{Adam, Network, Samples, Task};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::kernel::ModelKernel;
-use super::predictors::{Properties, Ranked, expected_psnr};
-use super::signals::{SYNTHETIC, Signal, signals};
-use super::{Predictor, PsnrPrediction, Training};
-use crate::network_1d::inputs::Inputs;
-use crate::network_1d::{Scale, TestSamples, signals::split};
+use super::predictors::{Properties, Ranked};
+use super::signals::{Signal, signals};
+use super::{Predictor, PsnrPrediction};
 
 /// Relative difference up to which predictors count as equal.
 const EQUAL: f64 = 0.05;
@@ -39,10 +32,6 @@ const LISTED: usize = 10;
 struct Measured {
     properties: Properties,
     psnr: Vec<f64>,
-    /// Test PSNR that the formula of the predictor `interpolation` yields for the outputs of a trained model.
-    of_outputs: Vec<f64>,
-    /// Difference between the test PSNRs of two halves of the test positions: every second one, and the others.
-    between_halves: Vec<f64>,
 }
 
 struct Study<'a> {
@@ -146,70 +135,13 @@ impl<'a> Study<'a> {
         let axis = RidgeAxis::new(features.as_ref(), all.as_ref())?;
         let samples = |signal: &Signal| Mat::from_fn(n, 1, |i, _| signal.values[2 * i]);
         let training: Vec<Mat<f64>> = self.signals.iter().map(samples).collect();
-        let trained = match self.settings.training {
-            None => None,
-            // The features of trained models are scaled to a largest row norm of 1.
-            Some(Training { depth, .. }) => {
-                let mut features = features;
-                let norm = scale_by_largest_row_norm(&mut features);
-                let scaled = Mat::from_fn(2 * n, all.ncols(), |i, j| all[(i, j)] / norm);
-                Some(ModelKernel::new(&scaled, depth)?)
-            }
-        };
         let ridge = self.settings.ridge;
-        let properties = Properties::new(embedder, &axis, trained.as_ref(), &training, ridge)?;
-        let predicted = match &self.settings.training {
-            Some(training) => self.trained(embedder, training)?,
-            None => RidgeFit::line(&axis, &training)?.predict(Ridge::Axes(ridge)),
-        };
-        let psnrs = |first: usize, step: usize| -> Vec<f64> {
-            let of = |(signal, predicted): (&Signal, &Mat<f64>)| {
-                test_psnr(signal, (first..2 * n).step_by(step), |i| predicted[(i, 0)])
-            };
-            self.signals.iter().zip(&predicted).map(of).collect()
-        };
-        let psnr = psnrs(1, 2);
-        let between_halves = psnrs(1, 4).iter().zip(psnrs(3, 4)).map(|(a, b)| a - b).collect();
-        let of_outputs = match trained {
-            Some(_) => predicted.iter().zip(&training).map(|(p, t)| expected_psnr(p, t)).collect(),
-            None => Vec::new(),
-        };
-        Ok(Measured { properties, psnr, of_outputs, between_halves })
-    }
-
-    /// Outputs of the trained model for each signal, 2N × 1.
-    fn trained(&self, embedder: &dyn Embedder, training: &Training) -> Result<Vec<Mat<f64>>> {
-        let n = 2 * self.settings.samples;
-        let split = split(n, 1, TestSamples::Midpoints);
-        let inputs = Inputs::new(embedder, n, &split, Scale::Train)?;
-        let network = Network::new(embedder.dimension(), training.depth, training.width, 1)?;
-        let targets = |places: &[usize]| {
-            Mat::from_fn(places.len(), self.signals.len(), |i, s| {
-                self.signals[s].values[places[i]] as f32
-            })
-        };
-        // Weights are numbered from those of the signals of `data.set`, on which the protocol was developed.
-        let set =
-            self.context.job.group.data.as_ref().map(|data| self.context.data.load(&data.set));
-        let first = SYNTHETIC + set.transpose()?.map_or(0, |set| set.signals.len());
-        let initial = |s: usize| {
-            let purpose = format!("weights {}", first + s);
-            network.initialize(&mut Self::stream(self.context, &purpose))
-        };
-        let task = Task {
-            optimizer: Adam::new(training.learning_rate),
-            train: Samples { input: inputs.train.clone(), targets: targets(&split.train) },
-            test: None,
-            initial: (0..self.signals.len()).map(initial).collect(),
-            network,
-        };
-        let mut session = self.context.engine().start(task)?;
-        let schedule =
-            Schedule { epochs: training.epochs, curve_every: 0, layers: false, mean_of_last: 1 };
-        fit(&mut *session, &schedule, None, &mut |_, _| self.context.checkpoint.count_step())?;
-        let predicted = session.predict(&inputs.at(embedder, &line(n))?)?;
-        let column = |s: usize| Mat::from_fn(n, 1, |i, _| f64::from(predicted[(i, s)]));
-        Ok((0..self.signals.len()).map(column).collect())
+        let properties = Properties::new(embedder, &axis, &training, ridge)?;
+        let predicted = RidgeFit::line(&axis, &training)?.predict(Ridge::Axes(ridge));
+        let psnr =
+            |(signal, predicted): (&Signal, &Mat<f64>)| test_psnr(signal, |i| predicted[(i, 0)]);
+        let psnr = self.signals.iter().zip(&predicted).map(psnr).collect();
+        Ok(Measured { properties, psnr })
     }
 
     fn values(&self, measured: &[Measured]) -> Vec<Value> {
@@ -238,7 +170,7 @@ impl<'a> Study<'a> {
             values.push(error("error_family", &every, &|e| predicted[e]));
             if *predictors == [Predictor::Interpolation] {
                 // A fit that counts as the mean is easy to predict.
-                let constant = constant_psnr(signal, (1..signal.values.len()).step_by(2));
+                let constant = constant_psnr(signal);
                 let (fits, rest): (Vec<usize>, Vec<usize>) =
                     every.into_iter().partition(|&e| psnr[e] > constant);
                 let share = rest.len() as f64 / psnr.len() as f64;
@@ -248,12 +180,6 @@ impl<'a> Study<'a> {
                 }
                 let estimate = |e: usize| Predictor::Interpolation.values(&properties[e], s)[0];
                 estimates.push(error("error_estimate", &fits, &estimate));
-                if self.settings.training.is_some() {
-                    estimates.push(error("error_output", &fits, &|e| measured[e].of_outputs[s]));
-                    // As an error of the PSNR at one half of the test positions that is predicted from that at the other half.
-                    let half = |e: usize| psnr[e] + measured[e].between_halves[s];
-                    estimates.push(error("error_half", &fits, &half));
-                }
             }
         }
         let count = self.signals.len() as f64;
@@ -342,30 +268,24 @@ fn equal_pairs(
     pairs.collect()
 }
 
-/// Test PSNR at some indices, at least that of the mean of the training samples.
-fn test_psnr(
-    signal: &Signal,
-    indices: impl Iterator<Item = usize> + Clone,
-    predicted: impl Fn(usize) -> f64,
-) -> f64 {
-    let own = psnr_at(signal, indices.clone(), predicted);
-    let constant = constant_psnr(signal, indices);
-    // NaN, from a training that diverged, is replaced, too.
+/// Test PSNR, at least that of the mean of the training samples.
+fn test_psnr(signal: &Signal, predicted: impl Fn(usize) -> f64) -> f64 {
+    let own = psnr_between(signal, predicted);
+    let constant = constant_psnr(signal);
+    // NaN is replaced, too.
     if own > constant { own } else { constant }
 }
 
-/// PSNR of the mean of the training samples at some indices.
-fn constant_psnr(signal: &Signal, indices: impl Iterator<Item = usize> + Clone) -> f64 {
+/// Test PSNR of the mean of the training samples.
+fn constant_psnr(signal: &Signal) -> f64 {
     let training = signal.values.iter().step_by(2);
     let mean = training.clone().sum::<f64>() / training.count() as f64;
-    psnr_at(signal, indices, |_| mean)
+    psnr_between(signal, |_| mean)
 }
 
-fn psnr_at(
-    signal: &Signal,
-    indices: impl Iterator<Item = usize> + Clone,
-    predicted: impl Fn(usize) -> f64,
-) -> f64 {
+/// PSNR at the positions between the training samples.
+fn psnr_between(signal: &Signal, predicted: impl Fn(usize) -> f64) -> f64 {
+    let indices = (1..signal.values.len()).step_by(2);
     let squares = indices.clone().map(|i| (signal.values[i] - predicted(i)).powi(2));
     psnr_of(squares.sum::<f64>() / indices.count() as f64)
 }
@@ -378,10 +298,6 @@ fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
 }
 
 impl Protocol for PsnrPrediction {
-    fn placement(&self) -> Placement {
-        if self.training.is_some() { Placement::Device } else { Placement::Cpu }
-    }
-
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let study = Study::new(context, self)?;
         let measured = study.measure_once()?;
@@ -418,18 +334,11 @@ mod tests {
     #[test]
     fn test_psnr_is_measured_between_the_samples() {
         let signal = Signal { name: String::new(), values: vec![0.0, 0.5, 0.0, 0.5] };
-        let at_odd = |end: usize| (1..end).step_by(2);
-        let psnr = |at: f64| test_psnr(&signal, at_odd(4), |i| if i % 2 == 0 { 100.0 } else { at });
+        let psnr = |at: f64| test_psnr(&signal, |i| if i % 2 == 0 { 100.0 } else { at });
         assert!((psnr(0.6) - 20.0).abs() < 1e-9);
         let edge = Signal { name: String::new(), values: vec![0.0, 1.0, 0.0, 1.0] };
-        assert_eq!(test_psnr(&edge, at_odd(4), |_| -50.0), 0.0);
-        assert_eq!(test_psnr(&edge, at_odd(4), |_| f64::NAN), 0.0);
-        // One half is fitted exactly except for 0.1, the other not at all.
-        let half = |first: usize| {
-            let fitted = |i: usize| if i == 1 { 0.6 } else { 0.2 };
-            test_psnr(&signal, (first..4).step_by(4), fitted)
-        };
-        assert!(half(1) > 19.0 && half(3) < 11.0);
+        assert_eq!(test_psnr(&edge, |_| -50.0), 0.0);
+        assert_eq!(test_psnr(&edge, |_| f64::NAN), 0.0);
     }
 
     /// Catches a rank that is off by one.

@@ -13,8 +13,6 @@ pub struct Signal {
     pub values: Vec<f64>,
 }
 
-pub const SYNTHETIC: usize = 13;
-
 /// Rows of a data set and synthetic signals.
 pub fn signals(
     draw: &dyn Fn(&str) -> ChaCha8Rng,

@@ -1,6 +1,6 @@
 //! Closed-form weights of a linear layer on the complex encoding: by factorization on a grid, by LSMR at scattered positions.
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 use faer::{Mat, MatRef};
 use posenc_harness::device::CPU;
 use posenc_harness::stopwatch::Stopwatch;
@@ -16,15 +16,6 @@ use super::complex::Scattered;
 use super::points::Split;
 use super::signal::Signal;
 use crate::memory::{check_memory, embedding_matrix};
-
-/// What a position is used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// Its value determines the weights.
-    Trains,
-    /// Its error counts in the test PSNR.
-    Tests,
-}
 
 /// A least-squares solution.
 pub struct Solved {
@@ -45,14 +36,16 @@ impl Solved {
     }
 
     /// PSNR in dB at the training positions, and at the test positions.
-    pub fn psnrs(&self, signal: &Signal, role: impl Fn(usize) -> Option<Role>) -> [f64; 2] {
+    pub fn psnrs(&self, signal: &Signal, split: &Split) -> [f64; 2] {
         let (mut error, mut count) = ([0.0; 2], [0usize; 2]);
-        let roles: Vec<Option<Role>> = (0..signal.points()).map(role).collect();
+        let mut sums: Vec<Option<usize>> = vec![None; signal.points()];
+        for (k, points) in [&split.train, &split.test].into_iter().enumerate() {
+            points.iter().for_each(|&point| sums[point as usize] = Some(k));
+        }
         for (channel, prediction) in self.predictions.iter().enumerate() {
             for (point, value) in prediction.iter().enumerate() {
-                let Some(role) = roles[point] else { continue };
+                let Some(k) = sums[point] else { continue };
                 let difference = value - signal.at(point, channel);
-                let k = usize::from(role == Role::Tests);
                 error[k] += difference * difference;
                 count[k] += 1;
             }
@@ -115,7 +108,6 @@ pub fn axes<'a, T: Real>(
     let values: f64 = signal.sides.iter().map(|&n| (n as f64).max(d)).product();
     check_memory("the solver", 4.0 * signal.channels as f64 * values)?;
     for &side in &signal.sides {
-        ensure!(side >= step, "a side of {side} positions is shorter than the step");
         if !known.iter().any(|axis| axis.side == side) {
             known.push(Axis::new(embedder, side, step, solver)?);
         }

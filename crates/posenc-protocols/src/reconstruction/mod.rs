@@ -10,11 +10,12 @@ mod points;
 mod problem;
 mod signal;
 
-use posenc_math::random::stream;
-use rand_chacha::ChaCha8Rng;
-
+use anyhow::Result;
 use posenc_harness::protocol::Context;
 use posenc_harness::unit::Unit;
+use posenc_math::random::stream;
+
+use crate::grid_network::TestPositions;
 
 pub use crate::memory::check_memory;
 pub use complex::Scattered;
@@ -27,9 +28,16 @@ pub use signal::Signal;
 /// Default number of iterations of the closed form at scattered positions.
 pub const ITERATIONS: usize = 100;
 
-/// The random stream of a unit's training positions. Its name contains item, signal and seed only, so all methods of an item use the same
-/// positions.
-pub fn mask(context: &Context<'_>, unit: &Unit) -> ChaCha8Rng {
+/// Splits the signal of a unit. The name of the random stream contains item, signal and seed only, so all methods of an item use the same
+/// random positions.
+pub fn split_unit(
+    context: &Context<'_>,
+    unit: &Unit,
+    signal: &Signal,
+    rule: Rule,
+    tests: TestPositions,
+) -> Result<Split> {
     let (item, repeat) = (context.job.experiment.id(), context.job.seed_index);
-    stream(context.seed, &format!("{item} mask {} seed {repeat}", unit.signal))
+    let label = format!("{item} mask {} seed {repeat}", unit.signal);
+    split(&signal.sides, rule, tests, &mut stream(context.seed, &label))
 }

@@ -63,6 +63,16 @@ pub enum Rule {
     Random { fraction: f64 },
 }
 
+impl Rule {
+    /// A random share of all positions if `fraction` is given, otherwise every `step`-th position, by default every second one.
+    pub fn new(step: Option<usize>, fraction: Option<f64>) -> Self {
+        match fraction {
+            Some(fraction) => Rule::Random { fraction },
+            None => Rule::Grid { step: step.unwrap_or(2) },
+        }
+    }
+}
+
 /// Splits a grid into training and test positions; `rng` samples random training positions.
 pub fn split(
     sides: &[usize],

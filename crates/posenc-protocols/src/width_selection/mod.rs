@@ -28,14 +28,7 @@
 //! and number of iterations (`best_iterations`, at most 100), and `test_psnr` that of the rule after 100 iterations. The criterion `auto`
 //! chooses both by the product of the error at held-out training positions and the distance to kriging. Only `regret_auto` and
 //! `regret_rule` are recorded.
-//!
-//! With `network`, a model is trained with Adam at each width instead, as in `network-nd`. `best_psnr` and `best_octaves` are those of the
-//! best width, `test_psnr` and `regret_rule` those of the rule. With `trainings` of 2 or more, PSNRs are means over trainings, and
-//! `gain_of_best` (dB) is the gain over the rule of the width that is best in the other trainings: unlike `regret_rule`, it is not raised by
-//! lucky trainings. With a linear layer on a complex encoding, `regret_auto` is that of `auto`, which trains the layer at
-//! several widths and chooses the one that agrees best with cubic interpolation of the training samples.
 
-mod network;
 mod random;
 mod run;
 
@@ -45,8 +38,7 @@ use posenc_math::embedder::EmbedderSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{check_fraction, check_has_data, hundredths, is_one, preset, range, within};
-use crate::network_nd::{Encoding, NetworkNd};
+use crate::checks::{check_fraction, check_has_data, hundredths, preset, range};
 use crate::reconstruction::Signal;
 
 pub const KIND: Kind = Kind {
@@ -72,52 +64,12 @@ pub struct WidthSelection {
     /// A random share of the 2N × 2N positions of an image trains, above 0 and below 1, instead of a grid. Needs `axes: 2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fraction: Option<f64>,
-    /// Trains a network or a linear layer at each width instead of solving. Not with `fraction`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub network: Option<TrainedNetwork>,
     /// Widths range from this number of octaves below the rule to the same number above.
     #[serde(default = "hundredths::<250>")]
     pub octaves: f64,
     /// Number of widths per octave.
     #[serde(default = "preset::<8, usize>")]
     pub per_octave: usize,
-}
-
-/// A model that is trained with Adam, as by `fit` with gradient descent.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TrainedNetwork {
-    /// How the features of the axes are combined; `simple` uses the directions that *Trading* uses with the embedder.
-    #[serde(default)]
-    pub encoding: Encoding,
-    /// Number of hidden layers.
-    #[serde(default)]
-    pub depth: usize,
-    /// Width of every hidden layer.
-    #[serde(default = "preset::<256, usize>")]
-    pub width: usize,
-    /// Learning rate of Adam.
-    pub learning_rate: f64,
-    /// Full-batch steps of Adam.
-    pub epochs: u64,
-    /// Number of last epochs over which PSNRs are averaged, in dB.
-    #[serde(default = "preset::<1, u64>")]
-    pub mean_of_last: u64,
-    /// Number of trainings per width, with different initial weights. Their test PSNRs are averaged.
-    #[serde(default = "preset::<1, usize>", skip_serializing_if = "is_one")]
-    pub trainings: usize,
-}
-
-impl TrainedNetwork {
-    /// The equivalent settings of `network-nd`.
-    fn settings(&self, spec: &EmbedderSpec, axes: usize) -> NetworkNd {
-        NetworkNd {
-            depth: self.depth,
-            width: self.width,
-            mean_of_last: self.mean_of_last,
-            ..NetworkNd::of(spec, axes, self.encoding, self.learning_rate, self.epochs)
-        }
-    }
 }
 
 impl WidthSelection {
@@ -164,27 +116,11 @@ impl Settings for WidthSelection {
                 return Err(("fraction", "random positions need images; set `axes: 2`".to_owned()));
             }
         }
-        if let Some(network) = &self.network {
-            if self.axes == 1 && network.encoding == Encoding::Complex {
-                let message = "a complex encoding needs images; set `axes: 2`";
-                return Err(("network", message.to_owned()));
-            }
-            within("network", range("trainings", network.trainings, 1, 100))?;
-            if self.fraction.is_some() {
-                let message = "a network trains on a grid; remove `fraction`";
-                return Err(("network", message.to_owned()));
-            }
-        }
         range("octaves", self.octaves, 0.0, 6.0)?;
         range("per_octave", self.per_octave, 1, 32)
     }
 
     fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), Fault> {
-        if let Some(network) = &self.network {
-            let settings = network.settings(spec, self.axes);
-            within("network", settings.check())?;
-            within("network", settings.check_embedder(spec))?;
-        }
         if spec.auto().is_none() {
             let message = "`width-selection` chooses a parameter of the embedder; set one to `auto`, such as `sigma: auto`";
             return Err(("kind", message.to_owned()));

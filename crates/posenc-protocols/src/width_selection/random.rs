@@ -9,7 +9,7 @@ use posenc_math::quality::psnr_of;
 use super::WidthSelection;
 use crate::network_nd::TestPositions;
 use crate::reconstruction::auto_width::{COUNTS, Search};
-use crate::reconstruction::{self, ITERATIONS, Rule, Signal, positions_per_axis, split};
+use crate::reconstruction::{ITERATIONS, Rule, Signal, positions_per_axis, split_unit};
 
 /// Records the best width and the regrets of the rule and of `auto` for each image.
 pub fn run(
@@ -23,9 +23,8 @@ pub fn run(
     let build = |spec: &EmbedderSpec| context.embedder_of(spec);
     for (index, unit) in context.units.iter().enumerate() {
         let signal = Signal::of_unit(context, unit, Some(2 * settings.samples))?;
-        let mut rng = reconstruction::mask(context, unit);
         let rule = Rule::Random { fraction };
-        let split = split(&signal.sides, rule, TestPositions::Rest, &mut rng)?;
+        let split = split_unit(context, unit, &signal, rule, TestPositions::Rest)?;
         let search = Search {
             signal: &signal,
             train: &split.train,

@@ -3,12 +3,12 @@
 use anyhow::{Context as _, Result};
 use faer::Mat;
 use posenc_experiments::record::Value;
-use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{Context, Emit, Protocol, UnitResult};
 use posenc_math::closed_form::{LineFit, Lines, Ridge, RidgeAxis, RidgeFit, default_rcond};
 use posenc_math::embedder::{EmbedderSpec, FitModel, FitParameter, line, matrix, validate};
 use posenc_math::quality::psnr_of;
 
-use super::{WidthSelection, network, random, rows};
+use super::{WidthSelection, random, rows};
 use crate::reconstruction::Signal;
 use crate::reconstruction::auto_width::{MAX_LINES, RIDGES, RULE};
 
@@ -212,15 +212,8 @@ fn axis(
 }
 
 impl Protocol for WidthSelection {
-    fn placement(&self) -> Placement {
-        if self.network.is_some() { Placement::Device } else { Placement::Cpu }
-    }
-
     /// Runs all units together, since they share the decompositions.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        if let Some(network) = &self.network {
-            return network::run(self, network, context, emit);
-        }
         if let Some(fraction) = self.fraction {
             return random::run(self, fraction, context, emit);
         }

@@ -1,74 +1,64 @@
 //! `FORMAT.md` and the examples of protocols document every key that the schema knows.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use posenc_experiments::schema::json_schema;
 use posenc_experiments::schema::protocol::Kind;
 use posenc_experiments::yaml::Document;
 use posenc_experiments::{Profile, Protocol};
-use serde_yaml::Value;
+use posenc_protocols::KINDS;
+use serde_json::Value;
 
 use crate::{FILE, parse, root};
 
-/// Names in backticks after "expected" in serde's message about an unknown field.
-fn expected_names(message: &str) -> Vec<String> {
-    let after = message.split("expected").nth(1).unwrap_or("");
-    let list = after.split("; did you mean").next().unwrap_or("");
-    list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+/// The part of a schema that a node refers to.
+fn resolved<'a>(schema: &'a Value, node: &'a Value) -> &'a Value {
+    let place = node["$ref"].as_str().and_then(|place| place.strip_prefix('#'));
+    place.map_or(node, |place| schema.pointer(place).unwrap())
+}
+
+/// The schemas that together describe a node.
+fn parts<'a>(schema: &'a Value, node: &'a Value) -> Vec<&'a Value> {
+    let node = resolved(schema, node);
+    let several =
+        ["anyOf", "allOf"].into_iter().flat_map(|key| node[key].as_array().into_iter().flatten());
+    let inner = several.chain(node.get("then")).flat_map(|inner| parts(schema, inner));
+    std::iter::once(node).chain(inner).collect()
+}
+
+/// Adds the keys of a node and of everything below it, apart from embedders and protocols, which are documented elsewhere.
+fn collect(schema: &Value, node: &Value, names: &mut BTreeSet<String>) {
+    for part in parts(schema, node) {
+        for (name, inner) in part["properties"].as_object().into_iter().flatten() {
+            names.insert(name.clone());
+            if !["embedder", "protocol"].contains(&name.as_str()) {
+                collect(schema, inner, names);
+            }
+        }
+        for key in ["items", "additionalProperties"] {
+            part.get(key).into_iter().for_each(|inner| collect(schema, inner, names));
+        }
+    }
 }
 
 /// Catches a key that was added to the schema but not to FORMAT.md. Keys of protocols are documented in their examples (see below).
 #[test]
 fn format_documents_every_key() {
     let documentation = std::fs::read_to_string(root().join("FORMAT.md")).unwrap();
-    // A probe whose text no longer matches would check nothing.
-    let probe = |from: &str, to: &str| {
-        assert!(FILE.contains(from), "the file of the probes does not contain `{from}`");
-        FILE.replacen(from, to, 1)
-    };
-    let mut probes = Vec::new();
-    for check in posenc_experiments::schema::claim::KINDS {
-        probes.push(probe(
-            "{ kind: trend, of: { group: rank, metric: stable_rank }, direction: increasing }",
-            &format!("{{ kind: {check}, zz: 1 }}"),
-        ));
+    let mut schema = json_schema(KINDS);
+    // The settings of each kind of protocol.
+    schema["definitions"]["WireGroup"]["allOf"].take();
+    let mut names = BTreeSet::new();
+    collect(&schema, &schema, &mut names);
+    assert!(names.len() > 80, "{names:?}");
+    for name in names {
+        assert!(
+            documentation.contains(&format!("`{name}`")),
+            "FORMAT.md does not mention `{name}`"
+        );
     }
-    for (from, to) in [
-        ("title: A title", "title: A title\nzz: 1"),
-        ("data: { set: div2k-test }", "data: { set: div2k-test }\n    zz: 1"),
-        ("set: div2k-test", "set: div2k-test, zz: 1"),
-        ("settings: {} }", "settings: {}, zz: 1 }"),
-        ("signals: 1 }", "signals: 1, zz: 1 }"),
-        ("says: it rises", "says: it rises\n    zz: 1"),
-        ("of: { group: rank,", "of: { zz: 1, group: rank,"),
-        ("caption: A caption", "caption: A caption\n    zz: 1"),
-        ("- title: Panel", "- title: Panel\n        zz: 1"),
-        ("x: { label: N }", "x: { label: N, zz: 1 }"),
-        ("x: { label: N }", "more: [{ zz: 1 }]\n        x: { label: N }"),
-        ("x: { label: N }", "reference: { zz: 1 }\n        x: { label: N }"),
-        ("x: { label: N }", "markers: [{ zz: 1 }]\n        x: { label: N }"),
-        ("x: { label: N }", "published_as: [{ zz: 1 }]\n        x: { label: N }"),
-        ("title: A table", "title: A table\n    zz: 1"),
-        ("title: A grid", "title: A grid\n    zz: 1"),
-        ("- { metric: stable_rank, label: rank }", "- { metric: a, label: b, zz: 1 }"),
-    ] {
-        probes.push(probe(from, to));
-    }
-    let mut checked = 0;
-    for probe in probes {
-        let message = parse(&probe).expect_err("zz is no key anywhere");
-        assert!(message.contains("unknown field `zz`"), "another error comes first: {message}");
-        let names = expected_names(&message);
-        assert!(!names.is_empty(), "no list of keys in: {message}");
-        for name in names {
-            assert!(
-                documentation.contains(&format!("`{name}`")),
-                "FORMAT.md does not mention `{name}` ({message})"
-            );
-            checked += 1;
-        }
-    }
-    assert!(checked > 80, "only {checked} keys were checked");
     for name in posenc_experiments::record::picture::NAMES {
         assert!(documentation.contains(&format!("`{}`", name.name)), "picture {}", name.name);
     }
@@ -146,33 +136,17 @@ fn without_defaults(keys: &[Key]) -> String {
 /// The settings of an example as JSON. Types are checked, but not ranges and conflicts between keys.
 fn typed(kind: &Kind, example: &str) -> Result<String, String> {
     let document = Document::parse(Path::new("a.yaml"), example).map_err(|e| e.to_string())?;
-    let mut settings: Value = serde_yaml::from_str(example).map_err(|e| e.to_string())?;
+    let mut settings: serde_yaml::Value =
+        serde_yaml::from_str(example).map_err(|e| e.to_string())?;
     settings.as_mapping_mut().unwrap().remove("kind");
     (kind.parse)(&document.root(), settings).map(|(_, json)| json).map_err(|e| e.to_string())
-}
-
-/// Copies of the value, each with a key `zz` in another of its mappings, and the keys of this mapping.
-fn probes(value: &Value) -> Vec<(Vec<&str>, Value)> {
-    let Value::Mapping(mapping) = value else { return Vec::new() };
-    let mut wrong = mapping.clone();
-    wrong.insert("zz".into(), 1.into());
-    let own = mapping.keys().filter_map(Value::as_str).collect();
-    let mut all = vec![(own, Value::Mapping(wrong))];
-    for (key, inner) in mapping {
-        for (names, probe) in probes(inner) {
-            let mut outer = mapping.clone();
-            outer.insert(key.clone(), probe);
-            all.push((names, Value::Mapping(outer)));
-        }
-    }
-    all
 }
 
 /// Catches an example that does not parse, a key without an explanation, a `default` that is not the default, and a key that
 /// is required but not shown as such.
 #[test]
 fn every_example_parses_and_shows_its_defaults() {
-    for kind in posenc_protocols::KINDS.all {
+    for kind in KINDS.all {
         let (example, data) = (kind.example, data_of(kind));
         let canonical = |text: &str| with_protocol(kind, data, text).map(|p| p.canonical());
         assert!(canonical(example).unwrap().starts_with(&format!("{} ", kind.name)));
@@ -206,7 +180,7 @@ fn numbers_outside_the_ranges_of_examples_are_refused() {
         ("feature-curve", "threshold_exponent: 1", "threshold_exponent: 0", "above 0, at most 16"),
         ("similarity", "distances: [2,", "distances: [0,", "above 0, at most 1000000"),
     ] {
-        let kind = posenc_protocols::KINDS.all.iter().find(|kind| kind.name == name).unwrap();
+        let kind = KINDS.all.iter().find(|kind| kind.name == name).unwrap();
         assert!(kind.example.contains(from) && kind.example.contains(allowed), "{name}: {from}");
         let example = kind.example.replace(from, to);
         let message = with_protocol(kind, data_of(kind), &example).expect_err(to);
@@ -214,33 +188,40 @@ fn numbers_outside_the_ranges_of_examples_are_refused() {
     }
 }
 
-/// Catches a key of a protocol, also in a nested mapping, that its example does not show, and a commented-out key with a wrong type.
+/// Catches a key of a protocol, also in a nested mapping, that its example does not show.
 #[test]
 fn every_example_shows_all_keys() {
-    let mut checked = 0;
-    for kind in posenc_protocols::KINDS.all {
-        let text: String = keys(kind.example).iter().map(|key| format!("{}\n", key.text)).collect();
-        let complete: Value = serde_yaml::from_str(&text).unwrap();
-        for (i, (shown, probe)) in probes(&complete).into_iter().enumerate() {
-            let text = serde_yaml::to_string(&probe).unwrap();
-            let message = with_protocol(kind, data_of(kind), &text).err().unwrap_or_default();
-            let is_named = message.contains("unknown field `zz`");
-            // The first probe is that of the whole mapping. Number lists and free mappings refuse `zz` with another message.
-            assert!(is_named || i > 0, "another error in {} comes first: {message}", kind.name);
-            for name in expected_names(&message).iter().filter(|_| is_named) {
-                assert!(shown.contains(&name.as_str()), "{} does not show `{name}`", kind.name);
-                checked += 1;
+    /// The keys of a node that an example lacks, and the number of all.
+    fn missing(schema: &Value, node: &Value, shown: &Value, lacking: &mut Vec<String>) -> usize {
+        let Value::Object(shown) = shown else { return 0 };
+        let properties =
+            parts(schema, node).into_iter().flat_map(|part| part["properties"].as_object());
+        let own = properties.flatten().map(|(name, inner)| match shown.get(name) {
+            // A list of numbers has several forms.
+            Some(_) if inner.to_string().contains("/NumberList") => 1,
+            Some(value) => 1 + missing(schema, inner, value, lacking),
+            None => {
+                lacking.push(name.clone());
+                1
             }
-        }
+        });
+        own.sum()
     }
-    assert!(checked > 350, "only {checked} keys were checked");
+    let (schema, mut checked) = (json_schema(KINDS), 0);
+    for kind in KINDS.all {
+        let complete: Value = serde_yaml::from_str(&complete(&keys(kind.example))).unwrap();
+        let mut lacking = Vec::new();
+        checked += missing(&schema, &schema["definitions"][kind.name], &complete, &mut lacking);
+        assert!(lacking.is_empty(), "the example of {} does not show {lacking:?}", kind.name);
+    }
+    assert!(checked > 200, "only {checked} keys were checked");
 }
 
 /// Catches a description that does not name the format of the files that its protocol reads.
 #[test]
 fn descriptions_name_the_formats_of_files() {
     let mut named = 0;
-    for kind in posenc_protocols::KINDS.all {
+    for kind in KINDS.all {
         let protocol = with_protocol(kind, data_of(kind), kind.example).unwrap();
         // Builds without attention models lack some runners.
         let Ok(own) = posenc_harness::protocol::of(&protocol) else { continue };

@@ -102,52 +102,37 @@ fn mistakes_are_refused() {
         let mut claims = file["claims"].as_array().unwrap().iter();
         claims.position(|claim| claim["check"]["kind"] == kind).unwrap()
     };
-    type Mistake = (&'static str, fn(&mut Value, usize));
-    let mistakes: [Mistake; 16] = [
-        ("an unknown key", |file, _| file["zz"] = 1.into()),
-        ("an unknown key of a group", |file, _| file["groups"][0]["zz"] = 1.into()),
-        ("an unknown setting", |file, _| file["groups"][0]["protocol"]["zz"] = 1.into()),
-        ("an unknown setting of a variant", |file, _| {
-            file["groups"][0]["variants"][0]["settings"] = json!({ "zz": 1 });
-        }),
-        ("an unknown setting of a profile", |file, _| {
-            file["groups"][0]["profiles"] = json!({ "smoke": { "settings": { "zz": 1 } } });
-        }),
-        ("an unknown profile", |file, _| file["groups"][0]["profiles"] = json!({ "fast": {} })),
-        ("an unknown parameter", |file, _| {
-            file["groups"][0]["variants"][0]["embedder"] =
-                json!({ "kind": "rff", "dimension": 4, "sigmo": 1 });
-        }),
-        ("a text instead of a number", |file, _| file["groups"][0]["seeds"] = "three".into()),
-        ("a parameter out of range", |file, _| {
-            file["groups"][0]["variants"][0]["embedder"] =
-                json!({ "kind": "rff", "dimension": 4, "sigma": -1 });
-        }),
-        ("an unknown protocol", |file, _| {
-            file["groups"][0]["protocol"] = json!({ "kind": "stable-rang", "samples": [4] });
-        }),
-        ("an unknown embedder", |file, _| {
-            file["groups"][0]["variants"][0]["embedder"] =
-                json!({ "kind": "gauss", "dimension": 4, "sigma": 1 });
-        }),
-        ("a missing key", |file, _| remove(file, "title")),
-        ("a missing setting", |file, _| {
-            file["groups"][0]["protocol"] = json!({ "kind": "stable-rank" });
-        }),
-        ("a missing embedder", |file, _| remove(&mut file["groups"][0]["variants"][0], "embedder")),
-        ("an unknown check", |file, claim| file["claims"][claim]["check"]["kind"] = "order".into()),
-        ("a key of another check", |file, claim| {
-            file["claims"][claim]["check"]["numerator"] = json!({ "group": "a", "metric": "b" });
-        }),
-    ];
-    for (mistake, make) in mistakes {
+    let group = "/groups/0";
+    let variant = "/groups/0/variants/0";
+    let check = format!("/claims/{}/check", claim(&file, "ordering"));
+    let rff =
+        |parameter: &str, value: i32| json!({ "kind": "rff", "dimension": 4, parameter: value });
+    // The key of a mapping, and its wrong value; without one, the key is removed.
+    for (mapping, key, value) in [
+        ("", "zz", Some(json!(1))),
+        (group, "zz", Some(json!(1))),
+        ("/groups/0/protocol", "zz", Some(json!(1))),
+        (variant, "settings", Some(json!({ "zz": 1 }))),
+        (group, "profiles", Some(json!({ "smoke": { "settings": { "zz": 1 } } }))),
+        (group, "profiles", Some(json!({ "fast": {} }))),
+        (variant, "embedder", Some(rff("sigmo", 1))),
+        (variant, "embedder", Some(rff("sigma", -1))),
+        (variant, "embedder", Some(json!({ "kind": "gauss", "dimension": 4, "sigma": 1 }))),
+        (variant, "embedder", None),
+        (group, "seeds", Some("three".into())),
+        (group, "protocol", Some(json!({ "kind": "stable-rang", "samples": [4] }))),
+        (group, "protocol", Some(json!({ "kind": "stable-rank" }))),
+        ("", "title", None),
+        (&check, "kind", Some("order".into())),
+        (&check, "numerator", Some(json!({ "group": "a", "metric": "b" }))),
+    ] {
         let mut wrong = file.clone();
-        make(&mut wrong, claim(&file, "ordering"));
-        assert!(wrong != file, "{mistake} changed nothing");
+        let mistake = format!("{key} of {mapping} as {value:?}");
+        let own = wrong.pointer_mut(mapping).unwrap().as_object_mut().unwrap();
+        match value {
+            Some(value) => drop(own.insert(key.to_owned(), value)),
+            None => drop(own.remove(key).unwrap()),
+        }
         assert!(problem(&schema, &wrong).is_some(), "{mistake} is not refused");
     }
-}
-
-fn remove(mapping: &mut Value, key: &str) {
-    mapping.as_object_mut().unwrap().remove(key).unwrap();
 }

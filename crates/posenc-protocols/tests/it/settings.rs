@@ -6,8 +6,8 @@ use crate::parse;
 const PIXELS: &str = "kind: image-model, side: 6, heads: 2, batch: 4, levels: 4, held_out: 8, layers: 1, width: 16, feed_forward: 16, \
                       steps: 6, learning_rate: 0.01, warm_up: 2, measure_every: 2, encoding: { features: sine }";
 
-const SENTENCES: &str = "kind: translation, words: 8, max_len: 12, lengths: log-normal, held_out: 8, layers: 1, width: 16, heads: 2, \
-                         feed_forward: 16, deviation: 0.02, batch: 4, steps: 6, learning_rate: 0.01, warm_up: 2, bin: 4";
+const SENTENCES: &str = "kind: translation, words: 8, max_len: 12, lengths: log-normal, held_out: 8, layers: 1, batch: 4, width: 16, heads: 2, \
+                         feed_forward: 16, deviation: 0.02, steps: 6, learning_rate: 0.01, warm_up: 2, bin: 4";
 
 const CAPTIONS: &str = "kind: captioning, screens: 24, held_out: 6, width: 16, heads: 2, feed_forward: 16, encoder_layers: 1, \
                         decoder_layers: 1, batch: 4, steps: 8, learning_rate: 0.004, warm_up: 2, decay: cosine, encoding: { \
@@ -21,6 +21,10 @@ const WIDGETS: &str = "kind: captioning, steps: 3, batch: 2, screens: 6, held_ou
                        fourier, learned: true, gamma: 100, groups: 4, width: 4, modulator: { hidden: 4, dropout: 0.2 } }, width: 8, \
                        heads: 2, feed_forward: 8, encoder_layers: 1, decoder_layers: 1, public: { vocabulary: 120, word_width: 6, types: 12, \
                        tree_rows: 30, channels: [2, 3] }";
+
+const SCENES: &str = "kind: detection, sides: [16], held_out: 1, encoding: { features: sine }, width: 8, heads: 1, feed_forward: 8, \
+                      encoder_layers: 0, decoder_layers: 1, queries: 2, batch: 1, steps: 9, learning_rate: 0.1, warm_up: 1, \
+                      measure_every: 1";
 
 const NETWORK: &str = "kind: network-nd, learning_rate: 0.1, epochs: 1";
 
@@ -52,11 +56,17 @@ features: sine => features: cosine
 features: sine => features: sine, learned: true
 features: sine => features: fourier, learned: true, gamma: 1 }, divergence: { form: pooled, weight: -1
 side: 6, heads: 2, batch: 4 => side: 64, heads: 16, batch: 4096
+layers: 1, width: 16, feed_forward: 16 => layers: 48, width: 4096, feed_forward: 65536
 measure_every: 2 => measure_every: 7
 "),
         ("", SENTENCES, "
 bin: 4 => bin: 7
 heads: 2 => heads: 3
+max_len: 12, lengths: log-normal, held_out: 8, layers: 1, batch: 4 => max_len: 512, lengths: log-normal, held_out: 8, layers: 48, batch: 4096
+"),
+        ("", SCENES, "
+sides: [16], held_out: 1 => sides: [512], held_out: 100000
+sides: [16] => sides: [18446744073709551608]
 "),
         ("", CAPTIONS, "
 heads: 2 => heads: 3
@@ -130,7 +140,9 @@ features: fourier => features: embed
         refusals(changes, |from, to| parsed(data, &replaced(valid, from, to)))
     });
     insta::assert_snapshot!("settings", messages.concat());
-    for (data, valid) in [("", PIXELS), ("", SENTENCES), ("", CAPTIONS), (BOXES, LABELS)] {
+    for (data, valid) in
+        [("", PIXELS), ("", SENTENCES), ("", SCENES), ("", CAPTIONS), (BOXES, LABELS)]
+    {
         assert_eq!(parsed(data, valid), Ok(()));
     }
     assert_eq!((parsed("", WIDGETS), parsed(IMAGES, NETWORK)), (Ok(()), Ok(())));

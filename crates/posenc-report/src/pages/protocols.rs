@@ -33,7 +33,6 @@ fn requirements(kind: &Kind) -> String {
         kind.takes_weights.then_some("The group may name `data.weights`."),
         repeats.as_deref(),
         kind.emits_as_batch.then_some("The units of a job are computed together."),
-        kind.measures_time.then_some("The protocol measures time, so its units run alone."),
         kind.reads_published.then_some("Results depend on the published values of the paper."),
     ];
     sentences.into_iter().flatten().collect::<Vec<_>>().join(" ")

@@ -42,15 +42,8 @@ fn auto_matches_the_width_selection_study() {
     let of_descent = of("random-descent", "auto", "sigma")[0];
     assert!(of_descent > own && of_descent < 0.5, "{of_descent} {own}");
     // On a grid, gradient descent chooses by training.
-    let regret = of("descent-choice", "auto", "regret_auto")[0];
-    is_close(
-        of("descent", "auto", "test_psnr")[0],
-        of("descent-choice", "auto", "best_psnr")[0] - regret,
-    );
     assert_eq!(of("descent", "auto", "sigma").len(), 1);
-    // The network of the study is that of `network-nd`, with the same weights and the width of the rule.
-    assert_eq!(of("network", "auto", "test_psnr"), of("network-choice", "auto", "test_psnr"));
-    for (group, count) in [("choice", 1), ("rows", 2), ("network-choice", 1), ("network-rows", 3)] {
+    for (group, count) in [("choice", 1), ("rows", 2)] {
         let (best, rule) = (of(group, "auto", "best_psnr"), of(group, "auto", "test_psnr"));
         assert_eq!(best.len(), count, "{rows:?}");
         for (k, regret) in of(group, "auto", "regret_rule").into_iter().enumerate() {
@@ -58,13 +51,6 @@ fn auto_matches_the_width_selection_study() {
         }
         for octaves in of(group, "auto", "best_octaves") {
             assert!(octaves.abs() <= 2.5 && (8.0 * octaves).fract() == 0.0, "{octaves}");
-        }
-        if group.starts_with("network") {
-            assert!(of(group, "auto", "regret_auto").is_empty());
-            // Only rows are trained twice.
-            let gains = of(group, "auto", "gain_of_best");
-            assert_eq!(gains.len(), if group == "network-rows" { 3 } else { 0 });
-            continue;
         }
         for criterion in ["paper", "likelihood", "gcv", "loo", "hold_out", "auto", "half_test"] {
             let regrets = of(group, "auto", &format!("regret_{criterion}"));
@@ -92,14 +78,5 @@ fn auto_without_a_number_of_samples_is_refused() {
         "{ id: auto, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }\n    profiles: *profiles\n  - id: rows",
         &["width-selection", "sigma: auto"],
     );
-    let network = "network: { depth: 1, learning_rate: 0.01, epochs: 5, trainings: 2 }";
-    for (key, parts) in [
-        ("network: { side: 32, depth: 1, learning_rate: 0.01, epochs: 5 }", ["network", "side"]),
-        ("network: { encoding: complex, learning_rate: 0.01, epochs: 5 }", ["network", "axes: 2"]),
-        ("network: { learning_rate: 0.01, epochs: 5, trainings: 0 }", ["network", "trainings"]),
-        ("network: { depth: 17, learning_rate: 0.01, epochs: 5 }", ["network", "depth"]),
-    ] {
-        refused(network, key, &parts);
-    }
     refused("sigma: auto", "sigma: automatic", &["sigma", "automatic"]);
 }

@@ -143,8 +143,7 @@ fn a_partial_file_never_blocks_a_set() {
     let Some(()) = curl() else { return };
     let bytes = body(50_000);
     let exact = entry("text/a", bytes);
-    let digits = &sha256(bytes)[..8];
-    let bound = format!("  - {{ path: text/a, bytes: 90000, sha256: '{digits}' }}\n");
+    let bound = exact.replace("bytes: 50000", "bytes: 90000");
     for (entry, part, requests, has_ranges) in [
         (&exact, &bytes[..20_000], vec![Some(20_000), None], false),
         (&exact, &vec![7; 20_000], vec![Some(20_000), None], true),

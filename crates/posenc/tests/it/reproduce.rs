@@ -194,11 +194,14 @@ fn wrong_options_are_named_with_what_is_allowed() {
 #[test]
 fn a_run_of_one_item_renders_all_pages() {
     let repository = Repository::with_experiment(EXPERIMENT);
-    let other = EXPERIMENT.replace("item: mexican-hat", "item: auto-width-network");
-    repository.write("experiments/extensions/09-auto-width-network.yaml", &other);
+    let paper = repository.read("experiments/extensions/paper.yaml");
+    let item = "items:\n  - { item: other, name: Other, title: Another item }\n";
+    repository.write("experiments/extensions/paper.yaml", &paper.replace("items:\n", item));
+    let other = EXPERIMENT.replace("item: mexican-hat", "item: other");
+    repository.write("experiments/extensions/10-other.yaml", &other);
     let run = ["reproduce", "--profile", "smoke"];
     let page = |name: &str| format!("out/report/{name}.md");
-    let names = ["extensions/mexican-hat", "extensions/auto-width-network", "README", "claims"];
+    let names = ["extensions/mexican-hat", "extensions/other", "README", "claims"];
     let last = repository.ok(&run).stdout;
     assert!(last.ends_with("out/report/extensions.md\n"), "{last}");
     let before = names.map(|name| repository.read(&page(name)));

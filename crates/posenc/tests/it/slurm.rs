@@ -72,10 +72,7 @@ fn shares_side_by_side_give_the_records_of_one_run() {
 fn a_killed_task_and_a_dead_node_lose_nothing() {
     let Some(mut cluster) = Cluster::start() else { return };
     let mut groups = String::from(
-        "  - id: times
-    protocol: { kind: complexity, scheme: separable, axes: 2, sizes: [16, 24], repeats: 1 }
-    variants: [{ id: separable }]
-  - id: lines
+        "  - id: lines
     protocol: { kind: network-1d, lines: { rows: [5, 6, 7] }, learning_rate: 1e-3, epochs: 2500, repeats: 2 }
     variants:
 ",
@@ -93,7 +90,7 @@ fn a_killed_task_and_a_dead_node_lose_nothing() {
     let slurm = ["reproduce", "--profile", "smoke", "--record", "--out", out, "--slurm", "3"];
     let submitted = run(&repository, &cluster, &slurm);
     assert_eq!(submitted.code, 0, "{}", submitted.stderr);
-    for said in ["an array of 3 tasks for 17 units", "logs:", "scancel --name=posenc-"] {
+    for said in ["an array of 3 tasks for 16 units", "logs:", "scancel --name=posenc-"] {
         submitted.says(&[said]);
     }
     let again = run(&repository, &cluster, &slurm);
@@ -125,12 +122,12 @@ fn a_killed_task_and_a_dead_node_lose_nothing() {
     assert!(
         !common::files_in(&repository.path().join("report/record/extensions"), "csv").is_empty()
     );
-    // Slurm started the task of the dead node again. The rest of the killed one and the times were left to the last job.
+    // Slurm started the task of the dead node again. The rest of the killed one was left to the last job.
     logs.sort_by_key(|log| units_to_run(log).len());
     let runs: Vec<Vec<usize>> = logs.iter().map(|log| units_to_run(log)).collect();
     assert!(runs[2].len() == 1 && runs[3].len() == 2 && runs[3][1] <= runs[3][0], "{told}");
     let last = logs.iter().find(|log| log.contains("report/extensions/mexican-hat.md")).unwrap();
-    assert!(units_to_run(last)[0] > 1, "{told}");
+    assert!(units_to_run(last)[0] > 0, "{told}");
 
     // Nothing is left to run, and nothing is submitted.
     let again = run(&repository, &cluster, &slurm);

@@ -1,20 +1,23 @@
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::time::Instant;
 
 use posenc_data::{DataDirectory, DataSource, Manifest};
 use posenc_experiments::plan::jobs;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::yaml::Document;
 use posenc_experiments::{Experiment, Profile};
-use posenc_nets::{CpuEngine, Input, NetError, Parameters, Progress, SampleSet, State};
+use posenc_nets::CpuEngine;
 
 use super::*;
 use crate::fit_state::encode;
 use posenc_harness::checkpoint::Checkpoint;
+use posenc_harness::control::Control;
 use posenc_harness::data::DataSets;
 use posenc_harness::device::{CPU, Devices};
+use posenc_harness::interrupts::Interrupts;
 use posenc_harness::plan::expand;
 
 const GAUSSIAN: &str = "{ kind: gaussian, dimension: 24, sigma: 0.05 }";
@@ -31,8 +34,8 @@ struct Trained {
 struct Bench {
     experiment: Experiment,
     directory: tempfile::TempDir,
-    /// Whether a checkpoint is written after every epoch.
-    always: bool,
+    /// Whether the time of the run is over, so that each training ends with a checkpoint after its next step.
+    is_over: bool,
 }
 
 impl Bench {
@@ -43,7 +46,7 @@ impl Bench {
         );
         let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
         let experiment = Experiment::from_document(&document, crate::KINDS).unwrap();
-        Bench { experiment, directory: tempfile::tempdir().unwrap(), always: false }
+        Bench { experiment, directory: tempfile::tempdir().unwrap(), is_over: false }
     }
 
     fn with<R>(&self, work: impl FnOnce(&Context<'_>, &Network1d) -> R) -> (R, Vec<String>) {
@@ -55,8 +58,9 @@ impl Bench {
         let planned = expand(all, &data, "-", 0, CPU).unwrap().remove(0);
         let settings = planned.job.protocol().settings().downcast_ref::<Network1d>().unwrap();
         let mut checkpoint = Checkpoint::new(self.directory.path(), &planned.units);
-        if self.always {
-            checkpoint = checkpoint.always();
+        if self.is_over {
+            let control = Control::new(Interrupts::default(), Some(Instant::now()));
+            checkpoint = checkpoint.of_job(&Arc::new(control));
         }
         let notes = RefCell::new(Vec::new());
         let context = Context {
@@ -152,59 +156,6 @@ fn runs_do_not_depend_on_other_lines_and_repeats() {
     }
 }
 
-/// An engine that counts the steps of all its sessions and panics in one of them.
-struct Mortal {
-    steps: AtomicUsize,
-    last: usize,
-}
-
-struct MortalSession<'a> {
-    inner: Box<dyn Session>,
-    engine: &'a Mortal,
-}
-
-impl Engine for &'static Mortal {
-    fn device(&self) -> String {
-        "mortal".into()
-    }
-
-    fn start(&self, task: Task) -> Result<Box<dyn Session>, NetError> {
-        let inner = CpuEngine::new(1).start(task)?;
-        Ok(Box::new(MortalSession { inner, engine: self }))
-    }
-}
-
-impl Session for MortalSession<'_> {
-    fn progress(&self) -> &Progress {
-        self.inner.progress()
-    }
-    fn step(&mut self) -> Result<Vec<f64>, NetError> {
-        if self.engine.steps.fetch_add(1, Ordering::Relaxed) == self.engine.last {
-            // Unwinds without calling the panic hook, which would print a message.
-            resume_unwind(Box::new("killed"));
-        }
-        self.inner.step()
-    }
-    fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError> {
-        self.inner.errors(set)
-    }
-    fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
-        self.inner.predict(input)
-    }
-    fn hidden_stable_ranks(&mut self) -> Result<Vec<Vec<f64>>, NetError> {
-        self.inner.hidden_stable_ranks()
-    }
-    fn parameters(&self) -> Result<Vec<Parameters>, NetError> {
-        self.inner.parameters()
-    }
-    fn state(&self) -> Result<State, NetError> {
-        self.inner.state()
-    }
-    fn restore(&mut self, state: &State) -> Result<(), NetError> {
-        self.inner.restore(state)
-    }
-}
-
 /// Catches a job that is interrupted at every step and ends with other values than an uninterrupted one, or repeats steps.
 #[test]
 fn interruptions_at_every_step_do_not_change_results() {
@@ -222,21 +173,18 @@ fn interruptions_at_every_step_do_not_change_results() {
         let mut bench = Bench::new(&format!("{SETTINGS}, {more}"), RFF);
         let lines = lines(1, 20);
         let expected = bench.train(&lines, &CpuEngine::new(1), 1);
-        bench.always = true;
+        bench.is_over = true;
         let mut killed = 0;
         let resumed = loop {
-            // The second step of each attempt panics.
-            let engine: &'static Mortal =
-                Box::leak(Box::new(Mortal { steps: AtomicUsize::new(0), last: 1 }));
-            let life = catch_unwind(AssertUnwindSafe(|| bench.train(&lines, &engine, 1)));
-            match life {
+            let train = || bench.train(&lines, &CpuEngine::new(1), 1);
+            match catch_unwind(AssertUnwindSafe(train)) {
                 Ok(trained) => break trained,
                 Err(_) => killed += 1,
             }
             assert!(killed < 200, "it does not go on");
         };
-        // Each attempt but the last does one step.
-        assert_eq!(killed, 6 * tasks - 1, "{more}");
+        // Each attempt does one step, or records the runs of a task.
+        assert_eq!(killed, 7 * tasks, "{more}");
         assert_eq!(text(&resumed.values), text(&expected.values), "{more}");
         assert!(resumed.remarks.is_empty() && resumed.notes.len() == 1, "{:?}", resumed.notes);
     }
