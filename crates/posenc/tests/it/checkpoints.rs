@@ -82,7 +82,7 @@ fn a_checkpoint_belongs_to_its_own_units() {
     repository.ok(&["reproduce", "--out", "whole"]);
     // Two of the four units have records when the others are trained, so the training has only two units.
     repository.ok(&["reproduce", "--profile", "smoke"]);
-    let wait = || repository.kill_at_checkpoint("out");
+    let wait = || repository.kill_at_checkpoint("cpu", "out");
     wait();
     let more = repository.ok(&["reproduce", "--verbose"]);
     more.says(&["2 of 5 units to run", "resumes where it was interrupted"]);

@@ -119,21 +119,11 @@ fn a_damaged_record_is_run_again_with_a_warning() {
 #[test]
 fn a_limit_on_files_is_an_error_that_names_the_file() {
     let repository = Repository::with_experiment(EXPERIMENT);
-    let binary = env!("CARGO_BIN_EXE_posenc");
-    let script = format!("ulimit -f 1; exec {binary} reproduce --profile smoke");
-    let mut command = repository.command(&[]);
-    let mut limited = Command::new("bash");
-    limited.args(["-c", &script]).current_dir(repository.path());
-    limited.envs(
-        command.stdin(std::process::Stdio::null()).get_envs().filter_map(|(k, v)| Some((k, v?))),
-    );
-    limited.env_remove("POSENC_DATA").env_remove("POSENC_ROOT");
-    let output = limited.output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(matches!(output.status.code(), Some(1 | 2)), "{:?}: {stderr}", output.status);
-    assert!(stderr.contains(".json cannot be written"), "{stderr}");
-    assert!(stderr.contains("bytes are needed"), "{stderr}");
-    let run = repository.ok(&["reproduce", "--profile", "smoke"]);
+    let smoke = ["reproduce", "--profile", "smoke"];
+    let run = repository.run_after("ulimit -f 1", &smoke);
+    assert!([1, 2].contains(&run.code), "{}: {}", run.code, run.stderr);
+    run.says(&[".json cannot be written", "bytes are needed"]);
+    let run = repository.ok(&smoke);
     // Records of a few numbers are below the limit.
     run.says(&[" of 6 units to run"]);
     assert!(!run.stderr.contains(" 0 of 6 units to run"), "{}", run.stderr);

@@ -59,14 +59,7 @@ fn the_memory_limit_of_a_shell_is_respected() {
     variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 60000, sigma: 0.1 } }]
 ";
     let repository = Repository::with_experiment(&experiment(&format!("{large}{RANK}")));
-    let script =
-        format!("ulimit -v 2500000; exec {} reproduce --jobs 1", env!("CARGO_BIN_EXE_posenc"));
-    let mut command = std::process::Command::new("bash");
-    command.args(["-c", &script]).current_dir(repository.path());
-    command.env_remove("POSENC_DATA").env_remove("POSENC_ROOT").env("POSENC_DEVICE", "cpu");
-    let output = command.stdin(std::process::Stdio::null()).output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains(" are available"), "{stderr}");
-    assert_eq!(repository.raw("out").len(), 2, "{stderr}");
+    let run = repository.run_after("ulimit -v 2500000", &["reproduce", "--jobs", "1"]);
+    run.ends_with(1).says(&[" are available"]);
+    assert_eq!(repository.raw("out").len(), 2);
 }

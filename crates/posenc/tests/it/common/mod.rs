@@ -30,18 +30,31 @@ pub struct Run {
 impl Run {
     /// Requires that standard error contains all of `needles`.
     #[track_caller]
-    pub fn says(&self, needles: &[&str]) {
-        for needle in needles {
-            assert!(self.stderr.contains(needle), "no `{needle}` in: {}", self.stderr);
-        }
+    pub fn says(&self, needles: &[&str]) -> &Self {
+        has(&self.stderr, needles);
+        self
     }
 
     /// As [`Run::says`], for standard output.
     #[track_caller]
-    pub fn prints(&self, needles: &[&str]) {
-        for needle in needles {
-            assert!(self.stdout.contains(needle), "no `{needle}` in: {}", self.stdout);
-        }
+    pub fn prints(&self, needles: &[&str]) -> &Self {
+        has(&self.stdout, needles);
+        self
+    }
+
+    /// Requires this exit status.
+    #[track_caller]
+    pub fn ends_with(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{}{}", self.stdout, self.stderr);
+        self
+    }
+}
+
+/// Requires that a text contains all of `needles`.
+#[track_caller]
+pub fn has(text: &str, needles: &[&str]) {
+    for needle in needles {
+        assert!(text.contains(needle), "no `{needle}` in: {text}");
     }
 }
 
@@ -265,7 +278,10 @@ impl Repository {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_posenc"));
+        self.prepared(Command::new(env!("CARGO_BIN_EXE_posenc")), arguments)
+    }
+
+    fn prepared(&self, mut command: Command, arguments: &[&str]) -> Command {
         command
             .args(arguments)
             .current_dir(self.path())
@@ -282,6 +298,21 @@ impl Repository {
 
     pub fn run(&self, arguments: &[&str]) -> Run {
         Process::start(self.command(arguments)).ended()
+    }
+
+    /// As `run`, with an environment variable.
+    pub fn run_with(&self, name: &str, value: &str, arguments: &[&str]) -> Run {
+        let mut command = self.command(arguments);
+        command.env(name, value);
+        Process::start(command).ended()
+    }
+
+    /// As `run`, in a shell after another command, such as one that limits what a process may do.
+    #[cfg(unix)]
+    pub fn run_after(&self, first: &str, arguments: &[&str]) -> Run {
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &format!("{first}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_posenc")]);
+        Process::start(self.prepared(shell, arguments)).ended()
     }
 
     /// As `run`, and the run must succeed.
@@ -322,12 +353,7 @@ impl Repository {
     }
 
     /// Runs everything into `out` and kills the run when its first checkpoint exists.
-    pub fn kill_at_checkpoint(&self, out: &str) {
-        self.kill_at_checkpoint_on("cpu", out);
-    }
-
-    /// As [`Repository::kill_at_checkpoint`], on a device.
-    pub fn kill_at_checkpoint_on(&self, device: &str, out: &str) {
+    pub fn kill_at_checkpoint(&self, device: &str, out: &str) {
         let mut child = self.start(&["reproduce", "--device", device, "--out", out]);
         wait("checkpoint", || {
             assert!(child.try_wait().unwrap().is_none(), "it ended before its first checkpoint");
