@@ -40,7 +40,7 @@ pub fn render(views: &Views<'_>, view: &View<'_>, files: &mut Files) -> Result<[
         for (other, run) in runs {
             let source = Source { experiment: other.experiment, run };
             let table = match &comparison.front {
-                Some(front) => front::table(comparison, front, source),
+                Some(_) => front::table(comparison, source),
                 None => paired::table(comparison, source, other.published),
             };
             let Some(table) = table else { continue };
@@ -104,12 +104,12 @@ pub fn choice(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Value> {
         distinct(kinds.iter().flat_map(|(of, _)| &of.groups).map(|own| own.label.as_str()));
     let of_side = |side: Side| {
         let mut rows = Vec::new();
-        for (of, front) in &kinds {
+        for (of, _) in &kinds {
             let view = of.item.split_once('/').and_then(|(p, i)| views.get(p, i));
             let run = view.and_then(|view| view.runs().find(|run| run.side == side));
             let Some((view, run)) = view.zip(run) else { continue };
             let source = Source { experiment: view.experiment, run };
-            rows.extend(front::best(of, front, source, &labels));
+            rows.extend(front::best(of, source, &labels));
         }
         let (shown, is_best): (Vec<Value>, Vec<Option<bool>>) = rows.into_iter().unzip();
         let count = |wanted| is_best.iter().filter(|own| **own == Some(wanted)).count();
