@@ -86,8 +86,7 @@ fn data() -> impl Strategy<Value = PanelData> {
 fn figure() -> impl Strategy<Value = Figure> {
     let panel = ("\\PC{0,120}", axis_spec(), axis_spec(), data())
         .prop_map(|(title, x, y, data)| Panel { title, x, y, data });
-    let labels =
-        prop::sample::select(vec![Labels::Auto, Labels::End, Labels::Inside, Labels::Legend]);
+    let labels = prop::sample::select(vec![Labels::Auto, Labels::End, Labels::Legend]);
     ("\\PC{0,40}", "\\PC{0,40}", labels, prop::collection::vec(panel, 0..7))
         .prop_map(|(alt, heading, labels, panels)| Figure { alt, heading, labels, panels })
 }
