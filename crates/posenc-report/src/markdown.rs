@@ -363,7 +363,7 @@ pub fn paragraph(text: &str) -> String {
 /// Text from data as the value of an HTML attribute: nothing in it is markup, neither of HTML nor of the Markdown
 /// around it.
 pub fn attribute(text: &str) -> String {
-    let is_markup = |c| "<>&\"|`$\\".contains(c);
+    let is_markup = |c| "<>&\"|`$\\]".contains(c);
     replaced(&one_line(text), |c| is_markup(c).then(|| format!("&#{};", u32::from(c))))
 }
 

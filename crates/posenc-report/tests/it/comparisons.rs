@@ -6,7 +6,7 @@ use posenc_experiments::schema::Profile;
 use posenc_experiments::schema::display::Positions;
 use posenc_report::{Records, Report};
 
-use crate::common::{markdown, paper_yaml, records_of, rendered, repository};
+use crate::common::{has, markdown, paper_yaml, records_of, rendered, repository};
 
 const TABLE1: &str = include_str!("fixture/compared.yaml");
 
@@ -71,23 +71,18 @@ fn a_comparison_pairs_signals() {
     let mut rows = rows();
     let own = report(&catalog, rows.clone());
     let written = markdown(&own);
-    assert!(
-        written.contains("| one layer | Tri | 3 | **-2.10 (-2.35 to -1.85)** | – | 10 "),
-        "{written}"
-    );
-    assert!(
-        written.contains("|  | Gau | 3 | **+1.00 (+0.50 to +1.50)** | +0.86 | 10 "),
-        "{written}"
-    );
-    assert!(written.contains("|  | RFF | 0 | – | – | – | – |"), "{written}");
-    assert!(written.contains("from the deep network: mean over n of 16 images of"), "{written}");
-    assert!(written.contains("3 of 16 images, full protocol"), "{written}");
+    let texts = [
+        "| one layer | Tri | 3 | **-2.10 (-2.35 to -1.85)** | – | 10 ",
+        "|  | Gau | 3 | **+1.00 (+0.50 to +1.50)** | +0.86 | 10 ",
+        "|  | RFF | 0 | – | – | – | – |",
+        "from the deep network: mean over n of 16 images of",
+        "3 of 16 images, full protocol",
+    ];
+    has(&written, &texts);
     assert!(!written.contains("cargo xtask reproduce demo/depth"), "{written}");
-    let figure = own.files.keys().find(|path| path.ends_with("depth-images.svg"));
-    assert!(figure.is_some(), "{:?}", own.files.keys());
+    assert!(own.files.keys().any(|path| path.ends_with("depth-images.svg")));
     rows.push(row("deep", "RFF", 0, "test_psnr", 18.0));
-    let written = markdown(&report(&catalog, rows));
-    assert!(written.contains("|  | RFF | 1 | +2.00 | – | – | – |"), "{written}");
+    has(&markdown(&report(&catalog, rows)), &["|  | RFF | 1 | +2.00 | – | – | – |"]);
     let none = vec![row("linear", "Gau", 0, "test_psnr", 20.0)];
     assert!(markdown(&report(&catalog, none)).contains("*Not measured yet at the full protocol.*"));
 }
@@ -114,8 +109,7 @@ fn networks_that_do_not_learn_are_left_out() {
         .for_each(|row| row.value += 1.0);
     let text = markdown(&report(&catalog, rows));
     let remark = "The deep network does not learn with Tri on 1 signal, Gau on 2 signals: there, it is at most 0.1 dB above Tri";
-    assert!(text.contains(remark), "{text}");
-    assert!(text.contains("| Gau | 1 | +1.00 |") && text.contains("| Tri | 2 |"), "{text}");
+    has(&text, &[remark, "| Gau | 1 | +1.00 |", "| Tri | 2 |"]);
 }
 
 /// Catches a mean or a ratio of times of different devices.

@@ -91,8 +91,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
 
     if options.dry_run {
         let lines = notices.print(options.verbose);
-        let plan = dry_run::Plan { planned: &planned, store, options };
-        plan.print(&repository.record(), &out, lines);
+        dry_run::print(&planned, store, options, [&repository.record(), &out], lines);
         return Ok(ExitCode::from(u8::from(!catalog.broken.is_empty())));
     }
     if let Some(tasks) = options.slurm
