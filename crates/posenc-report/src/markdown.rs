@@ -29,7 +29,6 @@ impl Grid {
         self
     }
 
-    /// Adds columns of one alignment.
     pub fn columns<L: Into<String>>(
         &mut self,
         labels: impl IntoIterator<Item = L>,
@@ -45,7 +44,6 @@ impl Grid {
         self
     }
 
-    /// Whether there is nothing below the head.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -42,7 +42,6 @@ impl Records {
         Ok(Records { items, benchmarks })
     }
 
-    /// The record of an item.
     pub fn get(&self, paper: &str, item: &str) -> Option<&ItemRecord> {
         self.items.get(&(paper.to_owned(), item.to_owned()))
     }
@@ -214,7 +213,6 @@ pub struct Conditions {
     /// Labels of data; `-` for none.
     pub data: BTreeSet<String>,
     pub devices: BTreeSet<String>,
-    /// All groups of the rows.
     pub groups: BTreeSet<String>,
     /// Reductions of the published protocol, with the groups that they apply to.
     pub reduced: BTreeMap<String, BTreeSet<String>>,

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use percent_encoding::percent_decode_str;
-use posenc_files::testing::{Need, skip};
+use posenc_files::testing::{Need, files_below, skip};
 use posenc_report::{PageKind, Report};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -40,20 +40,11 @@ fn reference() -> &'static (TempDir, String) {
 
 /// Files below a folder, by path with slashes.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut files = BTreeMap::new();
-    let mut waiting = vec![folder.to_owned()];
-    while let Some(place) = waiting.pop() {
-        for entry in fs::read_dir(&place).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                waiting.push(path);
-                continue;
-            }
-            let name = path.strip_prefix(folder).expect("below").to_string_lossy().into_owned();
-            files.insert(name.replace('\\', "/"), fs::read(&path).expect("a file"));
-        }
-    }
-    files
+    let file = |path: PathBuf| {
+        let name = path.strip_prefix(folder).expect("below").to_string_lossy().replace('\\', "/");
+        (name, fs::read(&path).expect("a file"))
+    };
+    files_below(folder).into_iter().map(file).collect()
 }
 
 /// Names and values of the attributes of a page's tags.

@@ -17,7 +17,6 @@ use crate::template::safe;
 /// shown.
 const SMALLEST: f64 = 0.005;
 
-/// A method with its measured quality and time.
 struct Candidate<'a> {
     label: &'a str,
     method: &'a str,

@@ -22,7 +22,6 @@ use posenc_report::Records;
 
 use crate::arguments::Fit;
 
-/// Runs the command: reads, fits, prints and writes.
 pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     settings::check(options)?;
     if let Some(out) = &options.out {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use posenc_experiments::Experiment;
 use posenc_experiments::record::is_of_machine;
 use posenc_experiments::yaml::Document;
+use posenc_files::testing::files_below;
 
 /// A copy of the repository's definitions in a temporary directory.
 pub struct Repository {
@@ -20,7 +21,6 @@ pub struct Repository {
     pub temporary: tempfile::TempDir,
 }
 
-/// Exit status and output of a run.
 pub struct Run {
     pub code: i32,
     pub stdout: String,
@@ -62,7 +62,6 @@ fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Copies a file or a folder.
 pub fn copy(from: &Path, to: &Path) {
     if from.is_file() {
         std::fs::create_dir_all(to.parent().unwrap()).unwrap();
@@ -75,23 +74,9 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Files in a folder and below, in order.
-fn walk(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() { folders.push(path) } else { found.push(path) }
-        }
-    }
-    found.sort();
-    found
-}
-
-/// Those of [`walk`] with this extension.
+/// Files in a folder and below with this extension.
 pub fn files_in(folder: &Path, extension: &str) -> Vec<PathBuf> {
-    let mut found = walk(folder);
+    let mut found = files_below(folder);
     found.retain(|path| path.extension().is_some_and(|e| e == extension));
     found
 }
@@ -175,7 +160,7 @@ pub fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let is_unfinished = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".writing-"))
     };
-    let files = walk(folder).into_iter().filter(|path| !is_unfinished(path));
+    let files = files_below(folder).into_iter().filter(|path| !is_unfinished(path));
     files.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
 }
 
@@ -281,7 +266,8 @@ impl Repository {
         self.prepared(Command::new(env!("CARGO_BIN_EXE_posenc")), arguments)
     }
 
-    fn prepared(&self, mut command: Command, arguments: &[&str]) -> Command {
+    /// A command with the environment of these tests.
+    pub fn prepared(&self, mut command: Command, arguments: &[&str]) -> Command {
         command
             .args(arguments)
             .current_dir(self.path())
