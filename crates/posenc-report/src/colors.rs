@@ -268,11 +268,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn viridis_keeps_its_ends() {
-        assert_eq!(viridis(-1.0), Rgb(68, 1, 84));
-        assert_eq!(viridis(1.0), Rgb(253, 231, 37));
-        assert_eq!(viridis(f64::NAN), viridis(0.0));
-    }
 }

@@ -220,18 +220,3 @@ fn large_inputs_stay_small() {
     assert!(text.len() < 300_000, "{}", text.len());
     assert!(text.contains("averaged over"), "the map says that it is averaged");
 }
-
-#[test]
-fn the_same_numbers_give_the_same_bytes() {
-    let figure = plain(&[(0.0, 1.0), (1.0, 2.0), (2.0, 1.5)]);
-    assert_eq!(svg(&figure), svg(&figure));
-}
-
-/// Catches text from files that becomes markup.
-#[test]
-fn text_is_escaped() {
-    let mut figure = plain(&[(0.0, 1.0)]);
-    figure.panels[0].title = "a < b & \"c\" opacity=\"1\"".into();
-    let text = svg(&figure);
-    assert!(text.contains("a &lt; b &amp; &quot;c&quot; opacity=&quot;1&quot;"), "{text}");
-}

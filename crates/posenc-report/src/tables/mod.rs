@@ -408,7 +408,8 @@ fn push(rows: &mut [Vec<String>], cells: &[&Option<Cell>], best: Best) {
         let is_best = Some(cell.text.as_str()) == top && is_complete(&cell);
         let bold = if is_best { "**" } else { "" };
         let mut shown = format!("{bold}{}{bold}{}", cell.text, cell.mark);
-        let below = cell.below();
+        let below = cell.difference.iter().chain(&cell.labels);
+        let below: Vec<&str> = below.map(String::as_str).collect();
         if !below.is_empty() {
             shown.push_str(&format!("<br><sub>{}</sub>", below.join(", ")));
         }

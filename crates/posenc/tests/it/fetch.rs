@@ -299,6 +299,7 @@ fn a_full_disk_is_named_and_the_transfer_resumes() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_process_keeps_the_partial_file() {
+    use crate::common::kill;
     use std::os::unix::process::{CommandExt, ExitStatusExt};
     let Some((repository, bytes)) = one_file(1000) else { return };
     let server = Server::start(move |request, stream| match request.from {
@@ -317,15 +318,11 @@ fn an_interrupted_process_keeps_the_partial_file() {
     wait("partial file", || {
         at(&repository, ".fetch/text/a.part").is_some_and(|part| part.len() >= 400)
     });
-    let group = format!("-{}", child.id());
-    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+    let group = -i64::from(child.id());
+    assert!(kill("-INT", group));
     let status = child.wait().unwrap();
     assert!(status.signal() == Some(2) || status.code() == Some(130), "{status}");
-    let is_alive = || {
-        let mut kill = Command::new("kill");
-        kill.args(["-0", "--", &group]).stderr(Stdio::null()).status().unwrap().success()
-    };
-    wait("end of curl", || !is_alive());
+    wait("end of curl", || !kill("-0", group));
     assert!(!repository.path().join("data/text").exists());
     succeeds(&repository, &server, bytes);
     assert_eq!(server.requests().last().unwrap().from, Some(400));

@@ -8,8 +8,8 @@ use crate::common;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use cluster::{Cluster, kill};
-use common::{Repository, Run, wait};
+use cluster::Cluster;
+use common::{Repository, Run, kill, wait};
 
 fn run(repository: &Repository, cluster: &Cluster, arguments: &[&str]) -> Run {
     repository.run_with("SLURM_CONF", cluster.conf().to_str().unwrap(), arguments)
@@ -93,7 +93,7 @@ fn a_killed_task_and_a_dead_node_lose_nothing() {
     });
     // The process of a task, as the kernel would if memory runs out.
     for (process, _) in cluster.processes("n1") {
-        kill(process, "KILL");
+        kill("-KILL", process);
     }
     cluster.kill_node("n2");
     let kept = repository.raw(out);

@@ -386,6 +386,14 @@ pub fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// Sends a signal to a process, or to a group by its negative number; returns whether there is one.
+#[cfg(unix)]
+pub fn kill(signal: &str, process: i64) -> bool {
+    let mut command = Command::new("kill");
+    command.args([signal, "--", &process.to_string()]).stderr(Stdio::null());
+    command.status().unwrap().success()
+}
+
 /// A command in flight, whose output goes to files, so that no full pipe blocks it.
 pub struct Process {
     pub child: Child,
