@@ -22,7 +22,7 @@ pub struct Report {
     pub verdicts: BTreeMap<(String, String), Vec<Classified>>,
     /// Contents of all files, by path below the report's directory.
     pub files: BTreeMap<PathBuf, Vec<u8>>,
-    /// The Markdown pages in reading order, without those that a caller adds to `files`.
+    /// The Markdown pages in reading order.
     pub pages: Vec<Page>,
     /// The short answers, as Markdown with links relative to the report; `None` without answers.
     pub digest: Option<String>,

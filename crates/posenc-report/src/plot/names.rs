@@ -98,50 +98,30 @@ pub fn at_ends(canvas: &Canvas<'_>, axes: &Axes, series: &[Series], width: f64) 
     Ok(())
 }
 
-/// Boxes that touch: the top of the first, and the wanted middle and the height of each.
-struct Block {
-    top: f64,
-    boxes: Vec<(f64, f64)>,
-}
-
-impl Block {
-    /// Places boxes within the frame, as close as possible to the wanted middles.
-    fn of(boxes: Vec<(f64, f64)>, frame: Frame) -> Block {
-        let (mut above, mut sum) = (0.0, 0.0);
-        for (middle, height) in &boxes {
-            sum += middle - above - 0.5 * height;
-            above += height;
-        }
-        let top = sum / boxes.len().max(1) as f64;
-        let lowest = (frame.bottom + 8.0 - above).max(frame.top - 8.0);
-        Block { top: top.clamp(frame.top - 8.0, lowest), boxes }
-    }
-
-    fn bottom(&self) -> f64 {
-        self.top + self.boxes.iter().map(|b| b.1).sum::<f64>()
-    }
-}
-
-/// Middles of boxes that do not overlap, as close as possible to the wanted ones: (middle, height), from the top.
+/// Middles of boxes that do not overlap, close to the wanted ones: (middle, height), from the top.
 fn spread(wanted: &[(f64, f64)], frame: Frame) -> Vec<f64> {
-    let mut blocks: Vec<Block> = Vec::new();
-    for own in wanted {
-        let mut block = Block::of(vec![*own], frame);
-        while let Some(mut above) = blocks.pop_if(|above| above.bottom() > block.top) {
-            above.boxes.append(&mut block.boxes);
-            block = Block::of(above.boxes, frame);
+    let below_the_last = |middles: &mut [f64]| {
+        let mut edge = frame.top - 8.0;
+        for (middle, (_, height)) in middles.iter_mut().zip(wanted) {
+            *middle = middle.max(edge + 0.5 * height);
+            edge = *middle + 0.5 * height;
         }
-        blocks.push(block);
-    }
-    let mut middles = Vec::with_capacity(wanted.len());
-    for block in blocks {
-        let mut edge = block.top;
-        for (_, height) in block.boxes {
-            middles.push(edge + 0.5 * height);
-            edge += height;
+    };
+    let above_the_next = |middles: &mut [f64]| {
+        let mut edge = frame.bottom + 8.0;
+        for (middle, (_, height)) in middles.iter_mut().zip(wanted).rev() {
+            *middle = middle.min(edge - 0.5 * height);
+            edge = *middle - 0.5 * height;
         }
-    }
-    middles
+    };
+    let mut lower: Vec<f64> = wanted.iter().map(|(middle, _)| *middle).collect();
+    let mut upper = lower.clone();
+    below_the_last(&mut lower);
+    above_the_next(&mut lower);
+    above_the_next(&mut upper);
+    below_the_last(&mut upper);
+    // Their means do not overlap, either, and are as far from the wanted ones on both sides.
+    lower.iter().zip(&upper).map(|(a, b)| 0.5 * (a + b)).collect()
 }
 
 /// The visible points of a curve on the page; those of theory or published values if nothing is measured.

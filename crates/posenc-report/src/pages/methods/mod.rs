@@ -45,24 +45,20 @@ pub fn render(views: &Views<'_>, view: &View<'_>, files: &mut Files) -> Result<[
             };
             let Some(table) = table else { continue };
             measured.push(run.side);
-            if comparison.front.is_none() {
-                let who = other.who(run.side).map(|who| format!(" ({who})")).unwrap_or_default();
-                let title = format!("{}{who}", inline(&comparison.title));
-                answers.extend(
-                    paired::answer(comparison, source)
-                        .into_iter()
-                        .map(|own| format!("- {title}, {own}\n")),
-                );
-            }
+            let who = other.who(run.side);
             // A paragraph of its own, since a table begins at the start of a line.
-            let who = other.who(run.side).map(|who| format!("*{who}.*\n\n")).unwrap_or_default();
-            text.push_str(&format!("{who}{table}"));
-            if comparison.front.is_none() {
-                text.push_str(&paired::figure(comparison, source, view.experiment, files)?);
-            } else {
+            text.extend(who.map(|who| format!("*{who}.*\n\n")));
+            text.push_str(&table);
+            if comparison.front.is_some() {
                 let line = source.conditions(comparison, |_| true).line();
                 text.push_str(&format!("<sub>{}</sub>\n\n", plain(&line)));
+                continue;
             }
+            let who = who.map(|who| format!(" ({who})")).unwrap_or_default();
+            let title = format!("{}{who}", inline(&comparison.title));
+            let own = paired::answer(comparison, source).into_iter();
+            answers.extend(own.map(|own| format!("- {title}, {own}\n")));
+            text.push_str(&paired::figure(comparison, source, view.experiment, files)?);
         }
         if measured.is_empty() {
             text.push_str("*Not measured yet at the full protocol.*\n\n");
