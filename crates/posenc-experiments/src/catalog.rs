@@ -454,7 +454,7 @@ fn check_sources(experiment: &Experiment, catalog: &Catalog, _: bool) -> Result<
             return problem(format!("`{item}` is not an item with an experiment"));
         };
         let compared = groups.iter().map(|compared| (&compared.group, None));
-        let single = comparison.per_signal().map(|own| (&own.group, Some(&own.method)));
+        let single = comparison.floor.iter().map(|own| (&own.group, Some(&own.method)));
         for (name, method) in compared.chain(single) {
             let Some(group) = source.group(name) else {
                 let ids: Vec<_> = source.groups.iter().map(|g| g.id.as_str()).collect();

@@ -1,10 +1,25 @@
-//! Visible skips: a test whose tool or data is missing calls [`skip`] and returns.
+//! Files of a folder, and visible skips: a test whose tool or data is missing calls [`skip`] and returns.
 //!
 //! The test harness counts such a test as passed and discards what it prints. [`skip`] therefore writes past the harness. The environment
 //! variable `POSENC_REQUIRE` lists what must be available, such as `slurm,ffmpeg`: a skip for lack of it is a failure.
 
 use std::fmt::Display;
 use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Files in a folder and below, in order; none if there is no such folder.
+#[must_use]
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() { folders.push(path) } else { found.push(path) }
+        }
+    }
+    found.sort();
+    found
+}
 
 /// Something that a test needs and a machine may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -68,7 +68,7 @@ pub struct Inputs<'a> {
 /// A picture that cannot be drawn; the error names the plot and the experiment. Non-finite numbers alone never cause
 /// one.
 pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
-    let views = view::Views::new(inputs)?;
+    let views = view::Views::new(inputs);
     let papers = &inputs.catalog.papers;
     let contexts: Vec<Value> = papers.iter().map(|own| pages::paper(inputs, &views, own)).collect();
     let shared = pages::report(inputs, &views, &contexts);

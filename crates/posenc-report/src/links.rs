@@ -145,8 +145,8 @@ pub fn from_root(text: &str) -> String {
     with_destinations(text, &|destination| format!("report/{destination}"))
 }
 
-/// Tags whose attributes are links.
-const TAGS: [&str; 2] = ["<img ", "<a "];
+/// Start of a picture in HTML, up to its path.
+const IMAGE: &str = "<img src=\"";
 
 /// Replaces relative destinations of links and pictures outside of code and formulas.
 fn with_destinations(text: &str, change: &dyn Fn(&str) -> String) -> String {
@@ -173,40 +173,17 @@ fn replace(text: &str, change: &dyn Fn(&str) -> String, out: &mut String) {
     let mut rest = text;
     while let Some(place) = rest.find(['<', ']']) {
         let (before, here) = rest.split_at(place);
-        out.push_str(before);
-        if let Some(behind) = here.strip_prefix("](") {
-            out.push_str("](");
-            let end = behind.find([')', ' ', '\n']).unwrap_or(behind.len());
-            // After an escaped bracket there is no link.
-            let is_escaped = before.len() - before.trim_end_matches('\\').len();
-            match is_escaped % 2 {
-                0 => out.push_str(&change(&behind[..end])),
-                _ => out.push_str(&behind[..end]),
-            }
-            rest = &behind[end..];
-        } else if let Some(tag) = TAGS.iter().find(|tag| here.starts_with(**tag)) {
-            let end = here.find('>').unwrap_or(here.len());
-            out.push_str(tag);
-            attributes(&here[tag.len()..end], change, out);
-            rest = &here[end..];
-        } else {
-            let first = here.chars().next().map_or(0, char::len_utf8);
-            out.push_str(&here[..first]);
-            rest = &here[first..];
-        }
-    }
-    out.push_str(rest);
-}
-
-/// The attributes of a tag.
-fn attributes(text: &str, change: &dyn Fn(&str) -> String, out: &mut String) {
-    let mut rest = text;
-    while let Some((before, behind)) = rest.split_once("=\"") {
-        let (value, behind) = behind.split_once('"').unwrap_or((behind, ""));
-        let key = before.rsplit(' ').next().unwrap_or(before);
-        let value = if matches!(key, "src" | "href") { change(value) } else { value.to_owned() };
-        out.push_str(&format!("{before}=\"{value}\""));
-        rest = behind;
+        // After an escaped bracket there is no link.
+        let backslashes = before.len() - before.trim_end_matches('\\').len();
+        let (start, ends): (&str, &[char]) = match here {
+            _ if here.starts_with("](") && backslashes % 2 == 0 => ("](", &[')', ' ', '\n']),
+            _ if here.starts_with(IMAGE) => (IMAGE, &['"']),
+            _ => (&here[..1], &[]),
+        };
+        let behind = &here[start.len()..];
+        let end = if ends.is_empty() { 0 } else { behind.find(ends).unwrap_or(behind.len()) };
+        out.extend([before, start, &change(&behind[..end])]);
+        rest = &behind[end..];
     }
     out.push_str(rest);
 }

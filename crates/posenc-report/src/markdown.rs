@@ -29,7 +29,6 @@ impl Grid {
         self
     }
 
-    /// Adds columns of one alignment.
     pub fn columns<L: Into<String>>(
         &mut self,
         labels: impl IntoIterator<Item = L>,
@@ -45,7 +44,6 @@ impl Grid {
         self
     }
 
-    /// Whether there is nothing below the head.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -321,30 +319,31 @@ fn one_line(text: &str) -> String {
     line.chars().filter(|c| !is_hidden(*c)).collect()
 }
 
-/// Whether a character is not allowed in XML, or changes the writing direction so that a text looks different from its
-/// content.
+/// Whether a character is not allowed in XML, or makes a text look different from its content.
 pub fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
+    posenc_files::is_hidden(c) || matches!(c, '\u{fffe}' | '\u{ffff}')
+}
+
+/// A text with some of its characters replaced.
+pub fn replaced(text: &str, replacement: impl Fn(char) -> Option<String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match replacement(c) {
+            Some(other) => out.push_str(&other),
+            None => out.push(c),
+        }
+    }
+    out
 }
 
 /// Escapes text from data for any place within a line, so that nothing in it is markup.
 pub fn plain(text: &str) -> String {
-    let one_line = one_line(text);
-    let mut out = String::with_capacity(one_line.len());
-    for c in one_line.chars() {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' | '#' => {
-                out.push('\\');
-                out.push(c);
-            }
-            c => out.push(c),
-        }
-    }
-    out
+    replaced(&one_line(text), |c| match c {
+        '<' => Some("&lt;".to_owned()),
+        '>' => Some("&gt;".to_owned()),
+        '&' => Some("&amp;".to_owned()),
+        c => "\\`*_[]|~$#".contains(c).then(|| format!("\\{c}")),
+    })
 }
 
 /// Like [`plain`], for the start of a paragraph: the text begins neither a list nor a heading.
@@ -362,17 +361,8 @@ pub fn paragraph(text: &str) -> String {
 /// Text from data as the value of an HTML attribute: nothing in it is markup, neither of HTML nor of the Markdown
 /// around it.
 pub fn attribute(text: &str) -> String {
-    let one_line = one_line(text);
-    let mut out = String::with_capacity(one_line.len());
-    for c in one_line.chars() {
-        match c {
-            '<' | '>' | '&' | '"' | '|' | '`' | '$' | '\\' => {
-                let _ = write!(out, "&#{};", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out
+    let is_markup = |c| "<>&\"|`$\\]".contains(c);
+    replaced(&one_line(text), |c| is_markup(c).then(|| format!("&#{};", u32::from(c))))
 }
 
 /// Text from data as inline code.

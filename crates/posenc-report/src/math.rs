@@ -18,7 +18,6 @@ pub struct Math<'a> {
 pub struct Piece<'a> {
     /// The text as written in the page. The concatenation of all pieces is the page.
     pub raw: &'a str,
-    /// The formula, if it is one.
     pub math: Option<Math<'a>>,
     /// Whether it is code, with its backticks.
     pub is_code: bool,
@@ -37,7 +36,6 @@ pub fn pieces(page: &str) -> Pieces<'_> {
     }
 }
 
-/// The iterator of [`pieces`].
 #[derive(Debug, Clone)]
 pub struct Pieces<'a> {
     page: &'a str,

@@ -44,7 +44,6 @@ pub fn written_digits(value: f64) -> usize {
     text.split_once('.').map_or(0, |(_, digits)| digits.len())
 }
 
-/// Rounds to this many significant digits.
 pub fn rounded(value: f64, digits: usize) -> f64 {
     format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value)
 }
@@ -99,7 +98,6 @@ fn grouped(text: &str) -> String {
     out + &number[whole..]
 }
 
-/// An integer in superscript digits.
 pub fn superscript(value: i32) -> String {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let raised = |c: char| c.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize]);

@@ -22,7 +22,7 @@ pub struct Report {
     pub verdicts: BTreeMap<(String, String), Vec<Classified>>,
     /// Contents of all files, by path below the report's directory.
     pub files: BTreeMap<PathBuf, Vec<u8>>,
-    /// The Markdown pages in reading order, without those that a caller adds to `files`.
+    /// The Markdown pages in reading order.
     pub pages: Vec<Page>,
     /// The short answers, as Markdown with links relative to the report; `None` without answers.
     pub digest: Option<String>,
@@ -35,7 +35,6 @@ pub struct Report {
 pub struct Page {
     /// Path below the report's directory.
     pub path: PathBuf,
-    /// What the page is about.
     pub kind: PageKind,
 }
 
@@ -59,7 +58,6 @@ pub enum PageKind {
 pub struct Stale {
     /// Path below the report's directory.
     pub path: PathBuf,
-    /// What is wrong with it.
     pub why: &'static str,
 }
 
@@ -161,7 +159,6 @@ impl Report {
     }
 }
 
-/// Whether a folder contains a report.
 pub fn is_report(directory: &Path) -> bool {
     is_page(&directory.join("README.md"))
 }

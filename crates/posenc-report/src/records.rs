@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use anyhow::Result;
 use posenc_experiments::Catalog;
 use posenc_experiments::record::{
-    Benchmarks, Gallery, IndexedTable, ItemRecord, Keys, Provenance, Row, Table, is_counted,
-    is_dirty, is_of_machine, item,
+    Benchmarks, Gallery, IndexedTable, ItemRecord, Provenance, Row, Table, is_counted, is_dirty,
+    is_of_machine, item,
 };
 use posenc_experiments::schema::{Experiment, Profile};
 use posenc_experiments::yaml::FileError;
@@ -43,7 +42,6 @@ impl Records {
         Ok(Records { items, benchmarks })
     }
 
-    /// The record of an item.
     pub fn get(&self, paper: &str, item: &str) -> Option<&ItemRecord> {
         self.items.get(&(paper.to_owned(), item.to_owned()))
     }
@@ -94,31 +92,25 @@ struct Places {
 }
 
 impl Run {
-    pub fn of(side: Side, experiment: &Experiment, record: &ItemRecord) -> Result<Run> {
+    pub fn of(side: Side, experiment: &Experiment, record: &ItemRecord) -> Run {
         let rows = shown_rows(experiment, &record.table.rows);
-        let placed: Vec<(usize, &Row)> = rows.iter().enumerate().collect();
         let mut index: HashMap<_, Places> = HashMap::new();
-        let keys = Keys::of(&placed).by(|(_, row)| &row.group).by(|(_, row)| &row.method);
-        for own in keys.by(|(_, row)| &row.signal).groups()? {
-            let Some((_, first)) = own.first() else { continue };
-            for signal in [None, Some(first.signal.clone())] {
-                let key = (first.group.clone(), first.method.clone(), signal);
+        for (place, row) in rows.iter().enumerate() {
+            for signal in [None, Some(row.signal.clone())] {
+                let key = (row.group.clone(), row.method.clone(), signal);
                 let places = index.entry(key).or_default();
-                places.in_order.extend(own.iter().map(|(place, _)| *place));
-                places.by_x.extend(own.iter().filter_map(|(place, row)| Some((row.x?, *place))));
+                places.in_order.push(place);
+                places.by_x.extend(row.x.map(|x| (x, place)));
             }
         }
-        for places in index.values_mut() {
-            places.in_order.sort_unstable();
-            places.by_x.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        }
-        Ok(Run {
+        index.values_mut().for_each(|own| own.by_x.sort_by(|a, b| a.0.total_cmp(&b.0)));
+        Run {
             side,
             table: IndexedTable::new(Table { rows }),
             provenance: record.provenance.clone(),
             pictures: record.pictures.clone(),
             index,
-        })
+        }
     }
 
     /// A label for rows recorded with uncommitted changes. It names their methods unless all rows share the commit.
@@ -221,7 +213,6 @@ pub struct Conditions {
     /// Labels of data; `-` for none.
     pub data: BTreeSet<String>,
     pub devices: BTreeSet<String>,
-    /// All groups of the rows.
     pub groups: BTreeSet<String>,
     /// Reductions of the published protocol, with the groups that they apply to.
     pub reduced: BTreeMap<String, BTreeSet<String>>,
@@ -245,19 +236,19 @@ impl Conditions {
             all.devices.insert(row.device.clone());
             all.groups.insert(row.group.clone());
             let Some(group) = experiment.group(&row.group) else { continue };
+            let add = |groups: &mut BTreeMap<String, BTreeSet<String>>, key: &str| {
+                groups.entry(key.to_owned()).or_default().insert(row.group.clone());
+            };
             if row.device != "cpu" {
-                let of = all.other_devices.entry(row.device.clone()).or_default();
-                of.insert(row.group.clone());
+                add(&mut all.other_devices, &row.device);
             }
             match &group.ours {
-                Some(what) => {
-                    all.ours.entry(what.clone()).or_default().insert(row.group.clone());
-                }
+                Some(what) => add(&mut all.ours, what),
                 None => all.has_published = true,
             }
             let is_papers = || is_counted(&row.metric) && group.has_papers_model(row);
             if let Some(reduced) = group.reduced(row.profile).filter(|_| !is_papers()) {
-                all.reduced.entry(reduced.to_owned()).or_default().insert(row.group.clone());
+                add(&mut all.reduced, reduced);
             }
             // Groups marked `ours` replace no data of the paper.
             let is_others = group.ours.is_none() && !group.is_papers_data(&row.data);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
 use posenc_experiments::schema::Experiment;
 use posenc_experiments::schema::claim::{Claim, ClaimName};
 use posenc_experiments::schema::paper::{Item, Paper};
@@ -35,24 +34,22 @@ pub struct SideView {
 
 impl<'a> View<'a> {
     /// Selects the largest profile of each run and judges the claims on it.
-    pub fn new(inputs: &Inputs<'a>, experiment: &'a Experiment) -> Result<View<'a>> {
+    pub fn new(inputs: &Inputs<'a>, experiment: &'a Experiment) -> View<'a> {
         let published = &inputs.catalog.published;
-        let side = |side: Side, records: &Records| -> Result<SideView> {
+        let side = |side: Side, records: &Records| {
             let record = records.get(&experiment.paper, &experiment.item);
-            let run = record.map(|r| Run::of(side, experiment, r)).transpose()?;
+            let run = record.map(|r| Run::of(side, experiment, r));
             let run = run.filter(|r| !r.table.rows.is_empty());
             let record = run.as_ref().map(|r| &r.table);
             let context = Context { experiment, record, published };
             let judged = |claim: &Claim| judge(claim, context);
             let judgements: Vec<Judgement> = experiment.claims.iter().map(judged).collect();
             let holm = vec![None; judgements.len()];
-            Ok(SideView { side, run, judgements, holm })
+            SideView { side, run, judgements, holm }
         };
-        let mut sides = vec![side(Side::Reference, inputs.reference)?];
-        if let Some(local) = inputs.local {
-            sides.push(side(Side::Local, local)?);
-        }
-        Ok(View { experiment, published, sides })
+        let mut sides = vec![side(Side::Reference, inputs.reference)];
+        sides.extend(inputs.local.map(|local| side(Side::Local, local)));
+        View { experiment, published, sides }
     }
 
     pub fn runs(&self) -> impl Iterator<Item = &Run> {
@@ -126,18 +123,16 @@ impl<'a> Views<'a> {
     }
 
     /// Creates the views of all experiments.
-    pub fn new(inputs: &Inputs<'a>) -> Result<Views<'a>> {
+    pub fn new(inputs: &Inputs<'a>) -> Views<'a> {
         let catalog: &'a Catalog = inputs.catalog;
-        let view =
-            |e: &'a Experiment| Ok(((e.paper.clone(), e.item.clone()), View::new(inputs, e)?));
-        let views = catalog.experiments.par_iter().map(view).collect::<Result<_>>()?;
-        let mut views = Views { views };
+        let view = |e: &'a Experiment| ((e.paper.clone(), e.item.clone()), View::new(inputs, e));
+        let mut views = Views { views: catalog.experiments.par_iter().map(view).collect() };
         for paper in &catalog.papers {
             for side in [Side::Reference, Side::Local] {
                 views.adjust(&paper.key, side);
             }
         }
-        Ok(views)
+        views
     }
 
     /// Applies Holm's correction to the p-values of a paper's claims.

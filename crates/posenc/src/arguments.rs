@@ -278,12 +278,10 @@ pub struct FitWithEncoding {
 }
 
 impl FitWithEncoding {
-    /// Number of hidden layers.
     pub fn hidden_layers(&self) -> u16 {
         self.depth.unwrap_or(0)
     }
 
-    /// Width of the hidden layers.
     pub fn hidden_width(&self) -> u16 {
         self.width.unwrap_or(256)
     }

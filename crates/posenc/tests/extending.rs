@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::Repository;
 use common::guide::{Guide, Step, commands, edit, shows};
+use common::{Process, Repository};
 use posenc_files::testing::{Need, skip};
 
 fn root() -> PathBuf {
@@ -133,18 +133,8 @@ fn the_sections_with_compiling_can_be_followed() {
                 names.push((*name).to_owned());
             }
             words => {
-                let mut command = repository.command(words);
-                let mut built = Command::new(&binary);
-                built.args(words).current_dir(repository.path());
-                for (key, value) in command.get_envs() {
-                    match value {
-                        Some(value) => built.env(key, value),
-                        None => built.env_remove(key),
-                    };
-                }
-                command = built;
-                let run: common::Run = command.output().unwrap().into();
-                assert_eq!(run.code, 0, "{words:?}: {}{}", run.stdout, run.stderr);
+                let command = repository.prepared(Command::new(&binary), words);
+                let run = Process::start(command).ended().ends_with(0);
                 printed += &(run.stdout + &run.stderr);
             }
         }
@@ -169,9 +159,10 @@ fn the_sections_with_compiling_can_be_followed() {
 /// A changed copy of the workspace, built with the compiled dependencies of this build.
 struct Workshop {
     cargo: PathBuf,
-    /// `target/release` of this test's build.
-    release: PathBuf,
+    /// The folder with the compiled dependencies.
+    built: PathBuf,
     tree: PathBuf,
+    /// Has the binaries of the copy, so that they do not replace those of this build.
     target: PathBuf,
 }
 
@@ -193,13 +184,14 @@ impl Workshop {
         let cargo = std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from);
         Command::new(&cargo).arg("--version").output().ok().filter(|o| o.status.success())?;
         let binary = std::env::current_exe().ok()?;
-        let release = binary.parent()?.parent()?.to_owned();
+        let release = binary.parent()?.parent()?;
         if release.file_name()? != "release" {
             return None;
         }
+        let built = release.parent()?.to_owned();
         // The folder is kept between runs, so that unchanged crates are not compiled again.
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("extending");
-        Some(Workshop { cargo, release, tree: folder.join("tree"), target: folder.join("target") })
+        Some(Workshop { cargo, built, tree: folder.join("tree"), target: folder.join("target") })
     }
 
     fn command(&self, verb: &str, arguments: &[&str]) -> Command {
@@ -220,6 +212,7 @@ impl Workshop {
         for name in CRATES {
             command.args(["--config", &format!("profile.release.package.{name}.opt-level=0")]);
         }
+        command.env("CARGO_BUILD_BUILD_DIR", &self.built);
         command.arg("--target-dir").arg(&self.target).current_dir(&self.tree);
         command
     }
@@ -231,13 +224,9 @@ impl Workshop {
         for name in folders.into_iter().chain(["Cargo.toml", "Cargo.lock", "FORMAT.md"]) {
             follow(&repository.join(name), &self.tree.join(name));
         }
-        let (from, to) = (&self.release, self.target.join("release"));
-        for (folder, linked) in [("deps", true), ("build", false), (".fingerprint", false)] {
-            adopt(&from.join(folder), &to.join(folder), linked);
-        }
         let output = self.command("build", &["--workspace", "--bin", "posenc"]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        to.join(if cfg!(windows) { "posenc.exe" } else { "posenc" })
+        self.target.join("release").join(if cfg!(windows) { "posenc.exe" } else { "posenc" })
     }
 
     /// Runs the tests of these names where the document adds some; returns what cargo printed.
@@ -267,10 +256,9 @@ fn follow(from: &Path, to: &Path) {
             let entry = entry.unwrap();
             if !from.join(entry.file_name()).exists() {
                 let path = entry.path();
-                if path.is_dir() {
-                    std::fs::remove_dir_all(path).unwrap()
-                } else {
-                    std::fs::remove_file(path).unwrap()
+                match path.is_dir() {
+                    true => std::fs::remove_dir_all(path).unwrap(),
+                    false => std::fs::remove_file(path).unwrap(),
                 }
             }
         }
@@ -283,35 +271,5 @@ fn follow(from: &Path, to: &Path) {
     let bytes = std::fs::read(from).unwrap();
     if std::fs::read(to).ok().as_ref() != Some(&bytes) {
         std::fs::write(to, bytes).unwrap();
-    }
-}
-
-/// Copies the files of dependencies from `from` to `to`, with their times, so that cargo treats them as fresh. Large files,
-/// which are never written again, are linked if `linked`.
-fn adopt(from: &Path, to: &Path, linked: bool) {
-    std::fs::create_dir_all(to).unwrap();
-    let Ok(entries) = std::fs::read_dir(from) else { return };
-    for entry in entries.flatten() {
-        let (source, target) = (entry.path(), to.join(entry.file_name()));
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if name.starts_with("posenc") || name.starts_with("libposenc") || name.starts_with("xtask")
-        {
-            continue;
-        }
-        if source.is_dir() {
-            adopt(&source, &target, linked);
-            continue;
-        }
-        // Outputs of build scripts are overwritten in place.
-        let large = linked && std::fs::metadata(&source).is_ok_and(|m| m.len() > 1 << 16);
-        if target.exists() || (large && std::fs::hard_link(&source, &target).is_ok()) {
-            continue;
-        }
-        let copied = std::fs::copy(&source, &target).and_then(|_| {
-            let modified = std::fs::metadata(&source)?.modified()?;
-            std::fs::File::options().write(true).open(&target)?.set_modified(modified)
-        });
-        // A file that another build removes meanwhile is compiled again.
-        drop(copied);
     }
 }

@@ -6,7 +6,7 @@
 //! | Student's t; expansion of bootstrap intervals for few values | [`t_factor`], [`expanded_tail`] |
 //! | difference of paired samples | [`paired_t_test`] |
 //! | difference of independent samples | [`welch_t_test`] |
-//! | line with its prediction interval, power law | [`linear_fit`], [`power_law_exponent`] |
+//! | power law | [`power_law_exponent`] |
 //! | nearest-neighbor regression, R² | [`nearest_mean`], [`r_squared`] |
 //!
 //! All tests are two-sided. If a quantity does not exist (too few values, NaN or infinity among them, or no spread), the result is
@@ -18,7 +18,7 @@ mod difference;
 mod interval;
 mod neighbors;
 
-pub use association::{LinearFit, linear_fit, power_law_exponent};
+pub use association::power_law_exponent;
 pub use difference::{TTest, paired_t_test, welch_t_test};
 pub use interval::{Interval, expanded_tail, t_factor};
 pub use neighbors::{nearest_mean, r_squared, relative_ranks};

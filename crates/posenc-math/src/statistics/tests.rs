@@ -103,20 +103,6 @@ fn exponents_of_power_laws() {
     assert!(power_law_exponent(&[1.0, f64::NAN], &[1.0, 3.0]).is_err());
 }
 
-/// Catches a wrong line, and an interval that ignores the uncertainty of the line.
-#[test]
-fn lines_predict_with_an_interval() {
-    // SciPy: stats.linregress and t.ppf(0.95, 3) sqrt(s² (1 + 1/n + (10 - mean(x))² / sum((x - mean(x))²))).
-    let (x, y) = ([1.0, 2.0, 4.0, 8.0, 16.0], [3.1, 5.8, 12.6, 23.0, 50.1]);
-    let line = linear_fit(&x, &y).unwrap();
-    let (at_ten, half_width) = line.predict(10.0, 0.9);
-    assert_close(at_ten, 30.774_059_139_784_942, NARROW);
-    assert_close(half_width.unwrap(), 2.760_938_332_428_503, NARROW);
-    let two = linear_fit(&[0.0, 1.0], &[1.0, 3.0]).unwrap();
-    assert_eq!(two.predict(2.0, 0.9), (5.0, None));
-    assert_eq!(linear_fit(&[1.0, 1.0], &[1.0, 3.0]), Err(no_spread(1.0)));
-}
-
 /// Catches squares that overflow into a panic of the distribution functions.
 #[test]
 fn huge_values_do_not_panic() {

@@ -48,11 +48,6 @@ pub fn parts(report: &Report, repository: &Repository<'_>) -> Vec<Part> {
             _ => part.push(vec![page]),
         }
     }
-    // Pages that the caller added.
-    let known = |path: &Path| report.pages.iter().any(|entry| entry.path == path);
-    let added = report.files.keys().filter(|path| path.extension().is_some_and(|e| e == "md"));
-    let added = added.filter(|path| !known(path)).filter_map(|path| report_page(report, path));
-    others.extend(added.map(|page| vec![page]));
 
     let rest = repository.tracked().filter(|name| {
         let name = name.strip_prefix("docs/").filter(|name| name.ends_with(".md"));

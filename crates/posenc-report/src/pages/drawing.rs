@@ -29,13 +29,12 @@ pub fn figure(name: &str, kind: &str, spec: &EmbedderSpec) -> Result<Figure> {
     let embedder = embedder::build(&spec, &mut stream(0, &format!("gallery {kind}")))?;
     let family = family(Some(kind), name);
     let own = shade(family, 0, 1);
-    let features = features(&*embedder);
     Ok(Figure {
         alt: format!("{name}: features; inner products; singular values; stable rank"),
         heading: String::new(),
-        labels: if end_together(&features) { Labels::Inside } else { Labels::End },
+        labels: Labels::Legend,
         panels: vec![
-            features,
+            features(&*embedder),
             products(&*embedder)?,
             spectrum(&*embedder, own)?,
             ranks(&*embedder, own)?,
@@ -72,19 +71,6 @@ fn features(embedder: &dyn Embedder) -> Panel {
         y: axis("feature ψⱼ(x)"),
         data: PanelData::Series(columns.iter().enumerate().map(of).collect()),
     }
-}
-
-/// Whether all curves end at about the same height, so that names at their ends would be ambiguous.
-fn end_together(panel: &Panel) -> bool {
-    let PanelData::Series(curves) = &panel.data else { return false };
-    let range = |values: &mut dyn Iterator<Item = f64>| {
-        let (least, most) = values
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), value| (a.min(value), b.max(value)));
-        most - least
-    };
-    let all = range(&mut curves.iter().flat_map(|c| &c.points).map(|p| p.y));
-    let ends = range(&mut curves.iter().filter_map(|c| c.points.last()).map(|p| p.y));
-    curves.len() > 1 && ends < 0.05 * all
 }
 
 /// ψ(x₁)·ψ(x₂)/(‖ψ(x₁)‖ ‖ψ(x₂)‖) for every pair of coordinates.

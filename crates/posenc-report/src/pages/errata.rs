@@ -16,9 +16,13 @@ use crate::{Inputs, links};
 
 const GROUP: &str = "checks";
 
+pub fn find(id: &str) -> Option<&'static Erratum> {
+    errata::all().into_iter().find(|own| own.id == id)
+}
+
 /// A link to an erratum by its id; the bare id if there is no such erratum.
 pub fn link(id: &str) -> String {
-    match errata::all().into_iter().find(|e| e.id == id) {
+    match find(id) {
         Some(erratum) => format!("[{}]({})", plain(id), links::erratum(erratum)),
         None => plain(id),
     }
@@ -35,8 +39,7 @@ pub fn of_paper(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Vec<Va
 
 /// The errata that an item lists.
 pub fn of_item(inputs: &Inputs<'_>, views: &Views<'_>, experiment: &Experiment) -> Vec<Value> {
-    let all = errata::all();
-    let own = experiment.errata.iter().filter_map(|id| all.iter().find(|e| e.id == id));
+    let own = experiment.errata.iter().filter_map(|id| find(id));
     own.map(|own| erratum(inputs, views, own)).collect()
 }
 
@@ -90,7 +93,7 @@ fn rows<'a>(run: Option<&'a Run>, erratum: &Erratum) -> impl Iterator<Item = &'a
 
 /// Whether the check of an erratum was run and confirms it.
 pub fn is_confirmed_on(views: &Views<'_>, side: Side, id: &str) -> bool {
-    let Some(erratum) = errata::all().into_iter().find(|own| own.id == id) else { return false };
+    let Some(erratum) = find(id) else { return false };
     let sides = views.get(erratum.paper(), links::ERRATA).map(|view| &view.sides);
     let own = sides.into_iter().flatten().find(|own| own.side == side);
     is_confirmed(own.and_then(|own| own.run.as_ref()), erratum) == Some(true)

@@ -107,7 +107,6 @@ fn numbers(inputs: &Inputs<'_>, view: &View<'_>) -> Vec<Value> {
     shown.collect()
 }
 
-/// The figures of a run.
 pub fn figures<'a>(view: &'a View<'_>, run: &'a Run) -> FigureSource<'a> {
     let rows = &run.table.rows;
     FigureSource { experiment: view.experiment, rows, published: view.published }

@@ -171,8 +171,7 @@ pub fn page(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Option<Val
         }
         let status = |side: &Side| status(own, views, *side).map_or("", Status::name);
         let statuses: Vec<&str> = sides.iter().map(status).collect();
-        let mut errata = posenc_math::errata::all().into_iter();
-        let erratum = errata.find(|erratum| own.erratum.as_deref() == Some(erratum.id));
+        let erratum = own.erratum.as_deref().and_then(errata::find);
         let erratum = erratum.map(|erratum| safe(links::erratum(erratum)));
         context! { section => &own.section, text => &own.statement, statuses, claims, not_tested, elsewhere, erratum }
     };

@@ -37,7 +37,7 @@ impl Axes {
         let x_label = wrapped(&x_spec.label, TEXT, cell.width() - 60.0 - beside, 2);
         let bottom = cell.bottom - 26.0 - 17.0 * x_label.len() as f64;
         let y_label = wrapped(&y_spec.label, TEXT, bottom - top + 30.0, 2);
-        let y_ticks = visible(y.ticks(((bottom - top) / 40.0) as usize));
+        let y_ticks = y.ticks(((bottom - top) / 40.0) as usize);
         let widest = y_ticks.iter().map(|t| text_width(&t.label, TICK)).fold(30.0, f64::max);
         let mut left = cell.left + 17.0 * y_label.len() as f64 + widest + 19.0;
         let mut right = cell.right - 12.0 - beside;
@@ -55,8 +55,7 @@ impl Axes {
         right = right.max(left + 40.0);
         let frame = Frame { left, top, right, bottom: bottom.max(top + 40.0) };
         // Request at least four ticks even on a narrow axis; labels that touch are left out.
-        let x_ticks =
-            sparse(visible(x.ticks(((frame.width() / 70.0) as usize).max(4))), frame.width());
+        let x_ticks = sparse(x.ticks(((frame.width() / 70.0) as usize).max(4)), frame.width());
         let left = left - widest - 16.0;
         Axes { frame, x, y, x_ticks, y_ticks, y_label, x_label, left }
     }
@@ -140,10 +139,6 @@ impl Axes {
         }
         Ok(())
     }
-}
-
-fn visible(ticks: Vec<Tick>) -> Vec<Tick> {
-    ticks.into_iter().filter(|t| (-1e-6..=1.0 + 1e-6).contains(&t.at)).collect()
 }
 
 /// Drops labels that would touch a neighbor; those of minor ticks first.

@@ -66,7 +66,6 @@ impl Marker {
     ];
 }
 
-/// A drawing area measured in pixels.
 pub struct Canvas<'a> {
     area: DrawingArea<Svg<'a>, Shift>,
 }

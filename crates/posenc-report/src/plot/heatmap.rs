@@ -61,8 +61,7 @@ pub fn draw(
     let ends = range.map_or(vec![], |(low, high)| vec![low, high]);
     let values = Scale::new(&AxisSpec::default(), ends.into_iter(), true);
     let (grid, blocks) = fitting(map, panel, &values, RECTANGLES / panels.max(1));
-    let ticks: Vec<_> =
-        values.ticks(6).into_iter().filter(|t| (-1e-6..=1.0 + 1e-6).contains(&t.at)).collect();
+    let ticks = values.ticks(6);
     let widest = ticks.iter().map(|t| text_width(&t.label, TICK)).fold(34.0, f64::max);
     let label = wrapped(&map.label, TEXT, cell.height() - 50.0, 1);
     let beside = 14.0 + BAR + 10.0 + widest + 22.0;
@@ -192,13 +191,13 @@ impl Grid {
         if x_every * y_every > 1 {
             remarks.push(format!("averaged over {x_every} × {y_every} cells"));
         }
-        let column: HashMap<u64, usize> = index(&xs);
-        let row: HashMap<u64, usize> = index(&ys);
+        let place =
+            |all: &[f64], v: f64| all.binary_search_by(|own| own.total_cmp(&(v + 0.0))).ok();
         let columns = xs.len().div_ceil(x_every).max(1);
         let rows = ys.len().div_ceil(y_every).max(1);
         let mut sums = vec![(0.0, 0usize); rows * columns];
         for (x, y, v) in cells.iter().filter(|c| any.shows(c.2)) {
-            if let (Some(i), Some(j)) = (column.get(&key(*x)), row.get(&key(*y))) {
+            if let (Some(i), Some(j)) = (place(&xs, *x), place(&ys, *y)) {
                 let sum = &mut sums[(j / y_every) * columns + i / x_every];
                 *sum = (sum.0 + v, sum.1 + 1);
             }
@@ -254,7 +253,7 @@ impl Grid {
     }
 }
 
-/// Sorted distinct values, and the number of them that share a cell.
+/// Sorted distinct values, zero without a sign, and the number of them that share a cell.
 fn centers(values: impl Iterator<Item = f64>, most: usize) -> (Vec<f64>, usize) {
     let mut all: Vec<f64> = values.map(|v| v + 0.0).collect();
     all.sort_by(f64::total_cmp);
@@ -265,13 +264,4 @@ fn centers(values: impl Iterator<Item = f64>, most: usize) -> (Vec<f64>, usize) 
 
 fn middles(values: &[f64], every: usize) -> Vec<f64> {
     values.chunks(every.max(1)).map(|c| 0.5 * c[0] + 0.5 * c[c.len() - 1]).collect()
-}
-
-fn index(values: &[f64]) -> HashMap<u64, usize> {
-    values.iter().enumerate().map(|(i, v)| (key(*v), i)).collect()
-}
-
-/// Bits of a number, with the same bits for both zeros.
-fn key(v: f64) -> u64 {
-    (v + 0.0).to_bits()
 }

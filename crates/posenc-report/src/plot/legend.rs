@@ -6,7 +6,6 @@ use anyhow::Result;
 use posenc_experiments::schema::display::Labels;
 
 use super::canvas::{Anchor, Canvas, INK, Marker, SOFT, Stroke, text_width, wrapped};
-use super::dots::DotRow;
 use super::{Figure, MARGIN, Panel, PanelData, Series, TEXT, WIDTH};
 use crate::colors::Rgb;
 
@@ -92,11 +91,23 @@ impl Legend {
         if all.iter().any(|s| !s.published.is_empty()) {
             marks.push((Sign::Published, "published".into()));
         }
-        let rows = figure.panels.iter().flat_map(|p| match &p.data {
-            PanelData::Dots(rows) => rows.as_slice(),
-            _ => &[],
-        });
-        marks.extend(signs(&rows.collect::<Vec<_>>()));
+        let rows = || {
+            figure.panels.iter().flat_map(|p| match &p.data {
+                PanelData::Dots(rows) => rows.as_slice(),
+                _ => &[],
+            })
+        };
+        let disc = (Sign::Point(Marker::Disc), "measured");
+        let ring = (Sign::Point(Marker::Ring), "measured in a reduced run or on other data");
+        for (is_shown, (sign, what)) in [
+            (rows().any(|row| row.measured.is_some() && !row.reduced), disc),
+            (rows().any(|row| row.measured.is_some() && row.reduced), ring),
+            (rows().any(|row| row.published.is_some()), (Sign::Published, "published")),
+        ] {
+            if is_shown {
+                marks.push((sign, format!("{what}, mean ± standard deviation")));
+            }
+        }
         let room = WIDTH - 2.0 * MARGIN;
         for (_, name) in &mut curves {
             *name = wrapped(name, TEXT, room / 2.0 - SAMPLE, 1).concat();
@@ -151,24 +162,6 @@ impl Legend {
 
 fn mark_width(name: &str) -> f64 {
     SAMPLE + text_width(name, TEXT) + GAP
-}
-
-/// What the signs in the rows of all dot plots mean.
-fn signs(rows: &[&DotRow]) -> Vec<(Sign, String)> {
-    let full = rows.iter().any(|row| row.measured.is_some() && !row.reduced);
-    let reduced = rows.iter().any(|row| row.measured.is_some() && row.reduced);
-    let published = rows.iter().any(|row| row.published.is_some());
-    let all = [
-        (full, Sign::Point(Marker::Disc), "measured, mean ± standard deviation"),
-        (
-            reduced,
-            Sign::Point(Marker::Ring),
-            "measured in a reduced run or on other data, mean ± standard deviation",
-        ),
-        (published, Sign::Published, "published, mean ± standard deviation"),
-    ];
-    let shown = all.into_iter().filter(|(is_shown, ..)| *is_shown);
-    shown.map(|(_, sign, words)| (sign, words.to_owned())).collect()
 }
 
 /// Arranges the marks in rows of at most `room` pixels.

@@ -69,33 +69,8 @@ pub fn draw(
     let mut left = Left::default();
     let share = 6 / panels.clamp(1, 6);
     let series: Vec<Series> = series.iter().map(|s| drawable(s, panel, &mut left)).collect();
-    let xs = series.iter().flat_map(|s| {
-        let points = s.points.iter().map(|p| p.x);
-        let marks = s.marks.iter().map(|m| m.x);
-        points.chain(s.dashed.iter().chain(&s.published).map(|p| p.0)).chain(marks)
-    });
-    let ys = series.iter().flat_map(|s| {
-        let points = s.points.iter().flat_map(|p| {
-            let h = p.half_width.unwrap_or(0.0);
-            // An interval that reaches below zero has no lower end on a logarithmic axis.
-            [p.y, p.y + h, if panel.y.log && p.y - h <= 0.0 { p.y } else { p.y - h }]
-        });
-        let runs = s.runs.iter().flatten().map(|p| p.1);
-        points.chain(s.dashed.iter().chain(&s.published).map(|p| p.1)).chain(runs)
-    });
-    let scattered = series.iter().any(|s| s.scattered);
-    let single = xs.clone().all(|x| Some(x) == xs.clone().next());
-    let scales =
-        (Scale::new(&panel.x, xs.clone(), !scattered && !single), Scale::new(&panel.y, ys, false));
-    let empty = xs.clone().next().is_none();
-    let (mut naming, width) = (naming, cell.width());
-    let is_at_end = matches!(naming, Labels::End | Labels::Auto);
-    let beside = if is_at_end { names::beside(&series, width) } else { 0.0 };
-    let axes_with = |beside| Axes::new(cell, (&panel.x, &panel.y), scales.clone(), None, beside);
-    let mut axes = axes_with(beside);
-    if naming == Labels::Auto && names::is_crowded(&axes, &series, width) {
-        (naming, axes) = (Labels::Inside, axes_with(0.0));
-    }
+    let are_named = naming == Labels::End;
+    let axes = axes(cell, panel, &series, are_named);
     axes.grid(canvas)?;
     let budget = CORNERS * share / series.len().max(1) / 4;
     for s in &series {
@@ -139,17 +114,48 @@ pub fn draw(
         }
     }
     axes.draw(canvas)?;
-    match naming {
-        Labels::End | Labels::Auto => names::at_ends(canvas, &axes, &series, width)?,
-        Labels::Inside => names::inside(canvas, &axes, &series)?,
-        Labels::Legend => {}
+    if are_named {
+        names::at_ends(canvas, &axes, &series, cell.width())?;
     }
     let mut remarks = left.remarks();
-    if empty {
+    let is_empty =
+        |s: &Series| s.points.is_empty() && s.dashed.is_empty() && s.published.is_empty();
+    if series.iter().all(|s| is_empty(s) && s.marks.is_empty()) {
         remarks.insert(0, "no values to draw".into());
     }
     remark(canvas, axes.frame, axes.frame.top + 16.0, &remarks)?;
     Ok(axes.frame)
+}
+
+/// Axes around all curves, with room for names at their ends if `are_named`.
+fn axes(cell: Frame, panel: &Panel, series: &[Series], are_named: bool) -> Axes {
+    let xs = series.iter().flat_map(|s| {
+        let points = s.points.iter().map(|p| p.x);
+        let marks = s.marks.iter().map(|m| m.x);
+        points.chain(s.dashed.iter().chain(&s.published).map(|p| p.0)).chain(marks)
+    });
+    let ys = series.iter().flat_map(|s| {
+        let points = s.points.iter().flat_map(|p| {
+            let h = p.half_width.unwrap_or(0.0);
+            // An interval that reaches below zero has no lower end on a logarithmic axis.
+            [p.y, p.y + h, if panel.y.log && p.y - h <= 0.0 { p.y } else { p.y - h }]
+        });
+        let runs = s.runs.iter().flatten().map(|p| p.1);
+        points.chain(s.dashed.iter().chain(&s.published).map(|p| p.1)).chain(runs)
+    });
+    let scattered = series.iter().any(|s| s.scattered);
+    let single = xs.clone().all(|x| Some(x) == xs.clone().next());
+    let scales =
+        (Scale::new(&panel.x, xs.clone(), !scattered && !single), Scale::new(&panel.y, ys, false));
+    let beside = if are_named { names::beside(series, cell.width()) } else { 0.0 };
+    Axes::new(cell, (&panel.x, &panel.y), scales, None, beside)
+}
+
+/// Whether the curves of a panel end too close together for names at their ends.
+pub fn is_crowded(cell: Frame, panel: &Panel) -> bool {
+    let own = panel.series().into_iter().flatten();
+    let series: Vec<Series> = own.map(|s| drawable(s, panel, &mut Left::default())).collect();
+    names::are_crowded(&axes(cell, panel, &series, true), &series, cell.width())
 }
 
 /// A series with only the values that the axes can show, sorted by x.

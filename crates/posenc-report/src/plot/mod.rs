@@ -184,7 +184,14 @@ impl Figure {
         let head = MARGIN + 18.0 * heading.len() as f64;
         let gap = 14.0;
         let cell = (WIDTH - 2.0 * MARGIN - gap * (columns - 1) as f64) / columns as f64;
-        let labels = self.naming(columns, (cell, panel_height));
+        let frame = Frame { left: 0.0, top: 0.0, right: cell, bottom: panel_height };
+        let labels = match self.naming(columns, (cell, panel_height)) {
+            Labels::Auto if self.panels.iter().any(|p| lines::is_crowded(frame, p)) => {
+                Labels::Legend
+            }
+            Labels::Auto => Labels::End,
+            labels => labels,
+        };
         let legend = legend::Legend::new(self, labels);
         let body = rows as f64 * (panel_height + gap);
         let height = head + body + legend.height() + MARGIN - 4.0;

@@ -1,4 +1,4 @@
-//! Names curves next to them: at their ends, or inside the axes if the ends are close together.
+//! Names curves at their ends.
 
 use anyhow::Result;
 use posenc_experiments::schema::display::Labels;
@@ -17,14 +17,12 @@ const GAP: f64 = 11.0;
 const SHARE: f64 = 0.34;
 /// If a panel has more curves than this, the legend names them.
 const MOST: usize = 12;
-/// Maximum distance of a name from the end of its curve, in pixels; beyond it, names go inside the axes.
+/// Maximum distance of a name from the end of its curve, in pixels; beyond it, the legend names the curves.
 const FARTHEST: f64 = 32.0;
-/// Distance between two samples of a curve, in pixels.
-const STEP: f64 = 4.0;
 
 impl Figure {
-    /// Decides where the curves of a figure are named, for cells of `width` by `height` pixels. [`Labels::Auto`] in the
-    /// result means: at the ends of the curves, or inside the axes in panels whose curves end close together.
+    /// Where the curves of a figure can be named, for cells of `width` by `height` pixels. [`Labels::Auto`] in the result means: at the
+    /// ends of the curves, unless these are too close together.
     pub(super) fn naming(&self, columns: usize, (width, height): (f64, f64)) -> Labels {
         let panels = || self.panels.iter().filter_map(Panel::series);
         let fits = |series: &Vec<Series>| {
@@ -58,39 +56,33 @@ pub fn beside(series: &[Series], width: f64) -> f64 {
 }
 
 /// The end of a curve, its name in lines, its color, and the middle of the name.
-struct End {
-    at: (f64, f64),
-    lines: Vec<String>,
-    color: Rgb,
-    middle: f64,
-}
+type End = ((f64, f64), Vec<String>, Rgb, f64);
 
 fn ends(axes: &Axes, series: &[Series], width: f64) -> Vec<End> {
     let mut ends: Vec<End> = Vec::new();
     for s in series.iter().filter(|s| !s.name.is_empty()) {
         let last = on_page(axes, s).into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
-        let end = |at: (f64, f64)| End { at, lines: lines(s, width), color: s.color, middle: at.1 };
-        ends.extend(last.map(end));
+        ends.extend(last.map(|at| (at, lines(s, width), s.color, at.1)));
     }
-    ends.sort_by(|a, b| a.at.1.total_cmp(&b.at.1));
+    ends.sort_by(|(a, ..), (b, ..)| a.1.total_cmp(&b.1));
     let wanted: Vec<(f64, f64)> =
-        ends.iter().map(|end| (end.at.1, end.lines.len() as f64 * LINE)).collect();
-    for (end, middle) in ends.iter_mut().zip(spread(&wanted, axes.frame)) {
-        end.middle = middle;
+        ends.iter().map(|(at, lines, ..)| (at.1, lines.len() as f64 * LINE)).collect();
+    for ((.., own), middle) in ends.iter_mut().zip(spread(&wanted, axes.frame)) {
+        *own = middle;
     }
     ends
 }
 
 /// Whether the curves end too close together for names at their ends.
-pub fn is_crowded(axes: &Axes, series: &[Series], width: f64) -> bool {
-    ends(axes, series, width).iter().any(|end| (end.middle - end.at.1).abs() > FARTHEST)
+pub fn are_crowded(axes: &Axes, series: &[Series], width: f64) -> bool {
+    ends(axes, series, width).iter().any(|(at, .., middle)| (middle - at.1).abs() > FARTHEST)
 }
 
 /// Names curves at their ends; moves names apart if they would overlap.
 pub fn at_ends(canvas: &Canvas<'_>, axes: &Axes, series: &[Series], width: f64) -> Result<()> {
     let right = axes.frame.right;
     let left = right + GAP - 1.0;
-    for End { at: (x, y), lines, color, middle } in ends(axes, series, width) {
+    for ((x, y), lines, color, middle) in ends(axes, series, width) {
         let is_short = right - x > 6.0;
         if (middle - y).abs() > 2.5 || is_short {
             let leader = [(x + 2.0, y), (right.max(x + 2.0), y), (left - 2.0, middle)];
@@ -106,160 +98,30 @@ pub fn at_ends(canvas: &Canvas<'_>, axes: &Axes, series: &[Series], width: f64) 
     Ok(())
 }
 
-/// Boxes that touch: the top of the first, and the wanted middle and the height of each.
-struct Block {
-    top: f64,
-    boxes: Vec<(f64, f64)>,
-}
-
-impl Block {
-    /// Places boxes within the frame, as close as possible to the wanted middles.
-    fn of(boxes: Vec<(f64, f64)>, frame: Frame) -> Block {
-        let (mut above, mut sum) = (0.0, 0.0);
-        for (middle, height) in &boxes {
-            sum += middle - above - 0.5 * height;
-            above += height;
-        }
-        let top = sum / boxes.len().max(1) as f64;
-        let lowest = (frame.bottom + 8.0 - above).max(frame.top - 8.0);
-        Block { top: top.clamp(frame.top - 8.0, lowest), boxes }
-    }
-
-    fn bottom(&self) -> f64 {
-        self.top + self.boxes.iter().map(|b| b.1).sum::<f64>()
-    }
-}
-
-/// Middles of boxes that do not overlap, as close as possible to the wanted ones: (middle, height), from the top.
+/// Middles of boxes that do not overlap, close to the wanted ones: (middle, height), from the top.
 fn spread(wanted: &[(f64, f64)], frame: Frame) -> Vec<f64> {
-    let mut blocks: Vec<Block> = Vec::new();
-    for own in wanted {
-        let mut block = Block::of(vec![*own], frame);
-        while let Some(mut above) = blocks.pop_if(|above| above.bottom() > block.top) {
-            above.boxes.append(&mut block.boxes);
-            block = Block::of(above.boxes, frame);
+    let below_the_last = |middles: &mut [f64]| {
+        let mut edge = frame.top - 8.0;
+        for (middle, (_, height)) in middles.iter_mut().zip(wanted) {
+            *middle = middle.max(edge + 0.5 * height);
+            edge = *middle + 0.5 * height;
         }
-        blocks.push(block);
-    }
-    let mut middles = Vec::with_capacity(wanted.len());
-    for block in blocks {
-        let mut edge = block.top;
-        for (_, height) in block.boxes {
-            middles.push(edge + 0.5 * height);
-            edge += height;
-        }
-    }
-    middles
-}
-
-/// Names curves where their names cover little and are close to no other curve.
-pub fn inside(canvas: &Canvas<'_>, axes: &Axes, series: &[Series]) -> Result<()> {
-    let curves: Vec<Vec<(f64, f64)>> = series.iter().map(|s| dense(&on_page(axes, s))).collect();
-    // Points that a name should not cover, and the cost of covering them.
-    let points: Vec<((f64, f64), f64)> = series
-        .iter()
-        .flat_map(|s| {
-            let published = s.published.iter().map(|p| (*p, 2.0));
-            published.chain(s.marks.iter().map(|m| ((m.x, m.y), 14.0)))
-        })
-        .filter_map(|((x, y), cost)| {
-            Some((axes.frame.at(axes.x.place(x)?, axes.y.place(y)?), cost))
-        })
-        .collect();
-    let mut boxes: Vec<Option<Frame>> = vec![None; series.len()];
-    // Repeat once, since the first names were placed before the later ones.
-    for _ in 0..2 {
-        for i in 0..series.len() {
-            let Some(own) = series.get(i).filter(|s| !s.name.is_empty()) else { continue };
-            let half = 0.5 * text_width(&own.name, SIZE) * 0.93 + 2.0;
-            let taken =
-                || boxes.iter().enumerate().filter(|(j, _)| *j != i).filter_map(|(_, b)| *b);
-            let best = candidates(axes.frame, &curves[i], half)
-                .map(|(frame, anchor, cost)| {
-                    let labels = taken().filter(|other| overlap(&frame, other)).count();
-                    (
-                        frame,
-                        cost + 900.0 * labels as f64 + cover(&frame, anchor, i, &curves, &points),
-                    )
-                })
-                .min_by(|a, b| a.1.total_cmp(&b.1));
-            boxes[i] = best.map(|(frame, _)| frame);
-        }
-    }
-    for (s, frame) in series.iter().zip(boxes) {
-        if let Some(frame) = frame {
-            let place =
-                (0.5 * (frame.left + frame.right), 0.5 * (frame.top + frame.bottom) + 0.36 * SIZE);
-            canvas.name(&s.name, place, SIZE, Anchor::Middle, legible(s.color))?;
-        }
-    }
-    Ok(())
-}
-
-/// Candidate boxes of a name around the samples of its curve, each with its sample and the cost of its side.
-fn candidates(
-    frame: Frame,
-    curve: &[(f64, f64)],
-    half: f64,
-) -> impl Iterator<Item = (Frame, (f64, f64), f64)> {
-    let every = curve.len().div_ceil(80).max(1);
-    let sides = [
-        (0.0, -0.5 * LINE - 4.0, 0.0),
-        (0.0, 0.5 * LINE + 4.0, 0.3),
-        (half + 6.0, 0.0, 0.4),
-        (-half - 6.0, 0.0, 0.5),
-        // On the curve, as on a contour line.
-        (0.0, 0.0, 3.0),
-    ];
-    curve.iter().step_by(every).flat_map(move |&(x, y)| {
-        sides.into_iter().filter_map(move |(dx, dy, cost)| {
-            let (x0, y0) = (x + dx, y + dy);
-            let own = Frame {
-                left: x0 - half,
-                right: x0 + half,
-                top: y0 - 0.5 * LINE,
-                bottom: y0 + 0.5 * LINE,
-            };
-            let is_inside = own.left > frame.left + 3.0
-                && own.right < frame.right - 3.0
-                && own.top > frame.top + 2.0
-                && own.bottom < frame.bottom - 2.0;
-            is_inside.then_some((own, (x, y), cost))
-        })
-    })
-}
-
-/// Cost of a name: it covers curves and marks, or its place on its curve is close to another curve.
-fn cover(
-    frame: &Frame,
-    anchor: (f64, f64),
-    own: usize,
-    curves: &[Vec<(f64, f64)>],
-    points: &[((f64, f64), f64)],
-) -> f64 {
-    let holds = |p: &&(f64, f64)| {
-        frame.left - 1.0 < p.0 && p.0 < frame.right + 1.0 && frame.top < p.1 && p.1 < frame.bottom
     };
-    let mut cost: f64 = points.iter().filter(|(p, _)| holds(&p)).map(|(_, cost)| cost).sum();
-    let middle = (0.5 * (frame.left + frame.right), 0.5 * (frame.top + frame.bottom));
-    let square = |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).powi(2) + (a.1 - b.1).powi(2);
-    for (i, curve) in curves.iter().enumerate() {
-        let covered = curve.iter().filter(holds).count() as f64;
-        if i == own {
-            cost += 0.3 * covered;
-            continue;
+    let above_the_next = |middles: &mut [f64]| {
+        let mut edge = frame.bottom + 8.0;
+        for (middle, (_, height)) in middles.iter_mut().zip(wanted).rev() {
+            *middle = middle.min(edge - 0.5 * height);
+            edge = *middle - 0.5 * height;
         }
-        let nearest =
-            |to| curve.iter().map(|p| square(*p, to)).fold(f64::INFINITY, f64::min).sqrt();
-        // A name must be closer to its own curve than to another.
-        let closer = square(anchor, middle).sqrt() + 3.0 - nearest(middle);
-        cost += 4.0 * covered + (16.0 - nearest(anchor)).max(0.0) + 2.0 * closer.max(0.0);
-    }
-    cost
-}
-
-fn overlap(a: &Frame, b: &Frame) -> bool {
-    a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
+    };
+    let mut lower: Vec<f64> = wanted.iter().map(|(middle, _)| *middle).collect();
+    let mut upper = lower.clone();
+    below_the_last(&mut lower);
+    above_the_next(&mut lower);
+    above_the_next(&mut upper);
+    below_the_last(&mut upper);
+    // Their means do not overlap, either, and are as far from the wanted ones on both sides.
+    lower.iter().zip(&upper).map(|(a, b)| 0.5 * (a + b)).collect()
 }
 
 /// The visible points of a curve on the page; those of theory or published values if nothing is measured.
@@ -276,20 +138,6 @@ fn on_page(axes: &Axes, s: &Series) -> Vec<(f64, f64)> {
         page = places.into_iter().flatten().filter(|p| clip::contains(*p)).collect();
     }
     page.into_iter().map(|(x, y)| axes.frame.at(x, y)).collect()
-}
-
-/// Resamples a polyline in steps of about [`STEP`] pixels.
-fn dense(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let mut all: Vec<(f64, f64)> = points.first().copied().into_iter().collect();
-    for pair in points.windows(2) {
-        let [(x0, y0), (x1, y1)] = [pair[0], pair[1]];
-        let steps = (((x1 - x0).hypot(y1 - y0) / STEP).ceil() as usize).clamp(1, 400);
-        all.extend((1..=steps).map(|i| {
-            let t = i as f64 / steps as f64;
-            (x0 + t * (x1 - x0), y0 + t * (y1 - y0))
-        }));
-    }
-    all
 }
 
 #[cfg(test)]
@@ -309,12 +157,5 @@ mod tests {
         );
         let low = spread(&[(99.0, 10.0), (100.0, 10.0)], FRAME);
         assert!(low[1] <= 108.0 - 5.0 + 1e-9, "{low:?}");
-    }
-
-    #[test]
-    fn curves_are_resampled() {
-        let all = dense(&[(0.0, 0.0), (40.0, 0.0)]);
-        assert_eq!(all.len(), 11);
-        assert!(dense(&[]).is_empty());
     }
 }

@@ -112,14 +112,19 @@ impl Scale {
         if self.reversed { 1.0 - share } else { share }
     }
 
-    /// About `wanted` ticks with labels, and minor ones between decades.
+    /// About `wanted` ticks with labels, and minor ones between decades, all within the axis.
     pub fn ticks(&self, wanted: usize) -> Vec<Tick> {
-        let wanted = wanted.clamp(2, 12);
+        let mut ticks = self.around(wanted.clamp(2, 12));
+        ticks.retain(|tick| (-1e-6..=1.0 + 1e-6).contains(&tick.at));
+        ticks
+    }
+
+    /// Ticks, some of which may be beyond the ends of the axis.
+    fn around(&self, wanted: usize) -> Vec<Tick> {
         if !self.log {
             return self.linear(wanted);
         }
-        let decades = self.high - self.low;
-        if decades < 0.7 {
+        if self.high - self.low < 0.7 {
             // Within a decade, linear ticks are easier to read.
             let (low, high) = (10f64.powf(self.low), 10f64.powf(self.high));
             let ticks = Scale::between(false, low, high, false).linear(wanted);
@@ -174,14 +179,9 @@ impl Scale {
                 let at = self.share(f64::from(exponent) + f64::from(digit).log10());
                 // With few decades, labels at 2 and 5 help to read off values.
                 let named = count <= 2 && (digit == 2 || digit == 5);
-                if (-1e-9..=1.0 + 1e-9).contains(&at) {
-                    let value = f64::from(digit) * 10f64.powi(exponent);
-                    ticks.push(Tick {
-                        at,
-                        label: if named { significant(value, 3) } else { String::new() },
-                        major: false,
-                    });
-                }
+                let value = f64::from(digit) * 10f64.powi(exponent);
+                let label = if named { significant(value, 3) } else { String::new() };
+                ticks.push(Tick { at, label, major: false });
             }
         }
         ticks

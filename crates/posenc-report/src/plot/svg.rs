@@ -17,7 +17,7 @@ use plotters_backend::{
 };
 
 use crate::colors::{Rgb, dark};
-use crate::markdown::is_hidden;
+use crate::markdown::{is_hidden, replaced};
 
 pub const UNITS: f64 = 10.0;
 /// plotters divides the size of a font by this before it writes it.
@@ -244,15 +244,15 @@ fn joined(points: impl IntoIterator<Item = BackendCoord>) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars().filter(|c| !is_hidden(*c)) {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '"' => out.push_str("&quot;"),
-            other => out.push(other),
-        }
-    }
-    out
+    replaced(text, |c| {
+        let entity = match c {
+            '<' => "&lt;",
+            '>' => "&gt;",
+            '&' => "&amp;",
+            '"' => "&quot;",
+            c if is_hidden(c) => "",
+            _ => return None,
+        };
+        Some(entity.to_owned())
+    })
 }

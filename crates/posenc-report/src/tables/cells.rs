@@ -40,10 +40,6 @@ impl Cell {
     fn new(value: f64, text: String, mark: String) -> Self {
         Cell { value, text, mark, difference: None, labels: Vec::new(), signals: 0 }
     }
-
-    pub fn below(&self) -> Vec<&str> {
-        self.difference.iter().chain(&self.labels).map(String::as_str).collect()
-    }
 }
 
 /// Published values of a group and a method, or of all its methods.

@@ -45,49 +45,40 @@ pub fn render_all(view: &View<'_>) -> String {
 fn render(view: &View<'_>, table: &Table) -> Rendered {
     let mut sources = Sources::default();
     let keys = keys(view, table);
-    let mut grid = Grid::default();
+    let (mut grid, mut head) = (Grid::default(), Vec::new());
     let several = |f: fn(&RowKey) -> &str| keys.iter().map(f).collect::<BTreeSet<_>>().len() > 1;
     let groups = several(|k| &k.group);
     let methods = table.rows == By::Method || several(|k| &k.method);
-    if groups {
-        grid.column("Group", Align::Left);
-    }
-    let own = table.row_label.as_deref().map(cell);
-    if methods {
-        let label = own.clone().filter(|_| table.rows == By::Method);
-        grid.column(label.unwrap_or_else(|| "Method".into()), Align::Left);
-    }
-    match table.rows {
-        By::Method | By::Metric => {}
-        By::Signal => drop(grid.column(own.unwrap_or_else(|| "Signal".into()), Align::Left)),
-        By::X => drop(grid.column(own.unwrap_or_else(|| "x".into()), Align::Right)),
-        By::SignalX => {
-            grid.column("Signal", Align::Left);
-            grid.column(own.unwrap_or_else(|| "x".into()), Align::Right);
+    let mut lead: Vec<Vec<String>> = vec![Vec::new(); keys.len()];
+    let mut add = |label: &str, align: Align, text: &dyn Fn(usize, &RowKey) -> String| {
+        head.push((label.to_owned(), align));
+        for (i, (row, key)) in lead.iter_mut().zip(&keys).enumerate() {
+            row.push(text(i, key));
         }
+    };
+    if groups {
+        // Only the first row of a group has its name.
+        let is_first = |i: usize, key: &RowKey| i == 0 || keys[i - 1].group != key.group;
+        let name =
+            |i, key: &RowKey| if is_first(i, key) { plain(&key.group) } else { String::new() };
+        add("Group", Align::Left, &name);
     }
-    let mut lead: Vec<Vec<String>> = keys
-        .iter()
-        .enumerate()
-        .map(|(i, k)| {
-            let mut cells = Vec::new();
-            if groups {
-                // Only the first row of a group has its name.
-                let first = i == 0 || keys[i - 1].group != k.group;
-                cells.push(if first { plain(&k.group) } else { String::new() });
-            }
-            if methods {
-                cells.push(plain(&k.method));
-            }
-            if matches!(table.rows, By::Signal | By::SignalX) {
-                cells.push(k.signal.as_deref().map_or(MISSING.into(), plain));
-            }
-            if matches!(table.rows, By::X | By::SignalX) {
-                cells.push(k.x.map_or(MISSING.into(), |x| significant(x, 6)));
-            }
-            cells
-        })
-        .collect();
+    if methods {
+        add("Method", Align::Left, &|_, key| plain(&key.method));
+    }
+    if matches!(table.rows, By::Signal | By::SignalX) {
+        let signal = |_, key: &RowKey| key.signal.as_deref().map_or(MISSING.into(), plain);
+        add("Signal", Align::Left, &signal);
+    }
+    if matches!(table.rows, By::X | By::SignalX) {
+        add("x", Align::Right, &|_, key| key.x.map_or(MISSING.into(), |x| significant(x, 6)));
+    }
+    if let (Some((label, _)), Some(own)) = (head.last_mut(), &table.row_label) {
+        *label = cell(own);
+    }
+    for (label, align) in head {
+        grid.column(label, align);
+    }
     let counts = |run: &Run| -> Vec<usize> {
         let of = |key| table.columns.iter().map(|column| count(run, key, column)).max();
         keys.iter().map(|key| of(key).unwrap_or(0)).collect()
@@ -417,7 +408,8 @@ fn push(rows: &mut [Vec<String>], cells: &[&Option<Cell>], best: Best) {
         let is_best = Some(cell.text.as_str()) == top && is_complete(&cell);
         let bold = if is_best { "**" } else { "" };
         let mut shown = format!("{bold}{}{bold}{}", cell.text, cell.mark);
-        let below = cell.below();
+        let below = cell.difference.iter().chain(&cell.labels);
+        let below: Vec<&str> = below.map(String::as_str).collect();
         if !below.is_empty() {
             shown.push_str(&format!("<br><sub>{}</sub>", below.join(", ")));
         }

@@ -5,7 +5,7 @@ use crate::common;
 use std::fs;
 use std::path::PathBuf;
 
-use common::{LOCAL, REFERENCE, catalog, paper, records, write_pictures};
+use common::{LOCAL, REFERENCE, catalog, has, inputs, paper, records, write_pictures};
 use posenc_experiments::Catalog;
 use posenc_experiments::record::{Gallery, ItemRecord};
 use posenc_report::{Inputs, Records, Report, render};
@@ -41,16 +41,8 @@ impl Repository {
 
     fn render(&self, local: Option<&Records>, record: Option<&str>) -> Report {
         let reference = self.with_pictures(records(REFERENCE), self.gallery());
-        let catalog = &self.catalog;
-        let inputs = Inputs {
-            catalog,
-            reference: &reference,
-            local,
-            repository: "..",
-            record,
-            local_record: None,
-        };
-        render(&inputs).expect("a report")
+        let inputs = inputs(&self.catalog, &reference);
+        render(&Inputs { local, record, ..inputs }).expect("a report")
     }
 }
 
@@ -123,9 +115,9 @@ fn a_report_elsewhere_has_copies() {
     let local = repository.with_pictures(records(LOCAL), gallery);
     let report = repository.render(Some(&local), None);
     let page = section(&report);
-    assert!(page.contains("*Reference run – Reduced run: a tenth"), "{page}");
-    assert!(page.contains("*This machine – Reduced run: a tenth"), "{page}");
-    assert!(page.contains("Data: user:holiday*"), "{page}");
+    let of_both =
+        ["Reference run", "This machine"].map(|who| format!("*{who} – Reduced run: a tenth"));
+    has(&page, &[&of_both[0], &of_both[1], "Data: user:holiday*"]);
     let sources = attributes(&page, "src");
     assert_eq!(sources.len(), 2 * (9 + 4 + 2));
     assert!(sources.iter().any(|s| s.starts_with("../pictures/demo/fig4-local/")));
@@ -161,17 +153,7 @@ fn a_check_sees_the_pictures_of_the_record() {
     let read = || Records::read(&directory.join("record"), &repository.catalog);
     let check = || {
         let reference = read().expect("records");
-        let catalog = &repository.catalog;
-        let record = Some("record");
-        let inputs = Inputs {
-            catalog,
-            reference: &reference,
-            local: None,
-            repository: "..",
-            record,
-            local_record: None,
-        };
-        let report = render(&inputs).expect("a report");
+        let report = render(&inputs(&repository.catalog, &reference)).expect("a report");
         let stale = report.check(&directory).expect("checked");
         (report, stale.iter().map(ToString::to_string).collect::<Vec<_>>())
     };

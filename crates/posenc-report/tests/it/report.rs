@@ -5,7 +5,9 @@ use crate::common;
 use std::fs;
 use std::path::PathBuf;
 
-use common::{LOCAL, Made, REFERENCE, catalog, changed_catalog, page, paper, records, rendered};
+use common::{
+    LOCAL, Made, REFERENCE, catalog, changed_catalog, has, page, paper, records, rendered,
+};
 use posenc_experiments::record::ItemRecord;
 use posenc_experiments::schema::{Profile, Speed};
 use posenc_report::{Records, Report};
@@ -34,15 +36,11 @@ fn pages_without_records() {
 fn two_runs_are_told_apart() {
     let equal = page(&report(&records(REFERENCE), Some(&records(REFERENCE))), "demo/fig1.md");
     assert!(!equal.contains("equal to the paper's"), "{equal}");
-    for run in ["reference", "this machine"] {
-        assert!(equal.contains(&format!("stable rank<br>{run}")), "{equal}");
-    }
+    has(&equal, &["stable rank<br>reference", "stable rank<br>this machine"]);
     let claims = page(&report(&records(REFERENCE), Some(&records(LOCAL))), "claims/demo.md");
     let row = "| ✓\u{a0}reproduced | paper's data, full | ?\u{a0}not\u{a0}comparable | other data | Gau reaches";
-    assert!(
-        claims.contains("| Reference run | Evidence | This machine | Evidence | Claim | Item |")
-    );
-    assert!(claims.contains(row), "{claims}");
+    let head = "| Reference run | Evidence | This machine | Evidence | Claim | Item |";
+    has(&claims, &[head, row]);
     let mut single = records(REFERENCE);
     let rows = single.items.values_mut().map(|record| &mut record.table.rows);
     rows.for_each(|rows| rows.retain(|row| row.seed == 0));
@@ -64,12 +62,11 @@ fn two_runs_are_told_apart() {
 fn reduced_runs_and_other_data_are_labelled() {
     let small = report(&records(LOCAL), None);
     let text = paper(&small);
-    assert!(text.contains("- **Reduced run:** 2 of 4 sample counts (`rank`)"), "{text}");
-    assert!(text.contains("- **Data: embedded images**, in place of `pictures`"), "{text}");
-    assert!(text.contains("*Reduced run: 2 of 16 images · Data: embedded images*"), "{text}");
+    let run = "- **Reduced run:** 2 of 4 sample counts (`rank`)";
+    let data = "- **Data: embedded images**, in place of `pictures`";
+    has(&text, &[run, data, "*Reduced run: 2 of 16 images · Data: embedded images*"]);
     let svg = page(&small, "figures/demo/fig1-curves.svg");
-    assert!(svg.contains("profile smoke"), "{svg}");
-    assert!(svg.contains("reduced run: 2 of 4 sample counts"), "{svg}");
+    has(&svg, &["profile smoke", "reduced run: 2 of 4 sample counts"]);
     let full = paper(&report(&records(REFERENCE), None));
     assert!(!full.contains("Reduced run") && !full.contains("in place of"), "{full}");
 }
@@ -260,10 +257,8 @@ fn answers_state_only_what_the_record_shows() {
     assert!(first.contains("(demo.md)\n\n**Is $x$ right?**\n") && first.contains(short), "{first}");
     assert!(own.contains("Shortly, [Gau](report/demo/table1.md) has 28.\n"), "{own}");
     assert!(!own.contains("stale") && own.ends_with("<!-- /answers -->\nbelow\n"), "{own}");
-    assert_eq!(
-        posenc_report::with_answers("# x\n", &rendered(&catalog, &records(REFERENCE), None)),
-        None
-    );
+    let report = rendered(&catalog, &records(REFERENCE), None);
+    assert_eq!(posenc_report::with_answers("# x\n", &report), None);
 
     // A run of this machine without the paper says nothing of it, and one of another item that it decides nothing.
     let none = "This run decides none of the sentences above.";

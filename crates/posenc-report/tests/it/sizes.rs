@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use posenc_experiments::Catalog;
+use posenc_files::testing::files_below;
 use posenc_report::{Records, with_answers, with_speed};
 
 use crate::common::rendered;
@@ -18,24 +19,16 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository").to_owned()
 }
 
-/// Markdown files of the repository's root, of `docs` and of `report`, by path below the root.
+/// Markdown files of `report` and `README.md`, by path below the root.
 fn pages() -> BTreeMap<PathBuf, String> {
     let root = root();
-    let mut found = BTreeMap::new();
-    let mut waiting = vec![(root.clone(), false), (root.join("docs"), true)];
-    waiting.push((root.join("report"), true));
-    while let Some((folder, is_deep)) = waiting.pop() {
-        for entry in fs::read_dir(&folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() && is_deep {
-                waiting.push((path, true));
-            } else if path.extension().is_some_and(|e| e == "md") && path.is_file() {
-                let text = fs::read_to_string(&path).expect("text");
-                found.insert(path.strip_prefix(&root).expect("below").to_owned(), text);
-            }
-        }
-    }
-    found
+    let files = files_below(&root.join("report")).into_iter().chain([root.join("README.md")]);
+    let pages = files.filter(|path| path.extension().is_some_and(|e| e == "md"));
+    let page = |path: PathBuf| {
+        let text = fs::read_to_string(&path).expect("text");
+        (path.strip_prefix(&root).expect("below").to_owned(), text)
+    };
+    pages.map(page).collect()
 }
 
 /// Catches a change of what a record looks like on any page or figure, or of its verdicts, that is not committed with it. The report has

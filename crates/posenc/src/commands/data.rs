@@ -33,7 +33,6 @@ pub fn data(repository: &Repository, verb: &DataVerb) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(attention)))
 }
 
-/// How the download of a set ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FetchResult {
     Present,

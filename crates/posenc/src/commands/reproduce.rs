@@ -30,7 +30,7 @@ use posenc_harness::timings::Timings;
 use posenc_harness::{executor, machine, share, slurm};
 use posenc_protocols::KINDS;
 
-use live::LiveRun;
+use live::Reporter;
 use second_build::{SecondBuild, is_second};
 
 pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCode> {
@@ -91,8 +91,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
 
     if options.dry_run {
         let lines = notices.print(options.verbose);
-        let plan = dry_run::Plan { planned: &planned, store, options };
-        plan.print(&repository.record(), &out, lines);
+        dry_run::print(&planned, store, options, [&repository.record(), &out], lines);
         return Ok(ExitCode::from(u8::from(!catalog.broken.is_empty())));
     }
     if let Some(tasks) = options.slurm
@@ -131,10 +130,9 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let inputs = ResultInputs { repository, plans: &plans, store, devices, options, out: &out };
     let of_second = second.as_ref().map(|own| own.waiting.clone()).unwrap_or_default();
     let (outcome, untold) = std::thread::scope(|scope| {
-        let (feed, reporter) = live::channels();
-        let live = LiveRun { inputs, units, waiting: of_second.clone(), page: page.clone() };
+        let (feed, reporter) = Reporter::new(inputs, units, of_second.clone(), page.clone());
         // A panic of the reporter must not end the run, which writes a final report in any case.
-        let report = AssertUnwindSafe(move || reporter.run(&live));
+        let report = AssertUnwindSafe(move || reporter.run());
         let feed = options.share.is_none().then_some(feed);
         let reporting =
             feed.is_some().then(|| scope.spawn(move || std::panic::catch_unwind(report)));

@@ -8,14 +8,8 @@ use common::{Repository, Run, finished};
 
 /// A joint training of four images, and a group without training.
 fn experiment(epochs: usize) -> String {
-    format!(
-        "paper: extensions
-item: mexican-hat
-kind: extra
-title: A test
-shows: A test
-groups:
-  - id: lines
+    common::experiment(&format!(
+        "  - id: lines
     data: {{ set: embedded-images }}
     protocol: {{ kind: network-1d, lines: {{ rows: [3] }}, learning_rate: 1e-3, epochs: {epochs}, repeats: 2 }}
     variants: [{{ id: v, embedder: {{ kind: gaussian, dimension: 1024, sigma: 0.1 }} }}]
@@ -24,7 +18,7 @@ groups:
     protocol: {{ kind: stable-rank, samples: [4, 16] }}
     variants: [{{ id: v, embedder: {{ kind: gaussian, dimension: 128, sigma: 0.02 }} }}]
 "
-    )
+    ))
 }
 
 // Long enough that half of the images train past the first checkpoint (0.5 s) on a fast machine.
@@ -60,8 +54,7 @@ fn an_error_between_the_records_of_a_training_costs_no_step() {
     let place = repository.path().join("out/raw/extensions/mexican-hat");
     let blocked = place.join(third.file_name().unwrap());
     std::fs::create_dir_all(&blocked).unwrap();
-    let run = repository.run(&["reproduce"]);
-    assert!(run.code == 1 && run.stderr.contains("cannot be written"), "{}", run.stderr);
+    repository.run(&["reproduce"]).ends_with(1).says(&["cannot be written"]);
     let first = record(&repository, "out", 0);
     let before = std::fs::read(&first).unwrap();
     assert_eq!(repository.checkpoints("out"), 1);
@@ -82,7 +75,7 @@ fn a_checkpoint_belongs_to_its_own_units() {
     repository.ok(&["reproduce", "--out", "whole"]);
     // Two of the four units have records when the others are trained, so the training has only two units.
     repository.ok(&["reproduce", "--profile", "smoke"]);
-    let wait = || repository.kill_at_checkpoint("out");
+    let wait = || repository.kill_at_checkpoint("cpu", "out");
     wait();
     let more = repository.ok(&["reproduce", "--verbose"]);
     more.says(&["2 of 5 units to run", "resumes where it was interrupted"]);

@@ -30,10 +30,6 @@ fn falls(row: &mut Row) {
     }
 }
 
-fn code(run: &Run, expected: i32) {
-    assert_eq!(run.code, expected, "{}{}", run.stdout, run.stderr);
-}
-
 /// Catches false differences between two runs of one definition, such as times and the order of rows, a changed verdict that is not
 /// printed first or not in the exit status, numbers that are missing after it, and sources without records that end in a panic, in success,
 /// or in a message without a remedy.
@@ -53,8 +49,7 @@ fn only_changes_are_listed_and_a_changed_claim_comes_first() {
         .prints(&["numbers that differ significantly", " time"]);
 
     edited(&repository, "out/record", "edited", falls);
-    let run = repository.run(&["diff", "out/record", "edited"]);
-    code(&run, 1);
+    let run = repository.run(&["diff", "out/record", "edited"]).ends_with(1);
     let changed = "claims that changed: 1\n  extensions/mexican-hat rises: reproduced → not reproduced\n    before: Gaussian:";
     assert!(run.stdout.starts_with(changed), "{}", run.stdout);
     let numbers = "\nnumbers that differ significantly: 1\n  extensions/mexican-hat rank/Gaussian stable_rank: 1 of 3 points; largest \
@@ -66,10 +61,10 @@ fn only_changes_are_listed_and_a_changed_claim_comes_first() {
 
     for name in ["HEAD", "no-such", "experiments", "report/record", ""] {
         let needles = ["has no records", "out/record", "git worktree add"];
-        code(&repository.fails(&["diff", name, "out"], &needles), 2);
+        repository.fails(&["diff", name, "out"], &needles).ends_with(2);
     }
     std::fs::write(record(&repository, "edited").join("values.csv"), "unit,metric\n1\n").unwrap();
-    code(&repository.fails(&["diff", "edited", "out"], &["mexican-hat/values.csv"]), 2);
+    repository.fails(&["diff", "edited", "out"], &["mexican-hat/values.csv"]).ends_with(2);
 }
 
 /// Catches noise over signals that is listed, a shift of all signals that is not, changed parameters that are ignored, and entries
@@ -101,8 +96,7 @@ fn differences_are_compared_with_their_noise() {
     assert!(!run.stdout.contains("only in"), "{}", run.stdout);
 
     repository.ok(&["reproduce", RANK]);
-    let run = repository.run(&["diff", "noisy", "out/record"]);
-    code(&run, 1);
+    let run = repository.run(&["diff", "noisy", "out/record"]).ends_with(1);
     run.prints(&["rises: not run → reproduced"]);
     let only = "only in one record: 1\n  only in out/record: extensions/mexican-hat/rank\n";
     assert!(run.stdout.ends_with(only), "{}", run.stdout);
@@ -111,8 +105,7 @@ fn differences_are_compared_with_their_noise() {
 /// Runs `verify --from` with these arguments, which must end with this status and print these texts.
 #[track_caller]
 fn verify(repository: &Repository, arguments: &[&str], status: i32, texts: &[&str]) -> Run {
-    let run = repository.run(&[&["verify", "--from"], arguments].concat());
-    code(&run, status);
+    let run = repository.run(&[&["verify", "--from"], arguments].concat()).ends_with(status);
     run.prints(texts);
     run
 }

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{EXPERIMENT, Repository};
+use common::{EXPERIMENT, Repository, has};
 
 /// Catches a broken archive that is silently replaced by generated images.
 #[test]
@@ -24,24 +24,17 @@ fn a_folder_of_the_users_images_replaces_a_set() {
     repository.picture("photos/one.png", 512);
     repository.picture("photos/two.png", 640);
     repository.ok(&["reproduce", "extensions/mexican-hat/images", "--images", "div2k-test=photos"]);
-    let record = repository.table("out/record");
-    assert!(record.contains(",user:photos"), "{record}");
-    assert!(record.contains(",two.png,"), "{record}");
+    has(&repository.table("out/record"), &[",user:photos", ",two.png,"]);
     // A shell does not expand `~` after `=`.
     let images = ["reproduce", "extensions/mexican-hat/images", "--images", "div2k-test=~/photos"];
-    let run = repository.command(&images).env("HOME", repository.path()).output().unwrap();
-    let log = String::from_utf8_lossy(&run.stderr);
-    assert!(run.status.success() && log.contains("0 of 6 units to run"), "{log}");
+    let home = repository.path().to_str().unwrap();
+    repository.run_with("HOME", home, &images).ends_with(0).says(&["0 of 6 units to run"]);
     // A small image does not stop the others.
     repository.picture("photos/three.png", 100);
     let arguments = ["reproduce", "extensions/mexican-hat/images", "--images", "div2k-test=photos"];
     let run = repository.ok(&arguments);
     let line = run.stderr.lines().find(|line| line.contains("three.png")).unwrap_or_default();
-    assert!(
-        line.starts_with("  div2k-test  skipped ") && line.contains("512×512"),
-        "{}",
-        run.stderr
-    );
+    assert!(line.starts_with("  div2k-test  skipped ") && line.contains("512×512"), "{line}");
     run.says(&["user:photos"]);
     for name in ["one", "two"] {
         std::fs::remove_file(repository.path().join(format!("photos/{name}.png"))).unwrap();
@@ -79,10 +72,8 @@ fn held_out_images_of_the_user_name_the_values() {
         ("training-only", vec!["--images", training], ",embedded:dead-leaves\n"),
     ] {
         repository.ok(&[&["reproduce", item, "--out", out][..], &images].concat());
-        let record = repository.table(&format!("{out}/record"));
-        assert!(record.contains(label), "{out}: {record}");
+        has(&repository.table(&format!("{out}/record")), &[label]);
         let page = repository.read(&format!("{out}/report/extensions/mexican-hat.md"));
-        let replaced = "instead of fitting on `div2k-train` and measuring on `div2k-test`";
-        assert!(page.contains(replaced), "{out}: {page}");
+        has(&page, &["instead of fitting on `div2k-train` and measuring on `div2k-test`"]);
     }
 }

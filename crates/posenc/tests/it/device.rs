@@ -2,18 +2,11 @@
 
 use crate::common;
 
-use common::{Repository, Run};
+use common::{Repository, Run, experiment};
 use posenc_files::testing::{Need, skip};
 
-/// An experiment with one group that trains and one that does not.
-const EXPERIMENT: &str = r#"
-paper: extensions
-item: mexican-hat
-kind: extra
-title: A test
-shows: A test
-groups:
-  - id: rank
+/// One group that trains and one that does not.
+const GROUPS: &str = r#"  - id: rank
     protocol: { kind: stable-rank, samples: [16] }
     variants:
       - { id: Gaussian, embedder: { kind: gaussian, dimension: 32, sigma: 0.05 } }
@@ -76,7 +69,7 @@ fn numbers(repository: &Repository, out: &str) -> Vec<(String, f64)> {
 /// and agree with them. Units without training run on the CPU, and only once.
 #[test]
 fn a_named_software_adapter_has_records_of_its_own() {
-    let repository = Repository::with_experiment(EXPERIMENT);
+    let repository = Repository::with_experiment(&experiment(GROUPS));
     let Some(device) = software(&repository) else { return };
     let run = repository.ok(&["reproduce", "--device", &device, "--out", "both"]);
     run.says(&["training on software adapter"]);
@@ -85,10 +78,8 @@ fn a_named_software_adapter_has_records_of_its_own() {
     let raw = repository.raw("both");
     assert!(raw.len() == 2 && raw.iter().filter(|file| of_software(file)).count() == 1);
     let csv = repository.table("both/record");
-    assert!(
-        csv.lines().any(|l| l.contains("test_psnr") && l.contains("software adapter")),
-        "{csv}"
-    );
+    let is_trained = |l: &str| l.contains("test_psnr") && l.contains("software adapter");
+    assert!(csv.lines().any(is_trained), "{csv}");
 
     // The reference accepts rows of the CPU and none of the adapter.
     repository.ok(&["reproduce", "--device", &device, "--out", "both", "--record"]);
@@ -123,15 +114,14 @@ fn a_named_software_adapter_has_records_of_its_own() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_missing_gpu_is_an_error_only_if_requested() {
-    let repository = Repository::with_experiment(EXPERIMENT);
+    let repository = Repository::with_experiment(&experiment(GROUPS));
     for device in ["wgpu", "wgpu:no such card"] {
-        let run = run_without_gpu(&repository, &["reproduce", "--device", device]);
-        assert_eq!(run.code, 2, "{device}: {}", run.stderr);
-        run.says(&["--device cpu"]);
+        run_without_gpu(&repository, &["reproduce", "--device", device])
+            .ends_with(2)
+            .says(&["--device cpu"]);
     }
     assert!(repository.raw("out").is_empty());
-    let run = run_without_gpu(&repository, &["reproduce", "--device", "auto"]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    run_without_gpu(&repository, &["reproduce", "--device", "auto"]).ends_with(0);
     assert_eq!(repository.raw("out").len(), 2);
     for file in repository.raw("out") {
         let text = std::fs::read_to_string(file).unwrap();
@@ -143,29 +133,24 @@ fn a_missing_gpu_is_an_error_only_if_requested() {
 /// allowed values.
 #[test]
 fn an_environment_variable_replaces_the_option() {
-    let repository = Repository::with_experiment(EXPERIMENT);
-    let with = |device: &str, arguments: &[&str]| -> Run {
-        let mut command = repository.command(arguments);
-        command.env("POSENC_DEVICE", device).output().unwrap().into()
+    let repository = Repository::with_experiment(&experiment(GROUPS));
+    let plan = ["reproduce", "--dry-run", "--device"];
+    let with = |variable: &str, arguments: &[&str], code: i32| {
+        repository.run_with("POSENC_DEVICE", variable, arguments).ends_with(code)
     };
-    for run in [
-        with("cuda", &["reproduce", "--dry-run"]),
-        with("cpu", &["reproduce", "--dry-run", "--device", "cuda"]),
-    ] {
-        assert_eq!(run.code, 2, "{}", run.stderr);
+    for run in [with("cuda", &plan[..2], 2), with("cpu", &[&plan[..], &["cuda"]].concat(), 2)] {
         run.says(&["cuda", "POSENC_DEVICE", "auto", "cpu", "wgpu:NAME"]);
     }
-    let run = with("cuda", &["reproduce", "--device", "cpu", "--dry-run"]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    with("cuda", &[&plan[..], &["cpu"]].concat(), 0);
 }
 
 /// Catches a killed training on an adapter that starts over or ends with other numbers.
 #[test]
 fn a_killed_training_on_an_adapter_resumes_with_the_same_bits() {
-    let long = EXPERIMENT.replace("epochs: 150", "epochs: 200");
-    let repository = Repository::with_experiment(&long);
+    let long = GROUPS.replace("epochs: 150", "epochs: 200");
+    let repository = Repository::with_experiment(&experiment(&long));
     let Some(device) = software(&repository) else { return };
-    repository.kill_at_checkpoint_on(&device, "killed");
+    repository.kill_at_checkpoint(&device, "killed");
     repository
         .ok(&["reproduce", "--device", &device, "--out", "killed"])
         .says(&["resumes where it was interrupted"]);

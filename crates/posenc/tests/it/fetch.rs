@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use crate::common::{Repository, Run, files_in, wait};
+use crate::common::{Repository, Run, files_in, has, wait};
 use posenc_data::{DataDirectory, DataSource, Manifest};
 use posenc_files::testing::{Need, skip};
 use server::{Server, cut, full, ranged, status};
@@ -38,6 +38,13 @@ fn repository(files: &[(&str, &[u8])]) -> Repository {
     with_files(&entries.collect::<String>())
 }
 
+/// A repository whose manifest has one file of this length, and its bytes. Skips the calling test if curl is missing.
+fn one_file(length: usize) -> Option<(Repository, &'static [u8])> {
+    curl()?;
+    let bytes = body(length);
+    Some((repository(&[("a", bytes)]), bytes))
+}
+
 fn with_files(entries: &str) -> Repository {
     let repository = Repository::new();
     let manifest = format!(
@@ -56,15 +63,14 @@ fn fetch(repository: &Repository, server: &Server) -> Run {
 /// Fetches the set with an error that contains all of `needles`.
 #[track_caller]
 fn fails(repository: &Repository, server: &Server, needles: &[&str]) {
-    let run = fetch(repository, server);
-    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
-    run.says(needles);
+    fetch(repository, server).ends_with(1).says(needles);
 }
 
+/// Fetches the set, whose file `text/a` then has these bytes.
 #[track_caller]
-fn succeeds(repository: &Repository, server: &Server) {
-    let run = fetch(repository, server);
-    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+fn succeeds(repository: &Repository, server: &Server, bytes: &[u8]) {
+    fetch(repository, server).ends_with(0);
+    assert_eq!(at(repository, "text/a").as_deref(), Some(bytes));
 }
 
 fn at(repository: &Repository, path: &str) -> Option<Vec<u8>> {
@@ -110,9 +116,7 @@ fn files_are_fetched_verified_and_listed() {
 /// Catches a transfer that starts again from the beginning, and one that is mistaken for complete.
 #[test]
 fn an_interrupted_transfer_resumes() {
-    let Some(()) = curl() else { return };
-    let bytes = body(200_000);
-    let repository = repository(&[("a", bytes)]);
+    let Some((repository, bytes)) = one_file(200_000) else { return };
     let works = Arc::new(AtomicBool::new(false));
     let is_working = works.clone();
     let server = Server::start(move |request, stream| match request.from {
@@ -122,17 +126,13 @@ fn an_interrupted_transfer_resumes() {
         Some(100_000) => cut(stream, bytes, 100_000, 50_000),
         Some(from) => cut(stream, bytes, from, 0),
     });
-    fails(
-        &repository,
-        &server,
-        &["150000 of 200000 bytes", "run the same command again to resume"],
-    );
+    let needles = ["150000 of 200000 bytes", "run the same command again to resume"];
+    fails(&repository, &server, &needles);
     assert_eq!(at(&repository, "text/a"), None);
     assert_eq!(at(&repository, ".fetch/text/a.part").as_deref(), Some(&bytes[..150_000]));
     assert!(repository.ok(&["data", "list"]).stdout.contains("  absent     "));
     works.store(true, SeqCst);
-    succeeds(&repository, &server);
-    assert_eq!(at(&repository, "text/a").as_deref(), Some(bytes));
+    succeeds(&repository, &server, bytes);
     assert_eq!(server.ranges(), [None, Some(100_000), Some(150_000), Some(150_000)]);
 }
 
@@ -163,8 +163,7 @@ fn a_partial_file_never_blocks_a_set() {
             }
             from => ranged(stream, bytes, from.filter(|_| has_ranges)),
         });
-        succeeds(&repository, &server);
-        assert_eq!(at(&repository, "text/a").as_deref(), Some(bytes));
+        succeeds(&repository, &server, bytes);
         assert_eq!(server.ranges(), requests);
     }
 }
@@ -209,7 +208,7 @@ fn a_missing_file_is_named_and_the_others_wait_for_it() {
     fails(&repository, &server, &["/text/b: the server answers with status 404", "--mirror"]);
     assert!(!repository.path().join("data/text").exists());
     is_there.store(true, SeqCst);
-    succeeds(&repository, &server);
+    succeeds(&repository, &server, bytes);
     assert_eq!(at(&repository, "text/b").as_deref(), Some(bytes));
     let paths: Vec<_> = server.requests().into_iter().map(|request| request.path).collect();
     assert_eq!(paths, ["/text/a", "/text/b", "/text/b"]);
@@ -240,9 +239,7 @@ fn a_stalled_server_is_abandoned() {
 /// Catches an answer that fills the disk, and redirections to files, to other protocols or in a circle.
 #[test]
 fn hostile_answers_are_refused() {
-    let Some(()) = curl() else { return };
-    let bytes = body(1000);
-    let repository = repository(&[("a", bytes)]);
+    let Some((repository, bytes)) = one_file(1000) else { return };
     let endless = Server::start(|_, stream| {
         use std::io::Write as _;
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
@@ -264,17 +261,14 @@ fn hostile_answers_are_refused() {
     let location = format!("Location: {}/elsewhere", good.url);
     let server =
         Server::start(move |_, stream| status(stream, "301 Moved Permanently", &[&location]));
-    succeeds(&repository, &server);
-    assert_eq!(at(&repository, "text/a").as_deref(), Some(bytes));
+    succeeds(&repository, &server, bytes);
 }
 
 /// Catches a link in the folder of partial files that is followed.
 #[cfg(unix)]
 #[test]
 fn links_below_the_partial_files_are_not_followed() {
-    let Some(()) = curl() else { return };
-    let bytes = body(1000);
-    let repository = repository(&[("a", bytes)]);
+    let Some((repository, bytes)) = one_file(1000) else { return };
     repository.write("precious/a.part", "precious");
     std::fs::create_dir(repository.path().join("data/.fetch")).unwrap();
     let link = repository.path().join("data/.fetch/text");
@@ -288,25 +282,15 @@ fn links_below_the_partial_files_are_not_followed() {
 #[cfg(unix)]
 #[test]
 fn a_full_disk_is_named_and_the_transfer_resumes() {
-    let Some(()) = curl() else { return };
-    let bytes = body(200_000);
-    let repository = repository(&[("a", bytes)]);
+    let Some((repository, bytes)) = one_file(200_000) else { return };
     let server = Server::start(move |request, stream| ranged(stream, bytes, request.from));
-    let script = format!(
-        "ulimit -f 64; exec {} data fetch text --mirror {}",
-        env!("CARGO_BIN_EXE_posenc"),
-        server.url
-    );
-    let mut limited = Command::new("bash");
-    limited.args(["-c", &script]).current_dir(repository.path()).env_remove("POSENC_DATA");
-    let run = Run::from(limited.env_remove("POSENC_ROOT").output().unwrap());
-    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    let arguments = ["data", "fetch", "text", "--mirror", &server.url];
+    let run = repository.run_after("ulimit -f 64", &arguments).ends_with(1);
     run.says(&["a.part: cannot be written", "free some space"]);
     let part = at(&repository, ".fetch/text/a.part").unwrap();
     assert_eq!(part, bytes[..65_536]);
     assert!(!repository.path().join("data/text").exists());
-    succeeds(&repository, &server);
-    assert_eq!(at(&repository, "text/a").as_deref(), Some(bytes));
+    succeeds(&repository, &server, bytes);
     assert_eq!(server.requests().last().unwrap().from, Some(65_536));
 }
 
@@ -314,10 +298,9 @@ fn a_full_disk_is_named_and_the_transfer_resumes() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_process_keeps_the_partial_file() {
+    use crate::common::kill;
     use std::os::unix::process::{CommandExt, ExitStatusExt};
-    let Some(()) = curl() else { return };
-    let bytes = body(1000);
-    let repository = repository(&[("a", bytes)]);
+    let Some((repository, bytes)) = one_file(1000) else { return };
     let server = Server::start(move |request, stream| match request.from {
         // The connection stays open, so that only the interruption ends the transfer.
         None => {
@@ -334,27 +317,20 @@ fn an_interrupted_process_keeps_the_partial_file() {
     wait("partial file", || {
         at(&repository, ".fetch/text/a.part").is_some_and(|part| part.len() >= 400)
     });
-    let group = format!("-{}", child.id());
-    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+    let group = -i64::from(child.id());
+    assert!(kill("-INT", group));
     let status = child.wait().unwrap();
     assert!(status.signal() == Some(2) || status.code() == Some(130), "{status}");
-    let is_alive = || {
-        let mut kill = Command::new("kill");
-        kill.args(["-0", "--", &group]).stderr(Stdio::null()).status().unwrap().success()
-    };
-    wait("end of curl", || !is_alive());
+    wait("end of curl", || !kill("-0", group));
     assert!(!repository.path().join("data/text").exists());
-    succeeds(&repository, &server);
-    assert_eq!(at(&repository, "text/a").as_deref(), Some(bytes));
+    succeeds(&repository, &server, bytes);
     assert_eq!(server.requests().last().unwrap().from, Some(400));
 }
 
 /// Catches two processes that write one partial file.
 #[test]
 fn one_process_downloads_at_a_time() {
-    let Some(()) = curl() else { return };
-    let bytes = body(10);
-    let repository = repository(&[("a", bytes)]);
+    let Some((repository, bytes)) = one_file(10) else { return };
     repository.write("data/.fetch/lock", "");
     let lock = std::fs::File::open(repository.path().join("data/.fetch/lock")).unwrap();
     lock.lock().unwrap();
@@ -362,7 +338,7 @@ fn one_process_downloads_at_a_time() {
     fails(&repository, &server, &[".fetch: cannot be locked", "one `data fetch` at a time"]);
     assert_eq!(server.requests().len(), 0);
     drop(lock);
-    succeeds(&repository, &server);
+    succeeds(&repository, &server, bytes);
 }
 
 /// Catches a set without addresses that seems to be fetched, a name that selects nothing, and addresses of other protocols.
@@ -371,15 +347,10 @@ fn sets_without_addresses_show_their_steps() {
     let bytes = body(10);
     let repository = repository(&[("a", bytes)]);
     let steps = "  get        manually: write it yourself";
-    let run = repository.run(&["data", "fetch", "text"]);
-    assert!(run.code == 1 && run.stdout.contains(steps), "{}{}", run.stdout, run.stderr);
+    repository.run(&["data", "fetch", "text"]).ends_with(1).prints(&[steps]);
     // Without a name, a set that must be fetched manually is no error.
-    assert!(
-        repository
-            .ok(&["data", "fetch"])
-            .stdout
-            .contains("present: 0, to get manually: 1, failed: 0")
-    );
+    let none = "present: 0, to get manually: 1, failed: 0";
+    repository.ok(&["data", "fetch"]).prints(&[none]);
     repository.fails(&["data", "fetch", "txt"], &["`txt` is neither", "allowed: text"]);
     for mirror in ["file:///tmp", "-o/tmp/x", "http://a b"] {
         let mirror = format!("--mirror={mirror}");
@@ -427,15 +398,12 @@ fn images_are_fetched_as_files_and_compared_by_their_pixels() {
         );
         repository.write("data/manifest.yaml", &manifest);
         let arguments = ["data", "fetch", "trading/table1", "--mirror", &server.url];
-        let run = repository.run(&arguments);
-        assert_eq!(run.code, code, "{}{}", run.stdout, run.stderr);
-        for line in ["license    for this test only", "fetched    3 of 3 files"] {
-            assert!(run.stdout.contains(line), "no `{line}` in: {}", run.stdout);
-        }
+        let run = repository.run(&arguments).ends_with(code);
+        run.prints(&["license    for this test only", "fetched    3 of 3 files"]);
         match code {
-            0 => assert!(run.stdout.contains("data/crops (the published data)"), "{}", run.stdout),
-            _ => assert!(run.stderr.contains("error: crops: other data"), "{}", run.stderr),
-        }
+            0 => run.prints(&["data/crops (the published data)"]),
+            _ => run.says(&["error: crops: other data"]),
+        };
         assert_eq!(repository.run(&["data", "check"]).code, code);
         // The set is complete, so nothing is transferred again.
         let before = server.requests().len();
@@ -455,8 +423,7 @@ fn fetched_data_change_verdicts() {
     let Some(()) = curl() else { return };
     let repository = Repository::new();
     let reproduce = || repository.ok(&["reproduce", "trading/table1/closed-form/Tri"]).stderr;
-    let first = reproduce();
-    assert!(first.contains("claims with a first verdict: "), "{first}");
+    has(&reproduce(), &["claims with a first verdict: "]);
     // Images of other programs have the same pixels, but other files than those at the public address.
     let mut manifest = repository.read("data/manifest.yaml");
     let own = Manifest::read(&repository.path().join("data/manifest.yaml")).unwrap();
@@ -484,7 +451,5 @@ fn fetched_data_change_verdicts() {
     run.prints(&["present: 2, to get manually: 0, failed: 0"]);
     assert_eq!(run.stdout.matches("(the published data)").count(), 2, "{}", run.stdout);
     assert_eq!(server.requests().len(), 32);
-    let line = "trading/table1 tri-closed-form: ? → ✓ (reproduced)";
-    let second = reproduce();
-    assert!(second.contains(line), "{second}");
+    has(&reproduce(), &["trading/table1 tri-closed-form: ? → ✓ (reproduced)"]);
 }

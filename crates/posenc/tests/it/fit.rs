@@ -4,7 +4,7 @@ use crate::common;
 
 use std::path::PathBuf;
 
-use common::Repository;
+use common::{Repository, has};
 use image::{DynamicImage, ImageBuffer, Luma, Rgb};
 
 fn ramp(x: u32, y: u32) -> f64 {
@@ -106,14 +106,9 @@ fn interpolation_is_chosen_explained_and_compared() {
             repository.ok(&[&start, pattern, options].concat()).stdout
         };
         let stdout = fit(&["--compare"]);
-        for needle in [
-            "kriging with",
-            "cross-validation on",
-            "expected PSNR at the other positions",
-            "95 % interval",
-        ] {
-            assert!(stdout.contains(needle), "{needle}: {stdout}");
-        }
+        let choice = ["kriging with", "cross-validation on"];
+        let expected = ["expected PSNR at the other positions", "95 % interval"];
+        has(&stdout, &[choice, expected].concat());
         let own = psnr(&stdout, "the others");
         let mut listed = 0;
         for method in ["nearest", "linear", "cubic", "thin-plate", "kriging"] {
@@ -235,19 +230,17 @@ fn advice_comes_from_the_reference() {
     let photo = save(&repository, "photo.png", &color(64, 48));
     let photo = photo.to_str().unwrap();
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let advice = repository.ok(&["--root", root, "fit", photo, "--advise"]).stdout;
-    let (heading, rows) = advice.split_once('\n').unwrap();
-    assert!(heading.starts_with("Images of 128 × 128 pixels, every second pixel"), "{advice}");
-    assert!(rows.contains("Tri (complex encoding, ridge regression)"), "{advice}");
-    let large = save(&repository, "large.png", &color(400, 300));
-    let large = large.to_str().unwrap();
-    let advice = repository.ok(&["--root", root, "fit", large, "--advise"]).stdout;
-    assert!(advice.starts_with("Images of 512 × 512 pixels, every second pixel"), "{advice}");
-    let random =
-        repository.ok(&["--root", root, "fit", photo, "--advise", "--mask", "0.25"]).stdout;
-    assert!(random.starts_with("Images of 512 × 512 pixels, a random quarter"), "{random}");
-    let none = repository.run(&["fit", photo, "--advise"]);
-    none.says(&["has no record of such signals"]);
-    let out = repository.run(&["fit", photo]);
-    out.says(&["--out"]);
+    let advice = |file: &str, start: &str, options: &[&str]| {
+        let arguments = ["--root", root, "fit", file, "--advise"];
+        let advice = repository.ok(&[&arguments, options].concat()).stdout;
+        assert!(advice.starts_with(start), "{advice}");
+        advice
+    };
+    let small = advice(photo, "Images of 128 × 128 pixels, every second pixel", &[]);
+    has(&small, &["Tri (complex encoding, ridge regression)"]);
+    save(&repository, "large.png", &color(400, 300));
+    advice("large.png", "Images of 512 × 512 pixels, every second pixel", &[]);
+    advice(photo, "Images of 512 × 512 pixels, a random quarter", &["--mask", "0.25"]);
+    repository.fails(&["fit", photo, "--advise"], &["has no record of such signals"]);
+    repository.fails(&["fit", photo], &["--out"]);
 }

@@ -345,8 +345,7 @@ fn only_files_that_a_run_made_are_removed() {
     let (_, failing) = rest.split_once("      - { id: RFF,").unwrap();
     let (failing, _) = failing.split_once("  - id: images").unwrap();
     scene.write(DEFINITION, &format!("{start}      - {{ id: RFF,{failing}"));
-    let run = scene.run(&SMOKE);
-    assert_eq!(run.code, 1, "{}", run.stderr);
+    let run = scene.run(&SMOKE).ends_with(1);
     for file in [table, "out/record/extensions/mexican-hat/provenance.json", plot] {
         assert!(!scene.at(file).exists(), "{file}");
         run.says(&[&format!("{file}: ")]);
@@ -455,21 +454,14 @@ fn file_names_that_are_not_utf8_are_no_records() {
     std::fs::remove_file(definition).unwrap();
     let mut command = scene.command(&["reproduce", "--profile", "smoke", "--out"]);
     command.arg(name(b"out\xff"));
-    let run = Process::start(command).ended();
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    Process::start(command).ended().ends_with(0);
 }
 
 /// Catches files whose permissions are wider than the umask says.
 #[test]
 fn the_umask_decides_who_may_read() {
     let scene = Scene::new();
-    let command = scene.command(&SMOKE);
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "umask 077; exec \"$0\" \"$@\""]);
-    shell.arg(command.get_program()).args(command.get_args());
-    shell.current_dir(scene.path()).env("POSENC_DEVICE", "cpu");
-    let run = Process::start(shell).ended();
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    scene.run_after("umask 077", &SMOKE).ends_with(0);
     let files = common::contents(&scene.at("out"));
     assert!(files.len() > 10);
     for file in files.into_keys() {
@@ -495,8 +487,7 @@ fn runs_that_record_at_the_same_time_lose_no_row() {
     };
     let started: Vec<_> = selectors.iter().zip(outs).map(record).collect();
     for one in started {
-        let run = one.ended();
-        assert_eq!(run.code, 0, "{}", run.stderr);
+        one.ended().ends_with(0);
     }
     let table = scene.table("report/record");
     for method in methods {

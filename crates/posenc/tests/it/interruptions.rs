@@ -5,9 +5,9 @@ use crate::common;
 
 use std::collections::BTreeSet;
 use std::io::Read;
-use std::process::{Child, Command};
+use std::process::Child;
 
-use common::{RANK, Repository, begun, experiment, wait};
+use common::{RANK, Repository, begun, experiment, kill, wait};
 
 fn training(epochs: u64) -> String {
     experiment(&format!(
@@ -21,8 +21,7 @@ fn training(epochs: u64) -> String {
 }
 
 fn send(signal: &str, child: &Child) {
-    let status = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
-    assert!(status.success());
+    assert!(kill(signal, child.id().into()));
 }
 
 /// Waits for a run that must end; returns its exit status.

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use common::{EXPERIMENT, Repository, begun, contents, files_in, records};
+use posenc_math::random::{below, stream};
 
 const KILLS: usize = 8;
 
@@ -47,15 +48,6 @@ fn experiment() -> String {
     }
     text += "  - id: model\n    seeds: 2\n    protocol: { kind: image-model, side: 8, levels: 8, held_out: 8, layers: 1, width: 16, heads: 2, feed_forward: 16, batch: 4, steps: 600, learning_rate: 0.01, warm_up: 2, measure_every: 200, encoding: { features: fourier, learned: true, gamma: 1 } }\n    variants: [{ id: one }]\n    profiles: { quick: { reduced: a test } }\n";
     common::experiment(&text)
-}
-
-/// The next pseudorandom number below `n` (SplitMix64).
-fn draw(state: &mut u64, n: u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    (z ^ (z >> 31)) % n
 }
 
 fn wanted() -> usize {
@@ -119,14 +111,15 @@ fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
     whole.says(&["74 of 74 units to run"]);
     let expected = records(&repository.path().join("whole/raw"));
     let rows = repository.rows("whole");
-    let (mut state, mut kills, mut resumed) = (7, 0, 0);
+    let (mut random, mut kills, mut resumed) = (stream(7, "kills"), 0, 0);
+    let mut draw = |n: u64| below(&mut random, n as usize) as u64;
     while kills < wanted {
         let earlier = kills;
         loop {
-            let part = [longest / 10, longest / 3, longest][draw(&mut state, 3) as usize];
-            let delay = Duration::from_millis(draw(&mut state, part.max(1)));
+            let part = [longest / 10, longest / 3, longest][draw(3) as usize];
+            let delay = Duration::from_millis(draw(part.max(1)));
             let delay = if kills < wanted { delay } else { Duration::MAX };
-            let (from, delay) = match draw(&mut state, 4) {
+            let (from, delay) = match draw(4) {
                 0 => (Since::Start, delay),
                 1 => (Since::FirstUnit, delay),
                 _ => (Since::NewCheckpoint, delay / 100),
@@ -159,11 +152,11 @@ fn killed_recordings_lose_no_file_of_the_reference() {
     repository.ok(&record);
     let started = Instant::now();
     repository.ok(&record);
-    let longest = (started.elapsed().as_millis() as u64).max(100);
+    let longest = (started.elapsed().as_millis() as usize).max(100);
     let folder = repository.path().join("report");
     let (names, rows) = (contents(&folder).into_keys(), repository.rows("report"));
     let names: Vec<PathBuf> = names.collect();
-    let (mut state, mut hits) = (11, 0);
+    let (mut random, mut hits) = (stream(11, "kills"), 0);
     // Each takes as long as a run.
     let wanted = wanted() / 2;
     for kill in 0..wanted {
@@ -173,7 +166,7 @@ fn killed_recordings_lose_no_file_of_the_reference() {
             std::fs::write(&page, "# Another page\n").unwrap();
         }
         let mut child = repository.start(arguments);
-        std::thread::sleep(Duration::from_millis(draw(&mut state, longest)));
+        std::thread::sleep(Duration::from_millis(below(&mut random, longest) as u64));
         child.kill().unwrap();
         hits += usize::from(!child.wait().unwrap().success());
         let now = contents(&folder);

@@ -6,16 +6,9 @@ use std::path::PathBuf;
 use posenc_math::embedder::{EmbedderSpec, build, line, matrix};
 use posenc_math::random::stream;
 
-use crate::common::{Repository, write_npy};
+use crate::common::{Repository, experiment, write_npy};
 
-const EXPERIMENT: &str = r#"
-paper: extensions
-item: mexican-hat
-kind: extra
-title: A test
-shows: A test
-groups:
-  - id: rank
+const GROUPS: &str = r#"  - id: rank
     protocol: { kind: stable-rank, samples: [16, 64, 128] }
     variants: &variants
       - { id: Gaussian, embedder: { kind: gaussian, dimension: 48, sigma: 0.02 } }
@@ -70,7 +63,7 @@ fn values(repository: &Repository, method: &str) -> BTreeMap<String, f64> {
 /// whose units do not run again.
 #[test]
 fn features_from_a_file_give_what_their_embedder_gives() {
-    let repository = Repository::with_experiment(EXPERIMENT);
+    let repository = Repository::with_experiment(&experiment(GROUPS));
     write_features(&repository, 1.0);
     repository.ok(&["reproduce", "extensions/mexican-hat"]);
     let (expected, found) = (values(&repository, "Gaussian"), values(&repository, "Matrix"));
@@ -102,13 +95,13 @@ fn features_from_a_file_give_what_their_embedder_gives() {
 /// Catches a missing or unusable file that is reported without the line that names it.
 #[test]
 fn features_that_cannot_be_read_are_reported_at_their_line() {
-    let repository = Repository::with_experiment(EXPERIMENT);
+    let repository = Repository::with_experiment(&experiment(GROUPS));
     let arguments = ["reproduce", "extensions/mexican-hat"];
     repository
-        .fails(&arguments, &["01-mexican-hat.yaml:12", "file", "features.npy: file not found"]);
+        .fails(&arguments, &["01-mexican-hat.yaml:11", "file", "features.npy: file not found"]);
     write_features(&repository, 1.0);
     write_npy(&file(&repository, "x.npy"), &[127], line(127).into_iter());
-    repository.fails(&arguments, &["01-mexican-hat.yaml:12", "coordinates", "[127]", "128 rows"]);
+    repository.fails(&arguments, &["01-mexican-hat.yaml:11", "coordinates", "[127]", "128 rows"]);
     repository.picture("a.png", 8);
     let fit = ["fit", "a.png", "--embedder", "matrix", "--set", "file=features.npy"];
     repository.fails(&[&fit[..], &["--out", "b.png"]].concat(), &["experiment file"]);

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{RANK, Repository, begun, experiment, finished};
+use common::{RANK, Repository, begun, experiment, finished, has};
 
 /// Catches a unit beyond memory that starts or ends the process, a refusal without required and available memory, and effects on
 /// other units.
@@ -14,14 +14,12 @@ fn a_unit_that_needs_too_much_is_refused_and_the_others_run() {
     variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 80, sigma: 0.1 } }]
 ";
     let repository = Repository::with_experiment(&experiment(&format!("{large}{RANK}")));
-    let run = repository.run(&["reproduce", "--memory", "1GiB"]);
-    assert_eq!(run.code, 1, "{}", run.stderr);
+    let run = repository.run(&["reproduce", "--memory", "1GiB"]).ends_with(1);
     let refused: Vec<&str> =
         run.stderr.lines().filter(|l| l.starts_with("failed: ") && l.contains("/large/")).collect();
     assert_eq!(refused.len(), 2, "each unit is a failure of its own: {}", run.stderr);
     for line in refused {
-        assert!(line.contains("needs 1.6 GiB of memory, 1.0 GiB are available"), "{line}");
-        assert!(line.contains("--memory"), "{line}");
+        has(line, &["needs 1.6 GiB of memory, 1.0 GiB are available", "--memory"]);
     }
     assert_eq!(repository.raw("out").len(), 2);
     repository.fails(&["reproduce", "--memory", "much"], &["--memory", "8GiB"]);
@@ -59,14 +57,7 @@ fn the_memory_limit_of_a_shell_is_respected() {
     variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 60000, sigma: 0.1 } }]
 ";
     let repository = Repository::with_experiment(&experiment(&format!("{large}{RANK}")));
-    let script =
-        format!("ulimit -v 2500000; exec {} reproduce --jobs 1", env!("CARGO_BIN_EXE_posenc"));
-    let mut command = std::process::Command::new("bash");
-    command.args(["-c", &script]).current_dir(repository.path());
-    command.env_remove("POSENC_DATA").env_remove("POSENC_ROOT").env("POSENC_DEVICE", "cpu");
-    let output = command.stdin(std::process::Stdio::null()).output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains(" are available"), "{stderr}");
-    assert_eq!(repository.raw("out").len(), 2, "{stderr}");
+    let run = repository.run_after("ulimit -v 2500000", &["reproduce", "--jobs", "1"]);
+    run.ends_with(1).says(&[" are available"]);
+    assert_eq!(repository.raw("out").len(), 2);
 }

@@ -4,7 +4,7 @@ use crate::common;
 
 use std::path::Path;
 
-use common::{EXPERIMENT, Repository, contents};
+use common::{EXPERIMENT, Repository, contents, has};
 use posenc_experiments::derive::{NewItem, derive};
 use posenc_experiments::plan::jobs;
 use posenc_experiments::schema::MODELINE;
@@ -31,13 +31,11 @@ fn with_code(repository: &Repository) {
 #[test]
 fn an_embedder_by_formula_is_in_the_report_of_a_run() {
     let repository = Repository::with_experiment(EXPERIMENT);
-    let run = repository.ok(&LORENTZIAN);
-    assert!(run.stdout.contains(FILE), "{}", run.stdout);
+    repository.ok(&LORENTZIAN).prints(&[FILE]);
     let paper = repository.read("experiments/extensions/paper.yaml");
-    assert!(paper.contains("  - { item: lorentzian, name: \"Lorentzian\","), "{paper}");
+    has(&paper, &["  - { item: lorentzian, name: \"Lorentzian\","]);
     repository.ok(&["reproduce", "extensions/lorentzian"]);
-    let page = repository.read("out/report/extensions/lorentzian.md");
-    let section = &page;
+    let section = repository.read("out/report/extensions/lorentzian.md");
     for absent in
         ["No plot yet", "No table yet", "No pictures yet", "This machine – Not run", "NaN"]
     {
@@ -48,11 +46,9 @@ fn an_embedder_by_formula_is_in_the_report_of_a_run() {
     for line in section.lines().filter(|l| l.starts_with("| <a id=\"lorentzian-")) {
         assert_eq!(line.matches("not\u{a0}run").count(), 1, "{line}");
     }
-    for part in ["lorentzian-line-local.svg", "error of", "Closed form, 128"] {
-        assert!(section.to_lowercase().contains(&part.to_lowercase()), "{part}: {section}");
-    }
+    has(&section.to_lowercase(), &["lorentzian-line-local.svg", "error of", "closed form, 128"]);
     let gallery = repository.read("out/report/embedders.md");
-    assert!(gallery.contains("`1/(1+(u/w)^2)`") && gallery.contains("### Lorentzian"), "{gallery}");
+    has(&gallery, &["`1/(1+(u/w)^2)`", "### Lorentzian"]);
 
     repository.fails(&LORENTZIAN, &["`lorentzian` is an item of", "choose another name"]);
 }
@@ -63,18 +59,19 @@ fn refused_commands_leave_no_files() {
     let repository = Repository::with_experiment(EXPERIMENT);
     with_code(&repository);
     let before = contents(repository.path());
-    let formula = |name: &'static str| ["new", "embedder", name, "--formula", "exp(-u^2)"];
-    repository.fails(&formula("gaussian"), &["is a kind of embedder already"]);
-    repository.fails(&formula("mexican-hat"), &["is an item of experiments/extensions/paper.yaml"]);
-    repository.fails(&formula("paper"), &["choose another"]);
-    repository.fails(&formula("struct"), &["a keyword of Rust"]);
-    repository.fails(&formula("../x"), &["is not a valid name; allowed: 1 to 40 of a-z"]);
-    repository
-        .fails(&["new", "embedder", "hat", "--formula", "exp(-u^2"], &["--formula", "parenthes"]);
-    repository
-        .fails(&["new", "embedder", "hat", "--formula", "u/w"], &["uses 'w'", "--set NAME=VALUE"]);
-    repository
-        .fails(&["new", "embedder", "registry"], &["has a module `registry`", "another name"]);
+    for (name, formula, needles) in [
+        ("gaussian", "exp(-u^2)", ["is a kind of embedder already", ""]),
+        ("mexican-hat", "exp(-u^2)", ["is an item of experiments/extensions/paper.yaml", ""]),
+        ("paper", "exp(-u^2)", ["choose another", ""]),
+        ("struct", "exp(-u^2)", ["a keyword of Rust", ""]),
+        ("../x", "exp(-u^2)", ["is not a valid name; allowed: 1 to 40 of a-z", ""]),
+        ("hat", "exp(-u^2", ["--formula", "parenthes"]),
+        ("hat", "u/w", ["uses 'w'", "--set NAME=VALUE"]),
+    ] {
+        repository.fails(&["new", "embedder", name, "--formula", formula], &needles);
+    }
+    let module = ["has a module `registry`", "another name"];
+    repository.fails(&["new", "embedder", "registry"], &module);
     let from = |item: &'static str| ["new", "experiment", "mine", "--from", item];
     repository.fails(
         &from("extensions/mexcian-hat"),
@@ -165,8 +162,7 @@ fn a_paper_in_the_repository() {
         common::git(repository.path(), &["commit", "--quiet", "--message", "all"]);
     };
     commit();
-    let made = repository.ok(&["new", "paper", "mine"]).stdout;
-    assert!(made.contains("reproduce mine/table1\n"), "{made}");
+    repository.ok(&["new", "paper", "mine"]).prints(&["reproduce mine/table1\n"]);
     let refused = [
         (["new", "paper", "mine", "--include", "outer/inner"], "is the key of"),
         (["new", "paper", "mine", "--include", "present/inner"], "is the key of"),
@@ -185,22 +181,18 @@ fn a_paper_in_the_repository() {
         "  mine/table1 narrow-higher: ✓ (reproduced)",
         "  mine/table1 printed: ✓ (reproduced)",
     ]);
-    assert!(
-        repository.read("out/report/mine.md").contains("differs from that of the wide one by +")
-    );
-    assert!(repository.read("out/report/coverage/mine.md").contains("Networks with a larger"));
+    has(&repository.read("out/report/mine.md"), &["differs from that of the wide one by +"]);
+    has(&repository.read("out/report/coverage/mine.md"), &["Networks with a larger"]);
     commit();
-    let plan = repository.ok(&["reproduce", "mine", "--record", "--dry-run"]).stdout;
-    assert!(plan.contains("ran with uncommitted changes"), "{plan}");
+    let plan = repository.ok(&["reproduce", "mine", "--record", "--dry-run"]);
+    plan.prints(&["ran with uncommitted changes"]);
     repository.ok(&["reproduce", "mine", "--record"]);
     assert!(!repository.read("report/record/mine/table1/provenance.json").contains("-dirty"));
     repository.ok(&["report", "--check"]);
-    let again = repository.ok(&["reproduce", "mine", "--record"]).stderr;
-    assert!(again.contains("0 of 2 units to run"), "{again}");
+    repository.ok(&["reproduce", "mine", "--record"]).says(&["0 of 2 units to run"]);
     let folder = "experiments/mine";
     let second = ["new", "experiment", "second", "--from", "mine/table1", "--include", folder];
-    let made = repository.ok(&second).stdout;
-    assert!(made.contains("reproduce mine/second\n"), "{made}");
+    repository.ok(&second).prints(&["reproduce mine/second\n"]);
     repository.ok(&["reproduce", "mine/second", "--include", folder]);
 }
 
@@ -216,29 +208,16 @@ fn a_paper_outside_the_repository() {
     let with = |arguments: &[&'static str]| [arguments, &include[..]].concat();
     repository
         .fails(&with(&["new", "experiment", "b", "--from", "mine/table1"]), &["new paper NAME"]);
-    let made = repository.ok(&with(&["new", "paper", "mine"])).stdout;
-    assert!(made.contains("reproduce mine/table1 --include '"), "{made}");
+    let made = repository.ok(&with(&["new", "paper", "mine"]));
+    made.prints(&["reproduce mine/table1 --include '"]);
     repository.fails(&with(&["new", "paper", "mine"]), &["nothing is overwritten"]);
     repository.ok(&with(&["new", "experiment", "copied", "--from", "mine/table1"]));
-    repository.ok(&with(&[
-        "new",
-        "embedder",
-        "bell",
-        "--formula",
-        "exp(-(u/w)^2)",
-        "--set",
-        "w=0.01",
-    ]));
+    repository.ok(&with(&["new", "embedder", "bell", "--formula", "exp(-(u/0.01)^2)"]));
     assert_eq!(contents(repository.path()), before);
     let text = std::fs::read_to_string(folder.join("10-copied.yaml")).unwrap();
-    assert!(
-        text.contains("paper: mine\n") && text.contains("/experiments/schema.json\n"),
-        "{text}"
-    );
-    let listed = repository.ok(&with(&["list"])).stdout;
-    for item in ["extensions/mexican-hat:", "mine/table1:", "mine/copied:", "mine/bell:"] {
-        assert!(listed.contains(item), "{item}: {listed}");
-    }
+    has(&text, &["paper: mine\n", "/experiments/schema.json\n"]);
+    let items = ["extensions/mexican-hat:", "mine/table1:", "mine/copied:", "mine/bell:"];
+    repository.ok(&with(&["list"])).prints(&items);
     let run = repository.ok(&with(&["reproduce", "mine/table1"]));
     run.says(&["  mine/table1 narrow-higher: ✓ (reproduced)"]);
     assert!(repository.read("out/report/mine/table1.md").contains("table1.yaml"));
@@ -252,10 +231,9 @@ fn a_paper_outside_the_repository() {
     // A broken file is reported, and the others run.
     std::fs::write(folder.join("10-copied.yaml"), text.replacen("kind: extra", "kind: extar", 1))
         .unwrap();
-    let broken =
-        repository.fails(&with(&["reproduce", "mine/table1"]), &["10-copied.yaml:", "`extar`"]);
-    assert_eq!(broken.code, 1, "{}", broken.stderr);
-    assert!(repository.read("out/report/README.md").contains("Left out because of errors"));
-    let listed = repository.fails(&with(&["list"]), &["10-copied.yaml:"]).stdout;
-    assert!(listed.contains("mine/table1:") && listed.contains("no experiment yet"), "{listed}");
+    let wrong = ["10-copied.yaml:", "`extar`"];
+    repository.fails(&with(&["reproduce", "mine/table1"]), &wrong).ends_with(1);
+    has(&repository.read("out/report/README.md"), &["Left out because of errors"]);
+    let listed = repository.fails(&with(&["list"]), &["10-copied.yaml:"]);
+    listed.prints(&["mine/table1:", "no experiment yet"]);
 }

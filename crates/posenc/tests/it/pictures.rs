@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{EXPERIMENT, Repository, files_in};
+use common::{EXPERIMENT, Repository, files_in, has};
 use posenc_experiments::record::Gallery;
 
 fn experiment() -> String {
@@ -23,7 +23,7 @@ fn pictures_of_generated_images_reach_the_reference() {
     let repository = Repository::with_experiment(&experiment());
     repository.ok(&["reproduce", "extensions/mexican-hat/rank", "--profile", "smoke"]);
     let page = repository.read("out/report/extensions/mexican-hat.md");
-    assert!(page.contains("*No pictures yet: A grid*"), "{page}");
+    has(&page, &["*No pictures yet: A grid*"]);
     repository.ok(&SMOKE);
     let files = files_in(&repository.path().join("out/raw"), "png");
     assert_eq!(files.len(), 9, "three methods");
@@ -36,12 +36,11 @@ fn pictures_of_generated_images_reach_the_reference() {
     assert_eq!(first.data, "embedded:dead-leaves");
     assert!(first.values.iter().any(|v| v.metric == "test_psnr"));
     assert!(first.values.iter().all(|v| !v.metric.starts_with("time")));
-    let page = repository.read("report/extensions/mexican-hat.md");
     let link = format!("src=\"../record/extensions/mexican-hat/{}\"", first.file());
-    assert!(page.contains(&link), "{page}");
-    assert!(page.contains("*Reduced run: 1 image · Data: embedded:dead-leaves*"), "{page}");
+    let page = repository.read("report/extensions/mexican-hat.md");
+    has(&page, &[&link, "*Reduced run: 1 image · Data: embedded:dead-leaves*"]);
     let local = repository.read("out/report/extensions/mexican-hat.md");
-    assert!(local.contains("src=\"../pictures/extensions/mexican-hat-local/"), "{local}");
+    has(&local, &["src=\"../pictures/extensions/mexican-hat-local/"]);
     repository.ok(&["report", "--check"]);
 
     // A report elsewhere has its own copies.

@@ -4,9 +4,8 @@ use crate::common;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Output;
 
-use common::{EXPERIMENT, Repository, Run};
+use common::{EXPERIMENT, Repository, experiment, has};
 use image::{Rgb, RgbImage};
 use posenc_files::testing::{Need, skip};
 use serde_json::Value;
@@ -94,8 +93,7 @@ fn every_item_of_the_guides_can_be_run() {
     }
     let plan = repository.ok(&["reproduce", "rethinking/fig7", "--profile", "paper", "--dry-run"]);
     assert!(!plan.stdout.is_empty(), "{}", plan.stderr);
-    let sets = repository.ok(&["data", "list"]).stdout;
-    assert!(sets.contains("div2k-test") && sets.contains("video-clips"), "{sets}");
+    repository.ok(&["data", "list"]).prints(&["div2k-test", "video-clips"]);
 }
 
 /// Catches a kind of embedder that is not listed, or listed without its parameters.
@@ -120,9 +118,7 @@ fn all_embedders_are_listed_with_their_parameters() {
 #[test]
 fn the_doctor_reports_every_part() {
     let repository = Repository::new();
-    let mut command = repository.command(&["doctor"]);
-    let run: Run = command.env("POSENC_PYTHON", "no-such-python").output().unwrap().into();
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    let run = repository.run_with("POSENC_PYTHON", "no-such-python", &["doctor"]).ends_with(0);
     for part in ["posenc ", "processor ", "experiments ", "device ", "wgpu ", "video ", "data "] {
         assert!(run.stdout.lines().any(|line| line.starts_with(part)), "{part}: {}", run.stdout);
     }
@@ -134,22 +130,19 @@ fn the_doctor_reports_every_part() {
 fn speed_is_measured_and_recorded_without_python() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.write("docs/SPEED.md", "# x\n\n<!-- speed: made -->\n<!-- /speed -->\n");
-    let bench = |more: &[&str]| -> Run {
+    let bench = |more: &[&str]| {
         // The fastest workloads.
         let arguments = ["bench", "closed-form-tri", "closed-form-tri-16", "--repeats", "1"];
         let arguments = [&arguments[..], more].concat();
-        let mut command = repository.command(&arguments);
-        command.env("POSENC_PYTHON", "no-such-python").output().unwrap().into()
+        repository.run_with("POSENC_PYTHON", "no-such-python", &arguments).ends_with(0)
     };
-    let run = bench(&[]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
-    run.says(&["note: no-such-python cannot be started", "its times are left out"]);
-    run.prints(&["closed-form-tri: closed form, triangle"]);
+    bench(&[])
+        .says(&["note: no-such-python cannot be started", "its times are left out"])
+        .prints(&["closed-form-tri: closed form, triangle"]);
     let file = "report/record/benchmarks.json";
     assert!(!repository.path().join(file).exists());
 
     let run = bench(&["--record"]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.trim_end().ends_with("benchmarks.json"), "{}", run.stdout);
     let record: Value = serde_json::from_str(&repository.read(file)).unwrap();
     for name in ["closed-form-tri", "closed-form-tri-16"] {
@@ -160,7 +153,7 @@ fn speed_is_measured_and_recorded_without_python() {
     // A workload that is measured again replaces its own numbers only.
     let text = common::without_checksum(&repository.read(file));
     repository.write(file, &text.replace("\"closed-form-tri-16\"", "\"other\""));
-    assert_eq!(bench(&["--record"]).code, 0);
+    bench(&["--record"]);
     let text = common::without_checksum(&repository.read(file));
     let record: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(record.as_object().unwrap().len(), 3, "{record}");
@@ -168,14 +161,7 @@ fn speed_is_measured_and_recorded_without_python() {
     repository.ok(&["report", "--check"]);
 }
 
-const CLIPS: &str = "
-paper: extensions
-item: mexican-hat
-kind: extra
-title: A test
-shows: A test
-groups:
-  - id: clips
+const CLIPS: &str = "  - id: clips
     data: { set: video-clips }
     protocol: { kind: closed-form, step: 2 }
     variants:
@@ -184,7 +170,7 @@ groups:
 
 /// A repository whose set of clips is smaller than the papers', so that small films suffice.
 fn with_small_clips() -> Repository {
-    let repository = Repository::with_experiment(CLIPS);
+    let repository = Repository::with_experiment(&experiment(CLIPS));
     let manifest = repository.read("data/manifest.yaml");
     let (before, clips) = manifest.split_once("- id: video-clips").unwrap();
     let small = clips.replacen("size: 128\n    frames: 128", "size: 16\n    frames: 8", 1);
@@ -227,8 +213,7 @@ fn the_users_films_are_used() {
     // An npz file that the program itself writes.
     repository.ok(&["fit", "films/one", "--out", "three.npz"]);
     repository.ok(&["reproduce", "--images", "video-clips=three.npz", "--out", "array"]);
-    let record = repository.table("array/record");
-    assert!(record.contains(",user:three.npz") && record.contains("test_psnr"), "{record}");
+    has(&repository.table("array/record"), &[",user:three.npz", "test_psnr"]);
 
     let small = RgbImage::from_pixel(8, 8, Rgb([1, 2, 3]));
     std::fs::create_dir(repository.path().join("films/four")).unwrap();
@@ -253,6 +238,5 @@ fn the_users_mp4_file_is_used() {
     }
     repository.ok(&CLIPS_OPTION);
     assert_eq!(signals(&repository), BTreeSet::from(["film.mp4".to_owned()]));
-    let Output { stdout, .. } = repository.command(&["doctor"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&stdout).contains("video       FFmpeg "));
+    repository.ok(&["doctor"]).prints(&["video       FFmpeg "]);
 }

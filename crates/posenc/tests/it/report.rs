@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{EXPERIMENT, Repository};
+use common::{EXPERIMENT, Repository, has};
 
 /// Catches a report that is not a function of its records, a check that accepts a changed page, a local run that changes the reference, a
 /// smaller run that replaces a larger one, a run of one method that removes the others of its group, and a speed table that differs from
@@ -24,8 +24,7 @@ fn the_reference_changes_only_for_the_better() {
     repository.ok(&["reproduce", "--seed", "3"]);
     assert_eq!(repository.read(page), first);
     let local = repository.read("out/report/extensions/mexican-hat.md");
-    assert!(local.contains("this machine"), "{local}");
-    assert!(local.contains("embedded:dead-leaves"), "{local}");
+    has(&local, &["this machine", "embedded:dead-leaves"]);
 
     let large = repository.table(record);
     repository
@@ -81,15 +80,13 @@ fn changed_verdicts_are_printed() {
     repository.write(file, &with("0.5"));
     repository.ok(&["report"]);
     repository.write(file, &with("1000"));
-    let changed = repository.ok(&["report"]).stderr;
-    assert!(
-        changed.contains("verdicts that changed: 1\n  extensions/mexican-hat high: ✓ → ✗"),
-        "{changed}"
-    );
+    let changed = "verdicts that changed: 1\n  extensions/mexican-hat high: ✓ → ✗";
+    repository.ok(&["report"]).says(&[changed]);
     assert!(!repository.ok(&["report"]).stderr.contains("verdicts that changed"));
     let run = repository.ok(&["reproduce", "--profile", "smoke"]).stderr;
     assert!(!run.contains("verdicts that changed"), "{run}");
     repository.write(file, &with("0.5"));
-    let run = repository.ok(&["reproduce", "--profile", "smoke"]).stderr;
-    assert!(run.contains("  extensions/mexican-hat high: ✗ → ✓ (holds)"), "{run}");
+    repository
+        .ok(&["reproduce", "--profile", "smoke"])
+        .says(&["  extensions/mexican-hat high: ✗ → ✓ (holds)"]);
 }

@@ -7,19 +7,12 @@ use crate::common;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::Command;
 
-use cluster::{Cluster, kill};
-use common::{Repository, Run, wait};
-
-fn command(repository: &Repository, cluster: &Cluster, arguments: &[&str]) -> Command {
-    let mut command = repository.command(arguments);
-    command.env("SLURM_CONF", cluster.conf());
-    command
-}
+use cluster::Cluster;
+use common::{Repository, Run, kill, wait};
 
 fn run(repository: &Repository, cluster: &Cluster, arguments: &[&str]) -> Run {
-    command(repository, cluster, arguments).output().unwrap().into()
+    repository.run_with("SLURM_CONF", cluster.conf().to_str().unwrap(), arguments)
 }
 
 /// What the raw records below `out` contain, except what differs between two runs.
@@ -88,20 +81,16 @@ fn a_killed_task_and_a_dead_node_lose_nothing() {
     // A path with characters that a shell and Slurm would expand.
     let out = "out of $HOME's 100%";
     let slurm = ["reproduce", "--profile", "smoke", "--record", "--out", out, "--slurm", "3"];
-    let submitted = run(&repository, &cluster, &slurm);
-    assert_eq!(submitted.code, 0, "{}", submitted.stderr);
-    for said in ["an array of 3 tasks for 16 units", "logs:", "scancel --name=posenc-"] {
-        submitted.says(&[said]);
-    }
-    let again = run(&repository, &cluster, &slurm);
-    assert!(again.code == 2 && again.stderr.contains("already run this"), "{}", again.stderr);
+    let submitted = run(&repository, &cluster, &slurm).ends_with(0);
+    submitted.says(&["an array of 3 tasks for 16 units", "logs:", "scancel --name=posenc-"]);
+    run(&repository, &cluster, &slurm).ends_with(2).says(&["already run this"]);
     let started = |node: &str| !cluster.processes(node).is_empty();
     wait("records of two tasks", || {
         repository.raw(out).len() >= 4 && started("n1") && started("n2")
     });
     // The process of a task, as the kernel would if memory runs out.
     for (process, _) in cluster.processes("n1") {
-        kill(process, "KILL");
+        kill("-KILL", process);
     }
     cluster.kill_node("n2");
     let kept = repository.raw(out);
@@ -146,13 +135,8 @@ fn refusals_are_reported() {
     repository.fails(&["reproduce", "--share", "1/2", "--plan", "0"], &["the plan differs"]);
     let word = ["reproduce", "--slurm", "2", "--sbatch-arg=evil.sh"];
     repository.fails(&word, &["evil.sh", "begins with `-`"]);
-    let nowhere: Run =
-        repository.command(&["reproduce", "--slurm", "2"]).env("PATH", "").output().unwrap().into();
-    assert!(
-        nowhere.code == 2 && nowhere.stderr.contains("squeue was not found"),
-        "{}",
-        nowhere.stderr
-    );
+    let nowhere = repository.run_with("PATH", "", &["reproduce", "--slurm", "2"]).ends_with(2);
+    nowhere.says(&["squeue was not found"]);
 
     let Some(cluster) = Cluster::start() else { return };
     for (option, needle) in [
@@ -160,8 +144,7 @@ fn refusals_are_reported() {
         ("--sbatch-arg=--time=soon; rm -rf x", "time"),
     ] {
         let run = run(&repository, &cluster, &["reproduce", "--slurm", "2", option]);
-        assert_eq!(run.code, 2, "{}", run.stderr);
-        run.says(&[needle, "job.sh"]);
+        run.ends_with(2).says(&[needle, "job.sh"]);
         assert_eq!(cluster.queue(), "");
     }
 }

@@ -29,8 +29,7 @@ pub struct Comparison {
     /// `metric` of the same item. Signals on which the baseline is at most 0.1 above them are left out.
     pub floor: Option<PerSignal>,
     /// Lists the Pareto-optimal methods (time and metric), instead of pairs: `axes` (1 to 3) and `side` (positions along each axis) of the
-    /// signals and their known `positions` (`grid` or `random`), by which `fit --advise` selects a table, and optionally the
-    /// `predictor` of the metric of a signal before a method runs (`group`, `method` and `metric` of the same item).
+    /// signals and their known `positions` (`grid` or `random`), by which `fit --advise` selects a table.
     pub front: Option<Front>,
 }
 
@@ -56,8 +55,6 @@ pub struct Front {
     pub positions: Positions,
     /// Number of positions along each axis.
     pub side: usize,
-    /// Recorded values that predict the metric of a signal before a method runs.
-    pub predictor: Option<PerSignal>,
 }
 
 /// Recorded values, one per signal.
@@ -107,11 +104,5 @@ impl Comparison {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Recorded values of single methods that it reads.
-    pub fn per_signal(&self) -> impl Iterator<Item = &PerSignal> {
-        let predictor = self.front.as_ref().and_then(|front| front.predictor.as_ref());
-        self.floor.iter().chain(predictor)
     }
 }

@@ -17,8 +17,8 @@ pub struct Plot {
     pub id: String,
     /// Text below the figure. Allowed: Markdown.
     pub caption: String,
-    /// Where curves are named: at their ends (in at most two columns of panels), next to them inside the axes, or in a legend.
-    /// `auto` names them at their ends if there is room. Allowed: `auto`, `end`, `inside`, `legend`.
+    /// Where curves are named: at their ends (in at most two columns of panels) or in a legend. `auto` names them at their ends
+    /// if there is room. Allowed: `auto`, `end`, `legend`.
     #[serde(default)]
     pub labels: Labels,
     /// Colors of curves by name, such as those of the paper. Without one, a curve has the color of its embedder, and a sweep
@@ -42,8 +42,6 @@ pub enum Labels {
     Auto,
     /// At the ends of the curves, in at most two columns of panels.
     End,
-    /// Next to the curves, inside the axes: for curves that end close together.
-    Inside,
     /// In a legend below the panels.
     Legend,
 }

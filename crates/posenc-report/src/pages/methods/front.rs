@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
 use minijinja::{Value, context};
 use posenc_experiments::Catalog;
 use posenc_experiments::schema::display::{Comparison, Front, Positions};
-use posenc_math::statistics::{LinearFit, linear_fit, mean, median};
+use posenc_math::statistics::{mean, median};
 
 use super::{Source, Values, named};
 use crate::markdown::{Align, Grid, cell, inline, plain};
@@ -17,10 +16,7 @@ use crate::template::safe;
 /// Smallest difference in quality that counts, in the metric's unit: half a unit of the second decimal, the last one
 /// shown.
 const SMALLEST: f64 = 0.005;
-/// Level of the prediction intervals.
-const LEVEL: f64 = 0.9;
 
-/// A method with its measured quality and time.
 struct Candidate<'a> {
     label: &'a str,
     method: &'a str,
@@ -29,8 +25,6 @@ struct Candidate<'a> {
     /// Mean over all signals. A method that lacks some is compared with the best complete one on the signals it has.
     quality: f64,
     measured: Values<'a>,
-    /// The predictor and the quality of each signal that has both.
-    predicted: Vec<(f64, f64)>,
     is_encoding: bool,
     /// No faster method is better, among all methods and among position encodings.
     is_best: bool,
@@ -50,43 +44,9 @@ impl Candidate<'_> {
             (false, false) => MISSING,
         }
     }
-
-    /// The expected quality of a signal with this predictor, and half the width of the interval.
-    fn predict(&self, predictor: f64) -> Option<(f64, f64)> {
-        let (quality, half_width) = line(self.predicted.iter())?.predict(predictor, LEVEL);
-        Some((quality, half_width?))
-    }
-
-    /// Predictions of each signal from the others: absolute errors, and whether the measured value is inside the interval.
-    fn left_out(&self) -> Vec<(f64, bool)> {
-        let one = |(place, (predictor, quality)): (usize, &(f64, f64))| {
-            let others = self.predicted.iter().enumerate().filter(|(other, _)| *other != place);
-            let line = line(others.map(|(_, pair)| pair))?;
-            let (predicted, half_width) = line.predict(*predictor, LEVEL);
-            let error = (predicted - quality).abs();
-            Some((error, error <= half_width?))
-        };
-        self.predicted.iter().enumerate().filter_map(one).collect()
-    }
 }
 
-/// The median error, and the number of values inside their intervals.
-fn summary(left_out: &[(f64, bool)]) -> [String; 2] {
-    if left_out.is_empty() {
-        return [MISSING, MISSING].map(str::to_owned);
-    }
-    let errors: Vec<f64> = left_out.iter().map(|(error, _)| *error).collect();
-    let inside = left_out.iter().filter(|(_, is_inside)| *is_inside).count();
-    [fixed(median(&errors), 2), format!("{inside} of {}", left_out.len())]
-}
-
-fn line<'p>(pairs: impl Iterator<Item = &'p (f64, f64)>) -> Option<LinearFit> {
-    let (x, y): (Vec<f64>, Vec<f64>) = pairs.copied().unzip();
-    linear_fit(&x, &y).ok()
-}
-
-fn candidates<'a>(of: &'a Comparison, front: &Front, source: Source<'a>) -> Vec<Candidate<'a>> {
-    let predictor = source.per_signal(front.predictor.as_ref());
+fn candidates<'a>(of: &'a Comparison, source: Source<'a>) -> Vec<Candidate<'a>> {
     let mut all: Vec<Candidate<'a>> = Vec::new();
     for compared in &of.groups {
         let variants = source.experiment.group(&compared.group).map(|group| &group.variants);
@@ -96,13 +56,11 @@ fn candidates<'a>(of: &'a Comparison, front: &Front, source: Source<'a>) -> Vec<
             let numbers: Vec<f64> = measured.values().copied().collect();
             let Ok(quality) = mean(&numbers) else { continue };
             let seconds: Vec<f64> = seconds.into_values().collect();
-            let pairs = measured.iter().filter_map(|(s, value)| Some((*predictor.get(s)?, *value)));
             all.push(Candidate {
                 label: &compared.label,
                 method: &variant.id,
                 seconds: if seconds.is_empty() { f64::INFINITY } else { median(&seconds) },
                 quality,
-                predicted: pairs.collect(),
                 measured,
                 is_encoding: variant.embedder.is_some(),
                 is_best: false,
@@ -154,16 +112,7 @@ fn listed(mut all: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
 }
 
 /// The table of a comparison; `None` without values.
-pub fn table(of: &Comparison, front: &Front, source: Source<'_>) -> Option<String> {
-    let all = candidates(of, front, source);
-    let label = |label: &str| {
-        let own = all.iter().filter(|candidate| candidate.label == label);
-        let left_out: Vec<_> = own.flat_map(Candidate::left_out).collect();
-        let [error, inside] = summary(&left_out);
-        let text = format!("{} {error} {} ({inside})", cell(label), cell(&of.unit));
-        (!left_out.is_empty()).then_some(text)
-    };
-    let labels: Vec<String> = of.groups.iter().filter_map(|own| label(&own.label)).collect();
+pub fn table(of: &Comparison, source: Source<'_>) -> Option<String> {
     let (metric, unit) = (cell(&named(&of.metric)), cell(&of.unit));
     let mut grid = Grid::default();
     grid.column("Time", Align::Right)
@@ -171,49 +120,26 @@ pub fn table(of: &Comparison, front: &Front, source: Source<'_>) -> Option<Strin
         .column(format!("{metric} ({unit})"), Align::Right)
         .column("n", Align::Right)
         .column("Best up to this time among", Align::Left);
-    if !labels.is_empty() {
-        grid.column(format!("Median prediction error ({unit})"), Align::Right)
-            .column("Inside 90 % interval", Align::Right);
-    }
-    let rows = listed(all);
-    let most = rows.iter().map(|row| row.measured.len()).max().unwrap_or(0);
+    let rows = listed(candidates(of, source));
+    let most = rows.iter().map(|row| row.measured.len()).max()?;
     for row in &rows {
-        let mut cells = vec![
+        let about = if row.measured.len() < most { "≈ " } else { "" };
+        grid.row(vec![
             duration(row.seconds),
             cell(&row.name()),
-            format!(
-                "{}{}",
-                if row.measured.len() < most { "≈ " } else { "" },
-                fixed(row.quality, 2)
-            ),
+            format!("{about}{}", fixed(row.quality, 2)),
             row.measured.len().to_string(),
             row.best_among().to_owned(),
-        ];
-        if !labels.is_empty() {
-            cells.extend(summary(&row.left_out()));
-        }
-        grid.row(cells);
+        ]);
     }
-    let mut text = grid.render();
-    if !labels.is_empty() {
-        text.push_str(&format!(
-            "Median errors of predictions for all methods (measured values inside their 90 % interval): {}.\n\n",
-            labels.join("; ")
-        ));
-    }
-    (!rows.is_empty()).then_some(text)
+    Some(grid.render())
 }
 
 /// The best method of each label among those with the most signals of their group; `None` without values. The best of all that have
 /// all signals is marked. Also whether that is no encoding; `None` if only encodings, or none, have all
 /// signals.
-pub fn best(
-    of: &Comparison,
-    front: &Front,
-    source: Source<'_>,
-    labels: &[&str],
-) -> Option<(Value, Option<bool>)> {
-    let all = candidates(of, front, source);
+pub fn best(of: &Comparison, source: Source<'_>, labels: &[&str]) -> Option<(Value, Option<bool>)> {
+    let all = candidates(of, source);
     let n = all.iter().map(|own| own.measured.len()).max()?;
     let best_of = |is_wanted: &dyn Fn(&Candidate<'_>) -> bool| {
         let wanted = || all.iter().filter(|own| is_wanted(own));
@@ -252,14 +178,12 @@ pub fn best(
 }
 
 /// Formats the front of signals with these sides and known positions as text for a terminal; empty without a matching
-/// record. Of several fronts, it is the one with signals nearest in size. `predictor` is the value of the fronts' predictor,
-/// measured on a signal of the user.
+/// record. Of several fronts, it is the one with signals nearest in size.
 pub fn advice(
     catalog: &Catalog,
     records: &Records,
     (sides, positions): (&[usize], Positions),
-    predictor: Option<f64>,
-) -> Result<String> {
+) -> String {
     let comparisons = catalog.experiments.iter().flat_map(|experiment| &experiment.comparisons);
     let fronts = comparisons.filter_map(|of| Some((of, of.front.as_ref()?)));
     let mut matching: Vec<(&Comparison, &Front)> = fronts
@@ -268,40 +192,29 @@ pub fn advice(
     let size = sides.iter().map(|&side| (side as f64).ln()).sum::<f64>() / sides.len() as f64;
     let distance = |front: &Front| ((front.side as f64).ln() - size).abs();
     matching.sort_by(|(_, a), (_, b)| distance(a).total_cmp(&distance(b)));
-    for (of, front) in matching {
+    for (of, _) in matching {
         let Some((paper, item)) = of.item.split_once('/') else { continue };
         let (Some(experiment), Some(record)) =
             (catalog.experiment(paper, item), records.get(paper, item))
         else {
             continue;
         };
-        let run = &Run::of(Side::Reference, experiment, record)?;
-        let rows = listed(candidates(of, front, Source { experiment, run }));
+        let run = &Run::of(Side::Reference, experiment, record);
+        let rows = listed(candidates(of, Source { experiment, run }));
         if rows.is_empty() {
             continue;
         }
+        let line = |time: &str, quality: &str, among: &str, method: &str| {
+            format!("{time:>8}  {quality:>14}  {among:<28}{method}\n")
+        };
         let heading = format!("{} ({})", named(&of.metric), of.unit);
-        let this_file = if predictor.is_some() { "this file (90 %)" } else { "" };
-        let mut text = format!(
-            "{}\n{:>8}  {heading:>14}  {this_file:>20}  {:<28}method\n",
-            of.title, "time", "best up to this time among"
-        );
+        let mut text = format!("{}\n", of.title);
+        text += &line("time", &heading, "best up to this time among", "method");
         for row in &rows {
-            let expected = predictor.and_then(|predictor| row.predict(predictor));
-            let interval =
-                |(mean, half)| format!("{mean:.1} ({:.1} to {:.1})", mean - half, mean + half);
-            let expected = expected.map(interval);
-            text.push_str(&format!(
-                "{:>8}  {:>14.2}  {:>20}  {:<28}{}\n",
-                duration(row.seconds),
-                row.quality,
-                expected.unwrap_or_default(),
-                row.best_among(),
-                row.name()
-            ));
+            let quality = format!("{:.2}", row.quality);
+            text += &line(&duration(row.seconds), &quality, row.best_among(), &row.name());
         }
-        text.push('\n');
-        return Ok(text);
+        return text + "\n";
     }
-    Ok(String::new())
+    String::new()
 }

@@ -40,29 +40,25 @@ pub fn render(views: &Views<'_>, view: &View<'_>, files: &mut Files) -> Result<[
         for (other, run) in runs {
             let source = Source { experiment: other.experiment, run };
             let table = match &comparison.front {
-                Some(front) => front::table(comparison, front, source),
+                Some(_) => front::table(comparison, source),
                 None => paired::table(comparison, source, other.published),
             };
             let Some(table) = table else { continue };
             measured.push(run.side);
-            if comparison.front.is_none() {
-                let who = other.who(run.side).map(|who| format!(" ({who})")).unwrap_or_default();
-                let title = format!("{}{who}", inline(&comparison.title));
-                answers.extend(
-                    paired::answer(comparison, source)
-                        .into_iter()
-                        .map(|own| format!("- {title}, {own}\n")),
-                );
-            }
+            let who = other.who(run.side);
             // A paragraph of its own, since a table begins at the start of a line.
-            let who = other.who(run.side).map(|who| format!("*{who}.*\n\n")).unwrap_or_default();
-            text.push_str(&format!("{who}{table}"));
-            if comparison.front.is_none() {
-                text.push_str(&paired::figure(comparison, source, view.experiment, files)?);
-            } else {
+            text.extend(who.map(|who| format!("*{who}.*\n\n")));
+            text.push_str(&table);
+            if comparison.front.is_some() {
                 let line = source.conditions(comparison, |_| true).line();
                 text.push_str(&format!("<sub>{}</sub>\n\n", plain(&line)));
+                continue;
             }
+            let who = who.map(|who| format!(" ({who})")).unwrap_or_default();
+            let title = format!("{}{who}", inline(&comparison.title));
+            let own = paired::answer(comparison, source).into_iter();
+            answers.extend(own.map(|own| format!("- {title}, {own}\n")));
+            text.push_str(&paired::figure(comparison, source, view.experiment, files)?);
         }
         if measured.is_empty() {
             text.push_str("*Not measured yet at the full protocol.*\n\n");
@@ -104,12 +100,12 @@ pub fn choice(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Value> {
         distinct(kinds.iter().flat_map(|(of, _)| &of.groups).map(|own| own.label.as_str()));
     let of_side = |side: Side| {
         let mut rows = Vec::new();
-        for (of, front) in &kinds {
+        for (of, _) in &kinds {
             let view = of.item.split_once('/').and_then(|(p, i)| views.get(p, i));
             let run = view.and_then(|view| view.runs().find(|run| run.side == side));
             let Some((view, run)) = view.zip(run) else { continue };
             let source = Source { experiment: view.experiment, run };
-            rows.extend(front::best(of, front, source, &labels));
+            rows.extend(front::best(of, source, &labels));
         }
         let (shown, is_best): (Vec<Value>, Vec<Option<bool>>) = rows.into_iter().unzip();
         let count = |wanted| is_best.iter().filter(|own| **own == Some(wanted)).count();

@@ -22,7 +22,6 @@ use crate::records::device_name;
 /// How far the metric of a baseline that has learned exceeds the floor at least.
 const LEARNED: f64 = 0.1;
 
-/// The values of one method of a group.
 struct Method<'a> {
     name: &'a str,
     quality: Values<'a>,

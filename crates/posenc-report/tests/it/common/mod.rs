@@ -50,11 +50,24 @@ pub fn markdown(report: &Report) -> String {
     pages.map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned()).collect()
 }
 
+/// Inputs of the report of a repository next to its records.
+pub fn inputs<'a>(catalog: &'a Catalog, reference: &'a Records) -> Inputs<'a> {
+    let (repository, record) = ("..", Some("record"));
+    Inputs { catalog, reference, local: None, repository, record, local_record: None }
+}
+
 /// The report of a repository next to its records.
 pub fn rendered(catalog: &Catalog, reference: &Records, local: Option<&Records>) -> Report {
-    let (repository, record, local_record) = ("..", Some("record"), Some("../record"));
-    let inputs = Inputs { catalog, reference, local, repository, record, local_record };
-    render(&inputs).expect("a report")
+    let local_record = Some("../record");
+    render(&Inputs { local, local_record, ..inputs(catalog, reference) }).expect("a report")
+}
+
+/// Requires that a text contains all of `needles`.
+#[track_caller]
+pub fn has(text: &str, needles: &[&str]) {
+    for needle in needles {
+        assert!(text.contains(needle), "no `{needle}` in: {text}");
+    }
 }
 
 /// The text of a file of a report.

@@ -32,12 +32,6 @@ use posenc_harness::repository::Repository;
 /// of them.
 const ROUNDS: usize = 3;
 
-/// A device that trains instead of the CPU: a GPU, or a software adapter.
-struct Device {
-    engine: Arc<dyn Engine>,
-    is_gpu: bool,
-}
-
 fn select(names: &[String]) -> Result<Vec<&'static Workload>> {
     let known = || WORKLOADS.iter().map(|w| w.name);
     if let Some(name) = names.iter().find(|name| known().all(|own| own != name.as_str())) {
@@ -55,20 +49,16 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
         repository.refuse_changes()?;
     }
     let devices = Devices::open(&options.device)?;
-    let is_gpu = devices.training() == GPU;
-    let device = devices.device_engine().map(|engine| Device { engine, is_gpu });
-    if let Some(device) = &device {
-        ensure!(
-            !options.record || is_gpu,
-            "--record stores times of the CPU or of a GPU; a software adapter is neither, so remove --record"
-        );
-        println!("device: {}", device.engine.device());
+    let gpu = devices.device_engine();
+    if let Some(engine) = &gpu {
+        let device = engine.device();
+        ensure!(devices.training() == GPU, "bench measures the CPU or a GPU; {device} is neither");
+        println!("device: {device}");
         workloads.retain(|workload| workload.runs_on_devices());
     }
-    let frameworks: &[Framework] = match &device {
+    let frameworks: &[Framework] = match &gpu {
         None => &[Framework::Torch, Framework::Jax],
-        Some(Device { is_gpu: true, .. }) => &[Framework::Cuda],
-        Some(_) => &[Framework::Torch],
+        Some(_) => &[Framework::Cuda],
     };
     let wanted = |f: &&Framework| workloads.iter().any(|w| w.frameworks().contains(f));
     let frameworks: Vec<Framework> = frameworks.iter().filter(wanted).copied().collect();
@@ -76,12 +66,11 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
     let mut all = Vec::new();
     let commit = repository.commit();
     for workload in workloads {
-        let benchmark =
-            measure(workload, options.repeats.into(), device.as_ref(), &peers, &commit)?;
+        let benchmark = measure(workload, options.repeats.into(), gpu.as_ref(), &peers, &commit)?;
         all.push((workload.name, benchmark));
     }
     if options.record {
-        println!("{}", record(repository, all, device.is_some())?.display());
+        println!("{}", record(repository, all, gpu.is_some())?.display());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -89,21 +78,20 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
 fn measure(
     workload: &'static Workload,
     repeats: usize,
-    device: Option<&Device>,
+    gpu: Option<&Arc<dyn Engine>>,
     peers: &[Peer],
     commit: &str,
 ) -> Result<Benchmark> {
     let threads = machine::cores();
     let per_round = repeats.div_ceil(ROUNDS);
-    let ours = workload.start(threads, device.map(|device| &device.engine))?;
-    let is_gpu = device.is_some_and(|device| device.is_gpu);
+    let ours = workload.start(threads, gpu)?;
     let has_peer = |peer: &&Peer| workload.frameworks().contains(&peer.framework);
     let mut times: Vec<(&Peer, Vec<PeerTimes>)> =
         peers.iter().filter(has_peer).map(|peer| (peer, Vec::new())).collect();
     let (mut own, mut rates) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         own.push((ours.seconds)(per_round)?);
-        if !is_gpu {
+        if gpu.is_none() {
             rates.push(matrix_product_rate(threads, per_round)?);
         }
         // A failure discards the peer's times but not ours.
@@ -138,7 +126,7 @@ fn measure(
         share_of_gemm: share,
         threads,
         peers: Vec::new(),
-        machine: device.map_or_else(machine::processor, |device| device.engine.device()),
+        machine: gpu.map_or_else(machine::processor, |engine| engine.device()),
         commit: commit.to_owned(),
     };
     for (peer, times) in &times {

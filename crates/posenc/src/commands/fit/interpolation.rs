@@ -50,13 +50,6 @@ fn expectation(predicted: &Prediction) -> String {
     format!("{mean:.1} dB (95 % interval {low:.1} to {high:.1})")
 }
 
-/// The PSNR in dB that cross-validation on the training positions predicts for automatic kriging; `None` with too few of them.
-pub fn predicted_psnr(signal: &Signal, split: &Split, rule: Rule) -> Result<Option<f64>> {
-    let found = by_method(Method::Auto, signal, split, rule, &threads())?;
-    let psnr = found.selection.map(|selection| psnr_of(selection.predicted.mean));
-    Ok(psnr.filter(|psnr| psnr.is_finite()))
-}
-
 /// Prints PSNR and time of all methods, including the method `name`, which already ran.
 pub fn compare(
     name: &str,

@@ -22,7 +22,6 @@ use posenc_report::Records;
 
 use crate::arguments::Fit;
 
-/// Runs the command: reads, fits, prints and writes.
 pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     settings::check(options)?;
     if let Some(out) = &options.out {
@@ -46,7 +45,7 @@ pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     let split = split(&signal.sides, rule, TestPositions::Rest, &mut mask)?;
     let shape: Vec<String> = signal.sides.iter().map(usize::to_string).collect();
     if options.advise {
-        return advise(repository, options, &signal, &split, rule);
+        return advise(repository, options, &signal);
     }
     if let Some(out) = &options.out {
         target::check_format(out, &signal)?;
@@ -86,29 +85,20 @@ pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the best methods for their time on recorded signals that are sampled like the file, and the PSNR that cross-validation on
-/// the file predicts for them.
-fn advise(
-    repository: &Repository,
-    options: &Fit,
-    signal: &Signal,
-    split: &Split,
-    rule: Rule,
-) -> Result<ExitCode> {
+/// Prints the best methods for their time on recorded signals that are sampled like the file.
+fn advise(repository: &Repository, options: &Fit, signal: &Signal) -> Result<ExitCode> {
     let positions = match options.mask {
         Some(_) => Positions::Random,
         None => Positions::Grid,
     };
     let catalog = Catalog::read(repository.root(), KINDS)?;
     let records = Records::read(&repository.record(), &catalog)?;
-    let sampling = (&signal.sides[..], positions);
-    let predicted = interpolation::predicted_psnr(signal, split, rule)?;
-    let advice = posenc_report::advice(&catalog, &records, sampling, predicted)?;
+    let advice = posenc_report::advice(&catalog, &records, (&signal.sides, positions));
     ensure!(!advice.is_empty(), "{} has no record of such signals", repository.record().display());
     advice.lines().for_each(|line| println!("{line}"));
     println!(
-        "Times and mean PSNRs are those of the report, on one CPU core. The column for this file is predicted by cross-validation on its \
-         known positions; `--compare` measures interpolation on it."
+        "Times and mean PSNRs are those of the report, on one CPU core. Without `--advise`, `fit` prints the PSNR to expect of interpolation \
+         on this file."
     );
     Ok(ExitCode::SUCCESS)
 }

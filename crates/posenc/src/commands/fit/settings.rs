@@ -29,7 +29,6 @@ pub fn streams(seed: u64) -> impl Fn(&str) -> rand_chacha::ChaCha8Rng {
 
 /// The embedder and solver settings that are chosen from the training positions.
 pub struct Chosen {
-    /// The embedder with all parameters.
     pub spec: EmbedderSpec,
     /// The soft cutoff of ridge regression.
     pub cutoff: f64,

@@ -52,32 +52,21 @@ impl Notices {
         selected: &[Job<'_>],
         data: &DataSets,
     ) -> Result<Self> {
-        let mut notices = Notices { profile, refused: 0, sets: Vec::new(), details: Vec::new() };
-        notices.add_refusals(catalog, selectors);
-        notices.add_data_sets(selected, data)?;
-        Ok(notices)
-    }
-
-    fn add_refusals(&mut self, catalog: &Catalog, selectors: &Selectors) {
-        for experiment in &catalog.experiments {
-            for group in &experiment.groups {
-                let is_selected = |v: &Variant| {
-                    selectors.matches(&experiment.paper, &experiment.item, &group.id, &v.id)
-                };
-                if let Some(reason) = group.refused(self.profile)
-                    && group.variants.iter().any(is_selected)
-                {
-                    self.refused += 1;
-                    self.details.push(format!(
-                        "not run at `{}`: {}/{}: {}",
-                        self.profile,
-                        experiment.id(),
-                        group.id,
-                        reason.trim()
-                    ));
-                }
+        let mut details = Vec::new();
+        let groups = catalog.experiments.iter().flat_map(|e| e.groups.iter().map(move |g| (e, g)));
+        for (experiment, group) in groups {
+            let is_selected = |v: &Variant| {
+                selectors.matches(&experiment.paper, &experiment.item, &group.id, &v.id)
+            };
+            let is_any = group.variants.iter().any(is_selected);
+            if let Some(reason) = group.refused(profile).filter(|_| is_any) {
+                let (id, group, reason) = (experiment.id(), &group.id, reason.trim());
+                details.push(format!("not run at `{profile}`: {id}/{group}: {reason}"));
             }
         }
+        let mut notices = Notices { profile, refused: details.len(), sets: Vec::new(), details };
+        notices.add_data_sets(selected, data)?;
+        Ok(notices)
     }
 
     fn add_data_sets(&mut self, selected: &[Job<'_>], data: &DataSets) -> Result<()> {

@@ -21,31 +21,33 @@ const INTERVAL: Duration = Duration::from_secs(20);
 /// Writing reports takes at most 1/`SHARE` of the time.
 const SHARE: u32 = 20;
 
-/// The run that a reporter follows.
-pub struct LiveRun<'a> {
-    pub inputs: ResultInputs<'a>,
-    pub units: usize,
+pub struct Reporter<'a> {
+    inputs: ResultInputs<'a>,
+    units: usize,
     /// Units that wait for attention models, by item.
-    pub waiting: BTreeMap<String, usize>,
+    waiting: BTreeMap<String, usize>,
     /// The page that the run is about.
-    pub page: PathBuf,
-}
-
-pub struct Reporter {
+    page: PathBuf,
     finished: Receiver<FinishedItem>,
     lines: Sender<String>,
 }
 
-pub fn channels() -> (Feed, Reporter) {
-    let (items, finished) = channel();
-    let (lines, printed) = channel();
-    (Feed { finished: items, lines: printed }, Reporter { finished, lines })
-}
+impl<'a> Reporter<'a> {
+    pub fn new(
+        inputs: ResultInputs<'a>,
+        units: usize,
+        waiting: BTreeMap<String, usize>,
+        page: PathBuf,
+    ) -> (Feed, Self) {
+        let (items, finished) = channel();
+        let (lines, printed) = channel();
+        let reporter = Reporter { inputs, units, waiting, page, finished, lines };
+        (Feed { finished: items, lines: printed }, reporter)
+    }
 
-impl Reporter {
     /// Writes reports until the run closes its end of the channel. Returns the items that finished after the last report; the final report
     /// tells about them.
-    pub fn run(self, run: &LiveRun<'_>) -> Vec<FinishedItem> {
+    pub fn run(self) -> Vec<FinishedItem> {
         let mut next = Instant::now() + FIRST;
         let mut is_first = true;
         let mut finished: Vec<FinishedItem> = Vec::new();
@@ -67,7 +69,7 @@ impl Reporter {
                 continue;
             }
             let began = Instant::now();
-            if self.write(run, &finished, is_first) {
+            if self.write(&finished, is_first) {
                 finished.clear();
             }
             is_first = false;
@@ -76,8 +78,8 @@ impl Reporter {
     }
 
     /// Writes a report. Returns whether the run still took the lines about the finished items.
-    fn write(&self, run: &LiveRun<'_>, finished: &[FinishedItem], is_first: bool) -> bool {
-        let LiveRun { inputs, units, waiting, page } = run;
+    fn write(&self, finished: &[FinishedItem], is_first: bool) -> bool {
+        let Reporter { inputs, units, waiting, page, .. } = self;
         let left = match finished.last() {
             Some(FinishedItem { left, time, .. }) => {
                 format!("{left} of {units} units are left ({time})")

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use posenc_experiments::Experiment;
 use posenc_experiments::record::is_of_machine;
 use posenc_experiments::yaml::Document;
+use posenc_files::testing::files_below;
 
 /// A copy of the repository's definitions in a temporary directory.
 pub struct Repository {
@@ -20,7 +21,6 @@ pub struct Repository {
     pub temporary: tempfile::TempDir,
 }
 
-/// Exit status and output of a run.
 pub struct Run {
     pub code: i32,
     pub stdout: String,
@@ -30,18 +30,31 @@ pub struct Run {
 impl Run {
     /// Requires that standard error contains all of `needles`.
     #[track_caller]
-    pub fn says(&self, needles: &[&str]) {
-        for needle in needles {
-            assert!(self.stderr.contains(needle), "no `{needle}` in: {}", self.stderr);
-        }
+    pub fn says(&self, needles: &[&str]) -> &Self {
+        has(&self.stderr, needles);
+        self
     }
 
     /// As [`Run::says`], for standard output.
     #[track_caller]
-    pub fn prints(&self, needles: &[&str]) {
-        for needle in needles {
-            assert!(self.stdout.contains(needle), "no `{needle}` in: {}", self.stdout);
-        }
+    pub fn prints(&self, needles: &[&str]) -> &Self {
+        has(&self.stdout, needles);
+        self
+    }
+
+    /// Requires this exit status.
+    #[track_caller]
+    pub fn ends_with(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{}{}", self.stdout, self.stderr);
+        self
+    }
+}
+
+/// Requires that a text contains all of `needles`.
+#[track_caller]
+pub fn has(text: &str, needles: &[&str]) {
+    for needle in needles {
+        assert!(text.contains(needle), "no `{needle}` in: {text}");
     }
 }
 
@@ -49,7 +62,6 @@ fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Copies a file or a folder.
 pub fn copy(from: &Path, to: &Path) {
     if from.is_file() {
         std::fs::create_dir_all(to.parent().unwrap()).unwrap();
@@ -62,23 +74,9 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Files in a folder and below, in order.
-fn walk(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() { folders.push(path) } else { found.push(path) }
-        }
-    }
-    found.sort();
-    found
-}
-
-/// Those of [`walk`] with this extension.
+/// Files in a folder and below with this extension.
 pub fn files_in(folder: &Path, extension: &str) -> Vec<PathBuf> {
-    let mut found = walk(folder);
+    let mut found = files_below(folder);
     found.retain(|path| path.extension().is_some_and(|e| e == extension));
     found
 }
@@ -162,7 +160,7 @@ pub fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let is_unfinished = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".writing-"))
     };
-    let files = walk(folder).into_iter().filter(|path| !is_unfinished(path));
+    let files = files_below(folder).into_iter().filter(|path| !is_unfinished(path));
     files.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
 }
 
@@ -265,7 +263,11 @@ impl Repository {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_posenc"));
+        self.prepared(Command::new(env!("CARGO_BIN_EXE_posenc")), arguments)
+    }
+
+    /// A command with the environment of these tests.
+    pub fn prepared(&self, mut command: Command, arguments: &[&str]) -> Command {
         command
             .args(arguments)
             .current_dir(self.path())
@@ -282,6 +284,21 @@ impl Repository {
 
     pub fn run(&self, arguments: &[&str]) -> Run {
         Process::start(self.command(arguments)).ended()
+    }
+
+    /// As `run`, with an environment variable.
+    pub fn run_with(&self, name: &str, value: &str, arguments: &[&str]) -> Run {
+        let mut command = self.command(arguments);
+        command.env(name, value);
+        Process::start(command).ended()
+    }
+
+    /// As `run`, in a shell after another command, such as one that limits what a process may do.
+    #[cfg(unix)]
+    pub fn run_after(&self, first: &str, arguments: &[&str]) -> Run {
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &format!("{first}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_posenc")]);
+        Process::start(self.prepared(shell, arguments)).ended()
     }
 
     /// As `run`, and the run must succeed.
@@ -322,12 +339,7 @@ impl Repository {
     }
 
     /// Runs everything into `out` and kills the run when its first checkpoint exists.
-    pub fn kill_at_checkpoint(&self, out: &str) {
-        self.kill_at_checkpoint_on("cpu", out);
-    }
-
-    /// As [`Repository::kill_at_checkpoint`], on a device.
-    pub fn kill_at_checkpoint_on(&self, device: &str, out: &str) {
+    pub fn kill_at_checkpoint(&self, device: &str, out: &str) {
         let mut child = self.start(&["reproduce", "--device", device, "--out", out]);
         wait("checkpoint", || {
             assert!(child.try_wait().unwrap().is_none(), "it ended before its first checkpoint");
@@ -372,6 +384,14 @@ pub fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(started.elapsed() < PATIENCE, "no {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Sends a signal to a process, or to a group by its negative number; returns whether there is one.
+#[cfg(unix)]
+pub fn kill(signal: &str, process: i64) -> bool {
+    let mut command = Command::new("kill");
+    command.args([signal, "--", &process.to_string()]).stderr(Stdio::null());
+    command.status().unwrap().success()
 }
 
 /// A command in flight, whose output goes to files, so that no full pipe blocks it.

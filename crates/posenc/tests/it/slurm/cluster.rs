@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use posenc_files::testing::{Need, skip};
 
+use crate::common::kill;
+
 const TEMPLATE: &str = include_str!("slurm.conf.in");
 
 /// One cluster at a time: two would share two cores.
@@ -147,12 +149,12 @@ impl Cluster {
     }
 
     /// Processes of jobs on one node, each with its parent: process ids.
-    pub fn processes(&self, node: &str) -> Vec<(u32, u32)> {
+    pub fn processes(&self, node: &str) -> Vec<(i64, i64)> {
         let wanted =
             [format!("SLURM_CONF={}", self.conf().display()), format!("SLURMD_NODENAME={node}")];
         let mut found = Vec::new();
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-            let Ok(process) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
+            let Ok(process) = entry.file_name().to_string_lossy().parse::<i64>() else { continue };
             let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
             let variables: Vec<&[u8]> = environment.split(|b| *b == 0).collect();
             if wanted.iter().all(|wanted| variables.contains(&wanted.as_bytes())) {
@@ -178,16 +180,11 @@ impl Cluster {
             let command =
                 std::fs::read_to_string(format!("/proc/{parent}/comm")).unwrap_or_default();
             if command.starts_with("slurmstepd") {
-                kill(parent, "KILL");
+                kill("-KILL", parent);
             }
-            kill(process, "KILL");
+            kill("-KILL", process);
         }
     }
-}
-
-/// Sends a signal to a process.
-pub fn kill(process: u32, signal: &str) {
-    let _ = Command::new("kill").args([format!("-{signal}"), process.to_string()]).status();
 }
 
 impl Drop for Cluster {
