@@ -132,7 +132,7 @@ pub enum Directions {
     /// x, y, (x + y)/2 and (x − y + 1)/2; images only.
     Diagonals,
     /// Waves along random directions. The entries of their frequency vectors are sampled independently from the embedder's distribution.
-    /// The embedder's dimension is that of the whole encoding. Or the features of the pixels, if a `matrix` has two axes.
+    /// The embedder's dimension is that of the whole encoding.
     Joint,
     /// Products of all pairs of the axes' features (`rethinking` Fig. 11, the equidistant grid). The embedder's dimension is that of one
     /// axis.
