@@ -11,6 +11,7 @@
 //!
 //! Records the exponents of power laws in N fitted to these: `operations_exponent`, `bytes_exponent` and `time_exponent`.
 
+use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -19,8 +20,9 @@ use posenc_experiments::record::Value;
 use posenc_experiments::schema::NumberList;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use posenc_harness::protocol::{Context, Emit, Protocol};
+use posenc_math::closed_form::Separable;
 use posenc_math::complexity::{Scheme, Sizes, cost, printed_separable_memory};
-use posenc_math::kronecker::{Cube, dense, separable_2d, simple_features};
+use posenc_math::kronecker::{dense, simple_features};
 use posenc_math::random::gaussian_vector;
 use posenc_math::statistics::{median, power_law_exponent};
 use schemars::JsonSchema;
@@ -78,18 +80,15 @@ impl Protocol for Complexity {
             let numbers = gaussian_vector(&mut rng, n * n);
             let psi = Mat::from_fn(n, n, |i, j| numbers[i * n + j]);
             let mut weights = numbers.iter().cycle().copied();
-            let layer = Layer::new(self, &psi, &mut || weights.next().unwrap_or(1.0));
+            let mut layer = Layer::new(self, &psi, &mut || weights.next().unwrap_or(1.0))?;
             // An untimed run warms the caches.
-            std::hint::black_box(layer.forward(&psi));
+            layer.forward()?;
             let seconds = (0..self.repeats).map(|_| {
                 let started = Instant::now();
-                // Uses the result, so that the compiler cannot remove the work.
-                let sum = std::hint::black_box(layer.forward(&psi));
-                let elapsed = started.elapsed().as_secs_f64();
-                debug_assert!(sum.is_finite());
-                elapsed
+                layer.forward()?;
+                Ok(started.elapsed().as_secs_f64())
             });
-            let seconds = median(&seconds.collect::<Vec<f64>>());
+            let seconds = median(&seconds.collect::<Result<Vec<f64>>>()?);
             let operations = counted.multiply_adds as f64;
             values.push(Value::new("operations", operations).at(size));
             values.push(Value::new("bytes", bytes as f64).at(size).unit("B"));
@@ -120,11 +119,10 @@ enum Layer {
         features: Mat<f64>,
         weights: Mat<f64>,
     },
-    Plane {
-        weights: Mat<f64>,
-    },
-    Space {
-        weights: Cube<f64>,
+    Grid {
+        maps: Separable<f64>,
+        weights: Vec<f64>,
+        values: Vec<f64>,
     },
     /// A layer on a grid, and for each arbitrary point its 2^D nodes with their weights.
     Blended {
@@ -135,76 +133,52 @@ enum Layer {
 }
 
 impl Layer {
-    fn new(settings: &Complexity, psi: &Mat<f64>, number: &mut dyn FnMut() -> f64) -> Self {
-        let n = psi.nrows();
-        let mut column = |rows: usize| Mat::from_fn(rows, 1, |_, _| number());
-        match (settings.scheme, settings.axes) {
-            (Scheme::Simple | Scheme::Naive, axes) => {
+    fn new(settings: &Complexity, psi: &Mat<f64>, number: &mut dyn FnMut() -> f64) -> Result<Self> {
+        let (n, axes) = (psi.nrows(), settings.axes);
+        Ok(match settings.scheme {
+            Scheme::Simple | Scheme::Naive => {
                 let is_simple = settings.scheme == Scheme::Simple;
                 let join = if is_simple { simple_features } else { dense };
                 let plane = join(psi.as_ref(), psi.as_ref());
                 let features = if axes == 2 { plane } else { join(psi.as_ref(), plane.as_ref()) };
-                let weights = column(features.ncols());
+                let weights = Mat::from_fn(features.ncols(), 1, |_, _| number());
                 Layer::WrittenOut { features, weights }
             }
-            (Scheme::Separable, 2) => Layer::Plane { weights: Mat::from_fn(n, n, |_, _| number()) },
-            (Scheme::Separable, _) => Layer::Space { weights: Cube::from_fn([n; 3], |_| number()) },
-            (Scheme::NonSeparable, axes) => {
+            Scheme::Separable => Layer::Grid {
+                maps: Separable::predictor(&vec![psi.as_ref(); axes])?,
+                weights: (0..n.pow(axes as u32)).map(|_| number()).collect(),
+                values: Vec::new(),
+            },
+            Scheme::NonSeparable => {
                 let separable = Complexity { scheme: Scheme::Separable, ..settings.clone() };
                 let (nodes, weights) = blending(n, axes, number);
-                Layer::Blended {
-                    grid: Box::new(Layer::new(&separable, psi, number)),
-                    nodes,
-                    weights,
-                }
+                let grid = Box::new(Layer::new(&separable, psi, number)?);
+                Layer::Blended { grid, nodes, weights }
             }
-        }
+        })
     }
 
-    /// The outputs of a layer on a grid, up to a transpose with the first coordinate slowest.
-    fn grid(&self, psi: &Mat<f64>) -> Vec<f64> {
+    /// One forward pass.
+    fn forward(&mut self) -> Result<()> {
         match self {
-            Layer::Plane { weights } => separable_2d(psi.as_ref(), weights.as_ref(), psi.as_ref())
-                .map_or_else(
-                    |_| Vec::new(),
-                    |m| m.col_iter().flat_map(|c| c.iter().copied()).collect(),
-                ),
-            Layer::Space { weights } => {
-                posenc_math::kronecker::separable_3d([psi.as_ref(); 3], weights)
-                    .map_or_else(|_| Vec::new(), Cube::into_values)
-            }
-            Layer::WrittenOut { .. } | Layer::Blended { .. } => Vec::new(),
-        }
-    }
-
-    /// One forward pass; returns an entry of the result.
-    fn forward(&self, psi: &Mat<f64>) -> f64 {
-        match self {
-            Layer::WrittenOut { features, weights } => (features * weights)[(0, 0)],
-            Layer::Plane { weights } => separable_2d(psi.as_ref(), weights.as_ref(), psi.as_ref())
-                .map_or(f64::NAN, |m| m[(0, 0)]),
-            Layer::Space { weights } => {
-                let psi = psi.as_ref();
-                posenc_math::kronecker::separable_3d([psi; 3], weights)
-                    .map_or(f64::NAN, |c| c.values().first().copied().unwrap_or(f64::NAN))
+            Layer::WrittenOut { features, weights } => drop(black_box(&*features * &*weights)),
+            Layer::Grid { maps, weights, values } => {
+                maps.apply_into(weights, values)?;
+                black_box(&*values);
             }
             Layer::Blended { grid, nodes, weights } => {
-                let values = grid.grid(psi);
-                let corners = nodes.len() / (values.len().max(1));
-                let blended = nodes.chunks(corners.max(1)).zip(weights.chunks(corners.max(1))).map(
-                    |(nodes, weights)| {
+                grid.forward()?;
+                let Layer::Grid { values, .. } = &**grid else { bail!("not a grid") };
+                let corners = nodes.len() / values.len();
+                let blended =
+                    nodes.chunks(corners).zip(weights.chunks(corners)).map(|(nodes, weights)| {
                         let terms = nodes.iter().zip(weights);
-                        terms
-                            .map(|(node, w)| w * values.get(*node as usize).unwrap_or(&0.0))
-                            .sum::<f64>()
-                    },
-                );
-                std::hint::black_box(blended.collect::<Vec<_>>())
-                    .first()
-                    .copied()
-                    .unwrap_or(f64::NAN)
+                        terms.map(|(node, w)| w * values[*node as usize]).sum::<f64>()
+                    });
+                black_box(blended.collect::<Vec<_>>());
             }
         }
+        Ok(())
     }
 }
 
