@@ -30,7 +30,6 @@ impl LinearFit {
     }
 }
 
-/// The least-squares line.
 pub fn linear_fit(x: &[f64], y: &[f64]) -> Result<LinearFit, Error> {
     check_pairs(x, y, 2)?;
     if is_constant(x) {
