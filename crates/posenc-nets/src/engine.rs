@@ -1,6 +1,7 @@
 //! Tasks, and the engines and sessions that train them.
 
 use faer::Mat;
+use serde::{Deserialize, Serialize};
 
 use crate::error::same;
 use crate::{Adam, Input, NetError, Network, Parameters};
@@ -79,7 +80,7 @@ pub enum SampleSet {
 }
 
 /// Parameters and optimizer state of all runs. Resuming from it gives the same bits.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
     pub progress: Progress,
     /// θ, m and v in the engine's own layout.
@@ -87,7 +88,7 @@ pub struct State {
 }
 
 /// The completed epochs of a session, and its diverged runs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     pub epoch: u64,
     /// For each run, the epoch (from 1) whose error was not finite.
