@@ -8,7 +8,6 @@ use crate::{Adam, Input, NetError, Network, Parameters};
 
 #[derive(Debug, Clone)]
 pub struct Samples {
-    /// Embedded positions of N points.
     pub input: Input,
     /// Targets, N × (runs · outputs): output o of run r is column r·outputs + o.
     pub targets: Mat<f32>,
@@ -50,13 +49,7 @@ impl Task {
             if samples.input.points() == 0 {
                 return Err(NetError::Zero("the number of points"));
             }
-            self.network.check_input(&samples.input)?;
-            same("features", samples.input.dimension(), self.network.input)?;
-            if let (Input::Kronecker(own), Input::Kronecker(other)) =
-                (&self.train.input, &samples.input)
-            {
-                own.check_axes(other)?;
-            }
+            self.network.check_input(&self.train.input, &samples.input)?;
             same("targets", samples.targets.nrows(), samples.input.points())?;
             same("target columns", samples.targets.ncols(), self.runs() * self.network.output)?;
             if !(0..samples.targets.ncols())
@@ -135,7 +128,6 @@ pub struct EpochErrors {
     pub test: Vec<f64>,
 }
 
-/// A backend that trains networks.
 pub trait Engine: Send + Sync {
     /// Description of the device, for the record.
     fn device(&self) -> String;

@@ -32,13 +32,13 @@ mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use posenc_math::embedder::{self, EmbedderSpec};
-use posenc_nets::OutputActivation;
+use posenc_nets::{OutputActivation, Products};
 
 use crate::checks::{
     WITHOUT_SWEEP, absent, below_one, check_positions, check_rate, positive, range,
 };
 pub use crate::grid_network::{
-    Blending, DEPTH, Directions, Encoding, JointSweep, NetworkNd, Nodes, Products, TestPositions,
+    Blending, DEPTH, Directions, Encoding, JointSweep, NetworkNd, Nodes, TestPositions,
 };
 use crate::limits::check_curves;
 use crate::network_1d::Scale;
