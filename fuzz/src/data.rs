@@ -10,7 +10,7 @@ use posenc_data::interfaces::{
 };
 use posenc_data::{
     AnnotatedImages, DownsampledImages, ParallelText, Picture, Split, Vocabulary, WeightFile,
-    load_clip_file, load_picture_file, npz as archives, read_numbers,
+    load_clip_file, load_picture_file, npz as archives,
 };
 use tempfile::TempDir;
 use zip::write::{SimpleFileOptions, ZipWriter};
@@ -53,15 +53,11 @@ fn with(bytes: &[u8], names: &[&str], read: impl Fn(&Path) -> usize) -> usize {
 }
 
 /// Reads an npz archive: array names, arrays, a clip, downsampled images. The bytes are also read as the only array of a valid archive,
-/// since a fuzzer would not guess its checksums, and as features of an encoding.
+/// since a fuzzer would not guess its checksums.
 pub fn npz(bytes: &[u8]) -> usize {
     let archive = with(bytes, &["val_data.npz"], read_archive);
-    let tables = ["features.npy", "features.safetensors"];
-    let features = with(bytes, &tables, |folder| {
-        tables.iter().filter(|name| read_numbers(&folder.join(name), None).is_ok()).count()
-    });
     let packed = packed(bytes);
-    archive + features + packed.map_or(0, |bytes| with(&bytes, &["val_data.npz"], read_archive))
+    archive + packed.map_or(0, |bytes| with(&bytes, &["val_data.npz"], read_archive))
 }
 
 fn packed(array: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
@@ -76,11 +72,10 @@ fn read_archive(folder: &Path) -> usize {
     let names = archives::array_names(&path).unwrap_or_default();
     let arrays =
         names.iter().take(3).filter(|name| archives::read_array(&path, name).is_ok()).count();
-    let features = usize::from(read_numbers(&path, None).is_ok());
     let clips =
         [None, Some(2)].into_iter().filter(|size| load_clip_file(&path, *size).is_ok()).count();
     let images = DownsampledImages::open(folder, 2, Split::Validation);
-    arrays + features + clips + usize::from(images.is_ok_and(|images| images.first(3).is_ok()))
+    arrays + clips + usize::from(images.is_ok_and(|images| images.first(3).is_ok()))
 }
 
 /// Reads COCO annotations, RICO view hierarchies and RICO Semantics.

@@ -1,4 +1,4 @@
-//! Arrays of 8-bit integers and floating-point numbers in numpy's npz archives.
+//! Arrays of 8-bit integers and 32-bit numbers in numpy's npz archives.
 //!
 //! An npz is a zip archive with one `.npy` file per array: the magic `\x93NUMPY`, a version, the length of a header, the header (a Python
 //! dictionary with `descr`, `fortran_order` and `shape`) and the elements in C order. This parser reads only what the data sets need.
@@ -20,16 +20,13 @@ const MAX_HEADER_BYTES: usize = 1 << 16;
 const MAX_AXES: usize = 64;
 /// Maximum number of characters of a header in a message.
 const SHOWN: usize = 200;
-const FLOATS: &str = "floating-point numbers of 16, 32 and 64 bits ('f2', 'f4', 'f8')";
 /// Bytes that are allocated up front. A larger buffer grows with the data that is read.
 const FIRST_ALLOCATION: u64 = 1 << 24;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Element {
     Byte,
-    Half,
     Float,
-    Double,
 }
 
 impl Element {
@@ -37,9 +34,7 @@ impl Element {
     fn of(kind: &str) -> Option<Self> {
         match kind {
             "u1" => Some(Element::Byte),
-            "f2" => Some(Element::Half),
             "f4" => Some(Element::Float),
-            "f8" => Some(Element::Double),
             _ => None,
         }
     }
@@ -47,9 +42,7 @@ impl Element {
     pub(crate) fn size(self) -> usize {
         match self {
             Element::Byte => 1,
-            Element::Half => 2,
             Element::Float => 4,
-            Element::Double => 8,
         }
     }
 }
@@ -96,16 +89,6 @@ pub(crate) fn read_within(
     }
 }
 
-/// Reads a file that contains one array, as `numpy.save` writes it.
-pub(crate) fn read_npy(
-    path: &Path,
-    allowed: &[Element],
-    limit: u64,
-) -> Result<RawArray, DataError> {
-    let file = files::open(path)?;
-    read_from(&mut BufReader::new(file), path, "the array", allowed, limit)
-}
-
 fn damaged(path: &Path, what: &str, reason: &str) -> DataError {
     DataError::at(path, format!("{what} is damaged: {reason}; fetch the file again"))
 }
@@ -128,19 +111,14 @@ fn read_from(
                 "8-bit unsigned integers ('|u1')",
                 "(255 * numpy.clip(x / WHITE, 0, 1)).round().astype('uint8')",
             ),
-            [Element::Byte, ..] => (
+            _ => (
                 "8-bit unsigned integers ('|u1') and 32-bit numbers in [0, 1] ('<f4')",
                 "numpy.clip(x / WHITE, 0, 1).astype('float32')",
             ),
-            _ if kind.starts_with('c') => (FLOATS, "numpy.hstack([x.real, x.imag])"),
-            _ => (FLOATS, "x.astype('float64')"),
-        };
-        let white = match cure.contains("WHITE") {
-            true => ", where WHITE is the value of white, such as 65535, 255 or 1",
-            false => "",
         };
         let message = format!(
-            "{what} has elements of type {}, but only {types} are read; with numpy and the array x, save {cure}{white}",
+            "{what} has elements of type {}, but only {types} are read; with numpy and the array x, save {cure}, where \
+             WHITE is the value of white, such as 65535, 255 or 1",
             header.descr
         );
         return Err(DataError::at(path, message));

@@ -29,7 +29,6 @@ impl Candidate {
         Candidate { words: words(candidate), references }
     }
 
-    /// Whether both words and references exist.
     fn is_comparable(&self) -> bool {
         !self.words.is_empty() && !self.references.is_empty()
     }

@@ -5,6 +5,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::embedder::{Embedder, EmbedderSpec, build};
+use crate::kronecker::dense;
 use crate::random::stream;
 
 /// A specification with a dimension and one more parameter.
@@ -39,6 +40,12 @@ pub fn gaussian(n: usize, k: usize, sigma: f64) -> Mat<f64> {
 /// Entries row by row, as `vec` of [`crate::kronecker`].
 pub fn entries(m: &Mat<f64>) -> Vec<f64> {
     (0..m.nrows()).flat_map(|i| (0..m.ncols()).map(move |j| m[(i, j)])).collect()
+}
+
+/// The Kronecker product of all factors.
+pub fn kronecker(factors: &[Mat<f64>]) -> Mat<f64> {
+    let identity = Mat::identity(1, 1);
+    factors.iter().fold(identity, |product, factor| dense(product.as_ref(), factor.as_ref()))
 }
 
 /// Product of a matrix with a vector, by the definition.

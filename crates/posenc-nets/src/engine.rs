@@ -1,13 +1,13 @@
 //! Tasks, and the engines and sessions that train them.
 
 use faer::Mat;
+use serde::{Deserialize, Serialize};
 
 use crate::error::same;
 use crate::{Adam, Input, NetError, Network, Parameters};
 
 #[derive(Debug, Clone)]
 pub struct Samples {
-    /// Embedded positions of N points.
     pub input: Input,
     /// Targets, N × (runs · outputs): output o of run r is column r·outputs + o.
     pub targets: Mat<f32>,
@@ -49,13 +49,7 @@ impl Task {
             if samples.input.points() == 0 {
                 return Err(NetError::Zero("the number of points"));
             }
-            self.network.check_input(&samples.input)?;
-            same("features", samples.input.dimension(), self.network.input)?;
-            if let (Input::Kronecker(own), Input::Kronecker(other)) =
-                (&self.train.input, &samples.input)
-            {
-                own.check_axes(other)?;
-            }
+            self.network.check_input(&self.train.input, &samples.input)?;
             same("targets", samples.targets.nrows(), samples.input.points())?;
             same("target columns", samples.targets.ncols(), self.runs() * self.network.output)?;
             if !(0..samples.targets.ncols())
@@ -79,7 +73,7 @@ pub enum SampleSet {
 }
 
 /// Parameters and optimizer state of all runs. Resuming from it gives the same bits.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
     pub progress: Progress,
     /// θ, m and v in the engine's own layout.
@@ -87,7 +81,7 @@ pub struct State {
 }
 
 /// The completed epochs of a session, and its diverged runs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     pub epoch: u64,
     /// For each run, the epoch (from 1) whose error was not finite.
@@ -134,7 +128,6 @@ pub struct EpochErrors {
     pub test: Vec<f64>,
 }
 
-/// A backend that trains networks.
 pub trait Engine: Send + Sync {
     /// Description of the device, for the record.
     fn device(&self) -> String;

@@ -1,6 +1,5 @@
 //! Errors of networks, inputs and tasks.
 
-/// Refuses two sizes that differ.
 pub(crate) fn same(what: &str, found: usize, expected: usize) -> Result<(), NetError> {
     if found == expected {
         Ok(())

@@ -23,7 +23,6 @@ pub struct Slot {
 pub struct Layout {
     pub slots: Vec<Slot>,
     pub runs: usize,
-    /// Number of parameters of all runs.
     pub len: usize,
 }
 

@@ -118,19 +118,28 @@ impl Network {
         Ok(())
     }
 
-    /// Refuses an input whose form does not match the kind of the first layer.
-    pub(crate) fn check_input(&self, input: &Input) -> Result<(), NetError> {
-        let why = match (self.first, input) {
-            (FirstLayer::Kronecker, Input::Kronecker(_)) => return Ok(()),
+    /// Refuses an input that does not match the kind of the first layer, or whose numbers of features differ from those
+    /// of the `trained` one: for Kronecker features on every axis, even if their product is the same.
+    pub(crate) fn check_input(&self, trained: &Input, input: &Input) -> Result<(), NetError> {
+        let refuse = |why: &str| Err(NetError::Combination(why.to_owned()));
+        match (self.first, input) {
+            (FirstLayer::Kronecker, Input::Kronecker(_)) => {}
             (FirstLayer::Kronecker, _) => {
-                "a Kronecker layer requires a Kronecker input (Input::kronecker)"
+                return refuse("a Kronecker layer requires a Kronecker input (Input::kronecker)");
             }
             (FirstLayer::Affine, Input::Kronecker(_)) => {
-                "a Kronecker input requires a Kronecker layer (Network::kronecker)"
+                return refuse("a Kronecker input requires a Kronecker layer (Network::kronecker)");
             }
-            (FirstLayer::Affine, _) => return Ok(()),
-        };
-        Err(NetError::Combination(why.to_owned()))
+            (FirstLayer::Affine, _) => {}
+        }
+        same("features", input.dimension(), self.input)?;
+        if let (Input::Kronecker(own), Input::Kronecker(other)) = (trained, input) {
+            same("axes of a Kronecker input", other.axes.len(), own.axes.len())?;
+            for (own, other) in own.axes.iter().zip(&other.axes) {
+                same("features of an axis", other.nrows(), own.nrows())?;
+            }
+        }
+        Ok(())
     }
 
     pub fn depth(&self) -> usize {
@@ -208,7 +217,6 @@ pub struct Layer<T = f32> {
     pub bias: Vec<T>,
 }
 
-/// All weights and biases of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameters<T = f32> {
     /// From the input to the output.

@@ -6,7 +6,7 @@ use posenc_experiments::schema::NumberList;
 use posenc_experiments::schema::protocol::Fault;
 use posenc_math::blending::{InnerProducts, Weights};
 use posenc_math::embedder::{self, EmbedderSpec, FitModel};
-use posenc_nets::{OutputActivation, Start};
+use posenc_nets::{OutputActivation, Products, Start};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -132,7 +132,7 @@ pub enum Directions {
     /// x, y, (x + y)/2 and (x − y + 1)/2; images only.
     Diagonals,
     /// Waves along random directions. The entries of their frequency vectors are sampled independently from the embedder's distribution.
-    /// The embedder's dimension is that of the whole encoding. Or the features of the pixels, if a `matrix` has two axes.
+    /// The embedder's dimension is that of the whole encoding.
     Joint,
     /// Products of all pairs of the axes' features (`rethinking` Fig. 11, the equidistant grid). The embedder's dimension is that of one
     /// axis.
@@ -165,16 +165,6 @@ impl Directions {
              `torch_seed`",
         )
     }
-}
-
-/// How a complex encoding on a grid is multiplied.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Products {
-    /// Gradients through the Gram matrices of the axes.
-    Gram,
-    /// Gradients through the residuals and the embedding matrices, as in the authors' code.
-    Residual,
 }
 
 /// How a complex encoding is blended at positions off its virtual grid.

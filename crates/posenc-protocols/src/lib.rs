@@ -86,10 +86,9 @@ pub mod reconstruction;
 mod streams;
 
 use posenc_experiments::Kinds;
-use posenc_experiments::schema::protocol::{Kind, ReadNumbers};
+use posenc_experiments::schema::protocol::Kind;
 
-/// All protocols, and the loader of files with encodings.
-pub const KINDS: Kinds = Kinds { all: ALL, renamed: RENAMED, read_numbers: Some(READ_NUMBERS) };
+pub const KINDS: Kinds = Kinds { all: ALL, renamed: RENAMED };
 
 const RENAMED: &[(&str, &str)] = &[
     ("reformer", "`image-model` with `color_width`, `lsh` and `reversible: true`"),
@@ -127,8 +126,3 @@ const ALL: &[&Kind] = &[
     &parameter_count::KIND,
     &errata::KIND,
 ];
-
-const READ_NUMBERS: ReadNumbers = |path, name| {
-    let array = posenc_data::read_numbers(path, name).map_err(|e| e.to_string())?;
-    Ok((array.shape, array.numbers))
-};

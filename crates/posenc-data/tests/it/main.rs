@@ -7,7 +7,6 @@ mod generator;
 mod interfaces;
 mod manifest;
 mod npz;
-mod numbers;
 mod pictures;
 mod published;
 mod source;

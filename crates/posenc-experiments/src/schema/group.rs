@@ -304,7 +304,7 @@ impl WireGroup {
                 return Err(here.error("id", "allowed: 1 to 80 printable characters"));
             }
             let embedder = wire.embedder.clone();
-            let embedder = embedder.map(|m| embedder::read(&here.key("embedder"), m, asked));
+            let embedder = embedder.map(|m| embedder::read(&here.key("embedder"), m));
             variants.push(Variant { id: wire.id.clone(), embedder: embedder.transpose()? });
         }
         // Without its own definition, `long` would have the settings and the cost of `paper`.
@@ -396,13 +396,6 @@ impl WireGroup {
                 if let Some(spec) = &checked.embedder {
                     let fits = protocol.settings().check_embedder(spec);
                     fits.map_err(|(key, message)| at.error(key, message))?;
-                }
-                let has_plane = |spec: &EmbedderSpec| spec.table.as_ref()?.plane();
-                if checked.embedder.as_ref().and_then(has_plane).is_some()
-                    && !protocol.settings().embeds_planes()
-                {
-                    let message = "has features with two axes, which need the protocol `network-nd` with `directions: joint`";
-                    return Err(own.key("embedder").error("file", message));
                 }
                 let kind = protocol.kind();
                 if let Some(parameter) = checked.embedder.as_ref().and_then(EmbedderSpec::auto)

@@ -2,9 +2,6 @@
 //! busy for days. The code that runs a unit checks the memory and time of the unit itself.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use posenc_math::embedder::FeatureTable;
 
 use super::protocol::{Fault, Kinds, Protocol};
 use crate::profile::Profile;
@@ -25,51 +22,17 @@ pub const MAX_SETTINGS: usize = 1 << 24;
 /// millisecond for a formula.
 pub const MAX_SWEPT: usize = 20_000;
 
-/// Most numbers of all tables of features of a file: 128 MiB.
-pub const MAX_FEATURES: usize = 1 << 24;
-
 /// What a file has requested so far.
 pub(super) struct SizeBudget {
     pub kinds: Kinds,
     jobs: BTreeMap<Profile, usize>,
     settings: usize,
     swept: usize,
-    features: usize,
-    tables: BTreeMap<String, Arc<FeatureTable>>,
 }
 
 impl SizeBudget {
     pub(super) fn new(kinds: Kinds) -> Self {
-        SizeBudget {
-            kinds,
-            jobs: BTreeMap::new(),
-            settings: 0,
-            swept: 0,
-            features: 0,
-            tables: BTreeMap::new(),
-        }
-    }
-
-    /// The table with this name. Calls `read` only if no earlier variant used the table.
-    pub(super) fn table(
-        &mut self,
-        name: String,
-        read: impl FnOnce() -> Result<FeatureTable, Fault>,
-    ) -> Result<Arc<FeatureTable>, Fault> {
-        if let Some(table) = self.tables.get(&name) {
-            return Ok(Arc::clone(table));
-        }
-        let table = Arc::new(read()?);
-        self.features = self.features.saturating_add(table.rows() * table.dimension());
-        if self.features > MAX_FEATURES {
-            let message = format!(
-                "the file has at least {} numbers in feature tables; allowed: up to {MAX_FEATURES}",
-                self.features
-            );
-            return Err(("file", message));
-        }
-        self.tables.insert(name, Arc::clone(&table));
-        Ok(table)
+        SizeBudget { kinds, jobs: BTreeMap::new(), settings: 0, swept: 0 }
     }
 
     /// Counts a variant at a profile, before expensive checks.

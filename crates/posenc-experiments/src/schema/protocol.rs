@@ -5,7 +5,6 @@
 
 use std::any::Any;
 use std::fmt::Debug;
-use std::path::Path;
 use std::sync::Arc;
 
 use posenc_math::embedder::EmbedderSpec;
@@ -41,11 +40,6 @@ pub trait Settings: Any + Debug + Send + Sync {
     /// Like [`Settings::check`], for the requirements on the group's data. Keys are relative to the group.
     fn check_data(&self, _: Option<&Data>) -> Result<(), Fault> {
         Ok(())
-    }
-
-    /// Whether it embeds the positions of a plane together, as features with two axes need.
-    fn embeds_planes(&self) -> bool {
-        false
     }
 
     /// Number of values in the sweep. Each value has its own embedder.
@@ -201,17 +195,12 @@ fn parse<T: Settings + Serialize + DeserializeOwned>(
     Ok((Arc::new(settings), json))
 }
 
-/// Reads a named array, or the only one, from a file. Returns its shape and its numbers in C order.
-pub type ReadNumbers = fn(&Path, Option<&str>) -> Result<(Vec<usize>, Vec<f64>), String>;
-
 /// All kinds that a program knows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Kinds {
     pub all: &'static [&'static Kind],
     /// Earlier names, and what to write instead.
     pub renamed: &'static [(&'static str, &'static str)],
-    /// Reads encodings that other programs computed. Without it, embedders of kind `matrix` have no table.
-    pub read_numbers: Option<ReadNumbers>,
 }
 
 impl Kinds {
@@ -313,6 +302,7 @@ pub(crate) mod testing {
     //! Kinds for tests of this crate: any settings are allowed.
 
     use std::collections::BTreeMap;
+    use std::path::Path;
 
     use serde::Deserialize;
 
@@ -351,7 +341,6 @@ pub(crate) mod testing {
                 ..kind("network-nd")
             },
         ],
-        read_numbers: None,
     };
 
     /// Parses an experiment.

@@ -39,7 +39,6 @@ impl VirtualGrid {
         Ok(Self { nodes, convention })
     }
 
-    /// The number N of nodes.
     pub fn nodes(&self) -> usize {
         self.nodes
     }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use super::{Candidate, Scores, ngram_counts};
 
-/// Longest n-grams.
 const ORDERS: usize = 4;
 /// Standard deviation of the Gaussian length penalty, in words.
 const SIGMA: f64 = 6.0;

@@ -21,7 +21,7 @@ const IRREGULAR: [(&str, &str); 16] = [
 ];
 
 /// Endings and their replacements. The first ending of a list that matches a word is decisive.
-type Rules = &'static [(&'static str, &'static str)];
+type Rules<'a> = &'a [(&'a str, &'a str)];
 
 const STEP_1A: Rules = &[("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", "")];
 const STEP_2: Rules = &[
@@ -56,26 +56,10 @@ const STEP_3: Rules = &[
     ("ful", ""),
     ("ness", ""),
 ];
-const STEP_4: Rules = &[
-    ("al", ""),
-    ("ance", ""),
-    ("ence", ""),
-    ("er", ""),
-    ("ic", ""),
-    ("able", ""),
-    ("ible", ""),
-    ("ant", ""),
-    ("ement", ""),
-    ("ment", ""),
-    ("ent", ""),
-    ("ion", ""),
-    ("ou", ""),
-    ("ism", ""),
-    ("ate", ""),
-    ("iti", ""),
-    ("ous", ""),
-    ("ive", ""),
-    ("ize", ""),
+/// Endings that are removed.
+const STEP_4: [&str; 19] = [
+    "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou",
+    "ism", "ate", "iti", "ous", "ive", "ize",
 ];
 
 /// The stem of a word, in lower case. Words of one or two letters are their own stems.
@@ -93,7 +77,7 @@ pub fn stem(word: &str) -> String {
     step_1c(&mut word);
     step_2(&mut word);
     apply(&mut word, STEP_3, |_, stem| measure(stem) > 0);
-    apply(&mut word, STEP_4, |ending, stem| {
+    apply(&mut word, &STEP_4.map(|ending| (ending, "")), |ending, stem| {
         measure(stem) > 1 && (ending != "ion" || matches!(stem.last(), Some('s' | 't')))
     });
     step_5(&mut word);

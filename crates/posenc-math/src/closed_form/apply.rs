@@ -1,8 +1,8 @@
 //! Linear maps along one axis, the kernel of solving and predicting.
 //!
 //! A map `P` (m × n) acts on the columns of an n × r matrix `X` and leaves the result transposed,
-//! `(P X)ᵀ` (r × m). The entries of the next axis are then contiguous, and applying the maps of all two
-//! or three axes restores the order of the axes.
+//! `(P X)ᵀ` (r × m). The entries of the next axis are then contiguous, and applying the maps of all axes
+//! restores the order of the axes.
 //!
 //! For even n let `B` be the n × n *butterfly* `[I, J; J, −I]`, J reversing the order of n/2 entries.
 //! It is symmetric with `B² = 2I`. A centrosymmetric `P` satisfies `B_m P B_n = 2 diag(E, O)`, hence
@@ -13,6 +13,34 @@ use crate::kronecker::multiply;
 use faer::reborrow::{Reborrow, ReborrowMut};
 use faer::{Mat, MatMut, MatRef};
 
+/// A linear map `P` along one axis.
+pub(super) trait Along<T> {
+    fn shape(&self) -> (usize, usize);
+
+    /// `out = (P X)ᵀ` for `x` n × r and `out` r × m, both with contiguous columns; `x` is overwritten.
+    fn apply_transposed(&self, x: MatMut<'_, T>, out: MatMut<'_, T>);
+}
+
+/// Replaces `values`, a grid with the last axis fastest, by its mode products with the maps of all axes.
+///
+/// Starts with the last axis, whose lines are contiguous. Each product makes those of the next axis contiguous.
+pub(super) fn mode_products<'a, T: Real, M: Along<T> + 'a>(
+    axes: impl DoubleEndedIterator<Item = &'a M>,
+    values: &mut Vec<T>,
+    scratch: &mut Vec<T>,
+) {
+    for axis in axes.rev() {
+        let (m, n) = axis.shape();
+        let lines = values.len() / n;
+        scratch.resize(lines * m, T::zero_impl());
+        axis.apply_transposed(
+            MatMut::from_column_major_slice_mut(values, n, lines),
+            MatMut::from_column_major_slice_mut(scratch, lines, m),
+        );
+        std::mem::swap(values, scratch);
+    }
+}
+
 /// The map `P`: as a matrix, as the diagonal blocks `½E`, `½O` between two butterflies, or as the diagonal of a square
 /// matrix.
 #[derive(Clone, Debug)]
@@ -22,28 +50,8 @@ pub(super) enum AxisMap<T> {
     Diagonal(Vec<T>),
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) enum AxisMapRef<'a, T> {
-    Plain(MatRef<'a, T>),
-    EvenOdd { half_even: MatRef<'a, T>, half_odd: MatRef<'a, T> },
-    Diagonal(&'a [T]),
-}
-
-impl<T: Real> AxisMap<T> {
-    pub(super) fn as_ref(&self) -> AxisMapRef<'_, T> {
-        match self {
-            Self::Plain(matrix) => AxisMapRef::Plain(matrix.as_ref()),
-            Self::EvenOdd { half_even, half_odd } => {
-                AxisMapRef::EvenOdd { half_even: half_even.as_ref(), half_odd: half_odd.as_ref() }
-            }
-            Self::Diagonal(diagonal) => AxisMapRef::Diagonal(diagonal),
-        }
-    }
-}
-
-impl<T: Real> AxisMapRef<'_, T> {
-    /// Rows and columns of `P`.
-    pub(super) fn shape(self) -> (usize, usize) {
+impl<T: Real> Along<T> for AxisMap<T> {
+    fn shape(&self) -> (usize, usize) {
         match self {
             Self::Plain(matrix) => matrix.shape(),
             Self::EvenOdd { half_even, .. } => (2 * half_even.nrows(), 2 * half_even.ncols()),
@@ -51,8 +59,7 @@ impl<T: Real> AxisMapRef<'_, T> {
         }
     }
 
-    /// `out = (P X)ᵀ` for `x` n × r and `out` r × m, both with contiguous columns; `x` is overwritten.
-    pub(super) fn apply_transposed(self, mut x: MatMut<'_, T>, mut out: MatMut<'_, T>) {
+    fn apply_transposed(&self, mut x: MatMut<'_, T>, mut out: MatMut<'_, T>) {
         match self {
             Self::Plain(matrix) => multiply(out, x.rb().transpose(), matrix.transpose()),
             Self::EvenOdd { half_even, half_odd } => {

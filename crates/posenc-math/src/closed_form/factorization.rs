@@ -1,6 +1,8 @@
 //! The pseudo-inverse of the embedding matrix of one axis, and its numerical rank.
 
-use super::apply::{AxisMap, AxisMapRef, diagonal_of, even_odd_blocks};
+use std::sync::Arc;
+
+use super::apply::{Along, AxisMap, diagonal_of, even_odd_blocks};
 use super::complete_orthogonal::{ColumnOrder, CompleteOrthogonal};
 use super::{Real, check_entries, default_rcond, no_convergence};
 use crate::{Error, kronecker::multiply};
@@ -28,7 +30,6 @@ pub enum Solver {
 /// Cutoff of [`Solver::Ridge`] for which [`FitModel::Ridge`](crate::embedder::FitModel::Ridge) was tuned: a ridge of 10⁻⁴ σ_1².
 pub const RIDGE_CUTOFF: f64 = 1e-2;
 
-/// How the pseudo-inverse was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Reciprocals of the entries of a diagonal Ψ; they are its singular values up to sign.
@@ -50,7 +51,6 @@ pub struct RankReport {
     /// rank 0. With [`Method::CertifiedQr`] a proved upper bound, usually several times the true value; with
     /// [`Method::CompleteOrthogonal`] an estimate, usually within a factor of 10.
     pub condition: f64,
-    /// How the pseudo-inverse was obtained.
     pub method: Method,
     /// Whether Ψ decoupled into an even and an odd half.
     pub even_odd: bool,
@@ -59,7 +59,7 @@ pub struct RankReport {
 /// Pseudo-inverse of an embedding matrix, computed once and shared by all images and channels.
 #[derive(Clone, Debug)]
 pub struct Factorization<T> {
-    inverse: AxisMap<T>,
+    inverse: Arc<AxisMap<T>>,
     report: RankReport,
 }
 
@@ -100,7 +100,7 @@ impl<T: Real> Factorization<T> {
         let Inverses { inverses, rank, condition, method } =
             invert(blocks, rcond, cutoff).ok_or_else(|| no_convergence(psi.shape()))?;
         let report = RankReport { rank, condition, method, even_odd };
-        Ok(Self { inverse: assemble(inverses), report })
+        Ok(Self::of(assemble(inverses), report))
     }
 
     fn by_qr(psi: MatRef<'_, T>, rcond: f64, order: ColumnOrder) -> Self {
@@ -108,7 +108,7 @@ impl<T: Real> Factorization<T> {
             CompleteOrthogonal::new(psi, rcond, order);
         let method = Method::CompleteOrthogonal;
         let report = RankReport { rank, condition, method, even_odd: false };
-        Self { inverse: AxisMap::Plain(inverse), report }
+        Self::of(AxisMap::Plain(inverse), report)
     }
 
     fn of_diagonal(diagonal: &[T], rcond: f64, kind: Cutoff) -> Self {
@@ -121,24 +121,27 @@ impl<T: Real> Factorization<T> {
         };
         let inverse = AxisMap::Diagonal(diagonal.iter().zip(&values).map(reciprocal).collect());
         let method = Method::Diagonal;
-        Self { inverse, report: RankReport { rank, condition: ratio, method, even_odd: false } }
+        Self::of(inverse, RankReport { rank, condition: ratio, method, even_odd: false })
     }
 
-    /// Rank, condition number and method.
+    fn of(inverse: AxisMap<T>, report: RankReport) -> Self {
+        Self { inverse: Arc::new(inverse), report }
+    }
+
     pub fn report(&self) -> &RankReport {
         &self.report
     }
 
     /// Ψ⁺ written out, K × N.
     pub fn pseudo_inverse(&self) -> Mat<T> {
-        let (k, n) = self.inverse.as_ref().shape();
+        let (k, n) = self.inverse.shape();
         let mut transposed = Mat::zeros(n, k);
-        self.inverse.as_ref().apply_transposed(Mat::identity(n, n).as_mut(), transposed.as_mut());
+        self.inverse.apply_transposed(Mat::identity(n, n).as_mut(), transposed.as_mut());
         transposed.transpose().to_owned()
     }
 
-    pub(super) fn inverse(&self) -> AxisMapRef<'_, T> {
-        self.inverse.as_ref()
+    pub(super) fn inverse(&self) -> Arc<AxisMap<T>> {
+        self.inverse.clone()
     }
 }
 

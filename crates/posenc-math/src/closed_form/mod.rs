@@ -20,8 +20,8 @@
 //! [`Factorization::report`] reports the rank.
 //!
 //! The work splits in two. [`Factorization::new`] does everything that depends on the coordinates
-//! alone, once; [`solve_2d`] and [`solve_3d`] are two or three matrix products per channel, and any
-//! number of images and channels share the factorizations. Channels are independent: callers may
+//! alone, once; [`solve()`] is a matrix product per channel and axis, and any number of images and
+//! channels share the factorizations. Channels are independent: callers may
 //! distribute them over threads, and the number of threads changes no bit of the results.
 //!
 //! [`Solver`] selects other least-squares solvers. Their solutions differ for rank-deficient matrices.
@@ -54,7 +54,7 @@ mod solve;
 pub use factorization::{Factorization, Method, RIDGE_CUTOFF, RankReport, Solver};
 pub use ridge::{Evidence, LineFit, Lines, Ridge, RidgeAxis, RidgeFit, RidgeScores, SHORTEST_LINE};
 pub use scattered::{LeastSquares, LeastSquaresOptions, ScatteredSystem, Stop};
-pub use solve::{Separable2d, normal_equations, predict_2d, predict_3d, solve_2d, solve_3d};
+pub use solve::{Separable, normal_equations, predict, solve};
 
 use faer::MatRef;
 use faer::traits::RealField;
@@ -114,21 +114,27 @@ fn check_entries<T: Real>(what: impl Fn() -> String, matrix: MatRef<'_, T>) -> R
     if matrix.is_all_finite() {
         return Ok(());
     }
-    let offending = (0..rows)
-        .flat_map(|row| (0..columns).map(move |column| (row, column)))
-        .find(|&at| !matrix[at].to_f64().is_finite());
-    match offending {
-        Some((row, column)) => {
-            let at = format!("row {row}, column {column}");
-            Err(not_finite(&what(), matrix[(row, column)], &at))
-        }
-        None => Ok(()),
-    }
+    let by_rows: Vec<T> = (0..rows * columns).map(|i| matrix[(i / columns, i % columns)]).collect();
+    check_finite(&by_rows, &what(), |at| format!("row {}, column {}", at / columns, at % columns))
 }
 
-/// Error for an input value that is NaN or infinite.
-fn not_finite<T: Real>(what: &str, value: T, at: &str) -> Error {
-    Error(format!("{what} contains {} at {at}; every entry must be finite", value.to_f64()))
+/// Refuses a value that is NaN or infinite; `place` describes the place of an index.
+fn check_finite<T: Real>(
+    values: &[T],
+    what: &str,
+    place: impl Fn(usize) -> String,
+) -> Result<(), Error> {
+    // The check of faer uses vector instructions.
+    if MatRef::from_column_major_slice(values, values.len(), 1).is_all_finite() {
+        return Ok(());
+    }
+    let is_broken = |value: &T| !value.to_f64().is_finite();
+    let at = values.iter().position(is_broken).unwrap_or_default();
+    Err(Error(format!(
+        "{what} contains {} at {}; every entry must be finite",
+        values[at].to_f64(),
+        place(at)
+    )))
 }
 
 /// Refuses a wrong number of values. `what` names the values, in the plural.

@@ -145,7 +145,6 @@ impl<'a> RidgeFit<'a> {
             .map(|c| Mat::from_fn(c.nrows(), c.ncols(), |i, j| c[(i, j)] * weights[(i, j)]))
     }
 
-    /// Scores a ridge on the samples.
     pub fn scores(&self, ridge: Ridge) -> RidgeScores {
         let weights = self.weights(ridge);
         let u = &self.axis.vectors;

@@ -1,12 +1,9 @@
 use super::*;
-use crate::kronecker::{self, Cube};
-use crate::testing::{entries, gaussian, narrow, of_rank, random, shifted, widen};
+use crate::testing::{self, entries, gaussian, narrow, of_rank, random, shifted, times, widen};
 use crate::tolerance::{Tolerance, assert_all_close, assert_close};
 use faer::Mat;
 use faer::linalg::solvers::DenseSolveCore as _;
 use proptest::prelude::*;
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::f64::consts::TAU;
 
 /// Triangle of half width `d`, as in the authors' scripts.
@@ -87,40 +84,22 @@ proptest! {
     // trading, Eqs. 11 and 12: the separable solution is the least-squares solution of least norm of
     // the written-out Kronecker system, also for M ≠ N and deficient factors.
     #[test]
-    fn solve_2d_equals_dense_least_squares(
-        m in 2..6usize, n in 2..6usize, ky in 1..5usize, kx in 1..5usize, lost in 0..2usize, seed in 0..10_000u64,
+    fn solutions_equal_dense_least_squares(
+        n in prop::collection::vec(2..6usize, 1..4), k in prop::array::uniform3(1..4usize), lost in 0..2usize, seed in 0..10_000u64,
     ) {
-        let psi_y = of_rank(m, ky, m.min(ky).saturating_sub(lost).max(1), seed);
-        let psi_x = random(n, kx, seed + 2);
-        let signal = random(m, n, seed + 3);
-        let (rows, columns) = (Factorization::new(psi_y.as_ref()).unwrap(), Factorization::new(psi_x.as_ref()).unwrap());
-        let w = solve_2d(&rows, &columns, &[signal.as_ref()]).unwrap().remove(0);
-        let system = kronecker::dense(psi_y.as_ref(), psi_x.as_ref());
+        let psi: Vec<Mat<f64>> = n.iter().zip(k).zip(seed..).map(|((&n, k), seed)| {
+            of_rank(n, k, n.min(k).saturating_sub(lost).max(1), 10 * seed)
+        }).collect();
+        let factors: Vec<_> = psi.iter().map(|psi| Factorization::new(psi.as_ref()).unwrap()).collect();
+        let signal = entries(&random(n.iter().product(), 1, seed + 3));
+        let w = solve(&factors.iter().collect::<Vec<_>>(), std::slice::from_ref(&signal)).unwrap().remove(0);
+        let system = testing::kronecker(&psi);
         // 1e-9 instead of the default: the cutoffs of the factors do not correspond to one of the product.
         let (inverse, _) = reference_inverse(&system, 1e-9);
-        let expected = inverse * Mat::from_fn(m * n, 1, |p, _| signal[(p / n, p % n)]);
-        check_close(&w, &expected, Tolerance::new(1e-7, 1e-7));
-    }
-
-    // Three different sizes per side, so that a swapped axis cannot pass.
-    #[test]
-    fn solve_and_predict_3d_equal_mode_products(
-        n in prop::array::uniform3(2..6usize), k in prop::array::uniform3(2..6usize), seed in 0..10_000u64,
-    ) {
-        let psi: Vec<_> = (0..3).map(|axis| random(n[axis], k[axis], seed + axis as u64)).collect();
-        let factors: Vec<_> = psi.iter().map(|psi| Factorization::new(psi.as_ref()).unwrap()).collect();
-        let mut rng = ChaCha8Rng::seed_from_u64(seed + 9);
-        let signal = Cube::from_fn(n, |_| rng.random_range(-1.0..1.0));
-        let w = solve_3d([&factors[0], &factors[1], &factors[2]], std::slice::from_ref(&signal)).unwrap().remove(0);
-        let inverses: Vec<_> = factors.iter().map(Factorization::pseudo_inverse).collect();
-        let expected = kronecker::separable_3d([0, 1, 2].map(|axis| inverses[axis].as_ref()), &signal).unwrap();
-        prop_assert_eq!(w.shape(), k);
-        assert_all_close(w.values(), expected.values(), Tolerance::new(1e-9, 1e-9));
-        let views = [0, 1, 2].map(|axis| psi[axis].as_ref());
-        let predicted = predict_3d(views, std::slice::from_ref(&w)).unwrap().remove(0);
-        let expected = kronecker::separable_3d(views, &w).unwrap();
-        prop_assert_eq!(predicted.shape(), n);
-        assert_all_close(predicted.values(), expected.values(), Tolerance::new(1e-9, 1e-9));
+        assert_all_close(&w, &times(&inverse, &signal), Tolerance::new(1e-6, 1e-6));
+        let views: Vec<_> = psi.iter().map(Mat::as_ref).collect();
+        let predicted = predict(&views, std::slice::from_ref(&w)).unwrap().remove(0);
+        assert_all_close(&predicted, &times(&system, &w), Tolerance::new(1e-9, 1e-9));
     }
 }
 
@@ -185,25 +164,24 @@ fn one_changed_bit_leaves_the_even_odd_path() {
 fn channels_have_the_same_bits_together_and_alone() {
     // Callers rely on this to distribute channels over any number of threads.
     let factorization = Factorization::new(narrow(&gaussian(64, 64, 0.01)).as_ref()).unwrap();
-    let channels: Vec<_> = (0..5).map(|c| narrow(&random(64, 64, c))).collect();
-    let views: Vec<_> = channels.iter().map(Mat::as_ref).collect();
-    let together = solve_2d(&factorization, &factorization, &views).unwrap();
-    for (view, expected) in views.iter().zip(&together) {
-        assert_eq!(&solve_2d(&factorization, &factorization, &[*view]).unwrap()[0], expected);
+    let random = |length, c| -> Vec<f32> {
+        random(length, 1, c).col_as_slice(0).iter().map(|v| *v as f32).collect()
+    };
+    let channels: Vec<_> = (0..5).map(|c| random(64 * 64, c)).collect();
+    let together = solve(&[&factorization; 2], &channels).unwrap();
+    for (channel, expected) in channels.iter().zip(&together) {
+        assert_eq!(
+            &solve(&[&factorization; 2], std::slice::from_ref(channel)).unwrap()[0],
+            expected
+        );
     }
-    // Catches results that depend on the old contents or shape of reused memory.
-    let mut solver = Separable2d::solver(&factorization, &factorization);
-    let mut weights = narrow(&random(3, 70, 1));
-    for (view, expected) in views.iter().zip(&together) {
-        solver.apply_into(*view, &mut weights).unwrap();
+    // Catches results that depend on the old contents or size of reused memory.
+    let mut solver = Separable::solver(&[&factorization; 2]);
+    let mut weights = random(210, 1);
+    for (channel, expected) in channels.iter().zip(&together) {
+        solver.apply_into(channel, &mut weights).unwrap();
         assert_eq!(&weights, expected);
     }
-    // A row-major view of the same numbers is the same channel.
-    let transposed = channels[0].transpose().to_owned();
-    assert_eq!(
-        solve_2d(&factorization, &factorization, &[transposed.transpose()]).unwrap()[0],
-        together[0]
-    );
 }
 
 #[test]
@@ -211,8 +189,8 @@ fn a_zero_matrix_has_rank_zero_and_zero_weights() {
     for (n, k) in [(4, 4), (5, 3), (3, 5)] {
         let factorization = Factorization::new(Mat::<f64>::zeros(n, k).as_ref()).unwrap();
         assert_eq!((factorization.report().rank, factorization.report().condition), (0, 1.0));
-        let w = solve_2d(&factorization, &factorization, &[random(n, n, 1).as_ref()]).unwrap();
-        assert_eq!(w[0], Mat::<f64>::zeros(k, k));
+        let w = solve(&[&factorization; 2], &[entries(&random(n, n, 1))]).unwrap();
+        assert_eq!(w[0], vec![0.0; k * k]);
     }
 }
 
@@ -231,15 +209,11 @@ fn diagonal_matrices_equal_the_definition() {
     )
     .unwrap();
     let other = Factorization::new(random(18, 5, 1).as_ref()).unwrap();
-    let signal = random(20, 18, 2);
-    let w = solve_2d(&factorization, &other, &[signal.as_ref()]).unwrap().remove(0);
-    let expected = kronecker::separable_2d(
-        factorization.pseudo_inverse().as_ref(),
-        signal.as_ref(),
-        other.pseudo_inverse().as_ref(),
-    )
-    .unwrap();
-    check_close(&w, &expected, Tolerance::absolute(1e-12));
+    let signal = entries(&random(20, 18, 2));
+    let w = solve(&[&factorization, &other], std::slice::from_ref(&signal)).unwrap().remove(0);
+    let inverses = [factorization.pseudo_inverse(), other.pseudo_inverse()];
+    let expected = times(&testing::kronecker(&inverses), &signal);
+    assert_all_close(&w, &expected, Tolerance::absolute(1e-12));
 }
 
 #[test]
@@ -271,26 +245,22 @@ fn errors_name_the_invalid_input() {
     let (rows, columns) = (random(4, 3, 1), random(5, 2, 2));
     let (y, x) =
         (Factorization::new(rows.as_ref()).unwrap(), Factorization::new(columns.as_ref()).unwrap());
-    let good = random(4, 5, 3);
-    // A transposed channel is the likely mistake.
-    let shape = message(solve_2d(&y, &x, &[good.as_ref(), good.transpose()]).unwrap_err());
+    let (good, short) = (vec![0.5; 20], vec![0.5; 16]);
+    let shape = message(solve(&[&y, &x], &[good.clone(), short.clone()]).unwrap_err());
     assert!(
-        ["channel 1 is 5×4", "4×3, 5×2", "need 4×5"].iter().all(|part| shape.contains(part)),
+        ["channel 1 has 16 values", "4×3, 5×2", "need 4×5"].iter().all(|part| shape.contains(part)),
         "{shape}"
     );
-    let weights =
-        message(predict_2d(rows.as_ref(), columns.as_ref(), &[good.as_ref()]).unwrap_err());
+    let weights = message(predict(&[rows.as_ref(), columns.as_ref()], &[good]).unwrap_err());
     assert!(
-        ["weights 0 is 4×5", "need 3×2"].iter().all(|part| weights.contains(part)),
+        ["weights 0 has 20 values", "need 3×2"].iter().all(|part| weights.contains(part)),
         "{weights}"
     );
-    assert!(predict_2d(psi.as_ref(), columns.as_ref(), &[random(3, 2, 4).as_ref()]).is_err());
-
-    let cube = Cube::from_fn([4, 5, 4], |at| if at == [1, 4, 2] { f64::INFINITY } else { 0.0 });
-    let not_finite = message(solve_3d([&y, &x, &y], std::slice::from_ref(&cube)).unwrap_err());
+    assert!(predict(&[psi.as_ref(), columns.as_ref()], &[vec![0.5; 6]]).is_err());
+    let mut cube = vec![0.0; 80];
+    cube[20 + 4 * 4 + 2] = f64::INFINITY;
+    let not_finite = message(solve(&[&y, &x, &y], &[cube]).unwrap_err());
     assert!(not_finite.contains("inf at [1, 4, 2]"), "{not_finite}");
-    let shape = message(solve_3d([&y, &y, &y], std::slice::from_ref(&cube)).unwrap_err());
-    assert!(shape.contains("4×5×4") && shape.contains("4×4×4"), "{shape}");
 }
 
 /// Catches a soft cutoff that a shortcut bypasses, or that enters without its square.
@@ -342,7 +312,7 @@ fn ridge_scores_by_their_definitions() {
             true => RidgeFit::image(&axis, channels).unwrap(),
             false => RidgeFit::line(&axis, channels).unwrap(),
         };
-        let squared = |m: &Mat<f64>| kronecker::dense(m.as_ref(), m.as_ref());
+        let squared = |m: &Mat<f64>| testing::kronecker(&[m.clone(), m.clone()]);
         let (mut covariance, cross) = match (is_image, kind) {
             (false, _) => (one.clone(), cross.clone()),
             (true, Ridge::Axes(_)) => (squared(&one), squared(&cross)),

@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::registry::{Built, DefaultValue, Parameter, Presence, Values};
-use super::{EmbedderError, EmbedderSpec, FeatureTable, ParameterValue};
+use super::{EmbedderError, EmbedderSpec, ParameterValue};
 
 /// Looks up a numeric parameter, in a specification or in a point of a sweep.
 pub type Numbers<'a> = &'a dyn Fn(&str) -> Option<f64>;
@@ -104,7 +104,6 @@ pub struct FitDefaults {
 
 /// One kind of embedder. To add a kind, add its file and a line in the list of kinds.
 pub struct Kind {
-    /// The name in a specification.
     pub name: &'static str,
     /// The name in prose.
     pub label: &'static str,
@@ -120,8 +119,6 @@ pub struct Kind {
     pub stable_rank: &'static str,
     /// Example values of the parameters without a default, except `dimension`.
     pub example: &'static [(&'static str, DefaultValue)],
-    /// For a kind that reads a table from a file: the table of its example, with the given number of features.
-    pub example_table: Option<fn(usize) -> FeatureTable>,
     pub parameters: &'static [Parameter],
     /// Whether a specification may contain further numeric parameters, with names that its author chooses.
     pub takes_extra_numbers: bool,
@@ -141,7 +138,6 @@ pub struct Kind {
     pub fit: FitDefaults,
     /// Checks that involve more than one parameter.
     pub(super) check: fn(&Values) -> Result<(), EmbedderError>,
-    /// Builds the embedder from checked values.
     pub(super) build: fn(&Values, &mut ChaCha8Rng) -> Built,
 }
 
@@ -157,7 +153,6 @@ impl Kind {
             distance: "",
             stable_rank: "",
             example: &[],
-            example_table: None,
             parameters: &[],
             takes_extra_numbers: false,
             family: Family::Other,
@@ -191,10 +186,7 @@ impl Kind {
         if self.needs_dimension() {
             spec = spec.number("dimension", dimension as f64);
         }
-        match self.example_table {
-            Some(table) => spec.with_table(table(dimension)),
-            None => spec,
-        }
+        spec
     }
 
     /// The formula in Markdown, followed by the parameter values of the specification.

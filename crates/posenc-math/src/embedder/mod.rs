@@ -44,7 +44,6 @@ kinds! {
     identity
     siren
     multilevel
-    matrix
     // new kinds: above this line
     formula
 }
@@ -53,13 +52,9 @@ kinds! {
 pub mod names {
     /// The default kind of `fit`.
     pub const GAUSSIAN: &str = super::gaussian::KIND.name;
-    /// A profile that is given as a formula.
     pub const FORMULA: &str = super::formula::KIND.name;
-    /// Linearly spaced frequencies.
     pub const LINF: &str = super::linf::KIND.name;
-    /// Random Fourier features.
     pub const RFF: &str = super::rff::KIND.name;
-    /// The triangle of `trading`.
     pub const TRIANGLE: &str = super::triangle::KIND.name;
 }
 
@@ -72,7 +67,6 @@ pub use error::EmbedderError;
 pub use kind::{
     CodeDistance, Family, FitDefaults, FitModel, FitParameter, FitUnit, Kind, Law, Numbers,
 };
-pub use matrix::FeatureTable;
 pub use registry::{DefaultValue, Parameter, Presence, Rule, build, find, registry, validate};
 pub(crate) use shifted::wrap;
 pub use spec::{EmbedderSpec, ParameterValue};
@@ -108,12 +102,6 @@ pub trait Embedder: Send + Sync {
     /// ψ(x)·ψ(x + Δ) at finite d, if it does not depend on x (Fourier kinds). The Gram matrix of equally
     /// spaced samples is then Toeplitz.
     fn gram_kernel(&self, _delta: f64) -> Option<f64> {
-        None
-    }
-
-    /// Lengths of the two axes of a plane whose H·W positions, in reading order, are the coordinates i/(H·W); `None` for features of
-    /// one axis.
-    fn plane(&self) -> Option<[usize; 2]> {
         None
     }
 

@@ -1,13 +1,11 @@
 //! Finds kinds by name, validates specifications and builds embedders.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    Embedder, EmbedderError, EmbedderSpec, FeatureTable, FitModel, Kind, ParameterValue,
-    unit_row::UnitRow,
+    Embedder, EmbedderError, EmbedderSpec, FitModel, Kind, ParameterValue, unit_row::UnitRow,
 };
 
 /// The values that a parameter accepts.
@@ -15,28 +13,21 @@ use super::{
 pub enum Rule {
     /// `0 < value <= most`, and not so small that its square is 0.
     Positive {
-        /// Largest value.
         most: f64,
     },
     /// `least <= value <= most`.
     Between {
-        /// Smallest value.
         least: f64,
-        /// Largest value.
         most: f64,
     },
     /// A multiple of `step` from `step` to `most`.
     Multiple {
-        /// 1 for any whole number, 2 for even ones.
         step: u32,
-        /// Largest value.
         most: u32,
     },
-    /// One of these words.
     OneOf(&'static [&'static str]),
     /// Any text of 1 to `longest` characters.
     Text {
-        /// Largest number of characters.
         longest: usize,
     },
 }
@@ -80,14 +71,11 @@ const LEAST_POSITIVE: f64 = 1e-150;
 /// A default value that a constant can hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DefaultValue {
-    /// A number.
     Number(f64),
-    /// A word.
     Text(&'static str),
 }
 
 impl DefaultValue {
-    /// The default as a parameter value.
     pub fn to_value(self) -> ParameterValue {
         match self {
             Self::Number(value) => ParameterValue::Number(value),
@@ -99,7 +87,6 @@ impl DefaultValue {
 /// Whether a specification must contain a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Presence {
-    /// The parameter is required.
     Required,
     /// The parameter has this value if it is omitted.
     Default(DefaultValue),
@@ -109,11 +96,8 @@ pub enum Presence {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// The key.
     pub name: &'static str,
-    /// Whether a specification must contain it.
     pub presence: Presence,
-    /// The values that it accepts.
     pub rule: Rule,
     /// Its meaning, with the unit.
     pub meaning: &'static str,
@@ -146,7 +130,6 @@ impl Parameter {
     }
 }
 
-/// Largest embedding dimension.
 const MAX_DIMENSION: u32 = 10_000_000;
 
 /// `dimension`: the number d of features.
@@ -199,12 +182,10 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// A number.
     pub(super) fn number(&self, name: &str) -> Result<f64, EmbedderError> {
         self.optional_number(name).ok_or_else(|| self.missing(name))
     }
 
-    /// A text.
     pub(super) fn text(&self, name: &str) -> Result<String, EmbedderError> {
         match self.value(name) {
             Some(ParameterValue::Text(text)) => Ok(text),
@@ -212,14 +193,8 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The number of features.
     pub(super) fn dimension(&self) -> Result<usize, EmbedderError> {
         Ok(self.number("dimension")? as usize)
-    }
-
-    /// The table of features, if the specification has one.
-    pub(super) fn table(&self) -> Option<&'a Arc<FeatureTable>> {
-        self.spec.table.as_ref()
     }
 
     /// Numbers in the specification that are not parameters of the kind, by name.
@@ -247,7 +222,6 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Result of a constructor.
 pub(super) type Built = Result<Box<dyn Embedder>, EmbedderError>;
 
 /// All kinds, in the order in which reports list them.

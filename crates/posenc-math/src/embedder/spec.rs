@@ -1,12 +1,10 @@
 //! Specification of an embedder: a kind and its parameters.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::registry::{self, Presence};
-use super::{FeatureTable, FitModel, FitParameter, FitUnit};
+use super::{FitModel, FitParameter, FitUnit};
 
-/// The value of one parameter in a specification.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ParameterValue {
     Number(f64),
@@ -49,8 +47,6 @@ pub struct EmbedderSpec {
     /// Name of a kind in the [`registry`](super::registry()).
     pub kind: String,
     pub parameters: BTreeMap<String, ParameterValue>,
-    /// The feature table of a kind that reads it from a file.
-    pub table: Option<Arc<FeatureTable>>,
 }
 
 /// Value of a parameter that is derived from the number of training positions.
@@ -61,7 +57,7 @@ const PRESENTATION: [&str; 2] = ["label", "latex"];
 
 impl EmbedderSpec {
     pub fn new(kind: impl Into<String>) -> Self {
-        Self { kind: kind.into(), parameters: BTreeMap::new(), table: None }
+        Self { kind: kind.into(), parameters: BTreeMap::new() }
     }
 
     #[must_use]
@@ -80,18 +76,9 @@ impl EmbedderSpec {
         self
     }
 
-    #[must_use]
-    pub fn with_table(mut self, table: FeatureTable) -> Self {
-        self.table = Some(Arc::new(table));
-        self
-    }
-
     /// The number d of features, if it is known before the embedder is built.
     pub fn dimension(&self) -> Option<f64> {
-        match &self.table {
-            Some(table) => Some(table.dimension() as f64),
-            None => self.number_of("dimension"),
-        }
+        self.number_of("dimension")
     }
 
     /// The parameter that is `auto`; `None` if no parameter is.
@@ -136,14 +123,9 @@ impl EmbedderSpec {
             }
         }
         for (name, value) in &self.parameters {
-            // The digest identifies a table, not the file that contains it.
-            let is_place = self.table.is_some() && name != "scaling";
-            if !PRESENTATION.contains(&name.as_str()) && !is_place {
+            if !PRESENTATION.contains(&name.as_str()) {
                 values.insert(name, value.display());
             }
-        }
-        if let Some(table) = &self.table {
-            values.insert("table", format!("{:?}", table.digest()));
         }
         let listed: Vec<String> =
             values.into_iter().map(|(name, value)| format!("{name}={value}")).collect();

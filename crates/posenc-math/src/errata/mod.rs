@@ -130,7 +130,6 @@ impl Severity {
         Self::CodeDiffers,
     ];
 
-    /// Short name for tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mathematical => "mathematical",
@@ -142,7 +141,6 @@ impl Severity {
     }
 }
 
-/// The result of a check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// The numbers, in display order.
@@ -304,7 +302,6 @@ impl Inputs<'_> {
         })
     }
 
-    /// The random stream of an erratum.
     fn rng(&self, id: &str) -> ChaCha8Rng {
         crate::random::stream(self.seed, id)
     }

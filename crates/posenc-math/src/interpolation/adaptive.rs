@@ -15,10 +15,6 @@ pub struct Settings {
     pub neighbors: usize,
     /// How strongly distances follow edges (images only); Euclidean distances if `None`.
     pub steering: Option<f64>,
-    /// With steering: number of reconstructions. Each follows the edges of the previous one.
-    pub passes: usize,
-    /// With steering: number of nearest samples by Euclidean distance among which those nearest by steered distance are chosen.
-    pub wider: usize,
 }
 
 /// Ordinary kriging without cross-validation.
@@ -26,8 +22,6 @@ pub const PLAIN: Settings = Settings {
     covariance: Covariance { length: 10.0, nugget: 0.0 },
     neighbors: 24,
     steering: None,
-    passes: 2,
-    wider: 32,
 };
 
 /// [`PLAIN`] with fewer neighbors. On photographs, the errors of both agree within 0.01 dB.
@@ -78,23 +72,6 @@ pub fn isotropic_at<const D: usize>(
     predict(&kriging(known, settings), positions, parallel)
 }
 
-/// Values at nodes by kriging that follows the edges of `pilot`, a first reconstruction of all nodes.
-pub fn steered_at(
-    known: &LatticeSamples<2>,
-    pilot: &[f64],
-    settings: &Settings,
-    positions: &[[f64; 2]],
-    parallel: &dyn Parallel,
-) -> Vec<f64> {
-    match settings.steering {
-        Some(strength) => {
-            let metrics = metrics(known, pilot, strength);
-            predict(&Steered::new(known, settings, &metrics), positions, parallel)
-        }
-        None => isotropic_at(known, settings, positions, parallel),
-    }
-}
-
 /// Values at all nodes by kriging, with distances that follow edges if the settings have them.
 pub fn reconstruct(
     known: &LatticeSamples<2>,
@@ -103,31 +80,33 @@ pub fn reconstruct(
 ) -> Vec<f64> {
     let mut values = isotropic(known, settings, parallel);
     if let Some(strength) = settings.steering {
-        for _ in 0..settings.passes {
-            let metrics = metrics(known, &values, strength);
-            values = known.fill(&Steered::new(known, settings, &metrics), parallel);
+        // The second reconstruction follows the edges of the first one.
+        for _ in 0..2 {
+            values = known.fill(&Steered::new(known, settings, strength, &values), parallel);
         }
     }
     values
 }
 
-fn metrics(known: &LatticeSamples<2>, pilot: &[f64], strength: f64) -> Vec<Metric> {
-    let smoothing = SMOOTHING * known.spacing();
-    steering::metrics(pilot, known.sides(), known.samples().channels(), smoothing, strength)
-}
-
-/// Kriging with a metric per pixel.
-struct Steered<'a> {
+/// Kriging at nodes, with a metric per node.
+pub struct Steered<'a> {
     kriging: Kriging<'a, 2>,
-    metrics: &'a [Metric],
+    metrics: Vec<Metric>,
     columns: usize,
-    wider: usize,
 }
 
 impl<'a> Steered<'a> {
-    fn new(known: &'a LatticeSamples<2>, settings: &Settings, metrics: &'a [Metric]) -> Self {
-        let kriging = kriging(known, settings);
-        Steered { kriging, metrics, columns: known.sides()[1], wider: settings.wider }
+    /// Kriging that follows the edges of `pilot`, a reconstruction of all nodes.
+    pub fn new(
+        known: &'a LatticeSamples<2>,
+        settings: &Settings,
+        strength: f64,
+        pilot: &[f64],
+    ) -> Self {
+        let (sides, channels) = (known.sides(), known.samples().channels());
+        let smoothing = SMOOTHING * known.spacing();
+        let metrics = steering::metrics(pilot, sides, channels, smoothing, strength);
+        Steered { kriging: kriging(known, settings), metrics, columns: sides[1] }
     }
 }
 
@@ -140,7 +119,7 @@ impl Interpolant<2> for Steered<'_> {
         let mut scratch = Scratch::default();
         for (query, out) in queries.iter().zip(out.chunks_exact_mut(self.channels())) {
             let metric = &self.metrics[query[0] as usize * self.columns + query[1] as usize];
-            self.kriging.steered(query, metric, self.wider, &mut scratch, out);
+            self.kriging.steered(query, metric, &mut scratch, out);
         }
     }
 }

@@ -24,7 +24,6 @@ pub struct Covariance {
 }
 
 impl Covariance {
-    /// The covariance at a squared distance.
     pub fn at(&self, squared: f64) -> f64 {
         (-(squared / (self.length * self.length)).sqrt()).exp()
     }
@@ -48,10 +47,19 @@ pub struct Scratch {
     found: Vec<Neighbor>,
     wider: Vec<Neighbor>,
     weights: Vec<f64>,
+    system: System,
+}
+
+/// Scratch memory of one system.
+#[derive(Default)]
+struct System {
     matrix: Vec<f64>,
     column: Vec<f64>,
     ones: Vec<f64>,
 }
+
+/// Number of nearest samples by Euclidean distance among which those nearest by a metric are chosen.
+const WIDER: usize = 32;
 
 impl<'a, const D: usize> Kriging<'a, D> {
     /// Kriging with up to `neighbors` samples per position.
@@ -64,7 +72,7 @@ impl<'a, const D: usize> Kriging<'a, D> {
         &self,
         found: &[Neighbor],
         squared: impl Fn(&[f64; D], &[f64; D]) -> f64,
-        (matrix, column, ones): (&mut Vec<f64>, &mut Vec<f64>, &mut Vec<f64>),
+        System { matrix, column, ones }: &mut System,
         weights: &mut Vec<f64>,
     ) {
         let n = found.len();
@@ -101,13 +109,12 @@ impl<const D: usize> Interpolant<D> for Kriging<'_, D> {
     }
 
     fn predict(&self, queries: &[[f64; D]], out: &mut [f64]) {
-        let Scratch { mut found, mut weights, mut matrix, mut column, mut ones, .. } =
-            Scratch::default();
+        let Scratch { mut found, mut weights, mut system, .. } = Scratch::default();
         let mut patterns = Patterns::default();
         for (query, out) in queries.iter().zip(out.chunks_exact_mut(self.samples.channels())) {
             self.samples.closest(query, self.neighbors, &mut found);
-            let memory = (&mut matrix, &mut column, &mut ones);
-            let compute = |weights: &mut Vec<f64>| self.solve(&found, euclidean, memory, weights);
+            let compute =
+                |weights: &mut Vec<f64>| self.solve(&found, euclidean, &mut system, weights);
             patterns.weights(self.samples, query, &found, compute, &mut weights);
             self.samples.combine(&found, &weights, out);
         }
@@ -115,13 +122,11 @@ impl<const D: usize> Interpolant<D> for Kriging<'_, D> {
 }
 
 impl Kriging<'_, 2> {
-    /// The prediction at a position with distances by `metric`. Its samples are those nearest by the metric among the `wider` nearest
-    /// samples by Euclidean distance.
+    /// The prediction at a position with distances by `metric`.
     pub fn steered(
         &self,
         query: &[f64; 2],
         metric: &Metric,
-        wider: usize,
         scratch: &mut Scratch,
         out: &mut [f64],
     ) {
@@ -130,16 +135,16 @@ impl Kriging<'_, 2> {
             let (y, x) = (a[0] - b[0], a[1] - b[1]);
             (xx * x + 2.0 * xy * y) * x + yy * y * y
         };
-        let Scratch { found, wider: candidates, weights, matrix, column, ones } = scratch;
-        self.samples.closest(query, wider.max(self.neighbors), candidates);
+        let Scratch { found, wider, weights, system } = scratch;
+        self.samples.closest(query, WIDER.max(self.neighbors), wider);
         found.clear();
-        for neighbor in &*candidates {
+        for neighbor in &*wider {
             let squared = squared(&self.samples.positions()[neighbor.index as usize], query);
             found.push(Neighbor { squared, index: neighbor.index });
         }
         found.sort_unstable_by(|a, b| a.squared.total_cmp(&b.squared).then(a.index.cmp(&b.index)));
         found.truncate(self.neighbors);
-        self.solve(found, squared, (matrix, column, ones), weights);
+        self.solve(found, squared, system, weights);
         self.samples.combine(found, weights, out);
     }
 }

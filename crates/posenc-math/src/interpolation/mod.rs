@@ -155,7 +155,6 @@ impl<const D: usize> Interpolant<D> for Nearest<'_, D> {
 
 /// A function that interpolates samples.
 pub trait Interpolant<const D: usize>: Sync {
-    /// Values per position.
     fn channels(&self) -> usize;
 
     /// Writes the values at `queries` to `out`, channels fastest.
@@ -170,7 +169,6 @@ pub trait Parallel: Sync {
     fn for_pieces(&self, size: usize, out: &mut [f64], work: &(dyn Fn(usize, &mut [f64]) + Sync));
 }
 
-/// Runs all pieces one after the other.
 pub struct Sequential;
 
 impl Parallel for Sequential {

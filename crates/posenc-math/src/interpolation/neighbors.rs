@@ -24,7 +24,6 @@ pub struct Neighbors<const D: usize> {
 const PER_CELL: f64 = 2.0;
 
 impl<const D: usize> Neighbors<D> {
-    /// Sorts finite positions into cells.
     pub fn new(positions: &[[f64; D]]) -> Self {
         let mut low = [f64::INFINITY; D];
         let mut high = [f64::NEG_INFINITY; D];

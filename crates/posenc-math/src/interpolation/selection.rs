@@ -11,14 +11,13 @@
 //! decrease of the error from four times to twice the spacing is extrapolated to the spacing of all samples. The extrapolation and
 //! the uncertainty of predictions were determined on eight photographs of `div2k-train`.
 
-use super::Parallel;
-use super::adaptive::{self, Settings};
+use super::adaptive::{self, Settings, Steered};
 use super::kriging::Covariance;
 use super::lattice::LatticeSamples;
+use super::{Parallel, predict};
 use crate::quality::psnr_of;
 use crate::random::{sample_without_replacement, stream};
 
-/// Which nodes of a lattice are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// Every `step`-th node along each axis.
@@ -94,14 +93,14 @@ pub fn choose_for_image(
     };
     let mut trial = Trial::new(&held_out);
     let plain = trial.plain(&rest, pattern, parallel);
-    let steered = |strength: f64| Settings { steering: Some(strength), ..plain };
-    // All passes except the last use the same strength, so all candidates share them.
-    let before = Settings { passes: plain.passes - 1, ..steered(STRENGTHS[0]) };
-    let pilot = adaptive::reconstruct(&rest, &before, parallel);
-    for settings in candidates(&STRENGTHS, pattern).iter().map(|&strength| steered(strength)) {
+    let steered = |strength, pilot: &[f64]| Steered::new(&rest, &plain, strength, pilot);
+    // All candidates follow the edges of the same reconstruction.
+    let first = adaptive::isotropic(&rest, &plain, parallel);
+    let pilot = rest.fill(&steered(STRENGTHS[0], &first), parallel);
+    for &strength in candidates(&STRENGTHS, pattern) {
         let positions = held_out.samples().positions();
-        let values = adaptive::steered_at(&rest, &pilot, &settings, positions, parallel);
-        trial.record(settings, &values);
+        let values = predict(&steered(strength, &pilot), positions, parallel);
+        trial.record(Settings { steering: Some(strength), ..plain }, &values);
     }
     let coarse = |settings: &Settings| {
         let [held_out, rest] = hold_out(&rest, doubled(pattern)?)?;

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! so that a grid of N² points with K features per axis costs `NK(N + K)` instead of `N²K²`
-//! multiply-adds. [`dense`] forms the matrix of the left side, as a reference; [`separable_2d`] and
-//! [`separable_3d`] compute the right side.
+//! multiply-adds. [`dense`] forms the matrix of the left side, as a reference. [`separable_2d`] computes the
+//! right side for two axes, [`Separable`](crate::closed_form::Separable) for any number.
 //!
 //! Convention for grids: the first index of an image is the row, the coordinate y; the second is the
 //! column, the coordinate x. [`dense`] and [`simple_features`] list the points of a grid in the same order, x fastest.
@@ -67,114 +67,6 @@ pub fn separable_2d<T: RealField + Copy>(
     let mut out = Mat::zeros(a.nrows(), b.nrows());
     multiply(out.as_mut(), half.as_ref(), b.transpose());
     Ok(out)
-}
-
-/// `W ×₀ A ×₁ B ×₂ C`, the mode products one after another, first axis first (trading, Eq. 17).
-///
-/// # Errors
-///
-/// A factor that does not fit the cube; the error names the first such axis.
-pub fn separable_3d<T: RealField + Copy>(
-    factors: [MatRef<'_, T>; 3],
-    w: &Cube<T>,
-) -> Result<Cube<T>, Error> {
-    w.mode_product(0, factors[0])?.mode_product(1, factors[1])?.mode_product(2, factors[2])
-}
-
-/// Three-way array, stored with the last index fastest (the order of npz files and image buffers).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Cube<T> {
-    shape: [usize; 3],
-    values: Vec<T>,
-}
-
-impl<T: RealField + Copy> Cube<T> {
-    /// Cube of `shape` from its values, last index fastest.
-    pub fn new(shape: [usize; 3], values: Vec<T>) -> Result<Self, Error> {
-        let needed: usize = shape.iter().product();
-        if needed != values.len() {
-            let ([a, b, c], found) = (shape, values.len());
-            return Err(Error(format!(
-                "a cube of shape {a}×{b}×{c} must have {needed} values, got {found}"
-            )));
-        }
-        Ok(Self { shape, values })
-    }
-
-    /// Cube whose entry `[i, j, k]` is `f([i, j, k])`.
-    pub fn from_fn(shape: [usize; 3], mut f: impl FnMut([usize; 3]) -> T) -> Self {
-        let mut values = Vec::with_capacity(shape.iter().product());
-        for i in 0..shape[0] {
-            for j in 0..shape[1] {
-                for k in 0..shape[2] {
-                    values.push(f([i, j, k]));
-                }
-            }
-        }
-        Self { shape, values }
-    }
-
-    /// Like [`Cube::new`], for a number of values that is known to match.
-    pub(crate) fn from_values(shape: [usize; 3], values: Vec<T>) -> Self {
-        debug_assert_eq!(shape.iter().product::<usize>(), values.len());
-        Self { shape, values }
-    }
-
-    /// Number of entries along each axis.
-    pub fn shape(&self) -> [usize; 3] {
-        self.shape
-    }
-
-    /// All entries, last index fastest.
-    pub fn values(&self) -> &[T] {
-        &self.values
-    }
-
-    /// All entries, last index fastest, without a copy.
-    pub fn into_values(self) -> Vec<T> {
-        self.values
-    }
-
-    /// Mode product along `axis` (0, 1 or 2): multiplies every line of the cube in that direction by
-    /// `matrix` (m × `shape[axis]`), so that the axis then has length m.
-    ///
-    /// # Errors
-    ///
-    /// A matrix that does not have `shape[axis]` columns.
-    ///
-    /// # Panics
-    ///
-    /// When `axis` is above 2.
-    pub fn mode_product(&self, axis: usize, matrix: MatRef<'_, T>) -> Result<Self, Error> {
-        if matrix.ncols() != self.shape[axis] {
-            let ((m, n), [a, b, c]) = (matrix.shape(), self.shape);
-            return Err(Error(format!(
-                "mode product along axis {axis}: the matrix is {m}×{n} and the cube {a}×{b}×{c}; the matrix needs {} columns",
-                self.shape[axis]
-            )));
-        }
-        let (n, m) = (self.shape[axis], matrix.nrows());
-        // Axes before and after `axis` are merged: `outer` blocks, each an n × inner matrix.
-        let outer: usize = self.shape[..axis].iter().product();
-        let inner: usize = self.shape[axis + 1..].iter().product();
-        let mut shape = self.shape;
-        shape[axis] = m;
-        let mut values = vec![T::zero_impl(); outer * m * inner];
-        for block in 0..outer {
-            let from = MatRef::from_row_major_slice(
-                &self.values[block * n * inner..][..n * inner],
-                n,
-                inner,
-            );
-            let to = faer::MatMut::from_row_major_slice_mut(
-                &mut values[block * m * inner..][..m * inner],
-                m,
-                inner,
-            );
-            multiply(to, matrix, from);
-        }
-        Ok(Self { shape, values })
-    }
 }
 
 /// `out = left · right`, sequential: the order of summation never depends on the machine's load.

@@ -210,7 +210,6 @@ impl Encoding {
         Ok(())
     }
 
-    /// No encoding at all.
     pub fn none() -> Self {
         Encoding {
             features: Features::None,

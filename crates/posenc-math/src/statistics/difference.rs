@@ -16,9 +16,7 @@ pub struct TTest {
     pub t: f64,
     /// Degrees of freedom; not whole in Welch's test.
     pub degrees_of_freedom: f64,
-    /// Two-sided p-value.
     pub p: f64,
-    /// Interval for the difference.
     pub interval: Interval,
 }
 

@@ -25,7 +25,6 @@ pub use neighbors::{nearest_mean, r_squared, relative_ranks};
 
 use crate::Error;
 
-/// Arithmetic mean.
 pub fn mean(sample: &[f64]) -> Result<f64, Error> {
     check(sample, 1)?;
     Ok(mean_of(sample))

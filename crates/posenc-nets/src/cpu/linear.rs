@@ -13,7 +13,6 @@ use faer::{Accum, Mat, MatRef};
 use super::bands::{Band, bands, threshold};
 use super::kernels;
 use super::parallel::in_chunks;
-use crate::error::same;
 use crate::optimizer::StepConstants;
 use crate::{Input, Layer, NetError, Parameters, Progress, SampleSet, Session, State, Task};
 
@@ -376,8 +375,7 @@ impl Session for LinearSession {
     }
 
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
-        self.task.network.check_input(input)?;
-        same("features", input.dimension(), self.task.network.input)?;
+        self.task.network.check_input(&self.task.train.input, input)?;
         let wide = self.task.train.targets.ncols() >= FEW;
         Ok(self.outputs_on(&Piece::all(input, wide), input.points()))
     }

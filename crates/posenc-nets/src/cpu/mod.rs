@@ -19,35 +19,37 @@ pub(crate) use self::{
 };
 pub use linear::GROUP;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::{Engine, FirstLayer, NetError, Progress, Session, State, Task};
 
 #[derive(Debug, Clone, Copy)]
 pub struct CpuEngine {
     threads: usize,
-    products: Products,
+    products: Option<Products>,
 }
 
-/// Method for the gradient of a Kronecker layer. All methods agree up to rounding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// How a complex encoding on a grid is multiplied.
+// Both agree up to rounding. The Gram form, Ψ₀Ψ₀ᵀ W Ψ₁Ψ₁ᵀ − Ψ₀ S Ψ₁ᵀ, requires a full grid, no hidden layers and no
+// output activation.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Products {
-    /// The method with fewer multiplications.
-    #[default]
-    Automatic,
-    /// Through the Gram matrices of the axes, Ψ₀Ψ₀ᵀ W Ψ₁Ψ₁ᵀ − Ψ₀ S Ψ₁ᵀ. Requires a full grid, no hidden layers
-    /// and no output activation.
+    /// Gradients through the Gram matrices of the axes.
     Gram,
-    /// Forward pass to the outputs, backward pass from the residuals.
+    /// Gradients through the residuals and the embedding matrices, as in the authors' code.
     Residual,
 }
 
 impl CpuEngine {
     /// An engine with `threads` threads per task (at least one). Their number does not change the bits of a result.
     pub fn new(threads: usize) -> Self {
-        CpuEngine { threads: threads.max(1), products: Products::Automatic }
+        CpuEngine { threads: threads.max(1), products: None }
     }
 
-    /// Sets the method for the gradient of Kronecker layers.
-    pub fn with_products(mut self, products: Products) -> Self {
+    /// Sets how Kronecker layers are multiplied; `None` chooses by the number of multiplications.
+    pub fn with_products(mut self, products: Option<Products>) -> Self {
         self.products = products;
         self
     }

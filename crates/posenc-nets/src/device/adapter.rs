@@ -24,7 +24,6 @@ pub struct AdapterDescription {
     /// "vulkan", "metal" or "dx12".
     pub backend: String,
     pub driver: String,
-    /// Largest buffer, in bytes.
     pub largest_buffer: u64,
     /// Largest part of a buffer that can be bound to a kernel, in bytes.
     pub largest_binding: u64,

@@ -1,8 +1,8 @@
 //! Inputs of affine first layers on the device, and the first layer itself.
 //!
 //! If there are far fewer coordinates than points, as on a grid, the tables are multiplied and their products are
-//! summed by the indices of the points. The backward pass first sums the gradients of each coordinate. Other
-//! factored inputs, and waves, are expanded chunk by chunk.
+//! summed by the indices of the points. The backward pass first sums the gradients of each coordinate. Waves are
+//! expanded chunk by chunk, and the features of all other inputs are uploaded.
 
 use faer::Mat;
 
@@ -19,8 +19,14 @@ use crate::{Factored, Input, NetError};
 pub enum DeviceInput {
     /// Features point by point, one buffer per chunk.
     Dense(Vec<DeviceBuffer>),
-    /// Concatenated tables; indices table by table.
-    Factored { tables: DeviceBuffer, parts: Vec<Table>, indices: DeviceBuffer, form: Form },
+    /// Concatenated tables, which are multiplied instead of the features; indices table by table. A trained side has
+    /// one list of points per chunk.
+    Factored {
+        tables: DeviceBuffer,
+        parts: Vec<Table>,
+        indices: DeviceBuffer,
+        lists: Vec<DeviceBuffer>,
+    },
     /// Concatenated sines and cosines of all axes; `parts` contains the offsets of the sines and cosines of every axis.
     /// Indices are stored axis by axis.
     Waves { tables: DeviceBuffer, parts: Vec<(usize, usize)>, indices: DeviceBuffer, scale: f32 },
@@ -34,16 +40,6 @@ pub struct Table {
     pub offset: usize,
     /// Total number of coordinates of the previous tables.
     pub first: usize,
-}
-
-/// How a factored input is multiplied.
-#[derive(Debug)]
-pub enum Form {
-    /// The features of a chunk are expanded.
-    Expanded,
-    /// The tables, which are far smaller, are multiplied, and their products are summed by the indices. A trained side
-    /// has one buffer per chunk, which lists the points of every coordinate: the starts of the lists, then the lists.
-    Tables(Vec<DeviceBuffer>),
 }
 
 /// Maximum number of tables that one kernel sums.
@@ -60,16 +56,7 @@ impl DeviceInput {
             first
         };
         match input {
-            Input::Dense(matrix) => {
-                let mut pieces = Vec::new();
-                for (first, n) in chunks(matrix.ncols(), chunk) {
-                    numbers.clear();
-                    (first..first + n).for_each(|j| numbers.extend(matrix.col_as_slice(j)));
-                    pieces.push(DeviceBuffer::of(gpu, "the features", &numbers)?);
-                }
-                Ok(DeviceInput::Dense(pieces))
-            }
-            Input::Factored(f) => {
+            Input::Factored(f) if takes_tables(f) => {
                 let mut first = 0;
                 let mut parts = Vec::with_capacity(f.tables.len());
                 for table in &f.tables {
@@ -78,19 +65,12 @@ impl DeviceInput {
                     parts.push(Table { rows, columns, offset, first });
                     first += columns;
                 }
-                let form = match (takes_tables(f), is_trained) {
-                    (false, _) => Form::Expanded,
-                    (true, false) => Form::Tables(Vec::new()),
-                    (true, true) => Form::Tables(
-                        chunks(f.indices[0].len(), chunk)
-                            .map(|chunk| {
-                                DeviceBuffer::of(gpu, "lists of points", &lists(f, &parts, chunk))
-                            })
-                            .collect::<Result<_, _>>()?,
-                    ),
-                };
+                let trained = chunks(input.points(), chunk).take_while(|_| is_trained);
+                let list =
+                    |chunk| DeviceBuffer::of(gpu, "lists of points", &lists(f, &parts, chunk));
+                let lists = trained.map(list).collect::<Result<_, _>>()?;
                 let tables = DeviceBuffer::of(gpu, "the tables of the features", &numbers)?;
-                Ok(DeviceInput::Factored { tables, parts, indices: flat(&f.indices)?, form })
+                Ok(DeviceInput::Factored { tables, parts, indices: flat(&f.indices)?, lists })
             }
             Input::Waves(waves) => {
                 let parts = waves
@@ -102,9 +82,15 @@ impl DeviceInput {
                 let indices = flat(&waves.indices)?;
                 Ok(DeviceInput::Waves { tables, parts, indices, scale: waves.scale })
             }
-            Input::Kronecker(_) => {
-                let why = "an affine first layer does not support Kronecker inputs";
-                Err(NetError::Combination(why.to_owned()))
+            _ => {
+                let features = input.dimension();
+                let piece = |(first, n): (usize, usize)| {
+                    let points = first..first + n;
+                    let numbers: Vec<f32> =
+                        points.flat_map(|i| (0..features).map(move |k| input.at(k, i))).collect();
+                    DeviceBuffer::of(gpu, "the features", &numbers)
+                };
+                chunks(input.points(), chunk).map(piece).collect::<Result<_, _>>().map(Self::Dense)
             }
         }
     }
@@ -147,26 +133,13 @@ impl<'a> Pass<'a> {
         list: &mut Recorder<'_>,
         (first, n): (usize, usize),
     ) -> Option<&'a DeviceBuffer> {
-        let (side, dimension) = (self.side, self.context.network.input);
-        if let DeviceInput::Dense(pieces) = &side.input {
-            return Some(&pieces[first / side.chunk]);
-        }
-        let made = self.scratch.features.as_ref().filter(|_| side.is_made())?;
+        let side = self.side;
         match &side.input {
-            DeviceInput::Dense(_) => {}
-            DeviceInput::Factored { tables, parts, indices, .. } => {
-                let mut feature = 0;
-                for (block, &Table { rows, offset, .. }) in parts.iter().enumerate() {
-                    let index = block * side.points + first;
-                    let parameters = [n, rows, dimension, feature, index, offset];
-                    let (buffers, groups) = ([tables, indices, made], list.folded(n * rows));
-                    let work = (n * rows) as f64;
-                    list.pointwise(Pointwise::Gather, &parameters, &buffers, groups, work);
-                    feature += rows;
-                }
-            }
+            DeviceInput::Dense(pieces) => Some(&pieces[first / side.chunk]),
+            DeviceInput::Factored { .. } => None,
             DeviceInput::Waves { tables, parts, indices, scale } => {
-                let waves = dimension / 2;
+                let made = self.scratch.features.as_ref()?;
+                let waves = self.context.network.input / 2;
                 for (axis, &(sines, cosines)) in parts.iter().enumerate() {
                     let is_first = axis == 0;
                     let kernel =
@@ -177,18 +150,15 @@ impl<'a> Pass<'a> {
                     let work = (6 * n * waves) as f64;
                     list.pointwise(kernel, &parameters, &buffers, groups, work);
                 }
+                Some(made)
             }
         }
-        Some(made)
     }
 
     /// Records the products of the tables with the weights of the first layer, once per step. Does nothing if tables are
     /// not multiplied.
     pub fn prepare(&self, list: &mut Recorder<'_>) {
-        let DeviceInput::Factored { tables, parts, form: Form::Tables(_), .. } = &self.side.input
-        else {
-            return;
-        };
+        let DeviceInput::Factored { tables, parts, .. } = &self.side.input else { return };
         let Some([products, _]) = &self.scratch.tables else { return };
         let (slot, columns) = self.first_layer();
         let mut feature = 0;
@@ -220,9 +190,7 @@ impl<'a> Pass<'a> {
     /// Records the sums of a chunk's gradients of the first layer's outputs over the points of every coordinate.
     pub fn sum_gradients(&self, list: &mut Recorder<'_>, index: usize) {
         let side = self.side;
-        let DeviceInput::Factored { parts, form: Form::Tables(lists), .. } = &side.input else {
-            return;
-        };
+        let DeviceInput::Factored { parts, lists, .. } = &side.input else { return };
         let Some([_, sums]) = &self.scratch.tables else { return };
         let (_, columns) = self.first_layer();
         let coordinates = side.coordinates();
@@ -236,10 +204,7 @@ impl<'a> Pass<'a> {
 
     /// Records the gradient of the first layer's weights from the sums of [`Self::sum_gradients`].
     pub fn multiply_gradients(&self, list: &mut Recorder<'_>, gradient: &Gradient) {
-        let DeviceInput::Factored { tables, parts, form: Form::Tables(_), .. } = &self.side.input
-        else {
-            return;
-        };
+        let DeviceInput::Factored { tables, parts, .. } = &self.side.input else { return };
         let Some([_, sums]) = &self.scratch.tables else { return };
         let (slot, columns) = self.first_layer();
         let mut feature = 0;

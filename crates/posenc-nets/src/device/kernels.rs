@@ -3,8 +3,6 @@
 /// A kernel other than a matrix product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pointwise {
-    /// Expands one block of a factored input: copies table columns by index.
-    Gather,
     /// First layer of a factored input: sums the rows of the tables' products by index.
     GatherSum,
     /// Backward pass of `GatherSum`: sums gradients over the points of each index.
@@ -27,7 +25,6 @@ impl Pointwise {
     /// For each storage buffer, whether the kernel writes it (true) or only reads it.
     pub fn writes(self) -> &'static [bool] {
         match self {
-            Pointwise::Gather => &[false, false, true],
             Pointwise::GatherSum => &[false, false, false, true],
             Pointwise::ScatterSum => &[false, false, true],
             Pointwise::WavesFirst | Pointwise::WavesTurn => &[false, false, true],
@@ -51,7 +48,7 @@ impl Pointwise {
         for (i, writes) in self.writes().iter().enumerate() {
             let access = if *writes { "read_write" } else { "read" };
             let number = match (self, i) {
-                (Pointwise::Gather | Pointwise::GatherSum | Pointwise::ScatterSum, 1) => "u32",
+                (Pointwise::GatherSum | Pointwise::ScatterSum, 1) => "u32",
                 (Pointwise::WavesFirst | Pointwise::WavesTurn, 1) => "u32",
                 (Pointwise::Sparse, 0) => "u32",
                 _ => "f32",
@@ -69,12 +66,11 @@ impl Pointwise {
                 self.writes().len() + 1
             );
         }
-        let gathers = matches!(self, Pointwise::Gather | Pointwise::GatherSum);
-        if gathers || matches!(self, Pointwise::WavesFirst | Pointwise::WavesTurn) {
+        use Pointwise::{GatherSum, WavesFirst, WavesTurn};
+        if matches!(self, GatherSum | WavesFirst | WavesTurn) {
             text += PER_NUMBER;
         }
         text + match self {
-            Pointwise::Gather => GATHER,
             Pointwise::GatherSum => GATHER_SUM,
             Pointwise::ScatterSum => SCATTER_SUM,
             Pointwise::WavesFirst => WAVES_FIRST,
@@ -88,7 +84,7 @@ impl Pointwise {
     }
 }
 
-/// Common start of the next four kernels: one thread per entry of p[0].x points × p[0].y columns.
+/// Common start of the next three kernels: one thread per entry of p[0].x points × p[0].y columns.
 const PER_NUMBER: &str = "
 @compute @workgroup_size(256)
 fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>) {
@@ -97,12 +93,6 @@ fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) n:
   if (e >= p[0].x * columns) { return; }
   let point = e / columns;
   let column = e % columns;
-";
-
-/// p0: points, rows of the table, features of a point, first feature; p1: first index, offset of the table.
-const GATHER: &str = "
-  b2[point * p[0].z + p[0].w + column] = b0[p[1].y + b1[p[1].x + point] * columns + column];
-}
 ";
 
 /// p0: points, columns, tables, whether to apply a ReLU; p1: first index, stride of the indices of tables, offset of

@@ -45,7 +45,6 @@ struct Csr {
 /// Buffers for one group of runs.
 #[derive(Debug)]
 pub struct Scratch {
-    /// Number of runs per group.
     group: usize,
     /// Intermediate tensors between the axes.
     between: [DeviceBuffer; 2],
@@ -91,10 +90,7 @@ impl Side {
         input: &Input,
         targets: Option<&Mat<f32>>,
     ) -> Result<Self, NetError> {
-        let Input::Kronecker(input) = input else {
-            let why = "a Kronecker layer requires a Kronecker input (Input::kronecker)";
-            return Err(NetError::Combination(why.to_owned()));
-        };
+        let input = input.axes();
         let axis = |axis: &Mat<f32>| {
             let (features, coordinates) = axis.shape();
             let columns: Vec<&[f32]> = (0..coordinates).map(|j| axis.col_as_slice(j)).collect();
@@ -166,7 +162,6 @@ fn channel_rows(numbers: &DeviceBuffer, channels: usize, points: usize) -> Opera
     Operand { batch: channels * points, ..Operand::rows(numbers, points) }
 }
 
-/// Forward and backward passes through the network.
 pub struct Pass<'a> {
     pub context: &'a Context,
     pub side: &'a Side,
@@ -263,7 +258,6 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Records the forward pass of a group of runs.
     fn forward(&self, list: &mut Recorder<'_>, (first, runs): (usize, usize)) {
         let Pass { context, side, scratch } = self;
         let (slots, channels) = (&context.layout.slots, self.channels());

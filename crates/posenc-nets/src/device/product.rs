@@ -28,12 +28,10 @@ impl Tile {
     /// 16 × 128: for few rows.
     pub const WIDE: Tile = Tile { threads: (32, 4), vectors: (1, 1) };
 
-    /// Number of rows of C per workgroup.
     pub fn rows(self) -> usize {
         4 * self.threads.1 * self.vectors.1
     }
 
-    /// Number of columns of C per workgroup.
     pub fn columns(self) -> usize {
         4 * self.threads.0 * self.vectors.0
     }

@@ -9,7 +9,6 @@ use super::context::Context;
 use super::program::{BLOCK, DeviceBuffer, Kernels, Program, Submission, UNIFORM};
 use super::{Options, kronecker, simple};
 use crate::cpu::sigmoid;
-use crate::error::same;
 use crate::layout::Layout;
 use crate::{
     Adam, EpochErrors, FirstLayer, Input, NetError, OutputActivation, Parameters, Progress,
@@ -219,11 +218,7 @@ impl Session for DeviceSession {
 
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
         let network = &self.context.network;
-        network.check_input(input)?;
-        same("features", input.dimension(), network.input)?;
-        if let (Input::Kronecker(own), Input::Kronecker(other)) = (&self.train_input, input) {
-            own.check_axes(other)?;
-        }
+        network.check_input(&self.train_input, input)?;
         let context = &self.context;
         let mut outputs = context.gpu.scoped(|| match network.first {
             FirstLayer::Kronecker => {

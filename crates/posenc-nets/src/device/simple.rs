@@ -7,7 +7,7 @@
 use faer::Mat;
 
 use super::context::{Context, Gradient, POINTS_PER_SUM, Targets};
-use super::input::{DeviceInput, Form, takes_tables};
+use super::input::{DeviceInput, takes_tables};
 use super::product::Epilogue;
 use super::program::{DeviceBuffer, Operand, Product, Recorder};
 use crate::cpu::interleave;
@@ -20,13 +20,11 @@ pub struct Side {
     pub input: DeviceInput,
     /// Targets point by point, with the outputs of all runs adjacent; `None` for predictions.
     targets: Option<Targets>,
-    /// Number of points per chunk.
     pub chunk: usize,
 }
 
 #[derive(Debug)]
 pub struct Scratch {
-    /// Features that are expanded for a chunk.
     pub features: Option<DeviceBuffer>,
     /// Outputs of every layer; the backward pass overwrites them with gradients.
     pub activations: Vec<DeviceBuffer>,
@@ -83,19 +81,13 @@ impl Side {
 
     /// Whether features are expanded for every chunk.
     pub fn is_made(&self) -> bool {
-        match &self.input {
-            DeviceInput::Dense(_) => false,
-            DeviceInput::Factored { form, .. } => matches!(form, Form::Expanded),
-            DeviceInput::Waves { .. } => true,
-        }
+        matches!(self.input, DeviceInput::Waves { .. })
     }
 
     /// Number of coordinates of all tables if tables are multiplied, else 0.
     pub fn coordinates(&self) -> usize {
         match &self.input {
-            DeviceInput::Factored { parts, form: Form::Tables(_), .. } => {
-                parts.iter().map(|table| table.columns).sum()
-            }
+            DeviceInput::Factored { parts, .. } => parts.iter().map(|table| table.columns).sum(),
             _ => 0,
         }
     }
@@ -132,7 +124,6 @@ pub fn scratch(context: &Context, sides: &[&Side]) -> Result<Scratch, NetError> 
     Ok(Scratch { features, activations, tables })
 }
 
-/// Forward and backward passes through the network.
 pub struct Pass<'a> {
     pub context: &'a Context,
     pub side: &'a Side,
@@ -265,7 +256,6 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Runs the forward pass of a chunk.
     fn run_forward(&self, chunk: (usize, usize)) -> Result<(), NetError> {
         self.context.run_recorded(|list| {
             self.prepare(list);

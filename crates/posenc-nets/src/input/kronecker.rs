@@ -101,15 +101,6 @@ impl Kronecker {
         }
     }
 
-    /// Refuses an input whose axes have other numbers of features, even if their product is the same.
-    pub(crate) fn check_axes(&self, other: &Kronecker) -> Result<(), NetError> {
-        same("axes of a Kronecker input", other.axes.len(), self.axes.len())?;
-        for (own, other) in self.axes.iter().zip(&other.axes) {
-            same("features of an axis", other.nrows(), own.nrows())?;
-        }
-        Ok(())
-    }
-
     /// Entry `feature` of ψ at a point.
     pub(super) fn at(&self, feature: usize, point: usize) -> f32 {
         match &self.points {
@@ -136,7 +127,6 @@ impl Kronecker {
         product
     }
 
-    /// Whether every feature of every point is zero.
     pub(super) fn is_zero(&self) -> bool {
         let zeros: Vec<Vec<bool>> = self
             .axes

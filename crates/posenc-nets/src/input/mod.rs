@@ -150,11 +150,18 @@ impl Input {
         }
     }
 
+    /// The axes of an input that a Kronecker layer has accepted.
+    pub(crate) fn axes(&self) -> &Arc<Kronecker> {
+        match self {
+            Input::Kronecker(kronecker) => kronecker,
+            _ => unreachable!("the task was checked"),
+        }
+    }
+
     pub fn to_dense(&self) -> Mat<f32> {
         Mat::from_fn(self.dimension(), self.points(), |j, i| self.at(j, i))
     }
 
-    /// Whether every feature of every point is zero.
     pub fn is_zero(&self) -> bool {
         let zero = |m: &Mat<f32>| (0..m.ncols()).all(|j| vanishes(m.col_as_slice(j)));
         match self {
@@ -169,7 +176,6 @@ impl Input {
     }
 }
 
-/// Refuses an index of `count` or more.
 fn check_indices(what: &'static str, indices: &[u32], count: usize) -> Result<(), NetError> {
     match indices.iter().find(|&&index| index as usize >= count) {
         Some(&index) => Err(NetError::Index { what, index, count }),

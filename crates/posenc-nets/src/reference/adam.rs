@@ -15,7 +15,6 @@ pub struct AdamState {
 }
 
 impl AdamState {
-    /// State before the first step: m = v = 0.
     pub fn new(network: &Network) -> Self {
         let zeros = Parameters::zeros(network);
         AdamState { first: zeros.clone(), second: zeros, steps: 0 }

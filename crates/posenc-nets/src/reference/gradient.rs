@@ -1,10 +1,9 @@
-//! Forward and backward passes through one network.
+//! Forward and backward passes through one network. Sizes must match.
 
 use faer::{Mat, MatRef};
 
 use super::{Layer, Parameters};
-use crate::error::same;
-use crate::{NetError, Network, OutputActivation};
+use crate::{Network, OutputActivation};
 
 /// Results of the forward pass that the backward pass needs.
 pub(super) struct Forward {
@@ -57,48 +56,27 @@ fn mean_squared_error(outputs: &Mat<f64>, targets: MatRef<'_, f64>) -> f64 {
 }
 
 /// The outputs Yᵀ, N × O, of an input of d × N.
-///
-/// # Errors
-///
-/// Returns an error if the sizes do not match.
-pub fn outputs(
-    network: &Network,
-    parameters: &Parameters,
-    input: MatRef<'_, f64>,
-) -> Result<Mat<f64>, NetError> {
-    network.check()?;
-    parameters.check(network)?;
-    same("features of the input", input.nrows(), network.input)?;
-    Ok(forward(network, parameters, input).outputs.transpose().to_owned())
+pub fn outputs(network: &Network, parameters: &Parameters, input: MatRef<'_, f64>) -> Mat<f64> {
+    forward(network, parameters, input).outputs.transpose().to_owned()
 }
 
 /// The mean squared error E; input of d × N, targets of N × O.
-///
-/// # Errors
-///
-/// Returns an error if the sizes do not match.
 pub fn loss(
     network: &Network,
     parameters: &Parameters,
     input: MatRef<'_, f64>,
     targets: MatRef<'_, f64>,
-) -> Result<f64, NetError> {
-    check(network, parameters, input, targets)?;
-    Ok(mean_squared_error(&forward(network, parameters, input).outputs, targets))
+) -> f64 {
+    mean_squared_error(&forward(network, parameters, input).outputs, targets)
 }
 
 /// The mean squared error E and ∂E/∂θ of every weight and bias; input of d × N, targets of N × O.
-///
-/// # Errors
-///
-/// Returns an error if the sizes do not match.
 pub fn loss_and_gradient(
     network: &Network,
     parameters: &Parameters,
     input: MatRef<'_, f64>,
     targets: MatRef<'_, f64>,
-) -> Result<(f64, Parameters), NetError> {
-    check(network, parameters, input, targets)?;
+) -> (f64, Parameters) {
     let Forward { activations, outputs } = forward(network, parameters, input);
     let error = mean_squared_error(&outputs, targets);
 
@@ -127,22 +105,5 @@ pub fn loss_and_gradient(
         }
     }
     layers.reverse();
-    Ok((error, Parameters { layers }))
-}
-
-/// Checks that the sizes match.
-fn check(
-    network: &Network,
-    parameters: &Parameters,
-    input: MatRef<'_, f64>,
-    targets: MatRef<'_, f64>,
-) -> Result<(), NetError> {
-    network.check()?;
-    parameters.check(network)?;
-    same("features of the input", input.nrows(), network.input)?;
-    if input.ncols() == 0 {
-        return Err(NetError::Zero("the number of points"));
-    }
-    same("targets", targets.nrows(), input.ncols())?;
-    same("target columns", targets.ncols(), network.output)
+    (error, Parameters { layers })
 }

@@ -4,14 +4,12 @@ use faer::Mat;
 
 use crate::Network;
 
-/// One affine layer in double precision.
 pub type Layer = crate::Layer<f64>;
 
 /// All weights and biases of one run in double precision, or a gradient or moment of the same shape.
 pub type Parameters = crate::Parameters<f64>;
 
 impl Parameters {
-    /// Zeros in the shape of `network`.
     pub fn zeros(network: &Network) -> Self {
         let layers = network
             .layers()
@@ -33,35 +31,6 @@ impl Parameters {
     pub fn to_single(&self) -> crate::Parameters {
         converted(self, |number| number as f32)
     }
-
-    /// All numbers: layer by layer, the weights column by column, then the biases.
-    pub fn numbers(&self) -> Vec<f64> {
-        let mut numbers = Vec::new();
-        for Layer { weights, bias } in &self.layers {
-            for i in 0..weights.ncols() {
-                numbers.extend((0..weights.nrows()).map(|o| weights[(o, i)]));
-            }
-            numbers.extend(bias);
-        }
-        numbers
-    }
-
-    /// Inverse of [`numbers`](Self::numbers) for `network`; missing numbers are 0.
-    pub fn from_numbers(network: &Network, numbers: &[f64]) -> Self {
-        let mut parameters = Parameters::zeros(network);
-        let mut numbers = numbers.iter().copied();
-        for Layer { weights, bias } in &mut parameters.layers {
-            for i in 0..weights.ncols() {
-                for o in 0..weights.nrows() {
-                    weights[(o, i)] = numbers.next().unwrap_or(0.0);
-                }
-            }
-            for b in bias {
-                *b = numbers.next().unwrap_or(0.0);
-            }
-        }
-        parameters
-    }
 }
 
 fn converted<T: Copy, U>(
@@ -75,7 +44,6 @@ fn converted<T: Copy, U>(
     crate::Parameters { layers: parameters.layers.iter().map(layer).collect() }
 }
 
-/// Converts every entry to double precision.
 pub(super) fn widened(matrix: &Mat<f32>) -> Mat<f64> {
     Mat::from_fn(matrix.nrows(), matrix.ncols(), |i, j| f64::from(matrix[(i, j)]))
 }

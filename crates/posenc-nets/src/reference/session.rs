@@ -1,17 +1,13 @@
 //! Engine and session of the reference implementation.
 
-use std::sync::Arc;
-
 use faer::{Mat, MatRef};
 use posenc_math::spectrum;
 
 use super::gradient::{forward, loss, loss_and_gradient, outputs};
 use super::parameters::widened;
 use super::{AdamState, Parameters};
-use crate::error::same;
 use crate::{
-    Adam, Engine, Input, Kronecker, NetError, Network, Progress, SampleSet, Samples, Session,
-    State, Task,
+    Adam, Engine, Input, NetError, Network, Progress, SampleSet, Samples, Session, State, Task,
 };
 
 /// Trains in double precision on dense matrices, for tests.
@@ -26,8 +22,7 @@ pub struct ReferenceEngine;
 pub struct ReferenceSession {
     network: Network,
     optimizer: Adam,
-    /// Axes of a Kronecker input; `None` for other inputs.
-    axes: Option<Arc<Kronecker>>,
+    train_input: Input,
     train: Dense,
     test: Option<Dense>,
     runs: Vec<RunState>,
@@ -63,7 +58,6 @@ struct RunState {
 }
 
 impl ReferenceSession {
-    /// Starts a session of `task`.
     pub fn new(task: &Task) -> Result<Self, NetError> {
         task.check()?;
         let run = |initial| RunState {
@@ -73,10 +67,7 @@ impl ReferenceSession {
         Ok(ReferenceSession {
             network: task.network.clone(),
             optimizer: task.optimizer,
-            axes: match &task.train.input {
-                Input::Kronecker(kronecker) => Some(kronecker.clone()),
-                _ => None,
-            },
+            train_input: task.train.input.clone(),
             train: Dense::new(&task.train),
             test: task.test.as_ref().map(Dense::new),
             runs: task.initial.iter().map(run).collect(),
@@ -110,13 +101,8 @@ impl Session for ReferenceSession {
             }
             let targets = self.train.targets(r, self.network.output);
             let input = self.train.input.as_ref();
-            // The sizes were checked when the session began.
-            let Ok((error, gradient)) =
-                loss_and_gradient(&self.network, &run.parameters, input, targets)
-            else {
-                errors.push(f64::NAN);
-                continue;
-            };
+            let (error, gradient) =
+                loss_and_gradient(&self.network, &run.parameters, input, targets);
             if error.is_finite() {
                 run.adam.step(&self.optimizer, &mut run.parameters, &gradient);
             }
@@ -135,22 +121,17 @@ impl Session for ReferenceSession {
         let error = |(r, run): (usize, &RunState)| {
             let targets = samples.targets(r, self.network.output);
             loss(&self.network, &run.parameters, samples.input.as_ref(), targets)
-                .unwrap_or(f64::NAN)
         };
         Ok(self.runs.iter().enumerate().map(error).collect())
     }
 
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
         let n_outputs = self.network.output;
-        same("features of the input", input.dimension(), self.network.input)?;
-        self.network.check_input(input)?;
-        if let (Some(own), Input::Kronecker(other)) = (&self.axes, input) {
-            own.check_axes(other)?;
-        }
+        self.network.check_input(&self.train_input, input)?;
         let features = dense(input);
         let mut predictions = Mat::zeros(input.points(), self.runs.len() * n_outputs);
         for (r, run) in self.runs.iter().enumerate() {
-            let y = outputs(&self.network, &run.parameters, features.as_ref())?;
+            let y = outputs(&self.network, &run.parameters, features.as_ref());
             for o in 0..n_outputs {
                 for i in 0..y.nrows() {
                     predictions[(i, r * n_outputs + o)] = y[(i, o)] as f32;
@@ -179,61 +160,15 @@ impl Session for ReferenceSession {
         Ok(self.runs.iter().map(|run| run.parameters.to_single()).collect())
     }
 
-    /// θ, m and v run by run; every double is split into four integers.
     fn state(&self) -> Result<State, NetError> {
-        let mut numbers = Vec::new();
-        for RunState { parameters, adam } in &self.runs {
-            for block in [parameters, &adam.first, &adam.second] {
-                numbers.extend(block.numbers().into_iter().flat_map(split));
-            }
-        }
-        Ok(self.progress.state(numbers))
+        Err(unsaved())
     }
 
-    fn restore(&mut self, state: &State) -> Result<(), NetError> {
-        let count = self.network.parameter_count();
-        self.progress.check(state, self.runs.len() * 3 * count * PARTS)?;
-        let Some(numbers) = state.numbers.chunks_exact(PARTS).map(join).collect::<Option<Vec<_>>>()
-        else {
-            let why =
-                format!("it contains a value that is not a non-negative integer below {BASE}");
-            return Err(NetError::State(why));
-        };
-        for (r, run) in self.runs.iter_mut().enumerate() {
-            let block =
-                |b: usize| Parameters::from_numbers(&self.network, &numbers[(3 * r + b) * count..]);
-            run.parameters = block(0);
-            // A run does not take the step of the epoch in which it diverges.
-            let steps = state.progress.diverged[r]
-                .map_or(state.progress.epoch, |epoch| epoch.saturating_sub(1));
-            run.adam = AdamState { first: block(1), second: block(2), steps };
-        }
-        self.progress.clone_from(&state.progress);
-        Ok(())
+    fn restore(&mut self, _: &State) -> Result<(), NetError> {
+        Err(unsaved())
     }
 }
 
-/// Number of state entries per double.
-const PARTS: usize = 4;
-
-/// Exclusive upper bound of these entries.
-const BASE: f32 = 65_536.0;
-
-/// Splits the bits of a double into four integers below 2¹⁶, which single precision represents exactly. Two halves
-/// reinterpreted as `f32` would be shorter, but some are NaN, so that states would not compare equal.
-fn split(number: f64) -> [f32; PARTS] {
-    let bits = number.to_bits();
-    [48, 32, 16, 0].map(|shift| f32::from((bits >> shift) as u16))
-}
-
-/// Inverse of [`split`]; `None` for entries that are not integers below 2¹⁶.
-fn join(parts: &[f32]) -> Option<f64> {
-    let mut bits = 0;
-    for &part in parts {
-        if !(0.0..BASE).contains(&part) || part.fract() != 0.0 {
-            return None;
-        }
-        bits = bits << 16 | part as u64;
-    }
-    Some(f64::from_bits(bits))
+fn unsaved() -> NetError {
+    NetError::State("the reference implementation cannot be interrupted".to_owned())
 }

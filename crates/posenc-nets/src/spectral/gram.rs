@@ -38,7 +38,6 @@ impl<'a> Gram<'a> {
         self.rows <= self.columns.len()
     }
 
-    /// Number of rows of the Gram matrix.
     pub fn size(&self) -> usize {
         self.rows.min(self.columns.len())
     }

@@ -19,10 +19,11 @@ mod saved;
 mod tests;
 
 use posenc_math::quality::psnr_of;
+use serde::{Deserialize, Serialize};
 
 use crate::{NetError, SampleSet, Session};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// Number E of epochs, at least 1.
     pub epochs: u64,
@@ -59,7 +60,7 @@ impl Schedule {
 }
 
 /// Measurements before the step of one epoch; NaN for diverged runs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
     pub epoch: u64,
     /// PSNR of each run on the training samples, in dB.
@@ -171,7 +172,7 @@ pub fn fit(
             measured.train.add(&psnrs(&errors, session.diverged(), done));
         }
         let (session, measured) = (&*session, &measured);
-        after_epoch(done, &|| Ok(saved::encode(schedule, &session.state()?, measured)));
+        after_epoch(done, &|| saved::encode(schedule, &session.state()?, measured));
     }
 
     // If all runs diverged before the window, evaluate once to see whether there are test samples.
@@ -189,7 +190,7 @@ fn psnrs(errors: &[f64], diverged: &[Option<u64>], epoch: u64) -> Vec<f64> {
 }
 
 /// Running statistics of the PSNRs in the window of the mean, one entry per run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Window {
     sum: Vec<f64>,
     last: Vec<f64>,
@@ -232,7 +233,7 @@ impl Window {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Measured {
     train: Window,
     /// `None` until test errors are measured.
@@ -250,6 +251,17 @@ impl Measured {
         if !psnrs.is_empty() {
             self.test.get_or_insert_with(|| Window::new(psnrs.len())).add(psnrs);
         }
+    }
+
+    /// Whether it has one number per run everywhere, as in a fit of `runs` runs.
+    fn is_of(&self, runs: usize) -> bool {
+        let windows = std::iter::once(&self.train).chain(&self.test);
+        let lists = windows.flat_map(|w| [&w.sum, &w.last, &w.first, &w.squares]);
+        let curve = self.curve.iter().flat_map(|point| {
+            std::iter::once(&point.train_psnr)
+                .chain(Some(&point.test_psnr).filter(|t| !t.is_empty()))
+        });
+        lists.chain(curve).all(|list| list.len() == runs)
     }
 
     fn finish(self, schedule: &Schedule, diverged: &[Option<u64>], has_test: bool) -> History {

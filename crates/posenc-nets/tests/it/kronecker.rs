@@ -1,49 +1,16 @@
-//! Compares the axis-by-axis products of Kronecker layers with the dense Kronecker matrix, which the reference
-//! multiplies in double precision. `engines.rs` compares first steps and predictions, too.
-//!
-//! `agreement.rs` describes how Adam amplifies the rounding error of a gradient.
+//! Forms of the products of Kronecker layers on the CPU: through Gram matrices, through residuals, with and without bands.
 
 use crate::common;
 
 use std::sync::Arc;
 
-use common::{
-    bumps, gaussian, initial, kronecker_inputs, kronecker_network, noise, shuffled, task, triangle,
-    waves,
-};
+use common::{CLOSE, bumps, gaussian, initial, noise, shuffled, task, triangle, waves};
 use faer::Mat;
 use nalgebra_sparse::{CooMatrix, CsrMatrix};
-use posenc_nets::reference::ReferenceEngine;
 use posenc_nets::train::{Schedule, fit};
 use posenc_nets::{
-    Adam, CpuEngine, Engine, FirstLayer, Input, Kronecker, NetError, Network, OutputActivation,
-    Points, Products, Samples, Task,
+    Adam, CpuEngine, Engine, Input, Kronecker, NetError, Network, Products, Samples, Task,
 };
-
-fn is_full(input: &Input) -> bool {
-    matches!(input, Input::Kronecker(k) if matches!(k.points, Points::Grid))
-}
-
-/// Catches faults that appear only after several steps: moments of another weight, or a buffer that is not updated. Axes in the wrong
-/// order and wrong products are found in the first step.
-#[test]
-fn training_matches_the_reference() {
-    for (name, input) in kronecker_inputs() {
-        for (hidden, outputs, sigmoid, runs) in
-            [(None, 3, false, 2), (None, 2, true, 1), (Some(6), 3, false, 1)]
-        {
-            let network = kronecker_network(&input, hidden, outputs, sigmoid);
-            let task = task(network, input.clone(), Adam::new(1e-3), runs);
-            let engines = common::cpu_engines(&task);
-            let has_gram = hidden.is_none() && !sigmoid && is_full(&input);
-            assert_eq!(engines.len(), if has_gram { 3 } else { 2 }, "{name}");
-            for engine in engines {
-                let name = format!("{name}, hidden {hidden:?}, {engine:?}");
-                common::agree(&engine, &ReferenceEngine, &name, &task, 20);
-            }
-        }
-    }
-}
 
 /// A smooth `n` × `n` image with three channels and some noise.
 fn image(n: usize) -> Mat<f32> {
@@ -53,29 +20,6 @@ fn image(n: usize) -> Mat<f32> {
         let wave = (9.0 * x + c as f64).sin() * (13.0 * y).cos() + (30.0 * x * y).sin();
         (0.5 + 0.2 * wave) as f32 + 0.02 * detail[(i, c)]
     })
-}
-
-/// Final training and test PSNR after `epochs` epochs with the learning rate of Table 1.
-fn psnrs(engine: &CpuEngine, input: &Input, test: &Input, epochs: u64) -> [f64; 2] {
-    let Input::Kronecker(k) = test else { panic!("no grid") };
-    let fine = image(k.axes[0].ncols());
-    let coarse = image(match input {
-        Input::Kronecker(k) => k.axes[0].ncols(),
-        _ => panic!("no grid"),
-    });
-    let network = Network::kronecker(input.dimension(), None, 3).unwrap();
-    let task = Task {
-        initial: initial(&network, 1),
-        network,
-        optimizer: Adam::new(0.1),
-        train: Samples { input: input.clone(), targets: coarse },
-        test: Some(Samples { input: test.clone(), targets: fine }),
-    };
-    let mut session = engine.start(task).unwrap();
-    let schedule = Schedule { epochs, curve_every: 0, layers: false, mean_of_last: 1 };
-    let history = fit(&mut *session, &schedule, None, &mut |_, _| {}).unwrap();
-    let summary = history.summaries[0];
-    [summary.final_train_psnr, summary.final_test_psnr.unwrap()]
 }
 
 /// Divides by the largest norm of a column, as in the experiments.
@@ -100,20 +44,27 @@ fn the_gram_form_trains_like_the_residual_form() {
             let axis = scaled(axis(n));
             Input::kronecker(vec![axis.clone(), axis]).unwrap()
         };
+        let task = |rate| task(grid(48), (0, 0, 3, false), Adam::new(rate), 1);
+        let of_image = Task {
+            train: Samples { input: grid(48), targets: image(48) },
+            test: Some(Samples { input: grid(96), targets: image(96) }),
+            ..task(0.1)
+        };
         let [gram, residual] = [Products::Gram, Products::Residual]
-            .map(|products| CpuEngine::new(2).with_products(products));
+            .map(|products| CpuEngine::new(2).with_products(Some(products)));
         for (epochs, allowed) in [(50, 1e-3), (500, 0.02)] {
-            let a = psnrs(&gram, &grid(48), &grid(96), epochs);
-            let b = psnrs(&residual, &grid(48), &grid(96), epochs);
-            println!("{name}, {epochs} epochs: {a:?} and {b:?} dB");
+            let schedule = Schedule { epochs, curve_every: 0, layers: false, mean_of_last: 1 };
+            let [a, b] = [&gram, &residual].map(|engine| {
+                let mut session = engine.start(of_image.clone()).unwrap();
+                let history = fit(&mut *session, &schedule, None, &mut |_, _| {}).unwrap();
+                let summary = history.summaries[0];
+                [summary.final_train_psnr, summary.final_test_psnr.unwrap()]
+            });
             for (a, b) in a.iter().zip(b) {
                 assert!((a - b).abs() < allowed, "{name}, {epochs} epochs: {a} and {b} dB");
             }
         }
-        // Compare the weights step by step.
-        let network = Network::kronecker(48 * 48, None, 3).unwrap();
-        let task = task(network, grid(48), Adam::new(1e-3), 1);
-        common::agree(&gram, &residual, name, &task, 50);
+        common::agree(&gram, &residual, name, &task(1e-3), 50, &CLOSE);
     }
 }
 
@@ -123,9 +74,8 @@ fn the_gram_form_trains_like_the_residual_form() {
 fn a_fit_measures_exactly_even_if_steps_do_not() {
     let axis = scaled(bumps(40, 40, 1.2 / 40.0, triangle));
     let input = Input::kronecker(vec![axis.clone(), axis]).unwrap();
-    let network = Network::kronecker(1600, None, 1).unwrap();
-    let task = task(network, input.clone(), Adam::new(0.01), 1);
-    let engine = CpuEngine::new(1).with_products(Products::Gram);
+    let task = task(input.clone(), (0, 0, 1, false), Adam::new(0.01), 1);
+    let engine = CpuEngine::new(1).with_products(Some(Products::Gram));
     let mut session = engine.start(task.clone()).unwrap();
     assert!(!session.step_errors_are_exact());
     let schedule = Schedule { epochs: 2001, curve_every: 500, layers: false, mean_of_last: 1 };
@@ -200,15 +150,14 @@ fn bands_train_like_the_whole_matrix() {
         ("waves and bands", vec![waves(20, 30), narrow(50, 50)]),
     ] {
         let input = Input::kronecker(axes).unwrap();
-        for (hidden, products) in
-            [(None, Products::Gram), (None, Products::Residual), (Some(3), Products::Automatic)]
+        for (depth, products) in
+            [(0, Some(Products::Gram)), (0, Some(Products::Residual)), (1, None)]
         {
-            let network = kronecker_network(&input, hidden, 2, false);
-            let banded = task(network, input.clone(), Adam::new(1e-3), 1);
+            let banded = task(input.clone(), (depth, 3, 2, false), Adam::new(1e-3), 1);
             let engine = CpuEngine::new(2).with_products(products);
             let mut a = engine.start(banded.clone()).unwrap();
             let mut b = engine.start(scattered_features(&banded)).unwrap();
-            let name = format!("{name}, hidden {hidden:?}, {products:?}");
+            let name = format!("{name}, depth {depth}, {products:?}");
             for _ in 0..20 {
                 for (a, b) in a.step().unwrap().iter().zip(b.step().unwrap()) {
                     assert!((a - b).abs() < 1e-4 * b, "{name}: errors {a} and {b}");
@@ -246,97 +195,6 @@ fn counts_and_initial_weights_match_the_papers() {
             assert!(largest(1) <= 0.25, "{}", largest(1));
         }
     }
-}
-
-/// Catches missing checks of indices beyond the grid and of values that would train NaN.
-#[test]
-fn inputs_that_do_not_fit_are_refused() {
-    let axes = || vec![waves(3, 4), waves(2, 5)];
-    let shape = |refused: Result<Input, NetError>, word: &str| {
-        let refused = refused.unwrap_err();
-        assert!(matches!(refused, NetError::Shape { .. }), "{refused}");
-        assert!(refused.to_string().contains(word), "{refused}");
-    };
-    assert!(matches!(Input::kronecker(vec![]), Err(NetError::Zero { .. })));
-    assert!(matches!(Input::kronecker(vec![waves(2, 2); 4]), Err(NetError::Range { .. })));
-    for empty in [Mat::zeros(0, 3), Mat::zeros(3, 0)] {
-        assert!(matches!(Input::kronecker(vec![waves(2, 2), empty]), Err(NetError::Zero { .. })));
-    }
-    let broken = Mat::from_fn(2, 2, |i, j| if i + j == 2 { f32::NAN } else { 1.0 });
-    let refused = Input::kronecker(vec![waves(3, 4), broken]).unwrap_err();
-    assert!(matches!(refused, NetError::NotFinite { .. }), "{refused}");
-    assert!(Input::kronecker_at(axes(), vec![0, 19]).is_ok());
-    let refused = Input::kronecker_at(axes(), vec![0, 20]).unwrap_err();
-    let expected = "node beyond the grid: got 20, must be below 20";
-    assert_eq!(refused.to_string(), expected);
-    shape(Input::kronecker_blended(axes(), CsrMatrix::zeros(7, 19)), "nodes");
-    let mut weights = CooMatrix::new(7, 20);
-    weights.push(3, 19, f32::INFINITY);
-    let refused = Input::kronecker_blended(axes(), CsrMatrix::from(&weights)).unwrap_err();
-    assert!(matches!(refused, NetError::NotFinite { .. }), "{refused}");
-}
-
-/// Catches missing checks of networks and inputs that cannot be combined.
-#[test]
-fn tasks_that_do_not_fit_are_refused() {
-    let grid = || Input::kronecker(vec![waves(3, 4), waves(2, 5)]).unwrap();
-    let of = |network: Network, input: Input| task(network, input, Adam::new(1e-3), 1);
-    let sound = of(Network::kronecker(6, Some(4), 2).unwrap(), grid());
-    let refusal = |task: &Task| {
-        let [a, b] = [&CpuEngine::new(2) as &dyn Engine, &ReferenceEngine]
-            .map(|engine| engine.start(task.clone()).err().expect("the task was accepted"));
-        assert_eq!(a.to_string(), b.to_string());
-        a
-    };
-    let combination = |error: NetError, word: &str| {
-        assert!(matches!(error, NetError::Combination { .. }), "{error}");
-        assert!(error.to_string().contains(word), "{error}");
-    };
-    assert!(CpuEngine::new(1).start(sound.clone()).is_ok());
-
-    let affine = Network::new(6, 1, 4, 2).unwrap();
-    combination(refusal(&of(affine, grid())), "Network::kronecker");
-    let dense = Input::dense(waves(6, 20)).unwrap();
-    combination(refusal(&of(sound.network.clone(), dense.clone())), "Input::kronecker");
-    let mut test = sound.clone();
-    test.test.as_mut().unwrap().input = dense.clone();
-    combination(refusal(&test), "Input::kronecker");
-    let mut deep = sound.clone();
-    deep.network.hidden.push(4);
-    combination(refusal(&deep), "at most one hidden layer");
-    combination(Network { hidden: vec![2; 3], ..deep.network }.check().unwrap_err(), "got 3");
-
-    // Also six features, but from other axes.
-    let mut axes = sound.clone();
-    let other = Input::kronecker(vec![waves(2, 4), waves(3, 5)]).unwrap();
-    axes.test.as_mut().unwrap().input = other.clone();
-    assert!(matches!(refusal(&axes), NetError::Shape { found: 2, expected: 3, .. }));
-    let mut zero = sound.clone();
-    zero.train.input = Input::kronecker(vec![waves(3, 4), Mat::zeros(2, 5)]).unwrap();
-    assert_eq!(refusal(&zero), NetError::Vanishes);
-    zero.train.input =
-        Input::kronecker_blended(vec![waves(3, 4), waves(2, 5)], CsrMatrix::zeros(20, 20)).unwrap();
-    assert_eq!(refusal(&zero), NetError::Vanishes);
-
-    for engine in [&CpuEngine::new(2) as &dyn Engine, &ReferenceEngine] {
-        let mut session = engine.start(sound.clone()).unwrap();
-        combination(session.predict(&dense).unwrap_err(), "Input::kronecker");
-        assert!(matches!(session.predict(&other), Err(NetError::Shape { .. })));
-        let none = Input::kronecker_at(vec![waves(3, 4), waves(2, 5)], vec![]).unwrap();
-        assert_eq!(session.predict(&none).unwrap().shape(), (0, 2));
-        let affine = of(Network::new(6, 0, 0, 2).unwrap(), dense.clone());
-        let mut session = engine.start(affine).unwrap();
-        combination(session.predict(&grid()).unwrap_err(), "Network::kronecker");
-    }
-
-    let gram = CpuEngine::new(1).with_products(Products::Gram);
-    combination(gram.start(sound.clone()).err().unwrap(), "Automatic");
-    assert_eq!(sound.network.first, FirstLayer::Kronecker);
-    let sigmoid = of(
-        Network::kronecker(6, None, 2).unwrap().with_output_activation(OutputActivation::Sigmoid),
-        grid(),
-    );
-    combination(gram.start(sigmoid).err().unwrap(), "output activation");
 }
 
 /// Catches an allocation that ends the process: activations of a hidden layer at many points, and a limit that ignores the positions

@@ -1,184 +1,197 @@
-//! Limits: invalid tasks are refused with a message, and extreme valid tasks are trained.
+//! Limits: invalid inputs and tasks are refused with a message, and extreme valid tasks are trained.
 
 use crate::common;
 
-use common::{network, noise, targets, task, waves};
+use common::{dense, noise, targets, task, waves};
 use faer::Mat;
+use nalgebra_sparse::{CooMatrix, CsrMatrix};
 use posenc_nets::reference::ReferenceEngine;
 use posenc_nets::{
-    Adam, CpuEngine, Engine, Input, NetError, OutputActivation, SampleSet, Samples, Task, WaveTable,
+    Adam, CpuEngine, Engine, Input, NetError, Products, SampleSet, Samples, Task, WaveTable,
 };
 
 fn engines() -> [Box<dyn Engine>; 2] {
     [Box::new(CpuEngine::new(2)), Box::new(ReferenceEngine)]
 }
 
-fn sound() -> Task {
-    task(network(6, 1, 5, 2, false), Input::dense(waves(6, 9)).unwrap(), Adam::new(1e-3), 2)
+fn wave_table(waves: usize, n: usize) -> WaveTable {
+    let line: Vec<f64> = (0..n).map(|i| i as f64 / n as f64).collect();
+    WaveTable::new(&vec![1.5; waves], &line)
 }
 
-/// The error with which both engines refuse a task.
-fn refusal(task: &Task) -> NetError {
-    let [a, b] =
-        engines().map(|engine| engine.start(task.clone()).err().expect("the task was accepted"));
-    assert_eq!(a.to_string(), b.to_string());
-    a
+/// A change of a sound task, and a part of the message with which both engines refuse it.
+type Change = (fn(&mut Task), &'static str);
+
+/// Sets the input of the training samples.
+fn set(task: &mut Task, input: Result<Input, NetError>) {
+    task.train.input = input.unwrap();
 }
 
-/// Catches missing checks. Each of these tasks would otherwise panic or train nonsense.
+/// Checks that both engines train a task and refuse every change of it with the same message.
+fn check_refusals(sound: &Task, changes: &[Change]) {
+    for engine in engines() {
+        assert!(engine.start(sound.clone()).is_ok(), "{}", engine.device());
+    }
+    for (change, part) in changes {
+        let mut changed = sound.clone();
+        change(&mut changed);
+        let [a, b] = engines().map(|engine| match engine.start(changed.clone()) {
+            Ok(_) => panic!("accepted, not: {part}"),
+            Err(error) => error.to_string(),
+        });
+        assert!(a == b && a.contains(part), "{a}; {b}; not: {part}");
+    }
+}
+
+const VANISHES: &str = "every feature of every training point underflows to zero";
+
+/// Catches missing checks. Each of these tasks would otherwise panic, train only the biases, or train nonsense.
 #[test]
 fn tasks_that_do_not_fit_are_refused() {
-    for engine in engines() {
-        assert!(engine.start(sound()).is_ok(), "{}", engine.device());
-    }
-    let changed = |change: fn(&mut Task)| {
-        let mut task = sound();
-        change(&mut task);
-        refusal(&task)
-    };
-    let zero = |error: &NetError| matches!(error, NetError::Zero { .. });
-    let shape = |error: &NetError| matches!(error, NetError::Shape { .. });
-
-    let none = changed(|task| {
-        let input = Input::dense(Mat::zeros(6, 0)).unwrap();
-        task.train = Samples { input, targets: Mat::zeros(0, 4) };
-    });
-    assert!(zero(&none) && none.to_string().contains("points"), "{none}");
-    assert!(zero(&changed(|task| task.initial.clear())));
-    assert!(zero(&changed(|task| task.network.hidden[0] = 0)));
-    assert!(zero(&changed(|task| task.network.output = 0)));
-    assert!(zero(&changed(|task| task.network.input = 0)));
-
-    assert!(shape(&changed(|task| task.network.input = 7)));
-    assert!(shape(&changed(|task| task.train.targets = targets(8, 4))));
-    assert!(shape(&changed(|task| task.train.targets = targets(9, 3))));
-    assert!(shape(&changed(|task| task.initial[1].layers[0].bias.push(0.0))));
-    assert!(shape(&changed(|task| task.initial[1].layers[1].weights = Mat::zeros(2, 6))));
-    assert!(shape(&changed(|task| {
-        task.initial[0].layers.pop();
-    })));
-    let test = changed(|task| {
-        task.test =
-            Some(Samples { input: Input::dense(waves(5, 9)).unwrap(), targets: targets(9, 4) });
-    });
-    assert!(shape(&test) && test.to_string().contains("test"), "{test}");
-
-    let target = changed(|task| task.train.targets[(3, 1)] = f32::NAN);
-    assert!(matches!(target, NetError::NotFinite { .. }), "{target}");
-}
-
-/// Catches embeddings that would train only the biases, or NaN.
-#[test]
-fn embeddings_without_content_are_refused() {
-    let mut nothing = sound();
-    nothing.train.input = Input::dense(Mat::zeros(6, 9)).unwrap();
-    let refused = refusal(&nothing);
-    assert_eq!(refused, NetError::Vanishes);
-    assert!(refused.to_string().contains("sigma"), "{refused}");
-    nothing.train.input = Input::grid(vec![Mat::zeros(2, 3), Mat::zeros(4, 3)]).unwrap();
-    assert_eq!(refusal(&nothing), NetError::Vanishes);
-
-    for broken in [f32::NAN, f32::INFINITY] {
-        let mut columns = waves(6, 9);
-        columns[(2, 4)] = broken;
-        let refused = Input::dense(columns.clone()).unwrap_err();
-        assert!(matches!(refused, NetError::NotFinite { .. }), "{refused}");
-        let refused = Input::grid(vec![columns, waves(2, 2)]).unwrap_err();
-        assert!(matches!(refused, NetError::NotFinite { .. }), "{refused}");
-    }
-    let large = Input::from_rows(&Mat::from_fn(2, 2, |_, _| 1e300)).unwrap_err();
-    assert!(matches!(large, NetError::NotFinite { .. }), "{large}");
-}
-
-/// Catches indices that would be read beyond their table.
-#[test]
-fn factored_inputs_that_do_not_fit_are_refused() {
-    assert!(matches!(Input::factored(vec![], vec![]), Err(NetError::Zero { .. })));
-    assert!(matches!(Input::grid(vec![]), Err(NetError::Zero { .. })));
-    let tables = || vec![waves(2, 3), waves(4, 5)];
-    for indices in [vec![vec![0, 1, 2]], vec![vec![0, 1, 2], vec![0, 1]]] {
-        let refused = Input::factored(tables(), indices).unwrap_err();
-        assert!(matches!(refused, NetError::Shape { .. }), "{refused}");
-    }
-    for (indices, columns) in
-        [(vec![vec![0, 1, 3], vec![0, 1, 2]], 3), (vec![vec![0, 1, 2], vec![0, 1, 5]], 5)]
-    {
-        let refused = Input::factored(tables(), indices).unwrap_err();
-        let expected = format!("index beyond its table: got {columns}, must be below {columns}");
-        assert_eq!(refused.to_string(), expected);
-    }
-    let mut none = sound();
-    none.train.input = Input::factored(vec![waves(6, 9)], vec![vec![]]).unwrap();
-    none.train.targets = Mat::zeros(0, 4);
-    assert!(matches!(refusal(&none), NetError::Zero { .. }));
-}
-
-/// Catches tables of different sizes, and indices beyond their table.
-#[test]
-fn waves_that_do_not_fit_are_refused() {
-    let table = |waves: usize, n: usize| {
-        let line: Vec<f64> = (0..n).map(|i| i as f64 / n as f64).collect();
-        WaveTable::new(&vec![1.5; waves], &line)
-    };
-    let zero = |refused: Result<Input, NetError>| {
-        assert!(matches!(refused, Err(NetError::Zero { .. })), "{refused:?}");
-    };
-    let shape = |refused: Result<Input, NetError>| {
-        assert!(matches!(refused, Err(NetError::Shape { .. })), "{refused:?}");
-    };
-    assert!(
-        Input::waves(vec![table(2, 3), table(2, 4)], vec![vec![2, 0], vec![3, 0]], 1.0).is_ok()
-    );
-    zero(Input::waves(vec![], vec![], 1.0));
-    zero(Input::waves(vec![table(0, 3)], vec![vec![0]], 1.0));
-    shape(Input::waves(vec![table(2, 3)], vec![], 1.0));
-    let beyond = Input::waves(vec![table(2, 3)], vec![vec![3]], 1.0);
-    assert!(matches!(beyond, Err(NetError::Index { index: 3, count: 3, .. })), "{beyond:?}");
-    shape(Input::waves(vec![table(2, 3), table(1, 3)], vec![vec![0], vec![0]], 1.0));
-    shape(Input::waves(vec![table(2, 3), table(2, 3)], vec![vec![0], vec![0, 1]], 1.0));
-    let mut uneven = table(2, 3);
-    uneven.cosines = Mat::zeros(2, 2);
-    shape(Input::waves(vec![uneven], vec![vec![0]], 1.0));
-    let refused = Input::waves(vec![table(2, 3)], vec![vec![0]], f32::NAN).unwrap_err();
-    assert!(matches!(refused, NetError::NotFinite { .. }), "{refused}");
-    let mut nothing = sound();
-    nothing.train.input = Input::waves(vec![table(3, 9)], vec![(0..9).collect()], 0.0).unwrap();
-    assert_eq!(refusal(&nothing), NetError::Vanishes);
-}
-
-/// Catches missing checks of Adam's settings, which would train nothing or NaN.
-#[test]
-fn settings_of_adam_outside_their_ranges_are_refused() {
-    let sound_adam = Adam::new(1e-3);
-    let rates = [0.0, -1e-3, f64::NAN, f64::INFINITY].map(Adam::new);
-    let others = [
-        Adam { beta1: 1.0, ..sound_adam },
-        Adam { beta2: -0.1, ..sound_adam },
-        Adam { beta2: f64::NAN, ..sound_adam },
-        Adam { epsilon: 0.0, ..sound_adam },
-        Adam { weight_decay: -1.0, ..sound_adam },
+    let sound = task(dense(waves(6, 9)), (1, 5, 2, false), Adam::new(1e-3), 2);
+    let changes: [Change; 27] = [
+        (
+            |t| t.train = Samples { input: dense(Mat::zeros(6, 0)), targets: Mat::zeros(0, 4) },
+            "the number of points is 0",
+        ),
+        (|t| t.initial.clear(), "the number of runs is 0"),
+        (|t| t.network.hidden[0] = 0, "the width of a hidden layer is 0"),
+        (|t| t.network.output = 0, "the number of outputs is 0"),
+        (|t| t.network.input = 0, "the embedding dimension is 0"),
+        (|t| t.network.input = 7, "columns of a weight matrix: expected 7, got 6"),
+        (|t| t.train.targets = targets(8, 4), "targets of the training samples: expected 9, got 8"),
+        (|t| t.train.targets = targets(9, 3), "target columns of the training samples: expected 4"),
+        (|t| t.initial[1].layers[0].bias.push(0.0), "biases of a layer: expected 5, got 6"),
+        (|t| t.initial[1].layers[1].weights = Mat::zeros(2, 6), "matrix: expected 5, got 6"),
+        (|t| drop(t.initial[0].layers.pop()), "layers: expected 2, got 1"),
+        (
+            |t| t.test = Some(Samples { input: dense(waves(5, 9)), targets: targets(9, 4) }),
+            "features: expected 6, got 5",
+        ),
+        (|t| t.train.targets[(3, 1)] = f32::NAN, "a target is NaN"),
+        (|t| t.train.input = dense(Mat::zeros(6, 9)), VANISHES),
+        (|t| set(t, Input::grid(vec![Mat::zeros(2, 3), Mat::zeros(4, 3)])), VANISHES),
+        (|t| set(t, Input::waves(vec![wave_table(3, 9)], vec![(0..9).collect()], 0.0)), VANISHES),
+        (|t| set(t, Input::factored(vec![waves(6, 9)], vec![vec![]])), "the number of points is 0"),
+        (|t| set(t, Input::kronecker(vec![waves(6, 9)])), "requires a Kronecker layer"),
+        (|t| t.optimizer.learning_rate = 0.0, "the learning rate is 0; allowed: above 0"),
+        (|t| t.optimizer.learning_rate = -1e-3, "the learning rate is -0.001"),
+        (|t| t.optimizer.learning_rate = f64::NAN, "the learning rate is NaN"),
+        (|t| t.optimizer.learning_rate = f64::INFINITY, "the learning rate is inf"),
+        (|t| t.optimizer.beta1 = 1.0, "beta1 is 1; allowed: 0 up to below 1"),
+        (|t| t.optimizer.beta2 = -0.1, "beta2 is -0.1"),
+        (|t| t.optimizer.beta2 = f64::NAN, "beta2 is NaN"),
+        (|t| t.optimizer.epsilon = 0.0, "epsilon is 0; allowed: above 0"),
+        (|t| t.optimizer.weight_decay = -1.0, "the weight decay is -1"),
     ];
-    for optimizer in rates.into_iter().chain(others) {
-        let refused = refusal(&Task { optimizer, ..sound() });
-        assert!(matches!(refused, NetError::Range { .. }), "{optimizer:?}: {refused}");
-        assert!(refused.to_string().contains("allowed"), "{refused}");
+    check_refusals(&sound, &changes);
+}
+
+fn axes() -> Vec<Mat<f32>> {
+    vec![waves(3, 4), waves(2, 5)]
+}
+
+fn kronecker() -> Input {
+    Input::kronecker(axes()).unwrap()
+}
+
+/// Also six features, but from other axes.
+fn other_axes() -> Input {
+    Input::kronecker(vec![waves(2, 4), waves(3, 5)]).unwrap()
+}
+
+/// Catches missing checks of networks and inputs that cannot be combined.
+#[test]
+fn kronecker_layers_that_do_not_fit_are_refused() {
+    let sound = task(kronecker(), (1, 4, 2, false), Adam::new(1e-3), 1);
+    let required = "a Kronecker layer requires a Kronecker input (Input::kronecker)";
+    let changes: [Change; 6] = [
+        (|t| t.train.input = dense(waves(6, 20)), "a Kronecker layer requires a Kronecker input"),
+        (|t| t.test.as_mut().unwrap().input = dense(waves(6, 20)), "requires a Kronecker input"),
+        (|t| t.network.hidden.push(4), "one hidden layer may follow a Kronecker layer, got 2"),
+        (|t| t.test.as_mut().unwrap().input = other_axes(), "features of an axis: expected 3"),
+        (|t| set(t, Input::kronecker(vec![waves(3, 4), Mat::zeros(2, 5)])), VANISHES),
+        (|t| set(t, Input::kronecker_blended(axes(), CsrMatrix::zeros(20, 20))), VANISHES),
+    ];
+    check_refusals(&sound, &changes);
+    for engine in engines() {
+        let mut session = engine.start(sound.clone()).unwrap();
+        let refused = session.predict(&dense(waves(6, 20))).unwrap_err();
+        assert!(refused.to_string().contains(required), "{refused}");
+        assert!(matches!(session.predict(&other_axes()), Err(NetError::Shape { .. })));
+        let none = Input::kronecker_at(axes(), vec![]).unwrap();
+        assert_eq!(session.predict(&none).unwrap().shape(), (0, 2));
+        let affine = task(dense(waves(6, 20)), (0, 0, 2, false), Adam::new(1e-3), 1);
+        let refused = engine.start(affine).unwrap().predict(&kronecker()).unwrap_err();
+        assert!(refused.to_string().contains("Network::kronecker"), "{refused}");
     }
+    let sigmoid = task(kronecker(), (0, 0, 2, true), Adam::new(1e-3), 1);
+    for task in [sound, sigmoid] {
+        let engine = CpuEngine::new(1).with_products(Some(Products::Gram));
+        let gram = engine.start(task).err().unwrap();
+        assert!(gram.to_string().contains("no hidden layer and no output activation"), "{gram}");
+    }
+}
+
+/// Catches indices that would be read beyond their table or grid, tables of different sizes, and values that would train NaN.
+#[test]
+fn inputs_that_do_not_fit_are_refused() {
+    let broken = |value| Mat::from_fn(2, 2, |i, j| if i + j == 2 { value } else { 1.0 });
+    let tables = || vec![waves(2, 3), waves(4, 5)];
+    let wave = |counts: &[usize], indices| {
+        Input::waves(counts.iter().map(|&h| wave_table(h, 3)).collect(), indices, 1.0)
+    };
+    let uneven = WaveTable { cosines: Mat::zeros(2, 2), ..wave_table(2, 3) };
+    let mut weights = CooMatrix::new(7, 20);
+    weights.push(3, 19, f32::INFINITY);
+    let not_finite = "a value of the embedding is NaN, infinite or too large";
+    let beyond = "index beyond its table: got 3, must be below 3";
+    for (input, part) in [
+        (Input::dense(broken(f32::NAN)), not_finite),
+        (Input::grid(vec![broken(f32::INFINITY), waves(2, 2)]), not_finite),
+        (Input::from_rows(&Mat::from_fn(2, 2, |_, _| 1e300)), not_finite),
+        (Input::factored(vec![], vec![]), "the number of tables is 0"),
+        (Input::grid(vec![]), "the number of tables is 0"),
+        (Input::factored(tables(), vec![vec![0, 1, 2]]), "index lists of a factored input"),
+        (Input::factored(tables(), vec![vec![0, 1, 2], vec![0, 1]]), "points of an index list"),
+        (Input::factored(tables(), vec![vec![0, 1, 3], vec![0, 1, 2]]), beyond),
+        (Input::factored(tables(), vec![vec![0, 1, 2], vec![0, 1, 5]]), "got 5, must be below 5"),
+        (wave(&[], vec![]), "the number of tables is 0"),
+        (wave(&[0], vec![vec![0]]), "the number of frequencies is 0"),
+        (wave(&[2], vec![]), "index lists of waves: expected 1, got 0"),
+        (wave(&[2], vec![vec![3]]), beyond),
+        (wave(&[2, 1], vec![vec![0], vec![0]]), "frequencies of a table: expected 2, got 1"),
+        (wave(&[2, 2], vec![vec![0], vec![0, 1]]), "points of an index list: expected 1, got 2"),
+        (Input::waves(vec![uneven], vec![vec![0]], 1.0), "coordinates of the cosines"),
+        (Input::waves(vec![wave_table(2, 3)], vec![vec![0]], f32::NAN), "the scale of the"),
+        (Input::kronecker(vec![]), "the number of axes is 0"),
+        (Input::kronecker(vec![waves(2, 2); 4]), "is 4; allowed: 1 to 3"),
+        (Input::kronecker(vec![waves(2, 2), Mat::zeros(0, 3)]), "dimension of an axis is 0"),
+        (Input::kronecker(vec![waves(2, 2), Mat::zeros(3, 0)]), "points of an axis is 0"),
+        (Input::kronecker(vec![waves(3, 4), broken(f32::NAN)]), not_finite),
+        (Input::kronecker_at(axes(), vec![0, 20]), "node beyond the grid: got 20, must be below"),
+        (Input::kronecker_blended(axes(), CsrMatrix::zeros(7, 19)), "expected 20, got 19"),
+        (Input::kronecker_blended(axes(), CsrMatrix::from(&weights)), "a weight of the blending"),
+    ] {
+        let error = input.unwrap_err().to_string();
+        assert!(error.contains(part), "{error}; not: {part}");
+    }
+    assert!(wave(&[2, 2], vec![vec![2, 0], vec![1, 0]]).is_ok());
+    assert!(Input::kronecker_at(axes(), vec![0, 19]).is_ok());
 }
 
 /// Catches predictions on another number of features, and panics on inputs without points.
 #[test]
 fn predictions_require_the_networks_features() {
-    let deep = sound();
-    let flat = Task { network: network(6, 0, 0, 2, false), ..sound() };
-    let flat = Task { initial: common::initial(&flat.network, 2), ..flat };
-    for task in [deep, flat] {
+    for depth in [0, 1] {
+        let task = task(dense(waves(6, 9)), (depth, 5, 2, false), Adam::new(1e-3), 2);
         for engine in engines() {
             let mut session = engine.start(task.clone()).unwrap();
-            let refused = session.predict(&Input::dense(waves(5, 9)).unwrap()).unwrap_err();
+            let refused = session.predict(&dense(waves(5, 9))).unwrap_err();
             assert!(matches!(refused, NetError::Shape { found: 5, expected: 6, .. }), "{refused}");
-            let none = session.predict(&Input::dense(Mat::zeros(6, 0)).unwrap()).unwrap();
+            let none = session.predict(&dense(Mat::zeros(6, 0))).unwrap();
             assert_eq!(none.shape(), (0, 4), "{}", engine.device());
-            let zeros = session.predict(&Input::dense(Mat::zeros(6, 3)).unwrap()).unwrap();
+            let zeros = session.predict(&dense(Mat::zeros(6, 3))).unwrap();
             assert!((0..4).all(|c| zeros[(0, c)].is_finite()), "{}", engine.device());
         }
     }
@@ -188,10 +201,8 @@ fn predictions_require_the_networks_features() {
 #[test]
 fn a_missing_test_set_has_no_errors() {
     let factored = Input::grid(vec![waves(2, 3), waves(4, 3)]).unwrap();
-    for (depth, input) in
-        [(0, Input::dense(waves(6, 9)).unwrap()), (0, factored.clone()), (2, factored)]
-    {
-        let task = task(network(6, depth, 5, 2, false), input, Adam::new(1e-3), 2);
+    for (depth, input) in [(0, dense(waves(6, 9))), (0, factored.clone()), (2, factored)] {
+        let task = task(input, (depth, 5, 2, false), Adam::new(1e-3), 2);
         let task = Task { test: None, ..task };
         for engine in engines() {
             let mut session = engine.start(task.clone()).unwrap();
@@ -203,27 +214,22 @@ fn a_missing_test_set_has_no_errors() {
 }
 
 /// A task whose initial parameters fit a constant signal exactly, without weight decay.
-fn solved(depth: usize, activation: OutputActivation) -> Task {
-    let network = network(6, depth, 5, 1, false).with_output_activation(activation);
+fn solved(depth: usize, sigmoid: bool) -> Task {
     let optimizer = Adam { weight_decay: 0.0, ..Adam::new(1e-2) };
-    let mut task = task(network, Input::dense(waves(6, 300)).unwrap(), optimizer, 1);
+    let mut task = task(dense(waves(6, 300)), (depth, 5, 1, sigmoid), optimizer, 1);
     let last = task.initial[0].layers.last_mut().unwrap();
     last.weights.fill(0.0);
-    let value = match activation {
-        OutputActivation::Identity => 0.25,
-        OutputActivation::Sigmoid => 0.5,
-    };
-    last.bias[0] = if value == 0.5 { 0.0 } else { value };
-    task.train.targets.fill(value);
+    last.bias[0] = if sigmoid { 0.0 } else { 0.25 };
+    task.train.targets.fill(if sigmoid { 0.5 } else { 0.25 });
     task
 }
 
 /// Catches 0/0 in Adam: an exact fit has error 0 and must not change.
 #[test]
 fn an_exact_fit_has_error_zero_and_stays() {
-    for activation in [OutputActivation::Identity, OutputActivation::Sigmoid] {
+    for sigmoid in [false, true] {
         for depth in [0, 2] {
-            let task = solved(depth, activation);
+            let task = solved(depth, sigmoid);
             for engine in engines() {
                 let mut session = engine.start(task.clone()).unwrap();
                 for _ in 0..5 {
@@ -246,8 +252,7 @@ fn an_exact_fit_has_error_zero_and_stays() {
 #[test]
 fn a_saturated_sigmoid_is_finite() {
     for depth in [0, 1] {
-        let input = Input::dense(waves(6, 300)).unwrap();
-        let mut task = task(network(6, depth, 5, 1, true), input, Adam::new(1e-2), 1);
+        let mut task = task(dense(waves(6, 300)), (depth, 5, 1, true), Adam::new(1e-2), 1);
         for layer in &mut task.initial[0].layers {
             layer.weights *= faer::Scale(1e4);
         }
@@ -273,8 +278,7 @@ fn extreme_embeddings_do_not_panic() {
                 for i in 0..n {
                     columns.col_as_slice_mut(i).iter_mut().for_each(|v| *v *= scale);
                 }
-                let input = Input::dense(columns).unwrap();
-                let task = task(network(6, depth, 5, 2, false), input, Adam::new(1e-3), 2);
+                let task = task(dense(columns), (depth, 5, 2, false), Adam::new(1e-3), 2);
                 let mut session = match CpuEngine::new(2).start(task.clone()) {
                     Ok(session) => session,
                     // A refusal is allowed if all features are subnormal.

@@ -2,29 +2,18 @@
 
 use crate::common;
 
-use common::{
-    bumps, error_bits, matrix_bits, network, noise, parameter_bits, task, triangle, waves,
-};
-use posenc_nets::reference::ReferenceEngine;
+use common::{Shape, bumps, dense, error_bits, matrix_bits, parameter_bits, task, triangle, waves};
 use posenc_nets::{
-    Adam, CpuEngine, Engine, Input, NetError, OutputActivation, Parameters, SampleSet, Session,
-    Task,
+    Adam, CpuEngine, Engine, Input, NetError, OutputActivation, SampleSet, Session, Task,
 };
 
 /// Named tasks of every kind: one layer and several, few points and many tiles, one run and more runs than threads,
 /// bands and factored inputs, and more weights than one chunk.
 fn tasks() -> Vec<(&'static str, Task)> {
-    let dense = |d, n| Input::dense(waves(d, n)).unwrap();
-    let band = |d, n| Input::dense(common::shuffled(&bumps(d, n, 0.03, triangle))).unwrap();
+    let waves_of = |d, n| dense(waves(d, n));
+    let band = |d, n| dense(common::shuffled(&bumps(d, n, 0.03, triangle)));
     let grid = Input::grid(vec![bumps(20, 37, 0.1, triangle), waves(12, 29)]).unwrap();
-    let of = |input: Input, depth, width, output, sigmoid, runs| {
-        let network = network(input.dimension(), depth, width, output, sigmoid);
-        task(network, input, Adam::new(1e-3), runs)
-    };
-    let kronecker = |input: Input, hidden, output, sigmoid, runs| {
-        let network = common::kronecker_network(&input, hidden, output, sigmoid);
-        task(network, input, Adam::new(1e-3), runs)
-    };
+    let joint = |waves, points, axes| common::joint_waves(waves, points, axes).0;
     // More than one block of rows along the first axis, and more than one block of points.
     let square = vec![bumps(130, 71, 0.02, triangle), waves(40, 67)];
     let cube = vec![waves(36, 20), bumps(33, 33, 0.05, triangle), waves(9, 12)];
@@ -37,35 +26,34 @@ fn tasks() -> Vec<(&'static str, Task)> {
     let between = Input::kronecker_blended(square, between).unwrap();
     let full_cube = Input::kronecker(cube.clone()).unwrap();
     let between_cube = Input::kronecker_blended(cube, common::blending(6000, cube_nodes)).unwrap();
-    vec![
-        ("Kronecker, one run", kronecker(full.clone(), None, 3, false, 1)),
-        ("Kronecker, four runs", kronecker(full.clone(), None, 2, false, 4)),
-        ("Kronecker, sigmoid", kronecker(full.clone(), None, 3, true, 2)),
-        ("Kronecker at nodes", kronecker(at, None, 3, false, 1)),
-        ("Kronecker, blended", kronecker(between.clone(), None, 3, false, 2)),
-        ("Kronecker in 3-D", kronecker(full_cube, None, 1, false, 1)),
-        ("Kronecker in 3-D, blended", kronecker(between_cube, None, 2, false, 1)),
-        ("Kronecker, hidden layer", kronecker(full, Some(11), 3, false, 1)),
-        ("Kronecker, hidden layer, blended", kronecker(between, Some(5), 2, true, 2)),
-        ("waves, one run", of(common::joint_waves(30, 700, &[29, 31]).0, 2, 24, 3, true, 1)),
-        (
-            "waves, affine, three runs",
-            of(common::joint_waves(9, 300, &[8, 9]).0, 0, 0, 2, false, 3),
-        ),
-        ("affine, one run", of(dense(300, 1537), 0, 0, 1, false, 1)),
-        ("affine, three runs", of(dense(300, 129), 0, 0, 1, false, 3)),
-        ("affine, eleven runs", of(dense(300, 129), 0, 0, 1, false, 11)),
-        ("affine, five runs of two outputs on bands", of(band(300, 400), 0, 0, 2, false, 5)),
-        ("affine, sigmoid", of(dense(40, 400), 0, 0, 2, true, 2)),
-        ("affine, factored", of(grid.clone(), 0, 0, 2, false, 3)),
-        ("one tile, three runs", of(dense(30, 100), 2, 24, 2, false, 3)),
-        ("many tiles, one run", of(dense(300, 1537), 3, 40, 3, true, 1)),
-        ("many tiles, two runs", of(dense(30, 700), 2, 24, 1, false, 2)),
-        ("bands, one run", of(band(300, 1000), 2, 24, 1, false, 1)),
-        ("bands, four runs", of(band(300, 500), 1, 24, 2, false, 4)),
-        ("factored, one run", of(grid.clone(), 2, 24, 3, true, 1)),
-        ("factored, five runs", of(grid, 1, 24, 1, false, 5)),
-    ]
+    let tasks: Vec<(&str, Input, Shape, usize)> = vec![
+        ("Kronecker, one run", full.clone(), (0, 0, 3, false), 1),
+        ("Kronecker, four runs", full.clone(), (0, 0, 2, false), 4),
+        ("Kronecker, sigmoid", full.clone(), (0, 0, 3, true), 2),
+        ("Kronecker at nodes", at, (0, 0, 3, false), 1),
+        ("Kronecker, blended", between.clone(), (0, 0, 3, false), 2),
+        ("Kronecker in 3-D", full_cube, (0, 0, 1, false), 1),
+        ("Kronecker in 3-D, blended", between_cube, (0, 0, 2, false), 1),
+        ("Kronecker, hidden layer", full, (1, 11, 3, false), 1),
+        ("Kronecker, hidden layer, blended", between, (1, 5, 2, true), 2),
+        ("waves, one run", joint(30, 700, &[29, 31]), (2, 24, 3, true), 1),
+        ("waves, affine, three runs", joint(9, 300, &[8, 9]), (0, 0, 2, false), 3),
+        ("affine, one run", waves_of(300, 1537), (0, 0, 1, false), 1),
+        ("affine, three runs", waves_of(300, 129), (0, 0, 1, false), 3),
+        ("affine, eleven runs", waves_of(300, 129), (0, 0, 1, false), 11),
+        ("affine, five runs of two outputs on bands", band(300, 400), (0, 0, 2, false), 5),
+        ("affine, sigmoid", waves_of(40, 400), (0, 0, 2, true), 2),
+        ("affine, factored", grid.clone(), (0, 0, 2, false), 3),
+        ("one tile, three runs", waves_of(30, 100), (2, 24, 2, false), 3),
+        ("many tiles, one run", waves_of(300, 1537), (3, 40, 3, true), 1),
+        ("many tiles, two runs", waves_of(30, 700), (2, 24, 1, false), 2),
+        ("bands, one run", band(300, 1000), (2, 24, 1, false), 1),
+        ("bands, four runs", band(300, 500), (1, 24, 2, false), 4),
+        ("factored, one run", grid.clone(), (2, 24, 3, true), 1),
+        ("factored, five runs", grid, (1, 24, 1, false), 5),
+    ];
+    let task = |(name, input, shape, runs)| (name, task(input, shape, Adam::new(1e-3), runs));
+    tasks.into_iter().map(task).collect()
 }
 
 fn start(task: &Task, threads: usize) -> Box<dyn Session> {
@@ -79,13 +67,7 @@ fn present(session: &mut dyn Session, task: &Task) -> Vec<Vec<u64>> {
         error_bits(&session.errors(SampleSet::Test).unwrap()),
         error_bits(&session.hidden_stable_ranks().unwrap().concat()),
     ];
-    let other = match &task.train.input {
-        Input::Kronecker(k) => {
-            let axes = k.axes.iter().zip([11, 7, 5]).map(|(a, n)| noise(a.nrows(), n, "other"));
-            Input::kronecker(axes.collect()).unwrap()
-        }
-        _ => Input::dense(noise(task.network.input, 133, "other")).unwrap(),
-    };
+    let other = common::other_points(&task.train.input);
     for input in [&task.train.input, &other] {
         let bits = matrix_bits(&session.predict(input).unwrap());
         all.push(bits.into_iter().map(u64::from).collect());
@@ -211,91 +193,36 @@ fn an_interruption_changes_no_bit() {
     }
 }
 
-/// Catches a loss of double precision in the state of the reference, which is stored in single precision.
-#[test]
-fn the_reference_can_be_interrupted() {
-    let input = Input::dense(waves(9, 20)).unwrap();
-    let task = task(network(9, 2, 7, 2, true), input, Adam::new(1e-2), 2);
-    let mut through = ReferenceEngine.start(task.clone()).unwrap();
-    steps(&mut *through, 10);
-    let state = through.state().unwrap();
-    let errors = steps(&mut *through, 10);
-    let mut session = ReferenceEngine.start(task.clone()).unwrap();
-    session.restore(&state).unwrap();
-    assert!(steps(&mut *session, 10) == errors);
-    assert!(present(&mut *session, &task) == present(&mut *through, &task));
-
-    let mut damaged = state.clone();
-    damaged.numbers[5] = 0.5;
-    let Err(NetError::State(why)) = session.restore(&damaged) else {
-        panic!("a damaged state was accepted");
-    };
-    assert!(why.contains("integer"), "{why}");
-}
-
 /// Catches a state that is restored, fully or partly, into a task of another shape.
 #[test]
 fn a_state_of_another_task_is_refused() {
-    let input = |d| Input::dense(waves(d, 40)).unwrap();
     let of = |d, depth, width, output, runs| {
-        task(network(d, depth, width, output, false), input(d), Adam::new(1e-3), runs)
+        task(dense(waves(d, 40)), (depth, width, output, false), Adam::new(1e-3), runs)
     };
     for (own, others) in [
         (of(12, 0, 0, 2, 2), [of(13, 0, 0, 2, 2), of(12, 0, 0, 3, 2), of(12, 0, 0, 1, 4)]),
         (of(12, 2, 8, 2, 2), [of(12, 2, 9, 2, 2), of(12, 1, 8, 2, 2), of(12, 2, 8, 2, 3)]),
     ] {
-        for engine in [&CpuEngine::new(2) as &dyn Engine, &ReferenceEngine] {
-            let mut session = engine.start(own.clone()).unwrap();
-            let mut untouched = engine.start(own.clone()).unwrap();
-            for other in &others {
-                let mut foreign = engine.start(other.clone()).unwrap();
-                foreign.step().unwrap();
-                let state = foreign.state().unwrap();
-                let refused = session.restore(&state).unwrap_err();
-                assert!(matches!(refused, NetError::State { .. }), "{refused}");
-            }
-            let mut short = session.state().unwrap();
-            short.numbers.pop();
-            assert!(matches!(session.restore(&short), Err(NetError::State { .. })));
-            assert_eq!(steps(&mut *session, 3), steps(&mut *untouched, 3), "{}", engine.device());
+        let (mut session, mut untouched) = (start(&own, 2), start(&own, 2));
+        for other in &others {
+            let mut foreign = start(other, 2);
+            foreign.step().unwrap();
+            let refused = session.restore(&foreign.state().unwrap()).unwrap_err();
+            assert!(matches!(refused, NetError::State { .. }), "{refused}");
         }
+        let mut short = session.state().unwrap();
+        short.numbers.pop();
+        assert!(matches!(session.restore(&short), Err(NetError::State { .. })));
+        assert_eq!(steps(&mut *session, 3), steps(&mut *untouched, 3));
     }
 }
 
-/// Ways to corrupt the initial parameters of a run.
+/// A factor of the initial parameters of a run that makes it diverge.
 #[derive(Debug, Clone, Copy)]
-enum Corruption {
-    /// All parameters are near the largest `f32`, so that products of two of them overflow.
-    Huge,
-    Nan,
-    /// The parameters of the first layer are NaN. A ReLU written as max(z, 0) would turn its outputs into zeros.
-    NanAtFirst,
-}
-
-impl Corruption {
-    fn apply(self, parameters: &mut Parameters) {
-        let (factor, layers) = match self {
-            Corruption::Huge => (3e38, parameters.layers.len()),
-            Corruption::Nan => (f32::NAN, parameters.layers.len()),
-            Corruption::NanAtFirst => (f32::NAN, 1),
-        };
-        for layer in &mut parameters.layers[..layers] {
-            for j in 0..layer.weights.ncols() {
-                layer.weights.col_as_slice_mut(j).iter_mut().for_each(|w| *w *= factor);
-            }
-            layer.bias.iter_mut().for_each(|b| *b *= factor);
-        }
-    }
-
-    /// Whether the error cannot be finite. Large parameters alone need not cause divergence: sums of squares are
-    /// doubles, and a sigmoid is finite unless its argument is NaN.
-    fn must_diverge(self, task: &Task) -> bool {
-        let is_bounded = task.network.output_activation == OutputActivation::Sigmoid;
-        match self {
-            Corruption::Huge => task.network.depth() > 0 && !is_bounded,
-            Corruption::Nan | Corruption::NanAtFirst => true,
-        }
-    }
+struct Corruption {
+    factor: f32,
+    /// Whether only the first layer is corrupted. A ReLU written as max(z, 0) would turn NaN into zeros.
+    first_layer: bool,
 }
 
 /// Catches NaN that leaks into other runs, and diverged runs that are not detected.
@@ -303,10 +230,15 @@ impl Corruption {
 fn a_diverged_run_leaves_the_others_alone() {
     let mut undetected = Vec::new();
     for (name, task) in tasks() {
-        for corruption in [Corruption::Huge, Corruption::Nan, Corruption::NanAtFirst] {
+        for (factor, first_layer) in [(3e38, false), (f32::NAN, false), (f32::NAN, true)] {
+            let corruption = Corruption { factor, first_layer };
+            // Large parameters alone need not cause divergence: sums of squares are doubles, and a sigmoid is finite unless its argument
+            // is NaN.
+            let is_bounded = task.network.output_activation == OutputActivation::Sigmoid;
+            let must_diverge = factor.is_nan() || task.network.depth() > 0 && !is_bounded;
             for corrupted in 0..task.runs().min(3) {
                 let is_detected = train_corrupted(name, &task, corruption, corrupted);
-                if corruption.must_diverge(&task) && !is_detected {
+                if must_diverge && !is_detected {
                     undetected.push(format!("{name}, {corruption:?} in run {corrupted}"));
                 }
             }
@@ -319,7 +251,12 @@ fn a_diverged_run_leaves_the_others_alone() {
 /// in its first step.
 fn train_corrupted(name: &str, task: &Task, corruption: Corruption, corrupted: usize) -> bool {
     let mut changed = task.clone();
-    corruption.apply(&mut changed.initial[corrupted]);
+    let layers = &mut changed.initial[corrupted].layers;
+    let count = if corruption.first_layer { 1 } else { layers.len() };
+    for layer in &mut layers[..count] {
+        layer.weights *= faer::Scale(corruption.factor);
+        layer.bias.iter_mut().for_each(|b| *b *= corruption.factor);
+    }
     let name = format!("{name}, {corruption:?} in run {corrupted}");
     let others = || (0..task.runs()).filter(|run| *run != corrupted);
     let (mut session, mut unchanged) = (start(&changed, 2), start(task, 2));

@@ -2,12 +2,9 @@
 
 use crate::common;
 
-use common::{
-    bumps, distance, is_near_kink, network, noise, shuffled, task, triangle, waves, wide_matrix,
-    widened,
-};
-use posenc_nets::reference::{Parameters, ReferenceEngine};
-use posenc_nets::{Adam, CpuEngine, Engine, Input, Task};
+use common::{Tolerance, bumps, noise, shuffled, task, task_of, triangle, waves};
+use posenc_nets::reference::ReferenceEngine;
+use posenc_nets::{Adam, CpuEngine, Input, Task};
 use proptest::prelude::*;
 
 /// An input of one of seven forms with about `d` features and `n` points.
@@ -37,37 +34,13 @@ fn nearly_gradient_descent() -> Adam {
     Adam { epsilon: 0.9, weight_decay: 1e-3, ..Adam::new(0.5) }
 }
 
+/// Targets are up to 1, so a much smaller error is the square of a difference that rounding dominates. The parameters differ by the
+/// rounding of the gradient and by their own. A unit at its kink may be on either side of it.
+const CLOSE: Tolerance =
+    Tolerance { errors: [1e-4, 1e-6], parameters: [1e-4, 3e-7], at_kink: None };
+
 fn compare(task: &Task, threads: usize) {
-    let mut ours = CpuEngine::new(threads).start(task.clone()).unwrap();
-    let mut theirs = ReferenceEngine.start(task.clone()).unwrap();
-    let initial = widened(&task.initial);
-    let features = wide_matrix(&task.train.input.to_dense());
-    let zero = Parameters::zeros(&task.network);
-    let mut before = initial.clone();
-    for step in 1..=2 {
-        let errors = [ours.step().unwrap(), theirs.step().unwrap()];
-        let after = [widened(&ours.parameters().unwrap()), widened(&theirs.parameters().unwrap())];
-        assert_eq!((errors[0].len(), errors[1].len()), (task.runs(), task.runs()));
-        // Targets are up to 1, so a much smaller error is the square of a difference that rounding dominates.
-        for (a, b) in errors[0].iter().zip(&errors[1]) {
-            assert!((a - b).abs() <= 1e-4 * b + 1e-6, "step {step}: {errors:?}");
-        }
-        // A unit at its kink may be on either side of it.
-        if is_near_kink(&task.network, &features, &before) {
-            return;
-        }
-        for (r, (a, b)) in after[0].iter().zip(&after[1]).enumerate() {
-            for l in 0..zero.layers.len() {
-                let (a, b) = (&a.layers[l], &b.layers[l]);
-                let gone = distance(b, &initial[r].layers[l]);
-                // Rounding of the gradient plus rounding of the parameters.
-                let allowed = 1e-4 * gone + 3e-7 * distance(b, &zero.layers[l]);
-                let apart = distance(a, b);
-                assert!(apart <= allowed, "step {step}, run {r}, layer {l}: {apart:e} of {gone:e}");
-            }
-        }
-        [_, before] = after;
-    }
+    common::agree(&CpuEngine::new(threads), &ReferenceEngine, "a random shape", task, 2, &CLOSE);
 }
 
 proptest! {
@@ -86,9 +59,9 @@ proptest! {
         threads in 1..4_usize,
     ) {
         let input = input(form, d, n);
-        let mut network = network(input.dimension(), 0, 0, output, sigmoid);
+        let mut network = common::network(&input, (0, 0, output, sigmoid));
         network.hidden = hidden;
-        compare(&task(network, input, nearly_gradient_descent(), runs), threads);
+        compare(&task_of(network, input, nearly_gradient_descent(), runs), threads);
     }
 
     /// Catches the same faults in Kronecker layers on grids, on some nodes, and on points between nodes.
@@ -124,7 +97,7 @@ proptest! {
         .unwrap();
         // Narrow bumps may miss all points, and a point may have no nodes.
         prop_assume!(!input.is_zero());
-        let network = common::kronecker_network(&input, hidden, output, sigmoid);
-        compare(&task(network, input, nearly_gradient_descent(), runs), threads);
+        let shape = (usize::from(hidden.is_some()), hidden.unwrap_or(0), output, sigmoid);
+        compare(&task(input, shape, nearly_gradient_descent(), runs), threads);
     }
 }

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | `axes` | each axis | per direction |
 //! | `diagonals` | x, y, (x + y)/2, (x − y + 1)/2; images only | per direction |
-//! | `joint` | waves along random directions, of kind `rff`; or features of the pixels, of kind `matrix` | of the whole encoding |
+//! | `joint` | waves along random directions, of kind `rff` | of the whole encoding |
 //! | `grid` | products of the axes' features | per axis |
 //!
 //! Records per image or clip:
@@ -32,13 +32,13 @@ mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use posenc_math::embedder::{self, EmbedderSpec};
-use posenc_nets::OutputActivation;
+use posenc_nets::{OutputActivation, Products};
 
 use crate::checks::{
     WITHOUT_SWEEP, absent, below_one, check_positions, check_rate, positive, range,
 };
 pub use crate::grid_network::{
-    Blending, DEPTH, Directions, Encoding, JointSweep, NetworkNd, Nodes, Products, TestPositions,
+    Blending, DEPTH, Directions, Encoding, JointSweep, NetworkNd, Nodes, TestPositions,
 };
 use crate::limits::check_curves;
 use crate::network_1d::Scale;
@@ -92,10 +92,6 @@ impl Settings for NetworkNd {
     }
 
     fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), Fault> {
-        let is_plane = spec.table.as_ref().is_some_and(|table| table.plane().is_some());
-        if self.directions == Directions::Joint && is_plane {
-            return Ok(());
-        }
         self.directions.check(spec)?;
         let Some(sweep) = &self.sweep else {
             return Ok(());
@@ -105,10 +101,6 @@ impl Settings for NetworkNd {
             embedder::validate(&changed).map_err(|error| ("sweep", error.to_string()))?;
         }
         Ok(())
-    }
-
-    fn embeds_planes(&self) -> bool {
-        self.directions == Directions::Joint
     }
 
     fn swept(&self) -> usize {

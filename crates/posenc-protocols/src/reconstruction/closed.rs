@@ -6,10 +6,9 @@ use posenc_harness::device::CPU;
 use posenc_harness::stopwatch::Stopwatch;
 use posenc_math::closed_form::{
     Factorization, LeastSquares, LeastSquaresOptions, RankReport, Real, ScatteredSystem, Solver,
-    default_rcond, predict_2d, predict_3d, solve_2d, solve_3d,
+    default_rcond, predict, solve,
 };
 use posenc_math::embedder::{Embedder, line};
-use posenc_math::kronecker::Cube;
 use posenc_math::quality::psnr_of;
 
 use super::complex::Scattered;
@@ -118,51 +117,37 @@ pub fn axes<'a, T: Real>(
 
 /// Solves for the weights with every `step`-th position along each axis as training position (`trading` Eq. 12).
 pub fn separable<T: Real>(signal: &Signal, axes: &[&Axis<T>], step: usize) -> Result<Solved> {
-    let channel = |c: usize| move |point: usize| T::from_f64(signal.at(point, c));
-    let (parameters, seconds, predictions): (usize, f64, Vec<Vec<f64>>) = match *axes {
-        [rows, columns] => {
-            let width = signal.sides[1];
-            let training: Vec<Mat<T>> = (0..signal.channels)
-                .map(|c| {
-                    let at = channel(c);
-                    let (h, w) = (signal.sides[0].div_ceil(step), width.div_ceil(step));
-                    Mat::from_fn(h, w, |i, j| at(i * step * width + j * step))
-                })
-                .collect();
-            let stopwatch = Stopwatch::start(CPU);
-            let views: Vec<MatRef<'_, T>> = training.iter().map(Mat::as_ref).collect();
-            let weights = solve_2d(&rows.factorization, &columns.factorization, &views)?;
-            let seconds = stopwatch.seconds();
-            let views: Vec<MatRef<'_, T>> = weights.iter().map(Mat::as_ref).collect();
-            let predictions = predict_2d(rows.full.as_ref(), columns.full.as_ref(), &views)?;
-            let flat = |m: &Mat<T>| {
-                (0..signal.points()).map(|p| m[(p / width, p % width)].to_f64()).collect()
-            };
-            let parameters = weights.iter().map(|w| w.nrows() * w.ncols()).sum();
-            (parameters, seconds, predictions.iter().map(flat).collect())
-        }
-        [frames, rows, columns] => {
-            let [t, h, w] = [signal.sides[0], signal.sides[1], signal.sides[2]];
-            let shape = [t, h, w].map(|n| n.div_ceil(step));
-            let training: Vec<Cube<T>> = (0..signal.channels)
-                .map(|c| {
-                    let at = channel(c);
-                    Cube::from_fn(shape, |[i, j, k]| at(((i * h + j) * w + k) * step))
-                })
-                .collect();
-            let stopwatch = Stopwatch::start(CPU);
-            let factors = [frames, rows, columns].map(|axis| &axis.factorization);
-            let weights = solve_3d(factors, &training)?;
-            let seconds = stopwatch.seconds();
-            let full = [frames, rows, columns].map(|axis| axis.full.as_ref());
-            let predictions = predict_3d(full, &weights)?;
-            let flat = |cube: &Cube<T>| cube.values().iter().map(|v| v.to_f64()).collect();
-            let parameters = weights.iter().map(|w| w.values().len()).sum();
-            (parameters, seconds, predictions.iter().map(flat).collect())
-        }
-        _ => bail!("a closed form needs images or clips"),
+    // In an image, rows are the fastest axis; the order of the axes decides the rounding.
+    let mut order: Vec<usize> = (0..axes.len()).collect();
+    if axes.len() == 2 {
+        order.reverse();
+    }
+    let axes: Vec<&Axis<T>> = order.iter().map(|&axis| axes[axis]).collect();
+    // The points of a grid with every `step`-th position, in the order of its values.
+    let points = |step: usize| {
+        order.iter().fold(vec![0], |points, &axis| {
+            let stride: usize = signal.sides[axis + 1..].iter().product();
+            let along = (0..signal.sides[axis]).step_by(step).map(|i| i * stride);
+            points.iter().flat_map(|point| along.clone().map(move |own| point + own)).collect()
+        })
     };
-
+    let training = points(step);
+    let channels: Vec<Vec<T>> = (0..signal.channels)
+        .map(|c| training.iter().map(|&point| T::from_f64(signal.at(point, c))).collect())
+        .collect();
+    let stopwatch = Stopwatch::start(CPU);
+    let factors: Vec<&Factorization<T>> = axes.iter().map(|axis| &axis.factorization).collect();
+    let weights = solve(&factors, &channels)?;
+    let seconds = stopwatch.seconds();
+    let full: Vec<MatRef<'_, T>> = axes.iter().map(|axis| axis.full.as_ref()).collect();
+    let all = points(1);
+    let in_order = |values: Vec<T>| {
+        let mut ordered = vec![0.0; values.len()];
+        all.iter().zip(values).for_each(|(&point, value)| ordered[point] = value.to_f64());
+        ordered
+    };
+    let predictions = predict(&full, &weights)?.into_iter().map(in_order).collect();
+    let parameters = weights.iter().map(Vec::len).sum();
     Ok(Solved { parameters, predictions, seconds })
 }
 

@@ -15,8 +15,6 @@ pub struct Features {
     directions: Directions,
     /// One embedder for all axes; with joint directions one for each axis.
     embedders: Vec<Box<dyn Embedder>>,
-    /// Whether the embedder has features for the positions of the plane.
-    is_plane: bool,
 }
 
 /// Number of positions that share a divisor, and the divisor.
@@ -30,8 +28,6 @@ enum Direction {
     Sum,
     /// (x − y + 1)/2.
     Difference,
-    /// The positions of the plane in reading order.
-    Plane,
 }
 
 /// Embeddings of the distinct coordinates of a direction.
@@ -59,15 +55,7 @@ impl Features {
             );
         }
         ensure!(!embedders.is_empty(), "internal error (no embedder); please report it");
-        let plane = embedders[0].plane();
-        if let Some([height, width]) = plane {
-            ensure!(
-                sides == [height, width],
-                "the matrix has features of {height} × {width} pixels, the data have {}; compute features of these, or set `side`",
-                sides.iter().map(ToString::to_string).collect::<Vec<_>>().join(" × ")
-            );
-        }
-        Ok(Features { sides: sides.to_vec(), directions, embedders, is_plane: plane.is_some() })
+        Ok(Features { sides: sides.to_vec(), directions, embedders })
     }
 
     fn embedder(&self, axis: usize) -> &dyn Embedder {
@@ -75,9 +63,6 @@ impl Features {
     }
 
     fn directions(&self) -> Vec<Direction> {
-        if self.is_plane {
-            return vec![Direction::Plane];
-        }
         let mut directions: Vec<Direction> = (0..self.sides.len()).map(Direction::Axis).collect();
         if self.directions == Directions::Diagonals {
             directions.extend([Direction::Sum, Direction::Difference]);
@@ -103,13 +88,11 @@ impl Features {
     fn distinct(&self, points: &[u32], direction: Direction) -> Result<Distinct> {
         let (axis, denominator) = match direction {
             Direction::Axis(axis) => (axis, self.sides[axis]),
-            Direction::Plane => (0, self.sides.iter().product()),
             // In units of 1/(2hw), so that the coordinates are integers also if images are not square.
             _ => (0, 2 * self.sides[0] * self.sides[1]),
         };
         let number = |point: u32| match direction {
             Direction::Axis(axis) => self.index(point, axis),
-            Direction::Plane => point as usize,
             Direction::Sum => {
                 self.index(point, 1) * self.sides[0] + self.index(point, 0) * self.sides[1]
             }
@@ -140,7 +123,7 @@ impl Features {
             let squares = parts.iter().map(|part| part.squares[part.index[i] as usize]);
             match self.directions {
                 // sin² + cos² = 1 for each of the d/2 frequencies.
-                Directions::Joint if !self.is_plane => 0.5 * self.dimension() as f64,
+                Directions::Joint => 0.5 * self.dimension() as f64,
                 Directions::Grid => squares.product(),
                 _ => squares.sum::<f64>(),
             }
@@ -162,7 +145,6 @@ impl Features {
         let parts = self.parts(points)?;
         match self.directions {
             Directions::Axes | Directions::Diagonals => factored(&parts, batches),
-            Directions::Joint if self.is_plane => factored(&parts, batches),
             Directions::Joint => waves(parts, batches.first().map_or(1.0, |batch| batch.1)),
             Directions::Grid => {
                 self.dense(points, batches, |point, out| products(&parts, point, out))
@@ -245,7 +227,7 @@ fn products(parts: &[Distinct], point: usize, out: &mut [f64]) {
 
 #[cfg(test)]
 mod tests {
-    use posenc_math::embedder::{EmbedderSpec, FeatureTable, build, line};
+    use posenc_math::embedder::{EmbedderSpec, build};
     use posenc_math::random::stream;
 
     use super::*;
@@ -304,24 +286,6 @@ mod tests {
             let cosine = (0..4).map(|k| a[4 + k] * b[4 + k] - a[k] * b[k]);
             check(&input, place, &sine.chain(cosine).collect::<Vec<_>>(), 2.0);
         }
-    }
-
-    /// Catches features of another pixel, and a matrix of images of another size.
-    #[test]
-    fn a_matrix_with_two_axes_has_the_features_of_each_pixel() {
-        let numbers = (0..24).map(f64::from).collect();
-        let table = FeatureTable::new(line(12), numbers, "numbers").unwrap().on_plane([3, 4]);
-        let spec = EmbedderSpec::new("matrix").text("file", "f.npy").with_table(table);
-        let features =
-            |sides: &[usize]| Features::new(sides, Directions::Joint, vec![embedder(&spec, "")]);
-        let own = features(&[3, 4]).unwrap();
-        assert!((own.largest_norm(&[2, 1]).unwrap() - 41f64.sqrt()).abs() < 1e-12);
-        let input = own.simple(&[7, 0, 11], &[(3, 2.0)]).unwrap();
-        for (place, pixel) in [7.0, 0.0, 11.0].into_iter().enumerate() {
-            check(&input, place, &[2.0 * pixel, 2.0 * pixel + 1.0], 2.0);
-        }
-        let error = features(&[4, 3]).err().unwrap().to_string();
-        assert!(error.contains("3 × 4 pixels, the data have 4 × 3"), "{error}");
     }
 
     /// Catches products in another order, and a wrong norm.

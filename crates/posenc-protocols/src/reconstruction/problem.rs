@@ -3,14 +3,14 @@
 use anyhow::Result;
 use faer::Mat;
 use posenc_math::embedder::{self, Embedder, EmbedderSpec};
-use posenc_nets::{Adam, CpuEngine, Input, Network, Samples, Task, cpu};
+use posenc_nets::{Adam, CpuEngine, Input, Network, Samples, Task};
 use rand_chacha::ChaCha8Rng;
 
 use super::complex::Complex;
 use super::inputs::{Batch, Features};
 use super::points::Split;
 use super::signal::Signal;
-use crate::grid_network::{Directions, Encoding, NetworkNd, Products};
+use crate::grid_network::{Directions, Encoding, NetworkNd};
 use crate::memory::check_memory;
 use crate::network_1d::Scale;
 
@@ -55,12 +55,7 @@ impl Prepared {
 impl Problem<'_> {
     /// A CPU engine with the products of the settings.
     pub fn engine(&self, threads: usize) -> CpuEngine {
-        let engine = CpuEngine::new(threads);
-        match self.settings.products {
-            None => engine,
-            Some(Products::Gram) => engine.with_products(cpu::Products::Gram),
-            Some(Products::Residual) => engine.with_products(cpu::Products::Residual),
-        }
+        CpuEngine::new(threads).with_products(self.settings.products)
     }
 
     /// The embedders: one, or with joint directions one for each axis.

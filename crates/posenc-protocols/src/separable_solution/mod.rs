@@ -17,7 +17,7 @@ use faer::Mat;
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use posenc_harness::protocol::{Context, Emit, Protocol};
-use posenc_math::closed_form::{Factorization, Solver, normal_equations, solve_2d};
+use posenc_math::closed_form::{Factorization, Solver, normal_equations, solve};
 use posenc_math::embedder::line;
 use posenc_math::kronecker::{dense, separable_2d};
 use posenc_math::random::gaussian_vector;
@@ -84,7 +84,10 @@ impl Protocol for SeparableSolution {
             Factorization::with_solver(psi.as_ref(), cutoff, Solver::TruncatedSvd)
         };
         let (rows, columns) = (axis(&psi_y)?, axis(&psi_x)?);
-        let reference = solve_2d(&rows, &columns, &[signal.as_ref()])?.swap_remove(0);
+        // Rows are the fastest axis.
+        let by_columns = signal.col_iter().flat_map(|column| column.iter().copied()).collect();
+        let numbers = solve(&[&columns, &rows], &[by_columns])?.swap_remove(0);
+        let reference = Mat::from_fn(k, k, |i, j| numbers[j * k + i]);
         let residual = |weights: &Mat<f64>| -> Result<f64> {
             let predicted = separable_2d(psi_y.as_ref(), weights.as_ref(), psi_x.as_ref())?;
             Ok(difference(&predicted, &signal))

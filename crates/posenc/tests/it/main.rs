@@ -16,7 +16,6 @@ mod images;
 mod inputs;
 mod interruptions;
 mod kills;
-mod matrix;
 mod memory;
 mod modules;
 mod new;

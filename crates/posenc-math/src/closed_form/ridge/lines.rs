@@ -16,7 +16,6 @@ use faer::Mat;
 use super::{RidgeAxis, times};
 use crate::{Error, closed_form::check_entries, closed_form::check_length};
 
-/// Minimum number of samples on a line.
 pub const SHORTEST_LINE: usize = 8;
 /// Cost in dB of a width one octave from that of the rule; proportional to the square of the distance in octaves.
 const COST_OF_OCTAVE: f64 = 1.0;
@@ -141,7 +140,6 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Adds the errors on other lines.
     pub fn add(&mut self, other: &Evidence) {
         for k in 0..4 {
             self.sums[k] += other.sums[k];

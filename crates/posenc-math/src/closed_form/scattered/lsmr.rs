@@ -4,7 +4,7 @@
 //! weights. Vectors are in the precision of the system, scalars in double precision. Names follow the
 //! paper (Fong and Saunders 2011, Secs. 2 to 5), bars and hats written out.
 
-use super::{LeastSquares, LeastSquaresOptions, ScatteredSystem, Stop};
+use super::{LeastSquares, LeastSquaresOptions, ScatteredSystem, Stop, Workspace};
 use crate::{Error, closed_form::Real};
 
 /// Solves for one channel. After every iteration, `observe` gets the weights and the norms of residual and gradient from the
@@ -15,7 +15,7 @@ pub(super) fn solve<T: Real, const D: usize>(
     options: &LeastSquaresOptions,
     observe: &mut dyn FnMut(&[T], f64, f64) -> bool,
 ) -> Result<LeastSquares<T>, Error> {
-    let mut workspace = system.workspace();
+    let mut workspace = Workspace::<T>::default();
     let zero = T::zero_impl();
     let mut weights = vec![zero; system.n_weights()];
     let (mut u, mut image) = (target.to_vec(), vec![zero; system.n_points()]);

@@ -26,7 +26,8 @@ mod tests;
 
 use faer::MatRef;
 
-use super::{Real, check_entries, check_length, not_finite};
+use super::apply::Along;
+use super::{Real, check_entries, check_finite, check_length};
 use crate::{Error, blending::Blending};
 use operator::Tiled;
 
@@ -41,13 +42,8 @@ pub struct ScatteredSystem<'a, T, const D: usize> {
 }
 
 /// Scratch memory for applying the operator.
-#[derive(Clone, Debug)]
-struct Workspace<T> {
-    nodes: Vec<T>,
-    scratch: Vec<T>,
-}
+type Workspace<T> = [Vec<T>; 2];
 
-/// Stopping rules.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LeastSquaresOptions {
     /// τ, from the machine epsilon of the precision to below 1: the solution is accepted when
@@ -59,7 +55,6 @@ pub struct LeastSquaresOptions {
 }
 
 impl Default for LeastSquaresOptions {
-    /// A tolerance of 1e-6 and 1000 iterations.
     fn default() -> Self {
         Self { tolerance: 1e-6, max_iterations: 1000 }
     }
@@ -78,7 +73,6 @@ pub enum Stop {
     Rounding,
 }
 
-/// Solution for one channel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeastSquares<T> {
     /// w, K0·K1[·K2] numbers, last index fastest.
@@ -137,7 +131,7 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     pub fn apply(&self, weights: &[T]) -> Result<Vec<T>, Error> {
         check_length("weights", weights.len(), self.n_weights())?;
         let mut values = vec![T::zero_impl(); self.n_points()];
-        self.apply_into(weights, &mut values, &mut self.workspace());
+        self.apply_into(weights, &mut values, &mut Workspace::default());
         Ok(values)
     }
 
@@ -182,9 +176,7 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
         observe: &mut dyn FnMut(usize, &[T]) -> bool,
     ) -> Result<LeastSquares<T>, Error> {
         check_length(&format!("values of {what}"), target.len(), self.n_points())?;
-        if let Some(at) = target.iter().position(|value| !value.to_f64().is_finite()) {
-            return Err(not_finite(what, target[at], &format!("point {at}")));
-        }
+        check_finite(target, what, |at| format!("point {at}"))?;
         options.check::<T>()?;
         let mut iteration = 0;
         lsmr::solve(self, target, options, &mut |weights, _, _| {

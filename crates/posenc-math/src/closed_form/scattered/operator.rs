@@ -2,7 +2,9 @@
 
 use super::{ScatteredSystem, Workspace};
 use crate::closed_form::Real;
+use crate::closed_form::apply::{Along, mode_products};
 use crate::kronecker::multiply;
+use faer::reborrow::Reborrow;
 use faer::{Mat, MatMut, MatRef};
 
 /// A matrix cut into blocks of rows, each without its leading and trailing negligible columns.
@@ -50,18 +52,18 @@ impl<T: Real> Tiled<T> {
         Self { shape: (n, k), tiles: vec![whole] }
     }
 
-    /// Rows and columns.
-    pub(super) fn shape(&self) -> (usize, usize) {
-        self.shape
-    }
-
     #[cfg(test)]
     pub(super) fn n_tiles(&self) -> usize {
         self.tiles.len()
     }
+}
 
-    /// `out = (P X)ᵀ` for this m × n matrix P, `x` n × r and `out` r × m.
-    fn apply_transposed(&self, x: MatRef<'_, T>, mut out: MatMut<'_, T>) {
+impl<T: Real> Along<T> for Tiled<T> {
+    fn shape(&self) -> (usize, usize) {
+        self.shape
+    }
+
+    fn apply_transposed(&self, x: MatMut<'_, T>, mut out: MatMut<'_, T>) {
         for Tile { first_row, first_column, matrix } in &self.tiles {
             let (rows, columns) = matrix.shape();
             let mut out = out.as_mut().subcols_mut(*first_row, rows);
@@ -69,34 +71,18 @@ impl<T: Real> Tiled<T> {
                 out.fill(T::zero_impl());
                 continue;
             }
-            let x = x.subrows(*first_column, columns);
+            let x = x.rb().subrows(*first_column, columns);
             multiply(out, x.transpose(), matrix.transpose());
         }
     }
 }
 
 impl<T: Real, const D: usize> ScatteredSystem<'_, T, D> {
-    /// Scratch memory for the largest grid between mode products.
-    pub(super) fn workspace(&self) -> Workspace<T> {
-        let nodes = |axes: &[Tiled<T>]| axes.iter().map(|axis| axis.shape().0).product::<usize>();
-        let features =
-            |axes: &[Tiled<T>]| axes.iter().map(|axis| axis.shape().1).product::<usize>();
-        // The last axes are mapped first, from features to nodes or from nodes to features.
-        let largest = (0..=D)
-            .map(|axis| {
-                let (first, last) = self.forward.split_at(axis);
-                (features(first) * nodes(last)).max(nodes(first) * features(last))
-            })
-            .max()
-            .unwrap_or(0);
-        Workspace { nodes: vec![T::zero_impl(); largest], scratch: vec![T::zero_impl(); largest] }
-    }
-
     pub(super) fn apply_into(&self, weights: &[T], out: &mut [T], workspace: &mut Workspace<T>) {
-        let Workspace { nodes, scratch } = workspace;
-        nodes[..weights.len()].copy_from_slice(weights);
-        let n_nodes = mode_products(&self.forward, weights.len(), nodes, scratch);
-        let nodes = &nodes[..n_nodes];
+        let [nodes, scratch] = workspace;
+        nodes.clear();
+        nodes.extend_from_slice(weights);
+        mode_products(self.forward.iter(), nodes, scratch);
         if self.points.gather(nodes, out).is_err() {
             unreachable!("lengths were checked when the system was made");
         }
@@ -108,37 +94,12 @@ impl<T: Real, const D: usize> ScatteredSystem<'_, T, D> {
         out: &mut [T],
         workspace: &mut Workspace<T>,
     ) {
-        let Workspace { nodes, scratch } = workspace;
-        let n_nodes = self.forward.iter().map(|axis| axis.shape().0).product();
-        if self.points.scatter(values, &mut nodes[..n_nodes]).is_err() {
+        let [nodes, scratch] = workspace;
+        nodes.resize(self.points.n_nodes(), T::zero_impl());
+        if self.points.scatter(values, nodes).is_err() {
             unreachable!("lengths were checked when the system was made");
         }
-        let n_weights = mode_products(&self.backward, n_nodes, nodes, scratch);
-        out.copy_from_slice(&nodes[..n_weights]);
+        mode_products(self.backward.iter(), nodes, scratch);
+        out.copy_from_slice(nodes);
     }
-}
-
-/// Replaces the first `length` values, a grid with the last axis fastest, by their mode products with
-/// the matrices of all axes. Returns the new length.
-///
-/// Starts with the last axis, whose lines are contiguous. Each product leaves its result transposed,
-/// which makes the lines of the next axis contiguous.
-fn mode_products<T: Real>(
-    axes: &[Tiled<T>],
-    length: usize,
-    values: &mut Vec<T>,
-    scratch: &mut Vec<T>,
-) -> usize {
-    let mut length = length;
-    for axis in axes.iter().rev() {
-        let (m, n) = axis.shape();
-        let lines = length / n;
-        axis.apply_transposed(
-            MatRef::from_column_major_slice(&values[..length], n, lines),
-            MatMut::from_column_major_slice_mut(&mut scratch[..lines * m], lines, m),
-        );
-        length = lines * m;
-        std::mem::swap(values, scratch);
-    }
-    length
 }

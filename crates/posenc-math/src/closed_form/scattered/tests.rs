@@ -5,17 +5,12 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::blending::{AxisBlending, GridConvention, VirtualGrid, Weights};
-use crate::closed_form::{Factorization, solve_2d};
-use crate::kronecker::dense;
-use crate::testing::{entries, gaussian, narrow, random, times};
+use crate::closed_form::{Factorization, solve};
+use crate::testing::{gaussian, kronecker, narrow, random, times};
 use crate::tolerance::{Tolerance, assert_all_close, assert_close};
 
 fn vector(length: usize, seed: u64) -> Vec<f64> {
     random(length, 1, seed).col_as_slice(0).to_vec()
-}
-
-fn kronecker<const D: usize>(psi: &[Mat<f64>; D]) -> Mat<f64> {
-    psi.iter().fold(Mat::identity(1, 1), |product, factor| dense(product.as_ref(), factor.as_ref()))
 }
 
 fn norm(v: &[f64]) -> f64 {
@@ -105,7 +100,7 @@ fn check_operator<const D: usize>(psi: [Mat<f64>; D]) {
         assert_all_close(&system.apply(&weights).unwrap(), &times(&expected, &weights), tolerance);
         let transposed = expected.transpose().to_owned();
         let mut actual = vec![0.0; system.n_weights()];
-        system.apply_transposed_into(&values, &mut actual, &mut system.workspace());
+        system.apply_transposed_into(&values, &mut actual, &mut Workspace::default());
         assert_all_close(&actual, &times(&transposed, &values), tolerance);
     }
 }
@@ -183,13 +178,13 @@ fn three_axes_equal_dense_least_squares() {
 fn all_nodes_equal_the_separable_closed_form() {
     let psi = gaussian(24, 24, 0.03);
     let factorization = Factorization::new(psi.as_ref()).unwrap();
-    let signal = random(24, 24, 6);
-    let expected = solve_2d(&factorization, &factorization, &[signal.as_ref()]).unwrap().remove(0);
+    let signal = vector(24 * 24, 6);
+    let expected = solve(&[&factorization; 2], std::slice::from_ref(&signal)).unwrap().remove(0);
     let points = all_nodes(24);
     let system = ScatteredSystem::new([psi.as_ref(); 2], &points).unwrap();
-    let solution = system.solve(&[&entries(&signal)], &EXACT).unwrap().remove(0);
+    let solution = system.solve(&[&signal], &EXACT).unwrap().remove(0);
     assert!(solution.converged());
-    assert_all_close(&solution.weights, &entries(&expected), Tolerance::absolute(1e-7));
+    assert_all_close(&solution.weights, &expected, Tolerance::absolute(1e-7));
 }
 
 #[test]

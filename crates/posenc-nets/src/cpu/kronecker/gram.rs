@@ -27,7 +27,6 @@ pub struct Gram {
 
 /// One block of rows of one output of one run.
 struct Item<'a> {
-    /// Weights of the whole output.
     theta: &'a [f32],
     product: &'a [f32],
     rows: std::ops::Range<usize>,

@@ -30,7 +30,7 @@ use super::parallel::for_each;
 use crate::layout::Layout;
 use crate::{
     Adam, Input, Kronecker, NetError, Network, OutputActivation, Parameters, Points, Progress,
-    SampleSet, Samples, Session, State, Task, spectral,
+    SampleSet, Session, State, Task, spectral,
 };
 
 /// Memory limit of a session, in GiB.
@@ -85,23 +85,15 @@ pub struct KroneckerSession {
 
 impl KroneckerSession {
     /// Starts a session of a task that has passed [`Task::check`].
-    pub fn new(task: Task, threads: usize, products: Products) -> Result<Self, NetError> {
+    pub fn new(task: Task, threads: usize, products: Option<Products>) -> Result<Self, NetError> {
         let Task { network, optimizer, train, test, initial } = task;
-        let Input::Kronecker(input) = &train.input else {
-            network.check_input(&train.input)?;
-            let why = "a Kronecker layer requires a Kronecker input (Input::kronecker)";
-            return Err(NetError::Combination(why.to_owned()));
-        };
         let together = if initial.len() >= threads { threads } else { 1 };
-        let evaluated = match &test {
-            Some(Samples { input: Input::Kronecker(input), .. }) => input,
-            _ => input,
-        };
+        let evaluated = test.as_ref().unwrap_or(&train);
         let what = "training a network with a Kronecker layer";
         let counts = (initial.len(), together, threads / together);
-        check_memory(what, &network, [input, evaluated], counts)?;
+        check_memory(what, &network, [train.input.axes(), evaluated.input.axes()], counts)?;
         let outputs = network.output;
-        let side = Side::with_targets(input, &train, outputs);
+        let side = Side::with_targets(&train, outputs);
         let form = Form::new(&network, &side, products)?;
         let has_next = matches!(form, Form::Gram(_));
         let layout = Layout::new(&network, 1);
@@ -119,10 +111,6 @@ impl KroneckerSession {
             workers: (0..threads / together).map(|_| Worker::default()).collect(),
             buffers: Buffers::default(),
         };
-        let test = test.and_then(|test| match &test.input {
-            Input::Kronecker(input) => Some(Side::with_targets(input, &test, outputs)),
-            _ => None,
-        });
         Ok(KroneckerSession {
             progress: Progress::new(runs.len()),
             groups: (0..together).map(group).collect(),
@@ -130,7 +118,7 @@ impl KroneckerSession {
             layout,
             optimizer,
             train: side,
-            test,
+            test: test.map(|test| Side::with_targets(&test, outputs)),
             form,
             runs,
         })
@@ -152,21 +140,21 @@ impl KroneckerSession {
 }
 
 impl Form {
-    fn new(network: &Network, side: &Side, products: Products) -> Result<Self, NetError> {
+    fn new(network: &Network, side: &Side, products: Option<Products>) -> Result<Self, NetError> {
         let (outputs, activation) = (network.output, network.output_activation);
         let is_full = matches!(side.input.points, Points::Grid);
         let is_quadratic = activation == OutputActivation::Identity && network.depth() == 0;
         let may_be_gram = is_full && is_quadratic;
-        if products == Products::Gram && !may_be_gram {
+        if products == Some(Products::Gram) && !may_be_gram {
             let why = "products through Gram matrices need a full grid, no hidden layer and no output \
-                       activation; let the engine choose (Products::Automatic)";
+                       activation; let the engine choose";
             return Err(NetError::Combination(why.to_owned()));
         }
-        if may_be_gram && products != Products::Residual {
+        if may_be_gram && products != Some(Products::Residual) {
             let chain = Gram::chain(&side.input.axes);
             // With far fewer points than features, the forward and backward pass is cheaper.
             let residual = side.forward.cost() + side.backward().chain.cost();
-            if products == Products::Gram || chain.cost() <= residual {
+            if products == Some(Products::Gram) || chain.cost() <= residual {
                 return Ok(Form::Gram(Gram::new(chain, side, outputs)));
             }
         }
@@ -257,11 +245,8 @@ impl Session for KroneckerSession {
     }
 
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
-        self.network.check_input(input)?;
-        let Input::Kronecker(kronecker) = input else {
-            return Ok(Mat::zeros(input.points(), 0));
-        };
-        self.train.input.check_axes(kronecker)?;
+        self.network.check_input(&Input::Kronecker(self.train.input.clone()), input)?;
+        let kronecker = input.axes();
         let workers = self.groups.first().map_or(1, |group| group.workers.len());
         let counts = (self.runs.len(), self.groups.len(), workers);
         let what = "predicting with a Kronecker layer";

@@ -42,7 +42,7 @@ impl Side {
     }
 
     /// Includes the targets of all runs, with `outputs` outputs each.
-    pub fn with_targets(input: &Arc<Kronecker>, samples: &Samples, outputs: usize) -> Self {
+    pub fn with_targets(samples: &Samples, outputs: usize) -> Self {
         let columns = &samples.targets;
         let of_run = |run: usize| {
             let mut targets = vec![0.0; columns.nrows() * outputs];
@@ -53,7 +53,7 @@ impl Side {
             targets
         };
         let targets = (0..columns.ncols() / outputs).map(of_run).collect();
-        Side { targets, ..Side::new(input) }
+        Side { targets, ..Side::new(samples.input.axes()) }
     }
 
     pub fn backward(&self) -> Backward {

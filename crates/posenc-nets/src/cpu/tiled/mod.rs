@@ -15,7 +15,6 @@ use self::layout::Layout;
 use self::pass::{Pass, Scratch, Sums};
 use super::kernels;
 use super::parallel::{for_each, in_chunks};
-use crate::error::same;
 use crate::optimizer::StepConstants;
 use crate::{Input, NetError, Parameters, Progress, SampleSet, Session, State, Task, spectral};
 
@@ -268,8 +267,7 @@ impl Session for TiledSession {
     }
 
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
-        self.task.network.check_input(input)?;
-        same("features", input.dimension(), self.task.network.input)?;
+        self.task.network.check_input(&self.task.train.input, input)?;
         let tiles = Tiles::new(input, TILE);
         let outputs = self.outputs();
         let mut out = Mat::zeros(input.points(), self.runs.len() * outputs);

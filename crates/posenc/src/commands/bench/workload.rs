@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use faer::Mat;
-use posenc_math::closed_form::{Factorization, Separable2d};
+use posenc_math::closed_form::{Factorization, Separable};
 use posenc_math::embedder::{matrix, names};
 use posenc_math::random::stream;
 use posenc_nets::{Adam, CpuEngine, Engine, Input, Network, Samples, Task};
@@ -256,18 +256,18 @@ impl Workload {
 fn closed_form_on(threads: usize, axis: Axis, images: usize) -> Result<Ours> {
     let embedder = axis.embedder(SIDE)?;
     let positions: Vec<f64> = (0..SIDE).map(|i| i as f64 / SIDE as f64).collect();
-    let channels: Vec<Mat<f32>> = (0..images * CHANNELS).map(channel).collect();
+    let channels: Vec<Vec<f32>> = (0..images * CHANNELS).map(channel).collect();
     let run = move || -> Result<()> {
         let exact = matrix(&*embedder, &positions);
         let psi = Mat::from_fn(exact.nrows(), exact.ncols(), |i, j| exact[(i, j)] as f32);
         let factorization = &Factorization::new(psi.as_ref())?;
         // Like the peer, keeps the weights of only one image at a time.
-        let solve = |part: &[Mat<f32>]| -> Result<()> {
-            let mut solver = Separable2d::solver(factorization, factorization);
-            let mut weights: [Mat<f32>; CHANNELS] = std::array::from_fn(|_| Mat::new());
+        let solve = |part: &[Vec<f32>]| -> Result<()> {
+            let mut solver = Separable::solver(&[factorization; 2]);
+            let mut weights: [Vec<f32>; CHANNELS] = Default::default();
             for image in part.chunks(CHANNELS) {
                 for (channel, weights) in image.iter().zip(&mut weights) {
-                    solver.apply_into(channel.as_ref(), weights)?;
+                    solver.apply_into(channel, weights)?;
                 }
                 black_box(&weights);
             }
@@ -292,11 +292,12 @@ fn closed_form_on(threads: usize, axis: Axis, images: usize) -> Result<Ours> {
 }
 
 /// A smooth channel with some fine detail; the time does not depend on the values.
-fn channel(index: usize) -> Mat<f32> {
-    Mat::from_fn(SIDE, SIDE, |i, j| {
+fn channel(index: usize) -> Vec<f32> {
+    let value = |i: usize, j: usize| {
         0.5 + 0.4 * (0.02 * (i + 3 * index) as f32).sin() * (0.03 * j as f32).cos()
             + 0.1 * ((i * 31 + j * 17 + index) % 7) as f32 / 7.0
-    })
+    };
+    (0..SIDE * SIDE).map(|p| value(p / SIDE, p % SIDE)).collect()
 }
 
 impl Shape {

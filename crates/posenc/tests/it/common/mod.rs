@@ -192,21 +192,6 @@ pub fn git(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Writes an array as `numpy.save` does, in double precision.
-pub fn write_npy(file: &Path, shape: &[usize], numbers: impl Iterator<Item = f64>) {
-    let shape: String = shape.iter().map(|n| format!("{n}, ")).collect();
-    let mut header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({shape}), }}");
-    while !(10 + header.len() + 1).is_multiple_of(64) {
-        header.push(' ');
-    }
-    header.push('\n');
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend(header.as_bytes());
-    bytes.extend(numbers.flat_map(f64::to_le_bytes));
-    std::fs::write(file, bytes).unwrap();
-}
-
 impl Repository {
     /// All experiments, the manifest and the published values; no records, no data.
     pub fn new() -> Self {
