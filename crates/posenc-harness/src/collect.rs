@@ -1,13 +1,12 @@
-//! Collects raw records into the table and the pictures of an item.
+//! Collects raw records into the table of an item.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use posenc_experiments::plan::Job;
-use posenc_experiments::record::gallery::Content;
-use posenc_experiments::record::{
-    GalleryPicture, Origin, Provenance, Row, Table, UnitRecord, is_clean,
-};
+use posenc_experiments::record::item::Sources;
+use posenc_experiments::record::picture::file_name;
+use posenc_experiments::record::{Origin, Provenance, Row, Table, UnitRecord, is_clean};
 use posenc_experiments::{Experiment, Group, Profile};
 
 use crate::device::{CLASSES, Devices};
@@ -21,8 +20,8 @@ use crate::unit::{NO_DATA, Unit};
 #[derive(Default)]
 pub struct Collected {
     pub table: Table,
-    /// The pictures, not written yet.
-    pub pictures: Vec<(GalleryPicture, Content)>,
+    /// Where its pictures are.
+    pub sources: Sources,
     pub provenance: Provenance,
     /// Pairs (group, variant) with units without a record, because the run was interrupted or a unit failed.
     pub incomplete: Vec<(String, String)>,
@@ -95,7 +94,8 @@ pub fn collect<'a>(
         let key = format!("{}/{variant}", group.id);
         spent.origins.extend(results.origin.map(|origin| (key, origin)));
         all.table.rows.extend(results.rows);
-        all.pictures.extend(results.pictures);
+        all.table.pictures.extend(results.pictures);
+        all.sources.extend(results.sources);
         let own = results.spent;
         spent.units += own.units;
         spent.seconds += own.seconds;
@@ -130,7 +130,8 @@ struct Results {
     /// signals.
     is_divisible: bool,
     rows: Vec<Row>,
-    pictures: Vec<(GalleryPicture, Content)>,
+    pictures: Vec<Row>,
+    sources: Sources,
     /// Sums and maxima over units.
     spent: Provenance,
     origin: Option<Origin>,
@@ -175,19 +176,25 @@ pub fn origin<'a>(planned: impl IntoIterator<Item = &'a PlannedJob<'a>>) -> Opti
 pub fn rows(job: &Job<'_>, unit: &Unit, record: &UnitRecord) -> impl Iterator<Item = Row> {
     let values = record.values.iter().filter(|value| job.group.records(&value.metric));
     values.cloned().map(|value| Row {
-        group: job.group.id.clone(),
         method: value.method.unwrap_or_else(|| job.variant.id.clone()),
         signal: value.signal.unwrap_or_else(|| unit.signal.clone()),
         seed: value.seed.unwrap_or(job.seed_index),
-        metric: value.metric,
         x: value.x,
         y: value.y,
-        value: value.value,
         unit: value.unit,
+        ..row(job, record, &value.metric, value.value)
+    })
+}
+
+/// A row of a unit without signal, abscissa and unit of measurement.
+fn row(job: &Job<'_>, record: &UnitRecord, metric: &str, value: f64) -> Row {
+    Row {
+        seed: job.seed_index,
         profile: job.recorded_profile,
         device: record.device.clone(),
         data: record.data.clone(),
-    })
+        ..Row::new(&job.group.id, &job.variant.id, metric, value)
+    }
 }
 
 fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
@@ -217,11 +224,16 @@ fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
             let commit = Some(record.commit.clone()).filter(|commit| !commit.is_empty());
             results.commits.extend(commit);
             let folder = store.folder(&experiment.paper, &experiment.item);
-            let names = (job.group.id.as_str(), job.variant.id.as_str(), job.seed_index);
             for stored in &record.pictures {
-                let profile = job.recorded_profile;
-                let picture = GalleryPicture::new(&folder, stored, &record, names, profile);
-                results.pictures.push(picture);
+                let file = file_name(&stored.blake3);
+                results.sources.insert(file.clone(), folder.join(&stored.file));
+                results.pictures.push(Row {
+                    signal: stored.signal.clone(),
+                    x: Some(stored.width as f64),
+                    y: Some(stored.height as f64),
+                    unit: file,
+                    ..row(job, &record, &stored.name, stored.psnr.unwrap_or(f64::NAN))
+                });
             }
             results.rows.extend(rows(job, unit, &record));
         }

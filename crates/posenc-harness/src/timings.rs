@@ -349,7 +349,7 @@ mod tests {
             row("two", "time", "a", 1.0, 1.0),
         ];
         rows[4].device = "NVIDIA (vulkan)".to_owned();
-        timings.add_record(&own, &Table { rows }, &provenance);
+        timings.add_record(&own, &rows.into(), &provenance);
         assert_eq!(timings.estimate(&one), known(50.0), "both values of the sweep, of two images");
         assert_eq!(timings.estimate(&planned(&own, Profile::Quick, "one")), known(12.5));
         assert_eq!(timings.estimate(&two), UNKNOWN);

@@ -34,12 +34,12 @@ pub struct SideView {
 }
 
 impl<'a> View<'a> {
-    /// Selects the largest profile of each run and judges the claims on it.
+    /// Selects the shown rows of each run and judges the claims on them.
     pub fn new(inputs: &Inputs<'a>, experiment: &'a Experiment) -> Result<View<'a>> {
         let published = &inputs.catalog.published;
         let side = |side: Side, records: &Records| -> Result<SideView> {
             let record = records.get(&experiment.paper, &experiment.item);
-            let run = record.map(|r| Run::of(side, experiment, r)).transpose()?;
+            let run = record.map(|r| Run::of(side, r)).transpose()?;
             let run = run.filter(|r| !r.table.rows.is_empty());
             let record = run.as_ref().map(|r| &r.table);
             let context = Context { experiment, record, published };
