@@ -88,7 +88,6 @@ pub struct Checkpoint {
     control: Arc<Control>,
     /// Whether a job that must stop has already been told to write its last checkpoint.
     is_last: Cell<bool>,
-    steps: Cell<[usize; 2]>,
     /// Part of the job, from 0 to 1, that this checkpoint covers, and that the current training covers: start, end.
     part: [f64; 2],
     span: Cell<[f64; 2]>,
@@ -126,7 +125,6 @@ impl Checkpoint {
             failed: Cell::new(false),
             control: Arc::default(),
             is_last: Cell::new(false),
-            steps: Cell::new([0, 0]),
             part: [0.0, 1.0],
             span: Cell::new([0.0, 1.0]),
             always: false,
@@ -202,21 +200,6 @@ impl Checkpoint {
         }
         self.earlier.set(if head.seconds.is_finite() { head.seconds.max(0.0) } else { 0.0 });
         Saved::State(head.state, content.to_vec())
-    }
-
-    /// Reports that a training has `steps` steps and that `done` of them are done.
-    pub fn begin(&self, steps: usize, done: usize) {
-        self.steps.set([steps, done]);
-    }
-
-    /// Counts one more training step and, after [`Checkpoint::begin`], reports progress.
-    pub fn step(&self) {
-        self.count_step();
-        let [steps, done] = self.steps.get();
-        self.steps.set([steps, done + 1]);
-        if steps > 0 {
-            self.reached((done + 1) as f64 / steps as f64);
-        }
     }
 
     /// Counts a training step of this process, for events.

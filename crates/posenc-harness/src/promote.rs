@@ -29,16 +29,8 @@ fn rank(group: &Group, rows: &[Row]) -> Option<(u8, bool, Profile)> {
     Some((data, group.reduced(smallest).is_none(), smallest))
 }
 
-/// The rows of a run by group and method, with their origins and commits.
-struct Lots<'a> {
-    rows: ByMethod<'a>,
-    pictures: ByMethod<'a>,
-    provenance: &'a Provenance,
-}
-
-type ByMethod<'a> = HashMap<(&'a str, &'a str), Vec<&'a Row>>;
-
-/// The rows and pictures of a method in one run.
+/// The rows and pictures of a method in one run, with their origin and commit.
+#[derive(Default)]
 struct Lot<'a> {
     rows: Vec<Row>,
     pictures: Vec<Row>,
@@ -46,29 +38,21 @@ struct Lot<'a> {
     commit: &'a str,
 }
 
-impl<'a> Lots<'a> {
-    fn new(table: &'a Table, provenance: &'a Provenance) -> Self {
-        let by_method = |rows: &'a [Row]| {
-            let mut all = ByMethod::new();
-            for row in rows.iter().filter(|row| is_recordable(&row.device)) {
-                all.entry((row.group.as_str(), row.method.as_str())).or_default().push(row);
-            }
-            all
-        };
-        Lots { rows: by_method(&table.rows), pictures: by_method(&table.pictures), provenance }
+/// The lots of a run, by group and method.
+fn lots(table: Table, provenance: &Provenance) -> HashMap<(String, String), Lot<'_>> {
+    let mut all: HashMap<_, Lot<'_>> = HashMap::new();
+    let pictures = table.pictures.into_iter().map(|row| (row, true));
+    let rows = table.rows.into_iter().map(|row| (row, false)).chain(pictures);
+    for (row, is_picture) in rows.filter(|(row, _)| is_recordable(&row.device)) {
+        let lot = all.entry((row.group.clone(), row.method.clone())).or_insert_with(|| Lot {
+            origin: provenance.origins.get(&format!("{}/{}", row.group, row.method)),
+            commit: provenance.commit_of(&row.group, &row.method),
+            ..Lot::default()
+        });
+        let list = if is_picture { &mut lot.pictures } else { &mut lot.rows };
+        list.push(row);
     }
-
-    fn lot(&self, group: &str, method: &str) -> Lot<'a> {
-        let of = |all: &ByMethod<'_>| {
-            all.get(&(group, method)).into_iter().flatten().map(|&row| row.clone()).collect()
-        };
-        Lot {
-            rows: of(&self.rows),
-            pictures: of(&self.pictures),
-            origin: self.provenance.origins.get(&format!("{group}/{method}")),
-            commit: self.provenance.commit_of(group, method),
-        }
-    }
+    all
 }
 
 impl Lot<'_> {
@@ -169,7 +153,7 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
     for table in [&mut new, &mut old] {
         table.pictures = wanted(experiment, &table.pictures);
     }
-    let (ours, theirs) = (Lots::new(&new, &local.provenance), Lots::new(&old, &before));
+    let (mut ours, mut theirs) = (lots(new, &local.provenance), lots(old.clone(), &before));
     let mut promoted = Promoted::default();
     let mut provenance = local.provenance.clone();
     provenance.commits.clear();
@@ -188,8 +172,8 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
         methods.extend(others.into_iter().filter(|method| known.insert(method.clone())));
         for method in &methods {
             let name = format!("{}/{method}", group.id);
-            let (mut own, mut others) =
-                (ours.lot(&group.id, method), theirs.lot(&group.id, method));
+            let [mut own, mut others] = [&mut ours, &mut theirs]
+                .map(|all| all.remove(&(group.id.clone(), method.clone())).unwrap_or_default());
             let is_measured = !own.rows.is_empty();
             own.retain(|row| group.untrained(row).is_none());
             let is_complete = !local.incomplete.iter().any(|(g, m)| *g == group.id && m == method);
@@ -237,13 +221,13 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
             group.variants.iter().map(|v| format!("{}/{}", group.id, v.id)).collect()
         };
         let defined: HashSet<String> = experiment.groups.iter().flat_map(of_group).collect();
-        for (key, origin) in before.origins.into_iter().filter(|(key, _)| defined.contains(key)) {
-            provenance.origins.entry(key).or_insert(origin);
+        for (key, origin) in before.origins.iter().filter(|(key, _)| defined.contains(*key)) {
+            provenance.origins.entry(key.clone()).or_insert_with(|| origin.clone());
         }
         // Rows of two runs can be on different data.
-        for (label, sha) in before.data {
-            if merged.rows.iter().any(|row| row.data == label) {
-                provenance.data.entry(label).or_insert(sha);
+        for (label, sha) in &before.data {
+            if merged.rows.iter().any(|row| row.data == *label) {
+                provenance.data.entry(label.clone()).or_insert_with(|| sha.clone());
             }
         }
         ItemRecord::write(&folder, &merged, &provenance, &local.sources)?;

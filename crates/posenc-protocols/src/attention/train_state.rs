@@ -58,7 +58,8 @@ pub fn train_repeatedly<M: Module, T: Serialize + DeserializeOwned, const N: usi
 ) -> Result<()> {
     let each = trainer.planned_steps();
     let steps = trainings * each;
-    resume(context, steps, &mut outcome.remarks, |reached, (found, places): (T, Vec<u64>)| {
+    let remarks = &mut outcome.remarks;
+    let mut done = resume(context, steps, remarks, |reached, (found, places): (T, Vec<u64>)| {
         let ended = ended(&found, reached.steps)?;
         let fits = places.len() == N && trainer.restore(reached);
         if fits {
@@ -72,22 +73,18 @@ pub fn train_repeatedly<M: Module, T: Serialize + DeserializeOwned, const N: usi
         if trainer.diverged().is_some() {
             break;
         }
-        keep(context, || (trainer.state(), (&*own, places(streams))));
+        done += 1;
+        context.checkpoint.count_step();
+        context.checkpoint.reached(done as f64 / steps as f64);
+        if context.checkpoint.is_due() {
+            let TrainState { steps, numbers } = trainer.state();
+            let bytes = numbers.each_ref().map(|list| bytes(list));
+            let state = (steps, numbers.each_ref().map(Vec::len), (&*own, places(streams)));
+            resumption(context).write(&state, &bytes.each_ref().map(|own| &own[..]));
+        }
     }
     outcome.earlier = context.checkpoint.earlier();
     Ok(())
-}
-
-/// Counts a finished step and writes a checkpoint if one is due.
-fn keep<T: Serialize>(context: &Context<'_>, reached: impl FnOnce() -> (TrainState, T)) {
-    context.checkpoint.step();
-    if !context.checkpoint.is_due() {
-        return;
-    }
-    let (TrainState { steps, numbers }, own) = reached();
-    let bytes = numbers.each_ref().map(|list| bytes(list));
-    let lengths = numbers.each_ref().map(Vec::len);
-    resumption(context).write(&(steps, lengths, own), &bytes.each_ref().map(|own| &own[..]));
 }
 
 fn bytes(list: &[f32]) -> Vec<u8> {
@@ -107,30 +104,29 @@ fn resumption<'a>(context: &Context<'a>) -> Resumption<'a> {
     Resumption { checkpoint: context.checkpoint, note: context.note }
 }
 
-/// Resumes from the checkpoint of an interrupted run, if there is one. `take` restores the state and returns the number of all steps before
-/// it, or nothing if it does not fit the model.
+/// Resumes from the checkpoint of an interrupted run, if there is one, and returns the number of all steps before. `take` restores the state
+/// and returns this number, or nothing if it does not fit the model.
 fn resume<T: DeserializeOwned>(
     context: &Context<'_>,
     steps: usize,
     remarks: &mut Vec<String>,
     take: impl FnOnce(&TrainState, T) -> Option<usize>,
-) {
-    context.checkpoint.begin(steps, 0);
+) -> usize {
     let why = match context.checkpoint.read() {
-        Saved::Nothing => return,
+        Saved::Nothing => return 0,
         Saved::Damaged(why) => why,
         Saved::State((reached, lengths, own), bytes) => {
             let numbers = numbers(lengths, &bytes);
             let state = numbers.map(|numbers| TrainState { steps: reached, numbers });
             if let Some(step) = state.and_then(|state| take(&state, own)) {
-                context.checkpoint.begin(steps, step);
                 (context.note)(&format!("resumes after step {step} of {steps}"));
-                return;
+                return step;
             }
             "does not fit the model".to_owned()
         }
     };
     resumption(context).distrust(&why, remarks);
+    0
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `FORMAT.md` and the examples of protocols document every key that the schema knows.
+//! The examples of protocols document every key that the schema knows.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,70 +8,13 @@ use posenc_experiments::yaml::Document;
 use posenc_experiments::{Profile, Protocol};
 use serde_yaml::Value;
 
-use crate::{FILE, parse, root};
+use crate::{FILE, parse};
 
 /// Names in backticks after "expected" in serde's message about an unknown field.
 fn expected_names(message: &str) -> Vec<String> {
     let after = message.split("expected").nth(1).unwrap_or("");
     let list = after.split("; did you mean").next().unwrap_or("");
     list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
-}
-
-/// Catches a key that was added to the schema but not to FORMAT.md. Keys of protocols are documented in their examples (see below).
-#[test]
-fn format_documents_every_key() {
-    let documentation = std::fs::read_to_string(root().join("FORMAT.md")).unwrap();
-    // A probe whose text no longer matches would check nothing.
-    let probe = |from: &str, to: &str| {
-        assert!(FILE.contains(from), "the file of the probes does not contain `{from}`");
-        FILE.replacen(from, to, 1)
-    };
-    let mut probes = Vec::new();
-    for check in posenc_experiments::schema::claim::KINDS {
-        probes.push(probe(
-            "{ kind: trend, of: { group: rank, metric: stable_rank }, direction: increasing }",
-            &format!("{{ kind: {check}, zz: 1 }}"),
-        ));
-    }
-    for (from, to) in [
-        ("title: A title", "title: A title\nzz: 1"),
-        ("data: { set: div2k-test }", "data: { set: div2k-test }\n    zz: 1"),
-        ("set: div2k-test", "set: div2k-test, zz: 1"),
-        ("settings: {} }", "settings: {}, zz: 1 }"),
-        ("signals: 1 }", "signals: 1, zz: 1 }"),
-        ("says: it rises", "says: it rises\n    zz: 1"),
-        ("of: { group: rank,", "of: { zz: 1, group: rank,"),
-        ("caption: A caption", "caption: A caption\n    zz: 1"),
-        ("- title: Panel", "- title: Panel\n        zz: 1"),
-        ("x: { label: N }", "x: { label: N, zz: 1 }"),
-        ("x: { label: N }", "more: [{ zz: 1 }]\n        x: { label: N }"),
-        ("x: { label: N }", "reference: { zz: 1 }\n        x: { label: N }"),
-        ("x: { label: N }", "markers: [{ zz: 1 }]\n        x: { label: N }"),
-        ("x: { label: N }", "published_as: [{ zz: 1 }]\n        x: { label: N }"),
-        ("title: A table", "title: A table\n    zz: 1"),
-        ("title: A grid", "title: A grid\n    zz: 1"),
-        ("- { metric: stable_rank, label: rank }", "- { metric: a, label: b, zz: 1 }"),
-    ] {
-        probes.push(probe(from, to));
-    }
-    let mut checked = 0;
-    for probe in probes {
-        let message = parse(&probe).expect_err("zz is no key anywhere");
-        assert!(message.contains("unknown field `zz`"), "another error comes first: {message}");
-        let names = expected_names(&message);
-        assert!(!names.is_empty(), "no list of keys in: {message}");
-        for name in names {
-            assert!(
-                documentation.contains(&format!("`{name}`")),
-                "FORMAT.md does not mention `{name}` ({message})"
-            );
-            checked += 1;
-        }
-    }
-    assert!(checked > 80, "only {checked} keys were checked");
-    for name in posenc_experiments::record::picture::NAMES {
-        assert!(documentation.contains(&format!("`{}`", name.name)), "picture {}", name.name);
-    }
 }
 
 /// Parses an experiment with one group that has the given YAML as `protocol` and `data`.
