@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use posenc_experiments::record::{
-    Benchmarks, Gallery, IndexedTable, ItemRecord, Provenance, Table, UnitRecord,
+    Benchmarks, IndexedTable, ItemRecord, Provenance, Table, UnitRecord,
 };
 use posenc_experiments::schema::paper::Paper;
 use posenc_experiments::verdict::{Context, judge};
@@ -65,7 +65,7 @@ pub fn csv_records(bytes: &[u8]) -> usize {
     accepted
 }
 
-/// Reads unit records, provenance, benchmarks and picture indices.
+/// Reads unit records, provenance and benchmarks.
 pub fn json_records(bytes: &[u8]) -> usize {
     let Some(text) = text(bytes) else { return 0 };
     let file = Path::new("a.json");
@@ -81,7 +81,6 @@ pub fn json_records(bytes: &[u8]) -> usize {
             true
         }),
         Benchmarks::parse(file, text).is_ok(),
-        Gallery::parse(file, text).is_ok(),
     ];
     read.into_iter().filter(|accepted| *accepted).count()
 }

@@ -1,9 +1,10 @@
 //! Chores of the repository: `test`, and `check` for formatting, lints and the report.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
+use crate::machine::entries;
 use crate::process::{SITE_FEATURES, cargo, exit_code, root, runner};
 use crate::{gpu, video};
 
@@ -54,21 +55,21 @@ fn test_threads() -> OsString {
 }
 
 /// The files of the embedders. `cargo fmt` does not find them, because a macro declares their modules.
-fn kinds() -> Result<Vec<String>, String> {
+fn kinds() -> Vec<String> {
     let folder = root().join("crates/posenc-math/src/embedder");
     let mut files = Vec::new();
-    for path in entries(&folder)? {
+    for path in entries(&folder) {
         let file = if path.is_dir() { path.join("mod.rs") } else { path };
         files.push(file.display().to_string());
     }
     files.sort();
-    Ok(files)
+    files
 }
 
 /// Prints the number of lines of Rust in each crate, so that growth is seen.
 fn count_lines() -> Result<(), String> {
     let crates = root().join("crates");
-    let mut folders: Vec<PathBuf> = entries(&crates)?;
+    let mut folders: Vec<PathBuf> = entries(&crates);
     folders.extend(["fuzz", "xtask"].map(|name| root().join(name)));
     folders.sort();
     let mut all = 0;
@@ -76,7 +77,7 @@ fn count_lines() -> Result<(), String> {
         let (mut count, mut open) = (0, vec![folder.clone()]);
         while let Some(path) = open.pop() {
             if path.is_dir() && !path.ends_with("target") {
-                open.extend(entries(&path)?);
+                open.extend(entries(&path));
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
                 count += text.iter().filter(|byte| **byte == b'\n').count();
@@ -87,12 +88,6 @@ fn count_lines() -> Result<(), String> {
     }
     println!("{all:>7} lines of Rust");
     Ok(())
-}
-
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let unreadable = |error| format!("{}: {error}", folder.display());
-    let entries = std::fs::read_dir(folder).map_err(unreadable)?;
-    entries.map(|entry| entry.map(|entry| entry.path()).map_err(unreadable)).collect()
 }
 
 /// `check`: formatting, lints and the freshness of the report.
@@ -106,7 +101,7 @@ pub fn check() -> Result<ExitCode, String> {
         &["--", "-D", "warnings"],
     ]
     .concat();
-    let kinds = kinds()?;
+    let kinds = kinds();
     let format: Vec<&str> = ["fmt", "--all", "--check", "--"]
         .into_iter()
         .chain(kinds.iter().map(String::as_str))

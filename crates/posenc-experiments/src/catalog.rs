@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use std::slice::from_ref;
 
 use crate::coverage::{self, Statement};
 use crate::published::Published;
 use crate::schema::answer::{self, AnswerSentence};
-use crate::schema::claim::{Claim, ClaimName, Quantity, Select, Sentence, Statistic};
+use crate::schema::claim::{self, Claim, ClaimName, Quantity, Select, Sentence, Statistic};
 use crate::schema::display::Comparison;
 use crate::schema::metrics::Metrics;
 use crate::schema::paper::Paper;
@@ -109,8 +110,7 @@ impl Catalog {
             };
             match read(&file) {
                 Ok((document, paper)) => {
-                    let experiments =
-                        catalog.read_experiments(folder, &paper, kinds, &sets, broken)?;
+                    let experiments = catalog.read_experiments(folder, &paper, &sets, broken)?;
                     catalog.experiments.extend(experiments);
                     catalog.papers.push(paper);
                     documents.push(document);
@@ -175,7 +175,6 @@ impl Catalog {
         &self,
         folder: &Path,
         paper: &Paper,
-        kinds: Kinds,
         sets: &DataSetIds,
         broken: &mut Vec<FileError>,
     ) -> Result<Vec<Experiment>, FileError> {
@@ -192,7 +191,7 @@ impl Catalog {
                 let message = format!("{} is defined in {} too", read.id(), other.file.display());
                 Err(FileError::of(&file, message).key("item"))
             };
-            let read = self.read_experiment(&file, paper, kinds, sets);
+            let read = self.read_experiment(&file, paper, sets);
             let read = read.and_then(|read| is_new(&read).map(|()| read));
             match read {
                 Ok(experiment) => experiments.push(experiment),
@@ -206,12 +205,11 @@ impl Catalog {
         &self,
         file: &Path,
         paper: &Paper,
-        kinds: Kinds,
         sets: &DataSetIds,
     ) -> Result<Experiment, FileError> {
         let document = Document::read(file)?;
         let root = document.root();
-        let mut experiment = Experiment::from_document(&document, kinds)?;
+        let mut experiment = Experiment::from_document(&document, self.kinds)?;
         if experiment.paper != paper.key {
             let message =
                 format!("`{}`, but the paper of the folder is `{}`", experiment.paper, paper.key);
@@ -425,17 +423,14 @@ fn check_repeats(
 fn check_published(experiment: &Experiment, catalog: &Catalog, _: bool) -> Result<(), FileError> {
     let (file, paper, item) = (&experiment.file, &experiment.paper, &experiment.item);
     for (i, claim) in experiment.claims.iter().enumerate() {
-        let corrected = claim.erratum.iter().flat_map(|erratum| &erratum.checks);
-        for own in claim.checks.iter().chain(corrected) {
-            let mut needed = own.check.published().into_iter();
-            if let Some(select) = needed.find(|s| !catalog.is_published(paper, item, s)) {
-                let (Select { group, metric, .. }, method) = (select, select.method.as_deref());
-                let message = format!(
-                    "compares with the paper, but data/papers/{paper}.csv has no value of item `{item}`, group `{group}`, method `{}`, metric `{metric}`; add it, or use another kind of check",
-                    method.unwrap_or("any")
-                );
-                return Err(FileError::of(file, message).key(format!("claims[{i}]")));
-            }
+        let mut needed = claim.all_checks().flat_map(claim::Check::published);
+        if let Some(select) = needed.find(|s| !catalog.is_published(paper, item, s)) {
+            let (Select { group, metric, .. }, method) = (select, select.method.as_deref());
+            let message = format!(
+                "compares with the paper, but data/papers/{paper}.csv has no value of item `{item}`, group `{group}`, method `{}`, metric `{metric}`; add it, or use another kind of check",
+                method.unwrap_or("any")
+            );
+            return Err(FileError::of(file, message).key(format!("claims[{i}]")));
         }
     }
     let name = |claim: &str| ClaimName::parse(&format!("{paper}/{item}#{claim}"), None);
@@ -453,20 +448,19 @@ fn check_sources(experiment: &Experiment, catalog: &Catalog, _: bool) -> Result<
         let Some(source) = catalog.experiments.iter().find(|e| e.id() == *item) else {
             return problem(format!("`{item}` is not an item with an experiment"));
         };
+        let names: Vec<&str> = source.groups.iter().map(|group| &*group.id).collect();
         let compared = groups.iter().map(|compared| (&compared.group, None));
         let single = comparison.floor.iter().map(|own| (&own.group, Some(&own.method)));
         for (name, method) in compared.chain(single) {
-            let Some(group) = source.group(name) else {
-                let ids: Vec<_> = source.groups.iter().map(|g| g.id.as_str()).collect();
-                let allowed = ids.join(", ");
-                return problem(format!("`{item}` has no group `{name}`; allowed: {allowed}"));
-            };
-            let ids: Vec<_> = group.variants.iter().map(|v| v.id.as_str()).collect();
-            if let Some(method) = method.filter(|method| !ids.contains(&method.as_str())) {
-                let allowed = ids.join(", ");
-                return problem(format!(
-                    "`{item}/{name}` has no method `{method}`; allowed: {allowed}"
-                ));
+            let group = unknown_name(&format!("group in `{item}` named"), from_ref(name), &names);
+            let methods = source.group(name).into_iter().flat_map(|group| &group.variants);
+            let methods: Vec<&str> = methods.map(|variant| &*variant.id).collect();
+            let method = method.and_then(|method| {
+                let what = format!("method in `{item}/{name}` named");
+                unknown_name(&what, from_ref(method), &methods)
+            });
+            if let Some((_, message)) = group.or(method) {
+                return problem(message);
             }
         }
     }
@@ -538,8 +532,7 @@ impl DataSetIds {
     fn check(&self, place: &YamlPath<'_>, key: &str, id: &String) -> Result<(), FileError> {
         let Some(ids) = &self.0 else { return Ok(()) };
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        let wrong =
-            unknown_name("data set in data/manifest.yaml named", std::slice::from_ref(id), &ids);
+        let wrong = unknown_name("data set in data/manifest.yaml named", from_ref(id), &ids);
         wrong.map_or(Ok(()), |(_, message)| Err(place.error(key, message)))
     }
 }

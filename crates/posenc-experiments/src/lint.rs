@@ -116,10 +116,7 @@ fn abscissa(experiment: &Experiment, select: &Select) -> Option<String> {
     }
     let group = experiment.group(&select.group)?;
     let resolved = Profile::ALL.iter().rev().find_map(|profile| group.resolved(*profile, 0))?;
-    let canonical = resolved.protocol.canonical();
-    let settings: serde_json::Value =
-        serde_json::from_str(canonical.split_once(' ')?.1).unwrap_or_default();
-    Some(settings.get("sweep")?.get("parameter")?.as_str()?.to_owned())
+    Some(resolved.protocol.json().get("sweep")?.get("parameter")?.as_str()?.to_owned())
 }
 
 fn abscissas(experiment: &Experiment, claim: &Claim) -> Option<String> {

@@ -1,5 +1,7 @@
 //! How much of the published protocol a run does.
 
+use std::str::FromStr;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -41,9 +43,14 @@ impl Profile {
             Profile::Paper => "paper",
         }
     }
+}
 
-    pub fn parse(name: &str) -> Option<Profile> {
-        Profile::ALL.into_iter().find(|p| p.name() == name)
+impl FromStr for Profile {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let allowed = || format!("allowed: {}", Profile::ALL.map(Profile::name).join(", "));
+        Profile::ALL.into_iter().find(|p| p.name() == name).ok_or_else(allowed)
     }
 }
 

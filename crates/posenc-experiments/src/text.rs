@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 pub use posenc_files::limits::MAX_RECORD_BYTES;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::FileError;
@@ -19,35 +20,32 @@ pub(crate) fn checksum(text: &str) -> String {
 /// What precedes the checksum of a JSON object, after `{` alone on a line.
 const CHECKSUM: &str = "  \"checksum\": \"";
 
-/// Adds to a JSON object that begins with `{` alone on a line, as its first entry, the checksum of its text.
-pub(crate) fn sealed(text: &str) -> String {
-    match text.strip_prefix("{\n") {
-        Some(rest) => format!("{{\n{CHECKSUM}{}\",\n{rest}", checksum(text)),
-        None => text.to_owned(),
-    }
+/// A value as JSON with one line per entry; the first entry of an object is the checksum of the others.
+pub(crate) fn sealed(file: &Path, value: &impl Serialize) -> Result<String, FileError> {
+    let text = serde_json::to_string_pretty(value).map_err(|e| FileError::unwritable(file, e))?;
+    let text = text + "\n";
+    Ok(match text.strip_prefix("{\n") {
+        Some(rest) => format!("{{\n{CHECKSUM}{}\",\n{rest}", checksum(&text)),
+        None => text,
+    })
 }
 
-/// Verifies the checksum of a JSON object and takes it out; lines keep their numbers. Records from before checksums have none.
-pub(crate) fn unsealed<'a>(file: &Path, text: &'a str) -> Result<Cow<'a, str>, FileError> {
+/// Parses the text of [`sealed`] and verifies its checksum, which records from before checksums lack. Errors name `file` and its line.
+pub(crate) fn unsealed<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, FileError> {
     let rest = ["{\n", "{\r\n"].into_iter().find_map(|start| text.strip_prefix(start));
     let rest = rest.and_then(|rest| rest.strip_prefix(CHECKSUM)?.split_once("\","));
-    let Some((sum, rest)) = rest else { return Ok(text.into()) };
-    if checksum(&format!("{{{rest}")) != sum {
-        let message = format!("damaged: its checksum does not match its content; {RESTORE}");
-        return Err(FileError::of(file, message));
-    }
-    Ok(format!("{{\n{rest}").into())
-}
-
-/// Parses JSON; errors name `file` and end in `remedy`. If the text has a checksum, it is verified.
-pub(crate) fn parsed<T: DeserializeOwned>(
-    file: &Path,
-    text: &str,
-    remedy: &str,
-) -> Result<T, FileError> {
+    let text: Cow<'_, str> = match rest {
+        Some((sum, rest)) if checksum(&format!("{{{rest}")) != sum => {
+            let message = format!("damaged: its checksum does not match its content; {RESTORE}");
+            return Err(FileError::of(file, message));
+        }
+        // Lines keep their numbers.
+        Some((_, rest)) => format!("{{\n{rest}").into(),
+        None => text.into(),
+    };
     let damaged =
-        |e: serde_json::Error| FileError::of(file, format!("damaged: {e}; {remedy}")).at(e.line());
-    serde_json::from_str(&unsealed(file, text)?).map_err(damaged)
+        |e: serde_json::Error| FileError::of(file, format!("damaged: {e}; {RESTORE}")).at(e.line());
+    serde_json::from_str(&text).map_err(damaged)
 }
 
 /// The text of a file of at most `max` bytes.
@@ -62,21 +60,6 @@ pub fn read_text(file: &Path, max: u64) -> Result<String, FileError> {
 /// The text of a record; `None` if there is no such file.
 pub(crate) fn read_record(file: &Path) -> Result<Option<String>, FileError> {
     posenc_files::is_there(file).then(|| read_text(file, MAX_RECORD_BYTES)).transpose()
-}
-
-/// Writes a file unless it already has this text. True if it was written.
-pub(crate) fn write_text(file: &Path, text: &str) -> Result<bool, FileError> {
-    let written = posenc_files::write_if_changed(file, text.as_bytes());
-    written.map_err(|e| FileError::unwritable(file, e))
-}
-
-/// Like [`write_text`], for a value as JSON with one line per entry, with a checksum if it is an object.
-pub(crate) fn write_json<T: serde::Serialize + ?Sized>(
-    file: &Path,
-    value: &T,
-) -> Result<bool, FileError> {
-    let text = serde_json::to_string_pretty(value).map_err(|e| FileError::unwritable(file, e))?;
-    write_text(file, &sealed(&(text + "\n")))
 }
 
 /// The last part of a path; empty for paths without one.

@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use posenc_files::csv::Fault;
+use posenc_files::limits::MAX_YAML_BYTES;
 use posenc_files::{line_at, unreadable};
 use serde::de::DeserializeOwned;
 use serde_yaml::Value;
@@ -18,8 +19,6 @@ use yaml_rust2::parser::{Event, Parser, Tag};
 pub use crate::error::FileError;
 use crate::text::read_text;
 
-/// Most bytes of a file: forty times the largest of the papers' experiments.
-pub const MAX_YAML_BYTES: u64 = 1 << 20;
 /// Most values of a file after its aliases are written out ("billion laughs"): the largest experiment has a few thousand. A
 /// value takes about 100 bytes.
 pub const MAX_YAML_VALUES: usize = 200_000;

@@ -1,8 +1,7 @@
 //! Checkpoints: the state of a running job on disk, from which a killed job resumes.
 //!
-//! A file contains a magic number, the job's key, the seconds spent so far, the length of the [`Owner`] and the owner as JSON, a body in
-//! the protocol's own format, and a checksum of everything before it. It is written to a temporary file and renamed. The time of writing
-//! depends on the clock; the results do not.
+//! A file contains a magic number, the length of the [`Head`] and the head as JSON, bytes of the protocol, and a checksum of everything before
+//! it. It is written to a temporary file and renamed. The time of writing depends on the clock; the results do not.
 //!
 //! The key covers all units that the plan has for the job, with or without records. A run that is killed between the records of one
 //! training therefore finds the checkpoint again.
@@ -10,7 +9,7 @@
 //! Trainings call [`Checkpoint::is_due`] after every step. If the job must stop, it writes its checkpoint there and unwinds.
 
 use std::cell::Cell;
-use std::io::Read as _;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,6 +17,7 @@ use std::time::{Duration, Instant};
 use posenc_experiments::record::KeyParts;
 use posenc_experiments::record::table::write_parts_atomically;
 use posenc_files::limits::MAX_VECTOR_BYTES;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
 use crate::control::{Control, Stopped};
@@ -26,14 +26,9 @@ use crate::stopwatch::Stopwatch;
 use crate::unit::Unit;
 
 /// The first bytes of a checkpoint; the number counts changes of the format.
-const MAGIC: &[u8; 16] = b"posenc-job-2\0\0\0\0";
+const MAGIC: &[u8; 16] = b"posenc-job-3\0\0\0\0";
 
-const KEY: usize = 64;
-const HEADER: usize = MAGIC.len() + KEY + 8;
 const CHECKSUM: usize = blake3::OUT_LEN;
-
-/// Maximum size of an owner in bytes, enough for millions of units.
-const LONGEST_OWNER: usize = 64 << 20;
 
 /// Time to the first checkpoint of a job. Each later one is due when the running time has doubled, at most [`LONGEST_INTERVAL`] after the
 /// last. A short job thus loses at most half of its work.
@@ -43,24 +38,28 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(30);
 /// Writing checkpoints takes at most 1 / `WRITING_SHARE` of the running time.
 const WRITING_SHARE: u32 = 20;
 
-/// What a checkpoint covers of the job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Owner {
+/// What a checkpoint covers, and the state of the protocol.
+#[derive(Serialize, Deserialize)]
+struct Head<T> {
+    /// Key of the job.
+    key: String,
+    /// Seconds spent so far.
+    seconds: f64,
     /// Indices of the units that are trained together, among those that the plan has for the job, ascending.
     trained: Vec<usize>,
+    state: T,
 }
 
-impl Owner {
-    /// Reads the owner from a checkpoint file, without the rest of the file.
-    fn read(file: &Path) -> Option<Self> {
-        let mut file = posenc_files::open(file).ok()?;
-        let mut head = [0; HEADER + 8];
-        file.read_exact(&mut head).ok()?;
-        let length = head.strip_prefix(MAGIC)?.last_chunk()?;
-        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-        let mut json = Vec::new();
-        file.take(length.min(LONGEST_OWNER) as u64).read_to_end(&mut json).ok()?;
-        serde_json::from_slice(&json).ok().filter(|_| json.len() == length)
+impl<T: DeserializeOwned> Head<T> {
+    /// Reads the head at the start of a checkpoint, and leaves what follows.
+    fn read(file: &mut impl Read) -> Option<Self> {
+        let (mut magic, mut length) = ([0; MAGIC.len()], [0; 8]);
+        file.read_exact(&mut magic).ok()?;
+        file.read_exact(&mut length).ok()?;
+        let (mut json, length) = (Vec::new(), u64::from_le_bytes(length));
+        file.take(length.min(MAX_VECTOR_BYTES)).read_to_end(&mut json).ok()?;
+        let head = serde_json::from_slice(&json).ok();
+        head.filter(|_| magic == *MAGIC && json.len() as u64 == length)
     }
 }
 
@@ -76,7 +75,8 @@ fn key(units: &[&KeyParts]) -> String {
 pub struct Checkpoint {
     file: PathBuf,
     key: String,
-    owner: Owner,
+    /// Indices of the units that are trained together.
+    trained: Vec<usize>,
     started: Instant,
     /// Time that this process has spent.
     spent: Stopwatch,
@@ -88,7 +88,6 @@ pub struct Checkpoint {
     control: Arc<Control>,
     /// Whether a job that must stop has already been told to write its last checkpoint.
     is_last: Cell<bool>,
-    steps: Cell<[usize; 2]>,
     /// Part of the job, from 0 to 1, that this checkpoint covers, and that the current training covers: start, end.
     part: [f64; 2],
     span: Cell<[f64; 2]>,
@@ -96,12 +95,12 @@ pub struct Checkpoint {
 
 /// Checkpoint state found on disk.
 #[derive(Debug, PartialEq)]
-pub enum Saved {
+pub enum Saved<T> {
     Nothing,
     /// An unusable checkpoint, with the reason.
     Damaged(String),
-    /// Body of a valid checkpoint, in the protocol's own format.
-    Body(Vec<u8>),
+    /// State and bytes of a valid checkpoint.
+    State(T, Vec<u8>),
 }
 
 impl Checkpoint {
@@ -116,7 +115,7 @@ impl Checkpoint {
         Checkpoint {
             file: directory.join(format!("{key}.bin")),
             key,
-            owner: Owner { trained: (0..units.len()).collect() },
+            trained: (0..units.len()).collect(),
             started,
             spent: Stopwatch::start(units.first().map_or(CPU, |unit| &unit.device)),
             earlier: Cell::new(0.0),
@@ -124,7 +123,6 @@ impl Checkpoint {
             failed: Cell::new(false),
             control: Arc::default(),
             is_last: Cell::new(false),
-            steps: Cell::new([0, 0]),
             part: [0.0, 1.0],
             span: Cell::new([0.0, 1.0]),
         }
@@ -132,13 +130,14 @@ impl Checkpoint {
 
     /// Restricts training to the units at these indices; the others have records.
     pub fn training(mut self, places: &[usize]) -> Self {
-        self.owner.trained = places.to_vec();
+        self.trained = places.to_vec();
         self
     }
 
     /// Indices of the units that a killed run trained together, if it left a checkpoint.
     pub fn trained(&self) -> Option<Vec<usize>> {
-        Owner::read(&self.file).map(|owner| owner.trained)
+        let mut file = posenc_files::open(&self.file).ok()?;
+        Head::<IgnoredAny>::read(&mut file).map(|head| head.trained)
     }
 
     /// Attaches the control through which the run watches the job.
@@ -165,54 +164,33 @@ impl Checkpoint {
     }
 
     /// Reads the checkpoint that a killed run left.
-    pub fn read(&self) -> Saved {
-        let mut bytes = match posenc_files::read(&self.file, MAX_VECTOR_BYTES) {
+    pub fn read<T: DeserializeOwned>(&self) -> Saved<T> {
+        let damaged = |why: &str| Saved::Damaged(why.to_owned());
+        let bytes = match posenc_files::read(&self.file, MAX_VECTOR_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Saved::Nothing;
             }
             Err(error) => return Saved::Damaged(format!("cannot be read: {error}")),
         };
-        if bytes.len() < HEADER + CHECKSUM || !bytes.starts_with(MAGIC) {
-            return Saved::Damaged("is not a checkpoint of this version".to_owned());
+        let split = bytes.split_last_chunk::<CHECKSUM>().filter(|_| bytes.starts_with(MAGIC));
+        let Some((mut content, checksum)) = split else {
+            return damaged("is not a checkpoint of this version");
+        };
+        if blake3::hash(content) != *checksum {
+            return damaged("its checksum does not match its content");
         }
-        let end = bytes.len() - CHECKSUM;
-        if blake3::hash(&bytes[..end]).as_bytes()[..] != bytes[end..] {
-            return Saved::Damaged("its checksum does not match its content".to_owned());
+        let Some(head) = Head::<T>::read(&mut content) else {
+            return damaged("does not fit the protocol");
+        };
+        if head.key != self.key {
+            return damaged("belongs to another job");
         }
-        if bytes[MAGIC.len()..MAGIC.len() + KEY] != *self.key.as_bytes() {
-            return Saved::Damaged("belongs to another job".to_owned());
+        if head.trained != self.trained {
+            return damaged("belongs to other units of the job");
         }
-        bytes.truncate(end);
-        let length = bytes[HEADER..].first_chunk().map(|l| u64::from_le_bytes(*l));
-        let length = length.and_then(|l| usize::try_from(l).ok()).unwrap_or(usize::MAX);
-        let json = bytes[HEADER..].get(8..).and_then(|rest| rest.get(..length));
-        let owner = json.and_then(|json| serde_json::from_slice::<Owner>(json).ok());
-        let begin = HEADER + 8 + json.map_or(0, <[u8]>::len);
-        if owner.as_ref() != Some(&self.owner) {
-            return Saved::Damaged("belongs to other units of the job".to_owned());
-        }
-        let mut seconds = [0; 8];
-        seconds.copy_from_slice(&bytes[MAGIC.len() + KEY..HEADER]);
-        let seconds = f64::from_le_bytes(seconds);
-        self.earlier.set(if seconds.is_finite() { seconds.max(0.0) } else { 0.0 });
-        bytes.drain(..begin);
-        Saved::Body(bytes)
-    }
-
-    /// Reports that a training has `steps` steps and that `done` of them are done.
-    pub fn begin(&self, steps: usize, done: usize) {
-        self.steps.set([steps, done]);
-    }
-
-    /// Counts one more training step and, after [`Checkpoint::begin`], reports progress.
-    pub fn step(&self) {
-        self.count_step();
-        let [steps, done] = self.steps.get();
-        self.steps.set([steps, done + 1]);
-        if steps > 0 {
-            self.reached((done + 1) as f64 / steps as f64);
-        }
+        self.earlier.set(if head.seconds.is_finite() { head.seconds.max(0.0) } else { 0.0 });
+        Saved::State(head.state, content.to_vec())
     }
 
     /// Counts a training step of this process, for events.
@@ -249,17 +227,18 @@ impl Checkpoint {
         self.failed.get()
     }
 
-    /// Writes a body that is given in pieces. A full disk must not end the training: the error is returned once, for a warning, and no
-    /// further checkpoint is attempted. Unwinds with [`Stopped`] after a successful write if the job must stop.
-    pub fn write(&self, body: &[&[u8]]) -> Option<std::io::Error> {
+    /// Writes a state, and bytes that are given in pieces. A full disk must not end the training: the error is returned once, for a warning,
+    /// and no further checkpoint is attempted. Unwinds with [`Stopped`] after a successful write if the job must stop.
+    pub fn write(&self, state: &impl Serialize, bytes: &[&[u8]]) -> Option<std::io::Error> {
         let began = Instant::now();
-        let spent = self.earlier.get() + self.spent.seconds();
-        let seconds = spent.to_le_bytes();
-        // An owner contains only numbers, so serialization cannot fail.
-        let owner = serde_json::to_vec(&self.owner).unwrap_or_default();
-        let length = (owner.len() as u64).to_le_bytes();
-        let mut parts: Vec<&[u8]> = vec![MAGIC, self.key.as_bytes(), &seconds, &length, &owner];
-        parts.extend(body);
+        let (key, trained) = (self.key.clone(), self.trained.clone());
+        let seconds = self.earlier.get() + self.spent.seconds();
+        // States are numbers and texts, so serialization cannot fail.
+        let head = Head { key, seconds, trained, state };
+        let head = serde_json::to_vec(&head).unwrap_or_default();
+        let length = (head.len() as u64).to_le_bytes();
+        let mut parts: Vec<&[u8]> = vec![MAGIC, &length, &head];
+        parts.extend(bytes);
         let mut hasher = blake3::Hasher::new();
         for part in &parts {
             hasher.update(part);
@@ -302,25 +281,29 @@ mod tests {
     fn damaged_and_foreign_files_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         let ours = || of(directory.path(), &["a", "b"]);
-        assert_eq!(ours().read(), Saved::Nothing);
-        assert!(ours().write(&[b"bo", b"", b"dy"]).is_none());
-        assert_eq!(ours().read(), Saved::Body(b"body".to_vec()));
+        let read = || ours().read::<[f64; 2]>();
+        assert_eq!(read(), Saved::Nothing);
+        let state = [0.1 + 0.2, 1.0 / 3.0];
+        assert!(ours().write(&state, &[b"bo", b"", b"dy"]).is_none());
+        assert_eq!(read(), Saved::State(state, b"body".to_vec()));
+        assert_eq!(ours().trained(), Some(vec![0, 1]));
+        assert!(matches!(ours().read::<[f64; 3]>(), Saved::Damaged(_)));
         let whole = std::fs::read(ours().file()).unwrap();
         for position in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[position] ^= 1;
             std::fs::write(ours().file(), &bytes).unwrap();
-            assert!(matches!(ours().read(), Saved::Damaged(_)), "byte {position}");
+            assert!(matches!(read(), Saved::Damaged(_)), "byte {position}");
             std::fs::write(ours().file(), &whole[..position]).unwrap();
-            assert!(matches!(ours().read(), Saved::Damaged(_)), "{position} bytes");
+            assert!(matches!(read(), Saved::Damaged(_)), "{position} bytes");
         }
         let other = of(directory.path(), &["a"]);
         assert_ne!(other.file(), ours().file());
         std::fs::write(other.file(), &whole).unwrap();
-        assert_eq!(other.read(), Saved::Damaged("belongs to another job".to_owned()));
+        assert_eq!(other.read::<[f64; 2]>(), Saved::Damaged("belongs to another job".to_owned()));
         std::fs::write(ours().file(), &whole).unwrap();
         ours().remove();
-        assert_eq!(ours().read(), Saved::Nothing);
+        assert_eq!(read(), Saved::Nothing);
     }
 
     /// Catches the progress of a unit that counts as that of its job, which made the estimate of the second unit hours.
@@ -344,9 +327,9 @@ mod tests {
         let ours = || of(directory.path(), &["a"]);
         let first = ours();
         first.earlier.set(100.0);
-        assert!(first.write(&[]).is_none());
+        assert!(first.write(&(), &[]).is_none());
         let second = ours();
-        second.read();
+        second.read::<()>();
         assert!(second.earlier() >= 100.0 && second.earlier() < 200.0, "{}", second.earlier());
     }
 
@@ -359,12 +342,12 @@ mod tests {
         assert!(!ours.is_due(), "due at once");
         ours.next.set(Instant::now());
         assert!(ours.is_due());
-        assert!(ours.write(&[]).is_none());
+        assert!(ours.write(&(), &[]).is_none());
         assert!(!ours.is_due(), "due again at once");
         std::fs::write(directory.path().join("taken"), "").unwrap();
         let blocked = of(&directory.path().join("taken"), &["a"]);
         blocked.next.set(Instant::now());
-        assert!(blocked.write(&[]).is_some());
+        assert!(blocked.write(&(), &[]).is_some());
         blocked.next.set(Instant::now());
         assert!(!blocked.is_due());
     }

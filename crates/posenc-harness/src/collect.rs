@@ -1,13 +1,13 @@
-//! Collects raw records into the table and the pictures of an item.
+//! Collects raw records into the table of an item.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use anyhow::Result;
 use posenc_experiments::plan::Job;
-use posenc_experiments::record::gallery::Content;
-use posenc_experiments::record::{
-    GalleryPicture, Origin, Provenance, Row, Table, UnitRecord, is_clean,
-};
+use posenc_experiments::record::item::Sources;
+use posenc_experiments::record::picture::file_name;
+use posenc_experiments::record::{Origin, Provenance, Row, Table, UnitRecord, is_clean};
 use posenc_experiments::{Experiment, Group, Profile};
 
 use crate::device::{CLASSES, Devices};
@@ -21,8 +21,8 @@ use crate::unit::{NO_DATA, Unit};
 #[derive(Default)]
 pub struct Collected {
     pub table: Table,
-    /// The pictures, not written yet.
-    pub pictures: Vec<(GalleryPicture, Content)>,
+    /// Where its pictures are.
+    pub sources: Sources,
     pub provenance: Provenance,
     /// Pairs (group, variant) with units without a record, because the run was interrupted or a unit failed.
     pub incomplete: Vec<(String, String)>,
@@ -41,7 +41,7 @@ pub fn collect<'a>(
     repository: &Repository,
 ) -> Result<Option<Collected>> {
     let planned = plans.of(experiment)?;
-    let mut best: BTreeMap<(usize, usize), Results> = BTreeMap::new();
+    let mut best: BTreeMap<(usize, usize), Results<'_>> = BTreeMap::new();
     let own = devices.training();
     let others = CLASSES.into_iter().filter(|class| *class != own);
     let classes: Vec<&'static str> = std::iter::once(own).chain(others).collect();
@@ -66,9 +66,9 @@ pub fn collect<'a>(
             if best.get(&key).is_some_and(|results| results.complete) {
                 continue;
             }
-            let results = results_of(&planned, store)?;
+            let results = Results::find(planned, store);
             let is_better = match best.get(&key) {
-                None => results.complete || !results.rows.is_empty(),
+                None => results.complete || !results.records.is_empty(),
                 Some(part) => results.complete && !part.has_more_of_full_protocol(&results),
             };
             if is_better {
@@ -80,28 +80,32 @@ pub fn collect<'a>(
         return Ok(None);
     }
     let commit = repository.commit();
-    let mut all = Collected::default();
-    let mut spent = Provenance::default();
-    let mut commits = BTreeMap::new();
+    let (mut all, mut commits) = (Collected::default(), BTreeMap::new());
+    let mut provenance = Provenance::default();
     for ((group, variant), results) in best {
         let group = &experiment.groups[group];
         let variant = &group.variants[variant].id;
         if !results.complete {
             all.incomplete.push((group.id.clone(), variant.clone()));
         }
+        let origin = origin(&results.planned);
+        provenance.origins.extend(origin.map(|own| (format!("{}/{variant}", group.id), own)));
         let own = results.commit().unwrap_or(&commit).clone();
-        let names = results.rows.iter().map(|row| format!("{}/{}", row.group, row.method));
-        commits.extend(names.map(|name| (name, own.clone())));
-        let key = format!("{}/{variant}", group.id);
-        spent.origins.extend(results.origin.map(|origin| (key, origin)));
-        all.table.rows.extend(results.rows);
-        all.pictures.extend(results.pictures);
-        let own = results.spent;
-        spent.units += own.units;
-        spent.seconds += own.seconds;
-        spent.peak_memory = spent.peak_memory.max(own.peak_memory);
-        spent.data.extend(own.data);
-        spent.versions.extend(own.versions);
+        for (place, unit, record) in results.records {
+            let job = &results.planned[place].job;
+            provenance.units += 1;
+            provenance.seconds += record.seconds;
+            provenance.peak_memory = provenance.peak_memory.max(record.peak_memory);
+            if record.data != NO_DATA {
+                provenance.data.insert(record.data.clone(), unit.parts.data.clone());
+            }
+            all.pictures(job, &record, &store.folder(&experiment.paper, &experiment.item));
+            for row in rows(job, &unit, &record) {
+                commits.insert(format!("{}/{}", row.group, row.method), own.clone());
+                all.table.rows.push(row);
+            }
+            provenance.versions.extend(record.versions);
+        }
     }
     // If one commit measured all rows, the provenance names that commit, whatever is checked out now.
     let first = commits.values().next().cloned();
@@ -114,39 +118,68 @@ pub fn collect<'a>(
         machine: machine::processor(),
         cores: machine::cores(),
         seed: plans.seed,
-        seconds: (spent.seconds * 100.0).round() / 100.0,
-        ..spent
+        seconds: (provenance.seconds * 100.0).round() / 100.0,
+        ..provenance
     };
     Ok(Some(all))
 }
 
-/// Stored results of one variant at one profile.
-#[derive(Default)]
-struct Results {
-    complete: bool,
-    /// Keys of the units found.
-    found: BTreeSet<String>,
-    /// Whether some of the units can be recorded as a part of the full protocol. This requires one repetition and a stated number of
-    /// signals.
-    is_divisible: bool,
-    rows: Vec<Row>,
-    pictures: Vec<(GalleryPicture, Content)>,
-    /// Sums and maxima over units.
-    spent: Provenance,
-    origin: Option<Origin>,
-    /// Commits that the records of the units name.
-    commits: BTreeSet<String>,
+impl Collected {
+    /// Adds the pictures of a unit, whose files are in a folder.
+    fn pictures(&mut self, job: &Job<'_>, record: &UnitRecord, folder: &Path) {
+        for stored in &record.pictures {
+            let file = file_name(&stored.blake3);
+            self.sources.insert(file.clone(), folder.join(&stored.file));
+            self.table.pictures.push(Row {
+                signal: stored.signal.clone(),
+                x: Some(stored.width as f64),
+                y: Some(stored.height as f64),
+                unit: file,
+                ..row(job, record, &stored.name, stored.psnr.unwrap_or(f64::NAN))
+            });
+        }
+    }
 }
 
-impl Results {
-    /// The commit of the units. If there are several, prefers one that does not identify the source code.
-    fn commit(&self) -> Option<&String> {
-        self.commits.iter().find(|commit| !is_clean(commit)).or(self.commits.first())
+/// Stored results of one variant at one profile.
+struct Results<'a> {
+    planned: Vec<PlannedJob<'a>>,
+    /// The units found, with the place of their job.
+    records: Vec<(usize, Unit, Box<UnitRecord>)>,
+    complete: bool,
+}
+
+impl<'a> Results<'a> {
+    fn find(planned: Vec<PlannedJob<'a>>, store: &Store) -> Self {
+        let mut results = Results { planned, records: Vec::new(), complete: true };
+        for (place, PlannedJob { job, units, .. }) in results.planned.iter().enumerate() {
+            for unit in units.iter() {
+                match store.find(&job.experiment.paper, &job.experiment.item, &unit.parts) {
+                    Ok(record) => results.records.push((place, unit.clone(), record)),
+                    Err(_) => results.complete = false,
+                }
+            }
+        }
+        results
     }
 
-    /// Whether these are a part of the full protocol with units that `smaller` lacks.
-    fn has_more_of_full_protocol(&self, smaller: &Results) -> bool {
-        self.is_divisible && !self.found.is_subset(&smaller.found)
+    /// The commit of the units. If there are several, prefers one that does not identify the source code.
+    fn commit(&self) -> Option<&String> {
+        let all: BTreeSet<&String> = self.records.iter().map(|(.., own)| &own.commit).collect();
+        let known = || all.iter().copied().filter(|commit| !commit.is_empty());
+        known().find(|commit| !is_clean(commit)).or(known().next())
+    }
+
+    /// Whether these are a part of the full protocol with units that `smaller` lacks. A part can be recorded if there is one repetition and
+    /// a stated number of signals.
+    fn has_more_of_full_protocol(&self, smaller: &Results<'_>) -> bool {
+        let [PlannedJob { job, .. }] = &self.planned[..] else { return false };
+        let keys = |own: &Results<'_>| -> BTreeSet<String> {
+            own.records.iter().map(|(_, unit, _)| unit.parts.key()).collect()
+        };
+        job.profile == Profile::Paper
+            && job.group.signals().is_some()
+            && !keys(self).is_subset(&keys(smaller))
     }
 }
 
@@ -175,56 +208,23 @@ pub fn origin<'a>(planned: impl IntoIterator<Item = &'a PlannedJob<'a>>) -> Opti
 pub fn rows(job: &Job<'_>, unit: &Unit, record: &UnitRecord) -> impl Iterator<Item = Row> {
     let values = record.values.iter().filter(|value| job.group.records(&value.metric));
     values.cloned().map(|value| Row {
-        group: job.group.id.clone(),
         method: value.method.unwrap_or_else(|| job.variant.id.clone()),
         signal: value.signal.unwrap_or_else(|| unit.signal.clone()),
         seed: value.seed.unwrap_or(job.seed_index),
-        metric: value.metric,
         x: value.x,
         y: value.y,
-        value: value.value,
         unit: value.unit,
-        profile: job.recorded_profile,
-        device: record.device.clone(),
-        data: record.data.clone(),
+        ..row(job, record, &value.metric, value.value)
     })
 }
 
-fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
-    let is_divisible = match planned {
-        [one] => one.job.profile == Profile::Paper && one.job.group.signals().is_some(),
-        _ => false,
-    };
-    let origin = origin(planned);
-    let mut results = Results { complete: true, is_divisible, origin, ..Results::default() };
-    for PlannedJob { job, units, .. } in planned {
-        let experiment = job.experiment;
-        for unit in units.iter() {
-            let found = store.find(&experiment.paper, &experiment.item, &unit.parts);
-            let Ok(record) = found else {
-                results.complete = false;
-                continue;
-            };
-            results.found.insert(unit.parts.key());
-            let spent = &mut results.spent;
-            spent.units += 1;
-            spent.seconds += record.seconds;
-            spent.peak_memory = spent.peak_memory.max(record.peak_memory);
-            if record.data != NO_DATA {
-                spent.data.insert(record.data.clone(), unit.parts.data.clone());
-            }
-            spent.versions.extend(record.versions.clone());
-            let commit = Some(record.commit.clone()).filter(|commit| !commit.is_empty());
-            results.commits.extend(commit);
-            let folder = store.folder(&experiment.paper, &experiment.item);
-            let names = (job.group.id.as_str(), job.variant.id.as_str(), job.seed_index);
-            for stored in &record.pictures {
-                let profile = job.recorded_profile;
-                let picture = GalleryPicture::new(&folder, stored, &record, names, profile);
-                results.pictures.push(picture);
-            }
-            results.rows.extend(rows(job, unit, &record));
-        }
+/// A row of a unit without signal, abscissa and unit of measurement.
+fn row(job: &Job<'_>, record: &UnitRecord, metric: &str, value: f64) -> Row {
+    Row {
+        seed: job.seed_index,
+        profile: job.recorded_profile,
+        device: record.device.clone(),
+        data: record.data.clone(),
+        ..Row::new(&job.group.id, &job.variant.id, metric, value)
     }
-    Ok(results)
 }

@@ -1,13 +1,11 @@
 //! Promoting records of this machine into the reference: for each method, the better one of two lots of rows, or both joined.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use anyhow::Result;
-use posenc_experiments::record::gallery::{Content, is_publishable};
-use posenc_experiments::record::{
-    Gallery, GalleryPicture, ItemRecord, Origin, Provenance, Row, Table, is_clean, item,
-};
+use posenc_experiments::record::picture::is_publishable;
+use posenc_experiments::record::{ItemRecord, Origin, Provenance, Row, Table, is_clean, item};
 use posenc_experiments::{Experiment, Group, Profile};
 
 use crate::collect::Collected;
@@ -31,43 +29,42 @@ fn rank(group: &Group, rows: &[Row]) -> Option<(u8, bool, Profile)> {
     Some((data, group.reduced(smallest).is_none(), smallest))
 }
 
-/// The rows of a run by group and method, with their origins and commits.
-struct Lots<'a> {
-    rows: HashMap<(&'a str, &'a str), Vec<&'a Row>>,
-    provenance: &'a Provenance,
-}
-
-/// The rows of a method in one run.
+/// The rows and pictures of a method in one run, with their origin and commit.
+#[derive(Default)]
 struct Lot<'a> {
     rows: Vec<Row>,
+    pictures: Vec<Row>,
     origin: Option<&'a Origin>,
     commit: &'a str,
 }
 
-impl<'a> Lots<'a> {
-    fn new(table: &'a Table, provenance: &'a Provenance) -> Self {
-        let mut rows: HashMap<_, Vec<&Row>> = HashMap::new();
-        for row in &table.rows {
-            rows.entry((row.group.as_str(), row.method.as_str())).or_default().push(row);
-        }
-        Lots { rows, provenance }
+/// The lots of a run, by group and method.
+fn lots(table: Table, provenance: &Provenance) -> HashMap<(String, String), Lot<'_>> {
+    let mut all: HashMap<_, Lot<'_>> = HashMap::new();
+    let pictures = table.pictures.into_iter().map(|row| (row, true));
+    let rows = table.rows.into_iter().map(|row| (row, false)).chain(pictures);
+    for (row, is_picture) in rows.filter(|(row, _)| is_recordable(&row.device)) {
+        let lot = all.entry((row.group.clone(), row.method.clone())).or_insert_with(|| Lot {
+            origin: provenance.origins.get(&format!("{}/{}", row.group, row.method)),
+            commit: provenance.commit_of(&row.group, &row.method),
+            ..Lot::default()
+        });
+        let list = if is_picture { &mut lot.pictures } else { &mut lot.rows };
+        list.push(row);
     }
-
-    fn lot(&self, group: &str, method: &str) -> Lot<'a> {
-        let rows = self.rows.get(&(group, method)).into_iter().flatten().map(|&row| row.clone());
-        Lot {
-            rows: rows.filter(|row| is_recordable(&row.device)).collect(),
-            origin: self.provenance.origins.get(&format!("{group}/{method}")),
-            commit: self.provenance.commit_of(group, method),
-        }
-    }
+    all
 }
 
 impl Lot<'_> {
-    /// Whether another lot has the same numbers.
+    /// Whether another lot has the same numbers and pictures.
     fn is_same(&self, other: &Lot<'_>) -> bool {
-        self.rows.len() == other.rows.len()
-            && self.rows.iter().zip(&other.rows).all(|(a, b)| a.is_same(b))
+        let [own, others] = [self, other].map(|lot| lot.rows.iter().chain(&lot.pictures));
+        own.clone().count() == others.clone().count() && own.zip(others).all(|(a, b)| a.is_same(b))
+    }
+
+    fn retain(&mut self, is_kept: impl Fn(&Row) -> bool) {
+        self.rows.retain(&is_kept);
+        self.pictures.retain(is_kept);
     }
 
     /// The common origin of two lots of one protocol. Profiles of it may differ in the number of signals.
@@ -151,12 +148,16 @@ pub struct Promoted {
 /// with recorded units of the same protocol, code version, seed and data.
 pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> Result<Promoted> {
     let folder = item::folder(directory, &experiment.paper, &experiment.item);
-    let (old, before) = ItemRecord::read_tables(&folder)?.unwrap_or_default();
-    let (ours, theirs) = (Lots::new(&local.table, &local.provenance), Lots::new(&old, &before));
+    let (mut old, before) = ItemRecord::read_tables(&folder)?.unwrap_or_default();
+    let mut new = local.table.clone();
+    for table in [&mut new, &mut old] {
+        table.pictures = wanted(experiment, &table.pictures);
+    }
+    let (mut ours, mut theirs) = (lots(new, &local.provenance), lots(old.clone(), &before));
     let mut promoted = Promoted::default();
     let mut provenance = local.provenance.clone();
     provenance.commits.clear();
-    let mut merged: Vec<Row> = Vec::new();
+    let mut merged = Table::default();
     for group in &experiment.groups {
         let of_group = |table: &'_ Table| -> Vec<String> {
             let rows = table.rows.iter().filter(|row| row.group == group.id);
@@ -171,16 +172,16 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
         methods.extend(others.into_iter().filter(|method| known.insert(method.clone())));
         for method in &methods {
             let name = format!("{}/{method}", group.id);
-            let (mut own, mut others) =
-                (ours.lot(&group.id, method), theirs.lot(&group.id, method));
+            let [mut own, mut others] = [&mut ours, &mut theirs]
+                .map(|all| all.remove(&(group.id.clone(), method.clone())).unwrap_or_default());
             let is_measured = !own.rows.is_empty();
-            own.rows.retain(|row| group.untrained(row).is_none());
+            own.retain(|row| group.untrained(row).is_none());
             let is_complete = !local.incomplete.iter().any(|(g, m)| *g == group.id && m == method);
             let choice = match own.rows.is_empty() {
                 true => Choice::Same,
                 false => {
                     // Rows of a profile that the group no longer has make room for any run.
-                    others.rows.retain(|row| group.runs_at(row.profile));
+                    others.retain(|row| group.runs_at(row.profile));
                     choose(group, &own, is_complete, &others)
                 }
             };
@@ -189,7 +190,8 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
             let lot = match choice {
                 Choice::Joined(origin) => {
                     provenance.origins.insert(name.clone(), origin);
-                    Lot { rows: joined(&own.rows, &others.rows), ..own }
+                    let rows = joined(&own.rows, &others.rows);
+                    Lot { rows, pictures: joined(&own.pictures, &others.pictures), ..own }
                 }
                 Choice::Local => {
                     let missing = own.missing_signals(&others);
@@ -210,7 +212,8 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
             if lot.commit != provenance.commit && !lot.rows.is_empty() {
                 provenance.commits.insert(name, lot.commit.to_owned());
             }
-            merged.extend(lot.rows);
+            merged.rows.extend(lot.rows);
+            merged.pictures.extend(lot.pictures);
         }
     }
     if promoted.is_taken {
@@ -218,75 +221,29 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
             group.variants.iter().map(|v| format!("{}/{}", group.id, v.id)).collect()
         };
         let defined: HashSet<String> = experiment.groups.iter().flat_map(of_group).collect();
-        for (key, origin) in before.origins.into_iter().filter(|(key, _)| defined.contains(key)) {
-            provenance.origins.entry(key).or_insert(origin);
+        for (key, origin) in before.origins.iter().filter(|(key, _)| defined.contains(*key)) {
+            provenance.origins.entry(key.clone()).or_insert_with(|| origin.clone());
         }
         // Rows of two runs can be on different data.
-        for (label, sha) in before.data {
-            if merged.iter().any(|row| row.data == label) {
-                provenance.data.entry(label).or_insert(sha);
+        for (label, sha) in &before.data {
+            if merged.rows.iter().any(|row| row.data == *label) {
+                provenance.data.entry(label.clone()).or_insert_with(|| sha.clone());
             }
         }
-        ItemRecord::write(&folder, &Table { rows: merged }, &provenance)?;
+        ItemRecord::write(&folder, &merged, &provenance, &local.sources)?;
+    } else if !old.rows.is_empty() {
+        // Restores lost pictures, and removes those that the definition no longer shows.
+        ItemRecord::write(&folder, &old, &before, &local.sources)?;
     }
     Ok(promoted)
 }
 
-/// Merges the pictures of a local run into the reference, method by method; true if the reference changed.
-///
-/// Takes only pictures of generated signals, because pictures of a data set or of a user's files are not ours to publish. The
-/// reference may therefore show numbers measured on the paper's data next to pictures of a run on generated images, each
-/// labeled with its own data. Pictures that the definition does not show are left out to keep the reference small.
-pub fn promote_pictures(
-    experiment: &Experiment,
-    local: &Collected,
-    directory: &Path,
-) -> Result<bool> {
-    let folder = item::folder(directory, &experiment.paper, &experiment.item);
-    let (old, _) = Gallery::read_usable(&folder)?;
-    // Read now: writing the new pictures removes files.
-    let of_old =
-        |picture: &GalleryPicture| Ok((picture.clone(), Content::Bytes(old.bytes(picture)?)));
-    let old = old.pictures.iter().map(of_old).collect::<Result<Vec<_>>>()?;
-    let [mut ours, mut theirs] = [local.pictures.clone(), old].map(|pictures| {
-        let mut by_method: BTreeMap<(String, String), Vec<(GalleryPicture, Content)>> =
-            BTreeMap::new();
-        for picture in wanted(experiment, pictures) {
-            let key = (picture.0.group.clone(), picture.0.method.clone());
-            by_method.entry(key).or_default().push(picture);
-        }
-        by_method
-    });
-    let mut merged = Vec::new();
-    for group in &experiment.groups {
-        for variant in &group.variants {
-            let key = (group.id.clone(), variant.id.clone());
-            let [mine, others] =
-                [&mut ours, &mut theirs].map(|all| all.remove(&key).unwrap_or_default());
-            let [own, other] = [&mine, &others].map(|pictures| {
-                let profile = pictures.iter().map(|(p, _)| p.profile).min();
-                profile.map(|p| (group.reduced(p).is_none(), p))
-            });
-            let is_complete = !local.incomplete.contains(&key);
-            // As with rows: pictures of equal rank come from a newer run of the same protocol.
-            let is_better =
-                own > other || own == other && (is_complete || mine.len() >= others.len());
-            merged.extend(if is_better { mine } else { others });
-        }
-    }
-    Ok(Gallery::write(&folder, merged)?)
-}
-
-/// The pictures that the reference accepts and the definition shows.
-fn wanted(
-    experiment: &Experiment,
-    mut pictures: Vec<(GalleryPicture, Content)>,
-) -> Vec<(GalleryPicture, Content)> {
-    pictures.retain(|(p, _)| is_publishable(&p.data) && is_recordable(&p.device));
-    let all: Vec<&GalleryPicture> = pictures.iter().map(|(picture, _)| picture).collect();
-    let grids = experiment.pictures.iter();
-    let shown: BTreeSet<usize> = grids.flat_map(|grid| grid.select(&all)).collect();
-    shown.into_iter().filter_map(|i| pictures.get(i).cloned()).collect()
+/// The pictures that the reference accepts and the definition shows. Those of a data set or of a user's files are not ours to publish.
+fn wanted(experiment: &Experiment, pictures: &[Row]) -> Vec<Row> {
+    let mut pictures = pictures.to_vec();
+    pictures.retain(|own| is_publishable(&own.data));
+    let grids: Vec<_> = experiment.pictures.iter().map(|grid| grid.selection(&pictures)).collect();
+    pictures.iter().filter(|own| grids.iter().any(|shows| shows(own))).cloned().collect()
 }
 
 #[cfg(test)]

@@ -190,8 +190,11 @@ impl<'a> Waiting<'a> {
 
 #[cfg(test)]
 pub mod testing {
+    use std::path::Path;
+
     use posenc_experiments::Experiment;
     use posenc_experiments::record::KeyParts;
+    use posenc_experiments::yaml::Document;
 
     use crate::unit::Unit;
 
@@ -212,10 +215,8 @@ pub mod testing {
             "paper: extensions\nitem: {item}\nkind: extra\ntitle: a\nshows: a\ngroups:\n  - {{ id: g, protocol: {protocol}, variants: [{}]{data}{more} }}\n",
             methods.join(", ")
         );
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("a.yaml");
-        std::fs::write(&file, text).unwrap();
-        Experiment::read(&file, posenc_protocols::KINDS).unwrap_or_else(|e| panic!("{e}"))
+        let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
+        Experiment::from_document(&document, posenc_protocols::KINDS).unwrap()
     }
 
     pub fn unit(signal: &str) -> Unit {

@@ -210,9 +210,7 @@ fn add(times: &mut Times, job: &Job<'_>, device: &str, units: usize, seconds: f6
 /// Everything that determines the time of a unit except the number of training steps, and this number. Groups with equal settings share it.
 fn workload(job: &Job<'_>, device: &str) -> (String, u64) {
     let (data, protocol) = (job.group.data.as_ref(), job.protocol());
-    let text = protocol.canonical();
-    let (kind, json) = text.split_once(' ').unwrap_or((&text, ""));
-    let mut settings = serde_json::from_str(json).unwrap_or_default();
+    let (kind, mut settings) = (protocol.name(), protocol.json());
     let steps = take_steps(&mut settings);
     let embedder = job.variant.embedder.as_ref().map(EmbedderSpec::canonical);
     let data = data.map(|data| (&data.set, &data.held_out, &data.weights));
@@ -349,7 +347,7 @@ mod tests {
             row("two", "time", "a", 1.0, 1.0),
         ];
         rows[4].device = "NVIDIA (vulkan)".to_owned();
-        timings.add_record(&own, &Table { rows }, &provenance);
+        timings.add_record(&own, &rows.into(), &provenance);
         assert_eq!(timings.estimate(&one), known(50.0), "both values of the sweep, of two images");
         assert_eq!(timings.estimate(&planned(&own, Profile::Quick, "one")), known(12.5));
         assert_eq!(timings.estimate(&two), UNKNOWN);

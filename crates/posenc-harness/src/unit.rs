@@ -1,5 +1,6 @@
 //! Units: one variant × signal × seed each.
 
+pub use posenc_experiments::record::ALL_SIGNALS;
 use posenc_experiments::record::KeyParts;
 
 /// One variant × signal × seed.
@@ -13,9 +14,6 @@ pub struct Unit {
     /// Label of the data; `-` without data.
     pub data: String,
 }
-
-/// Signal name of units that read a data set as a whole.
-pub const ALL_SIGNALS: &str = "all";
 
 /// Label and checksum if there is no data.
 pub const NO_DATA: &str = "-";

@@ -1,6 +1,4 @@
-//! Checkpoints of coordinate networks.
-//!
-//! The body of a checkpoint contains the finished runs as JSON after its length, and then the state of the running fit.
+//! Checkpoints of coordinate networks: the finished runs, and the bytes of the running fit.
 
 use posenc_experiments::record::Value;
 use posenc_nets::train::{History, Schedule, fit};
@@ -27,13 +25,12 @@ impl Resumption<'_> {
         let why = match self.checkpoint.read() {
             Saved::Nothing => return (Done::nothing(units), None),
             Saved::Damaged(why) => why,
-            Saved::Body(body) => match Done::decode(&body, units, values, runs) {
-                Ok((done, fit)) => {
-                    (self.note)(&describe(&done, fit.is_some()));
-                    return (done, fit);
-                }
-                Err(why) => why,
-            },
+            Saved::State(done, bytes) if Done::fits(&done, units, values, runs) => {
+                let fit = (!bytes.is_empty()).then_some(bytes);
+                (self.note)(&describe(&done, fit.is_some()));
+                return (done, fit);
+            }
+            Saved::State(..) => "does not fit the job's units and runs".to_owned(),
         };
         self.distrust(&why, remarks);
         (Done::nothing(units), None)
@@ -56,7 +53,7 @@ impl Resumption<'_> {
             if self.checkpoint.is_due()
                 && let Ok(bytes) = save()
             {
-                self.write(&[&encode(done), &bytes]);
+                self.write(done, &[&bytes]);
             }
         };
         if let Some(bytes) = resume {
@@ -74,7 +71,7 @@ impl Resumption<'_> {
     /// Writes the finished runs if a checkpoint is due.
     pub fn keep(&self, done: &Done) {
         if self.checkpoint.is_due() {
-            self.write(&[&encode(done)]);
+            self.write(done, &[]);
         }
     }
 
@@ -82,7 +79,7 @@ impl Resumption<'_> {
     /// not train again.
     pub fn keep_all(&self, done: &Done) {
         if !self.checkpoint.has_failed() {
-            self.write(&[&encode(done)]);
+            self.write(done, &[]);
         }
     }
 
@@ -94,8 +91,8 @@ impl Resumption<'_> {
     }
 
     /// Writes a checkpoint, or a note if writing fails.
-    pub fn write(&self, body: &[&[u8]]) {
-        if let Some(error) = self.checkpoint.write(body) {
+    pub fn write(&self, state: &impl Serialize, bytes: &[&[u8]]) {
+        if let Some(error) = self.checkpoint.write(state, bytes) {
             (self.note)(&format!(
                 "cannot write a checkpoint; an interruption would lose the progress of the unit ({}: {error})",
                 self.checkpoint.file().display()
@@ -111,21 +108,6 @@ pub fn divergence(values: &[Value]) -> Option<String> {
     (diverged > 0).then(|| {
         format!("{diverged} of {runs} runs diverged; their values are NaN; a lower learning rate may help")
     })
-}
-
-/// Splits off a list that is stored after its length, with elements of `size` bytes. Returns the list and the rest.
-pub fn split(bytes: &[u8], size: usize) -> Result<(&[u8], &[u8]), String> {
-    let (length, rest) = bytes.split_first_chunk::<8>().ok_or("ends too early")?;
-    let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
-    let length = length.checked_mul(size).ok_or("ends too early")?;
-    Ok(rest.split_at_checked(length).ok_or("ends too early")?)
-}
-
-/// Encodes a value as JSON after its length.
-pub fn encode(own: &impl Serialize) -> Vec<u8> {
-    // The values are numbers and texts, so serialization does not fail.
-    let json = serde_json::to_vec(own).unwrap_or_default();
-    [&(json.len() as u64).to_le_bytes()[..], &json].concat()
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -145,22 +127,11 @@ impl Done {
         Done { values: 0, runs: 0, records: vec![Vec::new(); units] }
     }
 
-    /// Decodes the finished runs and, if a fit was running, its bytes. `units`, `values` and `runs` are the numbers of the job.
-    pub fn decode(
-        body: &[u8],
-        units: usize,
-        values: usize,
-        runs: usize,
-    ) -> Result<(Self, Option<Vec<u8>>), String> {
-        let (json, fit) = split(body, 1)?;
-        let done: Done = serde_json::from_slice(json).map_err(|e| e.to_string())?;
-        let fits = done.records.len() == units
-            && (done.values < values && done.runs <= runs
-                || done.values == values && done.runs == 0);
-        if !fits {
-            return Err("does not fit the job's units and runs".to_owned());
-        }
-        Ok((done, (!fit.is_empty()).then(|| fit.to_vec())))
+    /// Whether a job with these numbers of units, values and runs can have this state.
+    fn fits(&self, units: usize, values: usize, runs: usize) -> bool {
+        self.records.len() == units
+            && (self.values < values && self.runs <= runs
+                || self.values == values && self.runs == 0)
     }
 }
 
@@ -168,30 +139,20 @@ impl Done {
 mod tests {
     use super::*;
 
-    /// Catches a round trip that changes numbers, including NaN and infinity, and a body that is truncated or of another job and is
-    /// accepted or panics.
+    /// Catches a round trip that changes numbers, including NaN and infinity, and a state of another job that is accepted.
     #[test]
-    fn bodies_round_trip_or_are_refused() {
+    fn states_round_trip_or_are_refused() {
         let number = |v: f64| Value::new("test_psnr", v).at(0.1 + 0.2).signal("row 1").seed(3);
-        let done = Done {
-            values: 1,
-            runs: 2,
-            records: vec![vec![number(1.0 / 3.0), number(f64::INFINITY)], vec![number(f64::NAN)]],
-        };
-        let mut body = encode(&done);
-        let whole = body.len();
-        body.extend(b"fit");
-        let (read, fit) = Done::decode(&body, 2, 4, 5).unwrap();
+        let records = vec![vec![number(1.0 / 3.0), number(f64::INFINITY)], vec![number(f64::NAN)]];
+        let done = Done { values: 1, runs: 2, records };
+        let text = serde_json::to_string(&done).unwrap();
+        let read: Done = serde_json::from_str(&text).unwrap();
         // NaN is not equal to itself, but its encoding is.
-        assert_eq!(encode(&read), encode(&done));
-        assert_eq!(fit.as_deref(), Some(&b"fit"[..]));
-        assert_eq!(Done::decode(&body[..whole], 2, 4, 5).unwrap().1, None);
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        assert_eq!(read.records[0], done.records[0]);
+        assert!(read.fits(2, 4, 5));
         for (units, values, runs) in [(1, 4, 5), (2, 1, 5), (2, 4, 1), (2, 0, 5)] {
-            assert!(Done::decode(&body, units, values, runs).is_err(), "{units} {values} {runs}");
+            assert!(!read.fits(units, values, runs), "{units} {values} {runs}");
         }
-        for end in 0..whole {
-            assert!(Done::decode(&body[..end], 2, 4, 5).is_err(), "{end} bytes");
-        }
-        assert!(Done::decode(&[255; 16], 2, 4, 5).is_err());
     }
 }

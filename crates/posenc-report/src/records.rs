@@ -1,12 +1,12 @@
 //! Records of a run, and the part of them that the report shows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use posenc_experiments::Catalog;
 use posenc_experiments::record::{
-    Benchmarks, Gallery, IndexedTable, ItemRecord, Provenance, Row, Table, is_counted, is_dirty,
-    is_of_machine, item,
+    Benchmarks, IndexedTable, ItemRecord, Provenance, Row, is_counted, is_dirty, is_of_machine,
+    item,
 };
 use posenc_experiments::schema::{Experiment, Profile};
 use posenc_experiments::yaml::FileError;
@@ -72,13 +72,15 @@ impl Side {
     }
 }
 
-/// The part of an item's record that is shown: the largest profile of every method.
+/// The part of an item's record that is shown.
 #[derive(Debug, Clone)]
 pub struct Run {
     pub side: Side,
     pub table: IndexedTable,
     pub provenance: Provenance,
-    pub pictures: Gallery,
+    pub pictures: Vec<Row>,
+    /// Where the pictures are.
+    pub folder: PathBuf,
     /// Rows by group, method and signal (`None` for all signals). Lookups use this index because a record can have
     /// millions of rows, and a page as many cells.
     index: HashMap<(String, String, Option<String>), Places>,
@@ -92,8 +94,8 @@ struct Places {
 }
 
 impl Run {
-    pub fn of(side: Side, experiment: &Experiment, record: &ItemRecord) -> Run {
-        let rows = shown_rows(experiment, &record.table.rows);
+    pub fn of(side: Side, record: &ItemRecord) -> Run {
+        let rows = shown_rows(&record.table.rows);
         let mut index: HashMap<_, Places> = HashMap::new();
         for (place, row) in rows.iter().enumerate() {
             for signal in [None, Some(row.signal.clone())] {
@@ -106,9 +108,10 @@ impl Run {
         index.values_mut().for_each(|own| own.by_x.sort_by(|a, b| a.0.total_cmp(&b.0)));
         Run {
             side,
-            table: IndexedTable::new(Table { rows }),
+            table: IndexedTable::new(rows.into()),
             provenance: record.provenance.clone(),
-            pictures: record.pictures.clone(),
+            pictures: record.table.pictures.clone(),
+            folder: record.folder.clone(),
             index,
         }
     }
@@ -173,32 +176,20 @@ impl Run {
     }
 }
 
-/// The rows that are shown and judged: those of the largest profile of each group and method. At equal profiles, rows
-/// on the group's own data take precedence. If a method ran on several devices, its times are those of the CPU, or else of
-/// the first device by name, because a mean over devices means nothing.
-pub fn shown_rows(experiment: &Experiment, rows: &[Row]) -> Vec<Row> {
-    let mut best: BTreeMap<(&str, &str), (Profile, bool)> = BTreeMap::new();
-    let rank = |row: &Row| {
-        let set = experiment.group(&row.group).and_then(|g| g.data.as_ref());
-        (row.profile, set.is_none_or(|d| *d.measured() == row.data))
-    };
-    for row in rows {
-        let entry = best.entry((&row.group, &row.method)).or_insert_with(|| rank(row));
-        *entry = (*entry).max(rank(row));
-    }
-    let is_shown =
-        |row: &&Row| best.get(&(row.group.as_str(), row.method.as_str())) == Some(&rank(row));
+/// The rows that are shown and judged. If a method ran on several devices, its times are those of the CPU, or else of the first device by
+/// name, because a mean over devices means nothing.
+pub fn shown_rows(rows: &[Row]) -> Vec<Row> {
     let mut timed: BTreeMap<(&str, &str, &str), (bool, &str)> = BTreeMap::new();
-    for row in rows.iter().filter(is_shown).filter(|row| is_of_machine(&row.metric)) {
+    for row in rows.iter().filter(|row| is_of_machine(&row.metric)) {
         let own = (row.device != "cpu", row.device.as_str());
         let entry = timed.entry((&row.group, &row.method, &row.metric)).or_insert(own);
         *entry = (*entry).min(own);
     }
-    let is_on_one_device = |row: &&Row| {
+    let is_shown = |row: &&Row| {
         let key = (row.group.as_str(), row.method.as_str(), row.metric.as_str());
         timed.get(&key).is_none_or(|(_, device)| *device == row.device)
     };
-    rows.iter().filter(is_shown).filter(is_on_one_device).cloned().collect()
+    rows.iter().filter(is_shown).cloned().collect()
 }
 
 /// The name of a device of a record, without its driver in parentheses.

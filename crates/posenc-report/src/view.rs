@@ -33,12 +33,12 @@ pub struct SideView {
 }
 
 impl<'a> View<'a> {
-    /// Selects the largest profile of each run and judges the claims on it.
+    /// Selects the shown rows of each run and judges the claims on them.
     pub fn new(inputs: &Inputs<'a>, experiment: &'a Experiment) -> View<'a> {
         let published = &inputs.catalog.published;
         let side = |side: Side, records: &Records| {
             let record = records.get(&experiment.paper, &experiment.item);
-            let run = record.map(|r| Run::of(side, experiment, r));
+            let run = record.map(|r| Run::of(side, r));
             let run = run.filter(|r| !r.table.rows.is_empty());
             let record = run.as_ref().map(|r| &r.table);
             let context = Context { experiment, record, published };

@@ -8,7 +8,7 @@ use posenc_math::errata;
 use serde_json::Value;
 
 use super::PublishedValue;
-use crate::schema::claim::{Select, same_place};
+use crate::schema::claim::{Check, Select, same_place};
 use crate::schema::protocol::{Fault, WithoutData};
 use crate::schema::{Experiment, Group, Profile};
 use crate::yaml::{FileError, hint, unknown_name};
@@ -126,10 +126,7 @@ impl<'a> Known<'a> {
 fn uses(experiment: &Experiment) -> Vec<Use<'_>> {
     let mut uses = Vec::new();
     for claim in &experiment.claims {
-        let corrected = claim.erratum.iter().flat_map(|erratum| &erratum.checks);
-        for own in claim.checks.iter().chain(corrected) {
-            uses.extend(own.check.published().into_iter().map(Use::of));
-        }
+        uses.extend(claim.all_checks().flat_map(Check::published).map(Use::of));
     }
     for table in &experiment.tables {
         for column in table.columns.iter().filter(|column| column.published) {
@@ -173,11 +170,8 @@ impl Abscissas {
     fn of(group: &Group) -> Self {
         let of =
             |profile| (0..group.variants.len()).filter_map(move |i| group.resolved(profile, i));
-        let all = Profile::ALL.into_iter().flat_map(of).map(|own| own.protocol.canonical());
         let mut found = Abscissas::default();
-        for canonical in all.collect::<BTreeSet<String>>() {
-            let json = canonical.split_once(' ').map_or("", |(_, json)| json);
-            let Ok(settings) = serde_json::from_str::<Value>(json) else { continue };
+        for settings in Profile::ALL.into_iter().flat_map(of).map(|own| own.protocol.json()) {
             collect(&settings, false, &mut found.listed);
             let length = ["epochs", "steps"].into_iter().filter_map(|k| settings.get(k)?.as_f64());
             found.epochs = length.fold(found.epochs, f64::max);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::{RESTORE, parsed, read_record, write_json};
+use crate::text::{RESTORE, read_record, sealed, unsealed};
 use crate::yaml::FileError;
 
 /// Name of the file in a directory of records.
@@ -63,7 +63,7 @@ impl Benchmarks {
 
     /// Like [`Benchmarks::read`], but parses `text`; `file` is only used in messages.
     pub fn parse(file: &Path, text: &str) -> Result<Self, FileError> {
-        let read: Benchmarks = parsed(file, text, RESTORE)?;
+        let read: Benchmarks = unsealed(file, text)?;
         let problem =
             |name| format!("damaged: `{name}` has a time that is not above zero; {RESTORE}");
         match read.0.iter().find(|(_, b)| !b.is_sound()) {
@@ -73,7 +73,9 @@ impl Benchmarks {
     }
 
     pub fn write(&self, directory: &Path) -> Result<(), FileError> {
-        write_json(&directory.join(FILE), self).map(drop)
+        let file = directory.join(FILE);
+        let written = posenc_files::write_if_changed(&file, sealed(&file, self)?.as_bytes());
+        written.map(drop).map_err(|e| FileError::unwritable(&file, e))
     }
 }
 

@@ -1,16 +1,18 @@
 //! The record of an item: the folder `<paper>/<item>/` of a directory of records, such as `report/record` or `out/record`, with its
-//! two tables, their provenance, and its pictures.
+//! two tables, their provenance, and the pictures that the tables name. PNG files are named by their content.
 //!
 //! The tables and the provenance are first written next to their places, so that a full disk leaves the old ones. If the process is
 //! killed between the renames, the tables do not match the checksum in the provenance, which every reader reports.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use posenc_files::{Prepared, is_same, is_there, prepare};
 
-use super::{Gallery, Provenance, Table};
+use super::picture::{damage, is_file_name};
+use super::{Provenance, Row, Table};
 use crate::output;
-use crate::text::{self, MAX_RECORD_BYTES, read_text};
+use crate::text::{self, MAX_RECORD_BYTES, read_bytes, read_text};
 use crate::yaml::FileError;
 
 /// Names of the tables and their provenance in the folder of an item.
@@ -21,8 +23,12 @@ pub const FILES: [&str; 3] = ["units.csv", "values.csv", "provenance.json"];
 pub struct ItemRecord {
     pub table: Table,
     pub provenance: Provenance,
-    pub pictures: Gallery,
+    /// Where its pictures are.
+    pub folder: PathBuf,
 }
+
+/// Where to copy pictures from, by the names of their files in the record.
+pub type Sources = BTreeMap<String, PathBuf>;
 
 /// The folder of an item in a directory of records.
 pub fn folder(directory: &Path, paper: &str, item: &str) -> PathBuf {
@@ -30,10 +36,18 @@ pub fn folder(directory: &Path, paper: &str, item: &str) -> PathBuf {
 }
 
 impl ItemRecord {
-    /// Reads the record in `folder`; `None` without a record.
+    /// Reads the record in `folder`, whose pictures must be intact; `None` without a record.
     pub fn read(folder: &Path) -> Result<Option<Self>, FileError> {
         let Some((table, provenance)) = ItemRecord::read_tables(folder)? else { return Ok(None) };
-        Ok(Some(ItemRecord { table, provenance, pictures: Gallery::read(folder)? }))
+        match table.pictures.iter().find_map(|own| lost(folder, &own.unit)) {
+            Some(error) => Err(error),
+            None => Ok(Some(ItemRecord { table, provenance, folder: folder.to_owned() })),
+        }
+    }
+
+    /// The bytes of a picture's file.
+    pub fn bytes(&self, picture: &Row) -> Result<Vec<u8>, FileError> {
+        read_bytes(&self.folder.join(&picture.unit), MAX_RECORD_BYTES)
     }
 
     /// Reads the tables in `folder` and their provenance; `None` without tables.
@@ -63,16 +77,31 @@ impl ItemRecord {
         Ok(Some((table, provenance)))
     }
 
-    /// Writes the tables and their provenance, with the checksum of the tables. Files that would not change are left alone, and those
-    /// of an earlier version are removed.
+    /// Writes missing pictures from their sources, then the tables and their provenance, with the checksum of the tables. Files that would
+    /// not change are left alone; those of an earlier version, and pictures that posenc wrote and the tables do not name, are removed.
     ///
     /// # Errors
     ///
-    /// A file that cannot be written. All files are then unchanged, unless a rename failed.
-    pub fn write(folder: &Path, table: &Table, provenance: &Provenance) -> Result<(), FileError> {
+    /// A file that cannot be written, or a picture that is neither in the folder nor in the sources. Tables are then unchanged, unless a
+    /// rename failed.
+    pub fn write(
+        folder: &Path,
+        table: &Table,
+        provenance: &Provenance,
+        sources: &Sources,
+    ) -> Result<(), FileError> {
+        let listed: BTreeSet<&str> = table.pictures.iter().map(|own| own.unit.as_str()).collect();
+        for name in &listed {
+            let Some(error) = lost(folder, name) else { continue };
+            let bytes = read_bytes(sources.get(*name).ok_or(error)?, MAX_RECORD_BYTES)?;
+            let file = folder.join(name);
+            posenc_files::write_if_changed(&file, &bytes)
+                .map_err(|e| FileError::unwritable(&file, e))?;
+        }
         let texts = table.to_csv().map_err(|e| FileError::unwritable(folder, e))?;
         let tables = Some(checksum(&texts));
-        let provenance = Provenance { tables, ..provenance.clone() }.text();
+        let provenance = Provenance { tables, ..provenance.clone() };
+        let provenance = text::sealed(&folder.join(FILES[2]), &provenance)?;
         let mut prepared = Vec::new();
         for (name, text) in FILES.iter().zip(texts.iter().chain([&provenance])) {
             let file = folder.join(name);
@@ -83,6 +112,8 @@ impl ItemRecord {
         }
         Prepared::commit_all(prepared).map_err(|e| FileError::unwritable(folder, e))?;
         output::remove(&earlier(folder), "the folder of the item replaces it")?;
+        let surplus = own_pictures(folder, |name| !listed.contains(name));
+        output::remove(&surplus, "pictures that the record no longer has")?;
         Ok(())
     }
 
@@ -93,15 +124,31 @@ impl ItemRecord {
         if record.is_ok_and(|own| own.is_some_and(|(_, own)| own.tables.is_some())) {
             output::remove(&FILES.map(|name| folder.join(name)), why)?;
         }
-        Gallery::write(folder, Vec::new())?;
+        output::remove(&own_pictures(folder, |_| true), why)?;
         posenc_files::remove_empty_folder(folder);
         Ok(())
     }
 }
 
-/// Files that earlier versions wrote next to the folder of the item.
-fn earlier(folder: &Path) -> [PathBuf; 2] {
-    ["csv", "provenance.json"].map(|ending| folder.with_extension(ending))
+/// Files that earlier versions wrote next to the folder of the item or in it.
+fn earlier(folder: &Path) -> [PathBuf; 3] {
+    let [csv, json] = ["csv", "provenance.json"].map(|ending| folder.with_extension(ending));
+    [csv, json, folder.join("pictures.json")]
+}
+
+/// An error if a picture of a record is missing or damaged.
+fn lost(folder: &Path, name: &str) -> Option<FileError> {
+    let why = damage(&folder.join(name), name.trim_end_matches(".png"))?;
+    let remedy = "restore the file (git checkout) or make it anew (reproduce)";
+    Some(FileError::of(folder.join(FILES[1]), format!("{why}; {remedy}")))
+}
+
+/// Pictures in a folder that `is_wanted` selects and posenc wrote: their names begin the checksums of their contents.
+fn own_pictures(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let names = posenc_files::entries(folder).unwrap_or_default().into_iter();
+    let names = names.filter_map(|entry| entry.name.into_string().ok());
+    let own = names.filter(|name| is_file_name(name) && is_wanted(name));
+    own.filter(|name| lost(folder, name).is_none()).map(|name| folder.join(name)).collect()
 }
 
 fn checksum(texts: &[String; 2]) -> String {
@@ -111,10 +158,11 @@ fn checksum(texts: &[String; 2]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Row;
+    use crate::record::Picture;
+    use crate::record::picture::file_name;
 
     fn table(value: f64) -> Table {
-        Table { rows: vec![Row { unit: "dB".into(), ..Row::new("g", "m", "test_psnr", value) }] }
+        vec![Row { unit: "dB".into(), ..Row::new("g", "m", "test_psnr", value) }].into()
     }
 
     /// Catches tables that are read with the provenance of another run (the result of a kill between two renames), a message that does
@@ -127,7 +175,9 @@ mod tests {
         let files = FILES.map(|name| folder.join(name));
         let read = || ItemRecord::read_tables(&folder).map(Option::unwrap);
         let provenance = Provenance { seed: 7, ..Provenance::default() };
-        let write = |value| ItemRecord::write(&folder, &table(value), &provenance).unwrap();
+        let write = |value| {
+            ItemRecord::write(&folder, &table(value), &provenance, &Sources::new()).unwrap();
+        };
         write(1.0);
         let first = files.clone().map(|file| std::fs::read(file).unwrap());
         let (rows, own) = read().unwrap();
@@ -160,6 +210,52 @@ mod tests {
         assert!(error.contains("i.csv") && error.contains("earlier version"), "{error}");
         write(2.0);
         assert!(!folder.with_extension("csv").exists());
+    }
+
+    /// Catches equal pictures stored twice, pictures that no table names or that are lost and still accepted, and a picture of the user
+    /// that is removed.
+    #[test]
+    fn pictures_are_files_named_by_their_content() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = directory.path().join("p/i");
+        let mut sources = Sources::new();
+        let mut picture = |signal: &str, shade: u8| {
+            let shown = Picture::new("truth", signal, (130, 1, 1), vec![shade; 130]);
+            let bytes = shown.png().unwrap();
+            let name = file_name(&blake3::hash(&bytes).to_hex());
+            let source = directory.path().join(format!("{shade}.png"));
+            std::fs::write(&source, bytes).unwrap();
+            sources.insert(name.clone(), source);
+            Row { signal: signal.into(), unit: name, ..Row::new("g", "m", "truth", f64::INFINITY) }
+        };
+        let all = vec![picture("a", 1), picture("../b", 2), picture("c", 1)];
+        let files = || own_pictures(&folder, |_| true);
+        let write = |pictures: &[Row], sources: &Sources| {
+            let table = Table { pictures: pictures.to_vec(), ..table(1.0) };
+            ItemRecord::write(&folder, &table, &Provenance::default(), sources)
+        };
+        write(&all, &sources).unwrap();
+        let read = || ItemRecord::read(&folder).map(Option::unwrap);
+        assert_eq!(read().unwrap().table.pictures, all);
+        assert_eq!(files().len(), 2);
+        let file = folder.join(&all[1].unit);
+        let whole = std::fs::read(&file).unwrap();
+        assert_eq!(read().unwrap().bytes(&all[1]).unwrap(), whole);
+        std::fs::write(&file, &whole[..whole.len() - 1]).unwrap();
+        let error = read().unwrap_err().to_string();
+        assert!(error.contains(&all[1].unit) && error.contains("damaged"), "{error}");
+        std::fs::remove_file(&file).unwrap();
+        for error in [read().unwrap_err(), write(&all, &Sources::new()).unwrap_err()] {
+            let error = error.to_string();
+            assert!(error.contains("is missing") && error.contains("git checkout"), "{error}");
+        }
+        write(&all, &sources).unwrap();
+        let foreign = ["mine.png", "0123456789abcdef.png"].map(|name| folder.join(name));
+        foreign.iter().for_each(|file| std::fs::write(file, "x").unwrap());
+        write(&all[1..2], &Sources::new()).unwrap();
+        assert_eq!(files(), [file]);
+        ItemRecord::remove(&folder, "a test").unwrap();
+        assert!(files().is_empty() && foreign.iter().all(|file| file.exists()));
     }
 
     /// Catches a record whose bytes change when it is read and written again.

@@ -4,8 +4,6 @@
 
 use polars::prelude::*;
 
-use crate::profile::Profile;
-
 /// A type by which items can be grouped.
 pub trait Field: Sized {
     fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column
@@ -28,12 +26,6 @@ impl Field for Option<f64> {
 impl Field for u64 {
     fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
         Column::new(name, values.copied().collect::<Vec<_>>())
-    }
-}
-
-impl Field for Profile {
-    fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
-        Column::new(name, values.map(|profile| profile.name()).collect::<Vec<_>>())
     }
 }
 

@@ -2,7 +2,6 @@
 
 pub mod benchmark;
 pub mod csv;
-pub mod gallery;
 mod indexed;
 pub mod item;
 mod keys;
@@ -12,11 +11,10 @@ pub mod table;
 pub mod unit;
 
 pub use benchmark::{Benchmark, Benchmarks};
-pub use gallery::{Gallery, GalleryPicture};
 pub use indexed::IndexedTable;
 pub use item::ItemRecord;
 pub use keys::Keys;
 pub use picture::Picture;
 pub use provenance::{Origin, Provenance, is_clean, is_dirty};
-pub use table::{NO_SIGNAL, Row, Table, is_counted, is_full, is_of_machine};
+pub use table::{ALL_SIGNALS, NO_SIGNAL, Row, Table, is_counted, is_full, is_of_machine};
 pub use unit::{KeyParts, StoredPicture, UnitRecord, Value};

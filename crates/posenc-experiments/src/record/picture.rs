@@ -1,6 +1,9 @@
 //! Pictures that a unit produces in addition to its numbers, and their PNG files.
 
 use std::io::Cursor;
+use std::path::Path;
+
+use crate::text::{MAX_RECORD_BYTES, read_bytes};
 
 /// What a protocol measured, as an image.
 ///
@@ -91,6 +94,40 @@ pub const NAMES: &[Name] = &[
 /// The name with this text; `None` if no name has it.
 pub fn name(text: &str) -> Option<&'static Name> {
     NAMES.iter().find(|n| n.name == text)
+}
+
+/// Digits of the checksum in the name of a file.
+const DIGITS: usize = 16;
+
+/// Name of a picture's file in the record of an item, from its BLAKE3 checksum in hexadecimal. Equal pictures share one.
+pub fn file_name(blake3: &str) -> String {
+    format!("{}.png", &blake3[..DIGITS.min(blake3.len())])
+}
+
+/// Whether a name is one of [`file_name`].
+pub fn is_file_name(name: &str) -> bool {
+    let digits = name.strip_suffix(".png").unwrap_or_default();
+    digits.len() == DIGITS && digits.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// Why a file does not have the BLAKE3 checksum that begins with these digits; `None` if it does.
+pub(super) fn damage(file: &Path, digits: &str) -> Option<String> {
+    if !posenc_files::is_there(file) {
+        return Some(format!("{}: is missing", file.display()));
+    }
+    match read_bytes(file, MAX_RECORD_BYTES) {
+        Ok(bytes) if blake3::hash(&bytes).to_hex().starts_with(digits) => None,
+        Ok(_) => {
+            Some(format!("{}: damaged (its checksum does not match its content)", file.display()))
+        }
+        Err(e) => Some(e.to_string()),
+    }
+}
+
+/// Whether the repository may contain pictures of data with this label: only generated signals, or no data. Other pictures belong to
+/// third parties.
+pub fn is_publishable(data: &str) -> bool {
+    data == "-" || data.starts_with("embedded:")
 }
 
 /// Maximum number of pixels on a side.
@@ -245,6 +282,15 @@ mod tests {
         let bytes = picture.png().unwrap();
         let sum = blake3::hash(&bytes).to_hex().to_string();
         assert_eq!((bytes.len(), &sum[..16]), (3525, "199115415a79ba72"));
+    }
+
+    /// Catches data other than generated signals that counts as publishable.
+    #[test]
+    fn the_label_of_the_data_decides_what_is_publishable() {
+        assert!(["embedded:dead-leaves", "-"].into_iter().all(is_publishable));
+        for data in ["div2k-test", "other:div2k-test", "user:embedded", "embedded", ""] {
+            assert!(!is_publishable(data), "{data}");
+        }
     }
 
     #[test]

@@ -8,11 +8,18 @@ use polars::prelude::*;
 pub use posenc_files::{is_full, write_atomically, write_parts_atomically};
 
 use super::csv::{CsvFile, CsvRow};
+use super::picture::is_file_name;
 use crate::profile::Profile;
 use crate::yaml::FileError;
 
 /// Name of the only signal of an experiment without data.
 pub const NO_SIGNAL: &str = "-";
+
+/// Signal name of units that read a data set as a whole.
+pub const ALL_SIGNALS: &str = "all";
+
+/// What precedes the name of a picture in `values.csv`, where numbers have their metric.
+const PICTURE: &str = "picture:";
 
 /// Columns of `units.csv`, in order.
 pub const UNITS: &[&str] =
@@ -87,6 +94,15 @@ pub fn is_counted(metric: &str) -> bool {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
     pub rows: Vec<Row>,
+    /// Pictures of units. `metric` is what a picture shows (see [`super::Picture::name`]), `x` and `y` are its width and height, `value` is
+    /// its PSNR in dB, NaN without one, and `unit` is the name of its file.
+    pub pictures: Vec<Row>,
+}
+
+impl From<Vec<Row>> for Table {
+    fn from(rows: Vec<Row>) -> Self {
+        Table { rows, pictures: Vec::new() }
+    }
 }
 
 impl Table {
@@ -107,30 +123,41 @@ impl Table {
                 return Err(row.error("unit", format!("{} appears twice", row.text("unit"))));
             }
         }
-        let mut rows = Vec::new();
+        let mut table = Table::default();
         let mut csv = CsvFile::parse(files[1], texts[1], VALUES)?;
         while let Some(row) = csv.next_row()? {
             let Some(unit) = units.get(&whole(&row, "unit")?) else {
                 let message = format!("{}: not in {}", row.text("unit"), files[0].display());
                 return Err(row.error("unit", message));
             };
-            rows.push(Row {
-                metric: row.text("metric").into(),
+            let metric = row.text("metric");
+            let picture = metric.strip_prefix(PICTURE);
+            if picture.is_some() && !is_file_name(row.text("measure")) {
+                let message = format!("`{}` is not the name of a picture", row.text("measure"));
+                return Err(row.error("measure", message));
+            }
+            let value = Row {
+                metric: picture.unwrap_or(metric).into(),
                 x: row.number("x")?,
                 y: row.number("y")?,
                 value: number(&row, "value")?,
                 unit: row.text("measure").into(),
                 ..unit.clone()
-            });
+            };
+            let list = if picture.is_some() { &mut table.pictures } else { &mut table.rows };
+            list.push(value);
         }
-        Ok(Table { rows })
+        Ok(table)
     }
 
     /// The texts of `units.csv` and `values.csv`. Numbers are in the shortest form that reads back the same.
     pub fn to_csv(&self) -> PolarsResult<[String; 2]> {
+        let named = |row: &Row| Row { metric: format!("{PICTURE}{}", row.metric), ..row.clone() };
+        let pictures: Vec<Row> = self.pictures.iter().map(named).collect();
+        let all: Vec<&Row> = self.rows.iter().chain(&pictures).collect();
         let mut units: Vec<&Row> = Vec::new();
         let mut numbers = HashMap::new();
-        let of_row: Vec<u64> = (self.rows.iter())
+        let of_row: Vec<u64> = (all.iter())
             .map(|row| {
                 let Row { group, method, signal, seed, profile, device, data, .. } = row;
                 let key = (group, method, signal, seed, profile, device, data);
@@ -146,10 +173,9 @@ impl Table {
             Column::new(name.into(), texts.collect::<Vec<_>>())
         };
         let floats = |name: &str, of: fn(&Row) -> Option<f64>| {
-            let texts = self.rows.iter().map(|row| of(row).map(shortest));
+            let texts = all.iter().map(|row| of(row).map(shortest));
             Column::new(name.into(), texts.collect::<Vec<_>>())
         };
-        let all: Vec<&Row> = self.rows.iter().collect();
         let seeds = units.iter().map(|row| row.seed).collect::<Vec<_>>();
         let of_units = vec![
             Column::new("unit".into(), (0..units.len() as u64).collect::<Vec<_>>()),
@@ -197,10 +223,7 @@ fn whole(row: &CsvRow<'_>, column: &str) -> Result<u64, FileError> {
 
 fn profile(row: &CsvRow<'_>) -> Result<Profile, FileError> {
     let text = row.text("profile");
-    Profile::parse(text).ok_or_else(|| {
-        let names = Profile::ALL.map(Profile::name).join(", ");
-        row.error("profile", format!("`{text}`; allowed: {names}"))
-    })
+    text.parse().map_err(|allowed: String| row.error("profile", format!("`{text}`; {allowed}")))
 }
 
 #[cfg(test)]
@@ -230,11 +253,18 @@ mod tests {
             Row { value: 3.0, seed: 1, ..row("Gau", "-") },
             Row { value: 12_345_678.0, ..row("Gau", "-") },
         ];
-        let table = Table { rows };
+        let file = "0123456789abcdef.png";
+        let pictures = vec![Row { metric: "truth".into(), unit: file.into(), ..row("Gau", "b") }];
+        let table = Table { rows, pictures };
         let [units, values] = table.to_csv().unwrap();
-        assert!(units.ends_with("\n3,g,Gau,-,0,quick,cpu,-\n4,g,Gau,-,1,quick,cpu,-\n"), "{units}");
+        assert!(
+            units.ends_with(
+                "\n3,g,Gau,-,0,quick,cpu,-\n4,g,Gau,-,1,quick,cpu,-\n5,g,Gau,b,0,quick,cpu,-\n"
+            ),
+            "{units}"
+        );
         let expected = "3,test_psnr,-0,0.1,-inf,dB\n3,test_psnr,,0.1,1e16,\n4,test_psnr,,0.1,3,\n\
-                        3,test_psnr,,0.1,12345678,\n";
+                        3,test_psnr,,0.1,12345678,\n5,picture:truth,,0.1,1e-300,0123456789abcdef.png\n";
         assert!(values.ends_with(expected), "{values}");
         let back = parse(&units, &values).unwrap();
         assert_eq!(back, table);
@@ -275,6 +305,11 @@ mod tests {
         let twice = units.replace("\n1,", "\n0,");
         let message = parse(&twice, &header).unwrap_err().to_string();
         assert!(message.starts_with("units.csv:3: `unit`: 0 appears twice"), "{message}");
+        for name in ["../x.png", "0123456789abcdef", "0123456789abcdeg.png"] {
+            let text = format!("{header}\n0,picture:truth,1,1,NaN,{name}\n");
+            let message = parse(&units, &text).unwrap_err().to_string();
+            assert!(message.contains("is not the name of a picture"), "{message}");
+        }
         for (from, to, part) in [
             ("-,0,", "-,0.5,", "`seed`: `0.5` is not a whole number"),
             ("smoke", "big", "`profile`: `big`; allowed: smoke"),

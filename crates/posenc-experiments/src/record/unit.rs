@@ -7,11 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::picture;
 use super::table::write_atomically;
-use crate::text::{MAX_RECORD_BYTES, read_bytes, read_text};
+use crate::text::{MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
-
-/// Maximum number of pictures of a unit. The record of an item repeats the unit's numbers for each picture.
-const MAX_PICTURES: usize = 1000;
 
 /// Everything that a unit's result depends on. Units with equal parts have equal results.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,21 +155,7 @@ pub struct StoredPicture {
 impl StoredPicture {
     /// Why the picture in `folder` cannot be used; `None` if it is intact.
     pub fn damage(&self, folder: &Path) -> Option<String> {
-        damage(&folder.join(&self.file), &self.blake3)
-    }
-}
-
-/// Why a file does not have the given BLAKE3 checksum; `None` if it does.
-pub(super) fn damage(file: &Path, blake3: &str) -> Option<String> {
-    if !posenc_files::is_there(file) {
-        return Some(format!("{}: is missing", file.display()));
-    }
-    match read_bytes(file, MAX_RECORD_BYTES) {
-        Ok(bytes) if blake3::hash(&bytes).to_hex().as_str() == blake3 => None,
-        Ok(_) => {
-            Some(format!("{}: damaged (its checksum does not match its content)", file.display()))
-        }
-        Err(e) => Some(e.to_string()),
+        picture::damage(&folder.join(&self.file), &self.blake3)
     }
 }
 
@@ -183,7 +166,7 @@ fn is_own_picture(name: &str) -> bool {
 }
 
 /// Like [`float_text`], for an optional number.
-pub(super) mod optional_float_text {
+mod optional_float_text {
     use serde::{Deserialize, Deserializer, Serializer};
 
     use super::float_text;
@@ -300,10 +283,6 @@ impl UnitRecord {
     /// The key of an invalid entry, and what is wrong with it.
     fn fault(&self) -> Option<(String, String)> {
         let name = |name: &str| format!("`{name}` is not a file name written by posenc");
-        if self.pictures.len() > MAX_PICTURES {
-            let message = format!("{}; allowed: {MAX_PICTURES}", self.pictures.len());
-            return Some(("pictures".to_owned(), message));
-        }
         for (i, p) in self.pictures.iter().enumerate() {
             if !is_own_picture(&p.file) {
                 return Some((format!("pictures[{i}].file"), name(&p.file)));

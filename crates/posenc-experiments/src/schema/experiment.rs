@@ -2,7 +2,7 @@
 
 use std::mem::take;
 use std::ops::{Deref, DerefMut};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::answer::{self, AnswerSentence};
 use super::claim::Claim;
@@ -51,10 +51,6 @@ impl Experiment {
 
     pub fn group(&self, id: &str) -> Option<&Group> {
         self.groups.iter().find(|g| g.id == id)
-    }
-
-    pub fn read(file: &Path, kinds: Kinds) -> Result<Self, FileError> {
-        Experiment::from_document(&Document::read(file)?, kinds)
     }
 
     /// Deserializes a document; every error names file, line and key.

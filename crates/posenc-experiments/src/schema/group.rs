@@ -121,9 +121,7 @@ impl Group {
         // Most rows are at full scale and need no look at the settings.
         let reduced = self.reduced(row.profile).filter(|_| !is_counted(&row.metric))?;
         let length = |profile: Profile| {
-            let canonical = self.protocol_of(&row.method, profile)?.canonical();
-            let (_, json) = canonical.split_once(' ')?;
-            let settings: serde_json::Value = serde_json::from_str(json).ok()?;
+            let settings = self.protocol_of(&row.method, profile)?.json();
             ["epochs", "steps"].iter().find_map(|key| settings.get(*key)?.as_f64())
         };
         let share = length(row.profile)? / length(Profile::Paper)?;

@@ -33,11 +33,9 @@ pub fn json_schema(kinds: Kinds) -> Value {
     let mut root = generator.into_root_schema_for::<Definition>().to_value();
     root["title"] = "posenc experiment".into();
     let group = &mut root["definitions"]["WireGroup"];
-    group["properties"]["protocol"] = json!({
-        "type": "object",
-        "required": ["kind"],
-        "properties": { "kind": { "enum": kinds.names().collect::<Vec<_>>() } },
-    });
+    let protocol = &mut group["properties"]["protocol"];
+    protocol["required"] = json!(["kind"]);
+    protocol["properties"] = json!({ "kind": { "enum": kinds.names().collect::<Vec<_>>() } });
     group["allOf"] = cases.into();
     root
 }

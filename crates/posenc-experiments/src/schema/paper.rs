@@ -1,7 +1,9 @@
 //! `experiments/<paper>/paper.yaml`: the paper and its items in the paper's order.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::json;
 use super::keys::check_key;
 use crate::yaml::{Document, FileError};
 
@@ -20,7 +22,7 @@ const RESERVED: [&str; 11] = [
     "record",
 ];
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
     /// Name of the folder. Other pages and folders of the report have the reserved names `readme`, `index`, `about`, `claims`,
@@ -43,12 +45,14 @@ pub struct Paper {
     pub question: String,
     /// Our answer in two or three [sentences](#answers) for the first page. Allowed: list.
     #[serde(default)]
+    #[schemars(with = "Option<json::AnyValue>")]
     pub(crate) short_answer: Option<serde_yaml::Value>,
     /// Statements that this project cannot test, after "among them". Default: none. Allowed: Markdown.
     #[serde(default)]
     pub untested: String,
     /// Our answer to the paper's question: [sentences](#answers) whose claims are named `item#claim`. Allowed: list.
     #[serde(default)]
+    #[schemars(with = "Option<json::AnyValue>")]
     pub(crate) answer: Option<serde_yaml::Value>,
     /// Data sets that the paper itself used, by their ids in `data/manifest.yaml`. Results on other sets count as other data.
     /// Allowed: list of ids of sets.
@@ -60,7 +64,7 @@ pub struct Paper {
 }
 
 /// An item of a paper.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Item {
     /// Key, such as `fig3`.

@@ -276,6 +276,11 @@ impl Protocol {
         format!("{} {}", self.name(), self.json)
     }
 
+    /// The settings as JSON.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.json).unwrap_or_default()
+    }
+
     /// Revisions of the code that the results depend on, as they enter cache keys.
     pub fn revision(&self) -> String {
         format!("embedders {EMBEDDER_REVISION}, {} {}", self.name(), self.kind.revision)

@@ -515,7 +515,7 @@ fn images(values: &[(&str, &str, u64, f64, f64)]) -> Table {
         data: "images".into(),
         ..Row::new("run", method, "psnr", *value)
     };
-    Table { rows: values.iter().map(row).collect() }
+    values.iter().map(row).collect::<Vec<_>>().into()
 }
 
 fn of_images(check: &str, claim: &str, record: &Table) -> Judgement {

@@ -5,7 +5,7 @@ mod share;
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::yaml::nearest;
@@ -45,7 +45,7 @@ pub struct Reproduce {
     pub selectors: Vec<String>,
     /// How much of the published protocol runs: smoke (a minute), quick (5 to 13 minutes), long (hours) or paper (all).
     #[arg(long, default_value = "quick")]
-    pub profile: String,
+    pub profile: Profile,
     #[command(flatten)]
     pub data: DataOptions,
     #[command(flatten)]
@@ -139,12 +139,6 @@ pub fn usable_catalog(
         .iter()
         .for_each(|error| eprintln!("error: {error}; left out with what needs it"));
     Ok(catalog)
-}
-
-/// Parses the name of a profile.
-pub fn parse_profile(name: &str) -> Result<Profile> {
-    let allowed = || Profile::ALL.map(Profile::name).join(", ");
-    Profile::parse(name).with_context(|| format!("--profile {name}: allowed are {}", allowed()))
 }
 
 /// Parses selectors and refuses those that select nothing: a typo must not look like success.

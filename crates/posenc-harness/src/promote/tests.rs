@@ -1,3 +1,4 @@
+use posenc_experiments::record::picture::file_name;
 use posenc_experiments::record::{Origin, Picture, Provenance};
 use posenc_experiments::yaml::Document;
 
@@ -35,39 +36,6 @@ fn experiment() -> Experiment {
     Experiment::from_document(&document, posenc_protocols::KINDS).unwrap()
 }
 
-/// A run with pictures of three signals for each of these methods.
-fn run(methods: &[&str], data: &str, profile: Profile, level: u8) -> Collected {
-    let mut pictures = Vec::new();
-    for (index, method) in (0..).zip(methods) {
-        for (place, signal) in (0..).zip(["a", "b", "c"]) {
-            for (name, own) in [("truth", 0), ("reconstruction", 1 + index), ("error", 9)] {
-                let shade = level + 20 * place + own;
-                let picture = Picture::new(name, signal, (128, 1, 1), vec![shade; 128]);
-                let bytes = picture.png().unwrap();
-                let picture = GalleryPicture {
-                    group: "images".into(),
-                    method: (*method).into(),
-                    signal: signal.into(),
-                    seed: 0,
-                    name: name.into(),
-                    width: 128,
-                    height: 1,
-                    channels: 1,
-                    enlarged: 1,
-                    psnr: None,
-                    values: Vec::new(),
-                    profile,
-                    device: "cpu".into(),
-                    data: data.into(),
-                    blake3: blake3::hash(&bytes).to_hex().to_string(),
-                };
-                pictures.push((picture, Content::Bytes(bytes)));
-            }
-        }
-    }
-    Collected { pictures, ..Collected::default() }
-}
-
 /// A reference in a temporary folder.
 struct Reference(tempfile::TempDir);
 
@@ -82,22 +50,6 @@ impl Reference {
 
     fn promote(&self, local: &Collected) -> Promoted {
         promote(&experiment(), local, self.0.path()).unwrap()
-    }
-
-    fn promote_pictures(&self, local: &Collected) -> bool {
-        promote_pictures(&experiment(), local, self.0.path()).unwrap()
-    }
-
-    /// Method, signal, name, profile and first pixel of every picture.
-    fn pictures(&self) -> Vec<String> {
-        let gallery = Gallery::read(&self.folder()).unwrap();
-        assert!(gallery.pictures.iter().all(|p| p.data == GENERATED), "{gallery:?}");
-        let one = |p: &GalleryPicture| {
-            let bytes = gallery.bytes(p).unwrap();
-            let pixels = Picture::from_png(&p.name, &p.signal, &bytes).unwrap().pixels;
-            format!("{} {} {} {} {}", p.method, p.signal, p.name, p.profile, pixels[0])
-        };
-        gallery.pictures.iter().map(one).collect()
     }
 
     fn recorded(&self) -> (Table, Provenance) {
@@ -115,80 +67,6 @@ impl Reference {
     }
 }
 
-/// Catches pictures of a data set or of a user's files that enter the reference, before or after other runs, and pictures that the
-/// definition does not show.
-#[test]
-fn only_pictures_of_generated_signals_are_taken() {
-    let reference = Reference::new();
-    for data in ["div2k-test", "other:div2k-test", "user:holiday", "user:embedded"] {
-        let local = run(&["Gau", "Tri"], data, Profile::Paper, 0);
-        assert!(!reference.promote_pictures(&local), "{data}");
-        assert!(std::fs::read_dir(reference.0.path()).unwrap().next().is_none(), "{data}");
-    }
-    let local = run(&["Gau", "Tri"], GENERATED, Profile::Paper, 0);
-    assert!(reference.promote_pictures(&local));
-    let all = reference.pictures();
-    // One of three signals, two of three names, of each method.
-    let expected = [
-        "Gau a truth paper 0",
-        "Gau a reconstruction paper 1",
-        "Tri a truth paper 0",
-        "Tri a reconstruction paper 2",
-    ];
-    assert_eq!(all, expected);
-    // The two truths are stored once.
-    assert_eq!(std::fs::read_dir(reference.folder()).unwrap().count(), 3 + 1);
-
-    // A later run on the paper's own data leaves them.
-    let local = run(&["Gau", "Tri"], "div2k-test", Profile::Paper, 100);
-    assert!(!reference.promote_pictures(&local));
-    assert_eq!(reference.pictures(), all);
-}
-
-/// Catches a user's pictures that stay in the index: the next promotion must remove them.
-#[test]
-fn pictures_of_users_do_not_stay_in_the_reference() {
-    let reference = Reference::new();
-    let foreign = run(&["Gau"], "user:holiday", Profile::Paper, 0);
-    Gallery::write(&reference.folder(), foreign.pictures).unwrap();
-    let local = run(&["Tri"], GENERATED, Profile::Paper, 50);
-    assert!(reference.promote_pictures(&local));
-    assert!(reference.pictures().iter().all(|p| p.starts_with("Tri ")));
-}
-
-/// Catches a smaller run that replaces a larger one, a run of one method that removes the others, and pictures that are swapped during the
-/// merge.
-#[test]
-fn pictures_are_merged_method_by_method() {
-    let reference = Reference::new();
-    let first = run(&["Gau", "Tri"], GENERATED, Profile::Paper, 0);
-    reference.promote_pictures(&first);
-    let all = reference.pictures();
-    let small = run(&["Gau", "Tri"], GENERATED, Profile::Smoke, 100);
-    assert!(!reference.promote_pictures(&small));
-    assert_eq!(reference.pictures(), all);
-
-    // A new run of Gau: its truth differs, and the file that held the old one is Tri's now.
-    let one = run(&["Gau"], GENERATED, Profile::Paper, 100);
-    assert!(reference.promote_pictures(&one));
-    let merged = reference.pictures();
-    assert_eq!(merged[..2], ["Gau a truth paper 100", "Gau a reconstruction paper 101"]);
-    assert_eq!(merged[2..], all[2..]);
-
-    // An interrupted run does not replace a whole one.
-    let mut less = run(&["Gau"], GENERATED, Profile::Paper, 150);
-    less.pictures.truncate(1);
-    less.incomplete.push(("images".into(), "Gau".into()));
-    assert!(!reference.promote_pictures(&less));
-
-    // The same run restores a lost picture.
-    let lost = &one.pictures[1].0;
-    assert_eq!((lost.signal.as_str(), lost.name.as_str()), ("a", "reconstruction"));
-    std::fs::remove_file(reference.folder().join(lost.file())).unwrap();
-    assert!(reference.promote_pictures(&one));
-    assert_eq!(reference.pictures(), merged);
-}
-
 fn row(group: &str, method: &str, value: f64) -> Row {
     Row {
         signal: "a".into(),
@@ -201,7 +79,66 @@ fn row(group: &str, method: &str, value: f64) -> Row {
 /// A run that measured these rows at a commit.
 fn measured(commit: &str, rows: &[Row]) -> Collected {
     let provenance = Provenance { commit: commit.into(), ..Provenance::default() };
-    Collected { table: Table { rows: rows.to_vec() }, provenance, ..Collected::default() }
+    Collected { table: rows.to_vec().into(), provenance, ..Collected::default() }
+}
+
+/// Catches pictures of other data than generated signals and pictures that the definition does not show in the reference, pictures that do
+/// not follow their numbers, and lost ones that stay lost.
+#[test]
+fn pictures_are_those_of_the_numbers() {
+    let reference = Reference::new();
+    let scratch = tempfile::tempdir().unwrap();
+    let run = |method: &str, data: &str, profile: Profile, level: u8| {
+        let of = |metric: &str| Row {
+            metric: metric.into(),
+            profile,
+            data: data.into(),
+            ..row("images", method, f64::from(level))
+        };
+        let mut local = measured("a", &[of("test_psnr")]);
+        for (i, signal) in (0..).zip(["a", "b"]) {
+            for (j, name) in (0..).zip(["truth", "reconstruction", "error"]) {
+                let shade = level + 3 * i + j;
+                let picture = Picture::new(name, signal, (2, 1, 1), vec![shade; 2]);
+                let bytes = picture.png().unwrap();
+                let unit = file_name(&blake3::hash(&bytes).to_hex());
+                let source = scratch.path().join(&unit);
+                std::fs::write(&source, bytes).unwrap();
+                local.sources.insert(unit.clone(), source);
+                local.table.pictures.push(Row { signal: signal.into(), unit, ..of(name) });
+            }
+        }
+        reference.promote(&local);
+        let record = ItemRecord::read(&reference.folder()).unwrap().unwrap();
+        let one = |p: &Row| {
+            let bytes = record.bytes(p).unwrap();
+            let pixels = Picture::from_png(&p.metric, "a", &bytes).unwrap().pixels;
+            format!("{} {} {} {}", p.method, p.signal, p.metric, pixels[0])
+        };
+        record.table.pictures.iter().map(one).collect::<Vec<_>>()
+    };
+    use Profile::{Paper, Smoke};
+    let gau = ["Gau a truth 10", "Gau a reconstruction 11"];
+    assert_eq!(run("Gau", GENERATED, Paper, 10), gau);
+    let both = run("Tri", GENERATED, Paper, 50);
+    assert_eq!(both[..2], gau);
+    assert_eq!(both[2..], ["Tri a truth 50", "Tri a reconstruction 51"]);
+    assert_eq!(run("Gau", GENERATED, Smoke, 100), both, "a smaller run");
+    let files = || std::fs::read_dir(reference.folder()).unwrap().flatten();
+    assert_eq!(files().count(), 3 + 4);
+    for file in files().filter(|file| file.path().extension().is_some_and(|e| e == "png")) {
+        std::fs::remove_file(file.path()).unwrap();
+    }
+    let (_, provenance) = reference.recorded();
+    let lost = measured("a", &[]);
+    assert!(promote(&experiment(), &lost, reference.0.path()).is_err());
+    for file in std::fs::read_dir(scratch.path()).unwrap().flatten() {
+        std::fs::copy(file.path(), reference.folder().join(file.file_name())).unwrap();
+    }
+    assert_eq!(run("Gau", GENERATED, Paper, 10), both, "a second time");
+    assert_eq!(reference.recorded().1, provenance);
+    assert_eq!(run("Gau", "div2k-test", Smoke, 150), both[2..], "a photograph");
+    assert_eq!(run("Tri", "user:embedded", Paper, 200), [""; 0], "other data");
 }
 
 /// Catches rows of an earlier run that get the commit of the last one, also for methods that are no variants.

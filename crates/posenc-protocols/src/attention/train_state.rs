@@ -1,7 +1,4 @@
-//! Checkpoints of attention models.
-//!
-//! The body of a checkpoint contains the step and the state of the protocol as JSON after its length, and then each list of numbers as
-//! bytes after its length.
+//! Checkpoints of attention models: the step, the state of the protocol, and lists of numbers as bytes.
 
 use anyhow::Result;
 use posenc_attention::Module;
@@ -11,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Context;
-use crate::fit_state::{self, Resumption, split};
+use crate::fit_state::Resumption;
 use posenc_harness::checkpoint::Saved;
 use posenc_harness::protocol::UnitResult;
 
@@ -61,7 +58,8 @@ pub fn train_repeatedly<M: Module, T: Serialize + DeserializeOwned, const N: usi
 ) -> Result<()> {
     let each = trainer.planned_steps();
     let steps = trainings * each;
-    resume(context, steps, &mut outcome.remarks, |reached, (found, places): (T, Vec<u64>)| {
+    let remarks = &mut outcome.remarks;
+    let mut done = resume(context, steps, remarks, |reached, (found, places): (T, Vec<u64>)| {
         let ended = ended(&found, reached.steps)?;
         let fits = places.len() == N && trainer.restore(reached);
         if fits {
@@ -75,98 +73,77 @@ pub fn train_repeatedly<M: Module, T: Serialize + DeserializeOwned, const N: usi
         if trainer.diverged().is_some() {
             break;
         }
-        keep(context, || (trainer.state(), (&*own, places(streams))));
+        done += 1;
+        context.checkpoint.count_step();
+        context.checkpoint.reached(done as f64 / steps as f64);
+        if context.checkpoint.is_due() {
+            let TrainState { steps, numbers } = trainer.state();
+            let bytes = numbers.each_ref().map(|list| bytes(list));
+            let state = (steps, numbers.each_ref().map(Vec::len), (&*own, places(streams)));
+            resumption(context).write(&state, &bytes.each_ref().map(|own| &own[..]));
+        }
     }
     outcome.earlier = context.checkpoint.earlier();
     Ok(())
 }
 
-/// Counts a finished step and writes a checkpoint if one is due.
-fn keep<T: Serialize>(context: &Context<'_>, reached: impl FnOnce() -> (TrainState, T)) {
-    context.checkpoint.step();
-    if !context.checkpoint.is_due() {
-        return;
-    }
-    let (reached, own) = reached();
-    resumption(context).write(&[&encode(&reached, &own)]);
+fn bytes(list: &[f32]) -> Vec<u8> {
+    list.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// Lists of these lengths; `None` if the bytes are not those of such lists.
+fn numbers(lengths: [usize; 3], bytes: &[u8]) -> Option<[Vec<f32>; 3]> {
+    let (all, rest) = bytes.as_chunks();
+    let sum = lengths.iter().try_fold(0, |sum: usize, length| sum.checked_add(*length));
+    let mut all = all.iter().map(|own| f32::from_le_bytes(*own));
+    (rest.is_empty() && sum == Some(all.len()))
+        .then(|| lengths.map(|n| all.by_ref().take(n).collect()))
 }
 
 fn resumption<'a>(context: &Context<'a>) -> Resumption<'a> {
     Resumption { checkpoint: context.checkpoint, note: context.note }
 }
 
-/// Resumes from the checkpoint of an interrupted run, if there is one. `take` restores the state and returns the number of all steps before
-/// it, or nothing if it does not fit the model.
+/// Resumes from the checkpoint of an interrupted run, if there is one, and returns the number of all steps before. `take` restores the state
+/// and returns this number, or nothing if it does not fit the model.
 fn resume<T: DeserializeOwned>(
     context: &Context<'_>,
     steps: usize,
     remarks: &mut Vec<String>,
     take: impl FnOnce(&TrainState, T) -> Option<usize>,
-) {
-    context.checkpoint.begin(steps, 0);
+) -> usize {
     let why = match context.checkpoint.read() {
-        Saved::Nothing => return,
+        Saved::Nothing => return 0,
         Saved::Damaged(why) => why,
-        Saved::Body(body) => match decode(&body) {
-            Ok((reached, own)) => {
-                if let Some(step) = take(&reached, own) {
-                    context.checkpoint.begin(steps, step);
-                    (context.note)(&format!("resumes after step {step} of {steps}"));
-                    return;
-                }
-                "does not fit the model".to_owned()
+        Saved::State((reached, lengths, own), bytes) => {
+            let numbers = numbers(lengths, &bytes);
+            let state = numbers.map(|numbers| TrainState { steps: reached, numbers });
+            if let Some(step) = state.and_then(|state| take(&state, own)) {
+                (context.note)(&format!("resumes after step {step} of {steps}"));
+                return step;
             }
-            Err(why) => why,
-        },
+            "does not fit the model".to_owned()
+        }
     };
     resumption(context).distrust(&why, remarks);
-}
-
-fn encode<T: Serialize>(reached: &TrainState, own: &T) -> Vec<u8> {
-    let mut bytes = fit_state::encode(&(reached.steps, own));
-    bytes.reserve(64 + 4 * reached.numbers.iter().map(Vec::len).sum::<usize>());
-    for list in &reached.numbers {
-        bytes.extend((list.len() as u64).to_le_bytes());
-        bytes.extend(list.iter().flat_map(|number| number.to_le_bytes()));
-    }
-    bytes
-}
-
-fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<(TrainState, T), String> {
-    let (json, mut rest) = split(body, 1)?;
-    let (steps, own) = serde_json::from_slice(json).map_err(|e| e.to_string())?;
-    let mut numbers: [Vec<f32>; 3] = Default::default();
-    for list in &mut numbers {
-        let bytes;
-        (bytes, rest) = split(rest, 4)?;
-        *list = bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
-    }
-    if !rest.is_empty() {
-        return Err("has bytes left over".to_owned());
-    }
-    Ok((TrainState { steps, numbers }, own))
+    0
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Catches a round trip that changes numbers, and a truncated body that is accepted or panics.
+    /// Catches a round trip that changes numbers, and bytes of other lists that are accepted or cause a panic.
     #[test]
-    fn bodies_round_trip_or_are_refused() {
-        let numbers = [vec![0.1, -2.5e-20], vec![f32::MAX, 0.0], vec![1.0 / 3.0, -0.0]];
-        let reached = TrainState { steps: 7, numbers };
-        let own = (vec![0.1 + 0.2, 1.0 / 3.0], "text".to_owned());
-        let body = encode(&reached, &own);
-        assert_eq!(decode(&body).unwrap(), (reached, own));
-        type Own = (Vec<f64>, String);
-        for end in 0..body.len() {
-            assert!(decode::<Own>(&body[..end]).is_err(), "{end} bytes");
+    fn numbers_round_trip_or_are_refused() {
+        let lists = [vec![0.1, -2.5e-20], vec![f32::MAX, 0.0], vec![1.0 / 3.0, -0.0, 1e-40]];
+        let lengths = lists.each_ref().map(Vec::len);
+        let bytes = lists.each_ref().map(|list| bytes(list)).concat();
+        assert_eq!(numbers(lengths, &bytes), Some(lists));
+        for end in 0..bytes.len() {
+            assert_eq!(numbers(lengths, &bytes[..end]), None, "{end} bytes");
         }
-        let longer = [&body[..], &[0]].concat();
-        assert!(decode::<Own>(&longer).is_err());
-        assert!(decode::<Own>(&[255; 64]).is_err());
-        assert!(decode::<Vec<u8>>(&body).is_err());
+        assert_eq!(numbers([usize::MAX, 1, 7], &bytes), None);
     }
 
     /// Catches a saved position that is not that of the next number.

@@ -112,7 +112,7 @@ impl<'a> Study<'a> {
     fn measure(&self) -> Result<Vec<Measured>> {
         let checkpoint = self.context.checkpoint;
         let mut measured: Vec<Measured> = match checkpoint.read() {
-            Saved::Body(body) => serde_json::from_slice(&body).unwrap_or_default(),
+            Saved::State(measured, _) => measured,
             Saved::Nothing | Saved::Damaged(_) => Vec::new(),
         };
         for spec in &self.specs[measured.len().min(self.specs.len())..] {
@@ -121,7 +121,7 @@ impl<'a> Study<'a> {
             checkpoint.reached(measured.len() as f64 / self.specs.len() as f64);
             if checkpoint.is_due() {
                 // A failed write, such as on a full disk, is not an error.
-                let _ = checkpoint.write(&[&serde_json::to_vec(&measured)?]);
+                let _ = checkpoint.write(&measured, &[]);
             }
         }
         Ok(measured)

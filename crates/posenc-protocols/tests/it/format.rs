@@ -1,6 +1,5 @@
-//! `FORMAT.md` and the examples of protocols document every key that the schema knows.
+//! The examples of protocols document every key that the schema knows.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -11,7 +10,7 @@ use posenc_experiments::{Profile, Protocol};
 use posenc_protocols::KINDS;
 use serde_json::Value;
 
-use crate::{FILE, parse, root};
+use crate::{FILE, parse};
 
 /// The part of a schema that a node refers to.
 fn resolved<'a>(schema: &'a Value, node: &'a Value) -> &'a Value {
@@ -26,42 +25,6 @@ fn parts<'a>(schema: &'a Value, node: &'a Value) -> Vec<&'a Value> {
         ["anyOf", "allOf"].into_iter().flat_map(|key| node[key].as_array().into_iter().flatten());
     let inner = several.chain(node.get("then")).flat_map(|inner| parts(schema, inner));
     std::iter::once(node).chain(inner).collect()
-}
-
-/// Adds the keys of a node and of everything below it, apart from embedders and protocols, which are documented elsewhere.
-fn collect(schema: &Value, node: &Value, names: &mut BTreeSet<String>) {
-    for part in parts(schema, node) {
-        for (name, inner) in part["properties"].as_object().into_iter().flatten() {
-            names.insert(name.clone());
-            if !["embedder", "protocol"].contains(&name.as_str()) {
-                collect(schema, inner, names);
-            }
-        }
-        for key in ["items", "additionalProperties"] {
-            part.get(key).into_iter().for_each(|inner| collect(schema, inner, names));
-        }
-    }
-}
-
-/// Catches a key that was added to the schema but not to FORMAT.md. Keys of protocols are documented in their examples (see below).
-#[test]
-fn format_documents_every_key() {
-    let documentation = std::fs::read_to_string(root().join("FORMAT.md")).unwrap();
-    let mut schema = json_schema(KINDS);
-    // The settings of each kind of protocol.
-    schema["definitions"]["WireGroup"]["allOf"].take();
-    let mut names = BTreeSet::new();
-    collect(&schema, &schema, &mut names);
-    assert!(names.len() > 80, "{names:?}");
-    for name in names {
-        assert!(
-            documentation.contains(&format!("`{name}`")),
-            "FORMAT.md does not mention `{name}`"
-        );
-    }
-    for name in posenc_experiments::record::picture::NAMES {
-        assert!(documentation.contains(&format!("`{}`", name.name)), "picture {}", name.name);
-    }
 }
 
 /// Parses an experiment with one group that has the given YAML as `protocol` and `data`.

@@ -1,102 +1,68 @@
-//! The tables of keys in `FORMAT.md`, which are generated from the documentation of the structs that the loader reads.
+//! The tables of keys in `FORMAT.md`, which are generated from the JSON Schema of experiment files.
 //!
-//! A table is between `<!-- keys of STRUCT in FILE -->` and `<!-- /keys -->`. Each field is a row with its key, default, allowed values and
-//! documentation. The default and the allowed values follow from the type; a sentence `Default: …` or `Allowed: …` in the documentation
-//! replaces them. `POSENC_UPDATE=1` writes the tables.
+//! A table is between `<!-- keys of NAME -->`, where NAME is a definition of the schema, and `<!-- /keys -->`. Each key is a row with its default,
+//! allowed values and description. A sentence `Default: …` or `Allowed: …` of the description replaces what follows from the type. Rows keep
+//! their order; new ones come last. `POSENC_UPDATE=1` writes the tables.
 
 use std::fmt::Write;
 
+use posenc_experiments::record::picture::NAMES;
+use posenc_experiments::schema::claim::KINDS;
+use posenc_experiments::schema::json_schema;
+use posenc_experiments::schema::paper::Paper;
+use serde_json::Value;
+
 use crate::root;
 
-/// A field of a struct, or a variant of an enum.
-#[derive(Debug)]
-struct Member<'a> {
-    name: &'a str,
-    /// Type of a field; empty for a variant.
-    kind: &'a str,
-    documentation: String,
-    attributes: Vec<&'a str>,
+/// All definitions by name, with those of whole files.
+fn definitions() -> Value {
+    let mut file = json_schema(posenc_protocols::KINDS);
+    let mut all = file["definitions"].take();
+    all["Definition"] = file;
+    all["Paper"] = schemars::schema_for!(Paper).to_value();
+    all
 }
 
-/// The members of `head`, such as `struct Panel` or `enum Band`.
-fn members<'a>(source: &'a str, head: &str) -> Option<Vec<Member<'a>>> {
-    let start = format!("{head} {{");
-    let opens =
-        |line: &&str| line.trim_start_matches("pub(super) ").trim_start_matches("pub ") == start;
-    let mut all = Vec::new();
-    let (mut documentation, mut attributes) = (String::new(), Vec::new());
-    for line in
-        source.lines().skip_while(|line| !opens(line)).skip(1).take_while(|line| *line != "}")
-    {
-        let line = line.trim();
-        if let Some(text) = line.strip_prefix("///") {
-            documentation = format!("{documentation} {}", text.trim()).trim().to_owned();
-        } else if line.starts_with("#[") {
-            attributes.push(line);
-        } else if let Some(member) = line.strip_suffix(',') {
-            let member = ["pub ", "pub(super) ", "pub(crate) "]
-                .into_iter()
-                .find_map(|visible| member.strip_prefix(visible))
-                .unwrap_or(member);
-            let (name, kind) = member.split_once(": ").unwrap_or((member, ""));
-            let documentation = std::mem::take(&mut documentation);
-            let attributes = std::mem::take(&mut attributes);
-            if !attributes.contains(&"#[serde(skip)]") {
-                all.push(Member { name, kind, documentation, attributes });
-            }
+/// The values that a type allows.
+fn allowed(definitions: &Value, schema: &Value) -> String {
+    let texts = |value: &Value| value.as_str().map(str::to_owned);
+    let parts = ["allOf", "anyOf"].into_iter().filter_map(|key| schema[key].as_array());
+    let mut references = parts.flatten().chain([schema]).filter_map(|part| texts(&part["$ref"]));
+    if let Some(name) = references.next() {
+        let own = &definitions[name.rsplit('/').next().unwrap()];
+        let variants = own["oneOf"].as_array().into_iter().flatten().chain([own]);
+        let names = variants.flat_map(|variant| {
+            let several = variant["enum"].as_array().into_iter().flatten();
+            several.chain([&variant["const"]]).filter_map(texts)
+        });
+        let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+        return if names.is_empty() { "mapping".to_owned() } else { names.join(", ") };
+    }
+    let kind = schema["type"].as_array().map_or(&schema["type"], |kinds| &kinds[0]);
+    let words = match kind.as_str().unwrap_or_default() {
+        "string" => "text",
+        "integer" => "integer",
+        "number" => "number",
+        "boolean" => "`true`, `false`",
+        "array" if schema["items"]["type"] == "string" => "list of texts",
+        "array" => "list",
+        _ => "mapping",
+    };
+    words.to_owned()
+}
+
+/// The default of a key that is not required.
+fn default(schema: &Value) -> String {
+    match &schema["default"] {
+        Value::String(text) if text.is_empty() => "empty".to_owned(),
+        Value::String(text) => format!("`{text}`"),
+        Value::Array(list) if !list.is_empty() => {
+            let names: Vec<&str> = list.iter().filter_map(Value::as_str).collect();
+            format!("`[{}]`", names.join(", "))
         }
+        value @ (Value::Bool(_) | Value::Number(_)) => format!("`{value}`"),
+        _ => "none".to_owned(),
     }
-    (!all.is_empty()).then_some(all)
-}
-
-/// Converts a name to kebab case: `FirstAbove` becomes `first-above`.
-fn kebab(name: &str) -> String {
-    let mut text = String::new();
-    for c in name.chars() {
-        if c.is_ascii_uppercase() && !text.is_empty() {
-            text.push('-');
-        }
-        text.push(c.to_ascii_lowercase());
-    }
-    text
-}
-
-/// The argument of a generic type `Outer<…>`.
-fn inside<'a>(kind: &'a str, outer: &str) -> Option<&'a str> {
-    kind.strip_prefix(outer)?.strip_prefix('<')?.strip_suffix('>')
-}
-
-/// The allowed values of a type, and its default.
-fn allowed_and_default(sources: &str, kind: &str) -> (String, String) {
-    let owned = |allowed: &str, default: &str| (allowed.to_owned(), default.to_owned());
-    match kind {
-        "String" => owned("text", "empty"),
-        "usize" | "u32" | "u64" => owned("integer", "0"),
-        "f64" => owned("number", "0"),
-        "bool" => owned("`true`, `false`", "`false`"),
-        "Vec<String>" => owned("list of texts", "none"),
-        _ if kind.starts_with("Vec<") => owned("list", "none"),
-        _ => match members(sources, &format!("enum {kind}")) {
-            Some(variants) if variants.iter().all(|v| !v.name.contains(['(', '{'])) => {
-                let names: Vec<String> =
-                    variants.iter().map(|v| format!("`{}`", kebab(v.name))).collect();
-                let is_default = |v: &&Member<'_>| v.attributes.contains(&"#[default]");
-                let default = variants.iter().find(is_default);
-                let default = default.map_or(String::new(), |v| format!("`{}`", kebab(v.name)));
-                (names.join(", "), default)
-            }
-            _ => owned("mapping", "none"),
-        },
-    }
-}
-
-/// The value of a function `fn NAME() -> T { VALUE }`, in the syntax of experiment files.
-fn value_of(sources: &str, function: &str) -> String {
-    let start = format!("fn {function}() -> ");
-    let body = sources.split(&start).nth(1).and_then(|rest| rest.lines().nth(1));
-    let body = body.unwrap_or_else(|| panic!("no function {function}")).trim();
-    let body = body.replace(".into()", "").replace("vec!", "").replace('"', "");
-    format!("`{}`", body.trim_end_matches(".0"))
 }
 
 /// Removes the sentence that begins with `label` from a text and returns it without the label.
@@ -110,44 +76,38 @@ fn take_sentence(text: &mut String, label: &str) -> Option<String> {
     Some(sentence)
 }
 
-fn table(sources: &str, name: &str) -> String {
-    let fields =
-        members(sources, &format!("struct {name}")).unwrap_or_else(|| panic!("no struct {name}"));
-    let mut table = "| key | default | allowed | meaning |\n|---|---|---|---|\n".to_owned();
-    for field in fields {
-        let optional = inside(field.kind, "Option");
-        let (allowed, standard) = allowed_and_default(sources, optional.unwrap_or(field.kind));
-        let serde = field.attributes.iter().find(|a| a.starts_with("#[serde(default"));
-        let function = serde.and_then(|a| a.split('"').nth(1));
-        let default = match (serde, function, optional) {
-            (_, Some(function), _) => value_of(sources, function),
-            (Some(_), None, None) => standard,
-            (_, _, Some(_)) => "none".to_owned(),
-            (None, None, None) => "required".to_owned(),
-        };
-        let mut meaning = field.documentation;
-        let default = take_sentence(&mut meaning, "Default: ").unwrap_or(default);
-        let allowed = take_sentence(&mut meaning, "Allowed: ").unwrap_or(allowed);
-        assert!(!meaning.is_empty(), "`{}` of {name} has no documentation", field.name);
-        writeln!(table, "| `{}` | {default} | {allowed} | {meaning} |", field.name).unwrap();
+/// The table of a definition, with rows in the order of an earlier one.
+fn table(definitions: &Value, name: &str, earlier: &str) -> String {
+    let own = &definitions[name];
+    let keys = own["properties"].as_object().unwrap_or_else(|| panic!("no definition {name}"));
+    let mut rows: Vec<(usize, String)> = Vec::new();
+    for (key, schema) in keys {
+        let mut meaning = schema["description"].as_str().unwrap_or_default().replace('\n', " ");
+        let is_required =
+            own["required"].as_array().is_some_and(|all| all.contains(&key[..].into()));
+        let default = take_sentence(&mut meaning, "Default: ").unwrap_or_else(|| default(schema));
+        let default = if is_required { "required" } else { &default };
+        let allowed = take_sentence(&mut meaning, "Allowed: ");
+        let allowed = allowed.unwrap_or_else(|| self::allowed(definitions, schema));
+        assert!(!meaning.is_empty(), "`{key}` of {name} has no description");
+        let place = earlier.find(&format!("\n| `{key}` |")).unwrap_or(usize::MAX);
+        rows.push((place, format!("| `{key}` | {default} | {allowed} | {meaning} |\n")));
     }
-    table
+    rows.sort_by_key(|(place, _)| *place);
+    let rows: String = rows.into_iter().map(|(_, row)| row).collect();
+    format!("| key | default | allowed | meaning |\n|---|---|---|---|\n{rows}")
 }
 
 /// `FORMAT.md` with regenerated tables, and their number.
 fn page(found: &str) -> (String, usize) {
+    let definitions = definitions();
     let (mut page, mut count, mut rest) = (String::new(), 0, found);
     while let Some((before, after)) = rest.split_once("<!-- keys of ") {
-        let (marker, after) = after.split_once(" -->\n").expect("a marker ends with -->");
-        let (_, after) =
+        let (name, after) = after.split_once(" -->").expect("a marker ends with -->");
+        let (earlier, after) =
             after.split_once("<!-- /keys -->").expect("a table ends with <!-- /keys -->");
-        let (name, file) = marker.split_once(" in ").expect("a marker names a struct and a file");
-        let source = std::fs::read_to_string(root().join(file)).unwrap();
-        // Enums and defaults may be in the parent module.
-        let above = root().join(file).parent().unwrap().join("mod.rs");
-        let above = std::fs::read_to_string(above).unwrap_or_default();
-        let table = table(&format!("{source}\n{above}"), name);
-        write!(page, "{before}<!-- keys of {marker} -->\n{table}<!-- /keys -->").unwrap();
+        let table = table(&definitions, name, earlier);
+        write!(page, "{before}<!-- keys of {name} -->\n{table}<!-- /keys -->").unwrap();
         rest = after;
         count += 1;
     }
@@ -160,7 +120,14 @@ fn the_tables_of_keys_are_up_to_date() {
     let file = root().join("FORMAT.md");
     let found = std::fs::read_to_string(&file).unwrap().replace("\r\n", "\n");
     let (page, count) = page(&found);
-    assert!(count >= 7, "{count} tables");
+    assert!(count >= 15, "{count} tables");
+    // Checks and pictures have tables that are written by hand.
+    let checks = definitions()["Check"]["allOf"].take();
+    let checks = checks.as_array().unwrap().iter().map(|case| &case["then"]["properties"]);
+    let keys = checks.flat_map(|keys| keys.as_object().unwrap().keys().map(String::as_str));
+    for name in KINDS.iter().copied().chain(keys).chain(NAMES.iter().map(|own| own.name)) {
+        assert!(found.contains(&format!("`{name}`")), "FORMAT.md does not mention `{name}`");
+    }
     if std::env::var_os("POSENC_UPDATE").is_some_and(|value| value == "1") {
         std::fs::write(file, page).unwrap();
         return;

@@ -224,9 +224,8 @@ fn formula(spec: &EmbedderSpec, laws: &mut BTreeSet<String>) -> String {
 /// A protocol's settings by name, in alphabetical order.
 fn map(group: &Group, profile: Profile, variant: usize) -> (String, BTreeMap<String, Json>) {
     let Some(resolved) = group.resolved(profile, variant) else { return Default::default() };
-    let canonical = resolved.protocol.canonical();
-    let json = canonical.split_once(' ').map_or("{}", |(_, json)| json);
-    let mut settings: BTreeMap<String, Json> = serde_json::from_str(json).unwrap_or_default();
+    let mut settings: BTreeMap<String, Json> =
+        serde_json::from_value(resolved.protocol.json()).unwrap_or_default();
     if resolved.seeds > 1 {
         settings.insert("seeds".into(), Json::from(resolved.seeds));
     }

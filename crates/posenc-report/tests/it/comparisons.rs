@@ -93,11 +93,11 @@ fn networks_that_do_not_learn_are_left_out() {
     let floor = "    floor: { group: constant, method: Tri, metric: test_psnr }\n";
     let constant = "  - id: constant\n    data: { set: pictures }\n    protocol: { kind: closed-form, step: 2 }\n    variants: *both\nclaims:\n";
     let missing = catalog(&format!("{DEPTH}{floor}")).expect_err("no such group");
-    assert!(missing.contains("no group `constant`"), "{missing}");
+    assert!(missing.contains("no group in `demo/table1` named `constant`"), "{missing}");
     let table1 = TABLE1.replace("claims:\n", constant);
     let read = |floor: &str| catalog_of(&table1, &format!("{DEPTH}{floor}"));
     let wrong = read(&floor.replace("Tri", "Tir")).expect_err("no such method");
-    assert!(wrong.contains("no method `Tir`; allowed: Tri, Gau, RFF"), "{wrong}");
+    assert!(wrong.contains("named `Tir`; allowed: Tri, Gau, RFF"), "{wrong}");
     let catalog = read(floor).expect("a catalog");
     let mut rows = rows();
     // The second network is at the floor with both methods, the third one with Gau only.
@@ -161,7 +161,7 @@ fn claims_on_some_of_the_signals_are_not_comparable() {
 /// Catches a comparison of an item or a group that does not exist, or of signals without axes or positions, and an error without its line.
 #[test]
 fn comparisons_of_unknown_items_or_groups_are_refused() {
-    let unknown = "02-depth.yaml:7: `comparisons[0]`: `demo/table1` has no group `liner`; allowed: deep, linear";
+    let unknown = "02-depth.yaml:7: `comparisons[0]`: no group in `demo/table1` named `liner`; allowed: deep, linear";
     let no_item =
         "02-depth.yaml:7: `comparisons[0]`: `demo/table9` is not an item with an experiment";
     for (file, from, to, expected) in [

@@ -5,9 +5,10 @@ use crate::common;
 use std::fs;
 use std::path::PathBuf;
 
-use common::{LOCAL, REFERENCE, catalog, has, inputs, paper, records, write_pictures};
+use common::{LOCAL, Made, REFERENCE, catalog, has, inputs, paper, records, with_pictures};
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{Gallery, ItemRecord};
+use posenc_experiments::record::ItemRecord;
+use posenc_experiments::record::item::Sources;
 use posenc_report::{Inputs, Records, Report, render};
 
 const GENERATED: &str = "embedded:dead-leaves";
@@ -20,27 +21,23 @@ struct Repository {
 
 impl Repository {
     fn new() -> Self {
-        let root = tempfile::tempdir().expect("a directory");
-        write_pictures(&root.path().join("report/record"), GENERATED);
-        Repository { root, catalog: catalog() }
+        Repository { root: tempfile::tempdir().expect("a directory"), catalog: catalog() }
     }
 
     fn report_directory(&self) -> PathBuf {
         self.root.path().join("report")
     }
 
-    fn gallery(&self) -> Gallery {
-        Gallery::read(&self.root.path().join("report/record/demo/fig4")).expect("pictures")
-    }
-
-    fn with_pictures(&self, mut records: Records, gallery: Gallery) -> Records {
-        let key = ("demo".to_owned(), "fig4".to_owned());
-        records.items.get_mut(&key).expect("the item").pictures = gallery;
+    /// The records of a run with pictures, which are below a folder.
+    fn records(&self, folder: &str, made: Made, data: &str) -> Records {
+        let record = with_pictures(&self.root.path().join(folder), made, data);
+        let mut records = records(made);
+        records.items.insert(("demo".to_owned(), "fig4".to_owned()), record);
         records
     }
 
     fn render(&self, local: Option<&Records>, record: Option<&str>) -> Report {
-        let reference = self.with_pictures(records(REFERENCE), self.gallery());
+        let reference = self.records("report/record", REFERENCE, GENERATED);
         let inputs = inputs(&self.catalog, &reference);
         render(&Inputs { local, record, ..inputs }).expect("a report")
     }
@@ -109,10 +106,7 @@ fn every_picture_exists_and_has_a_text_alternative() {
 #[test]
 fn a_report_elsewhere_has_copies() {
     let repository = Repository::new();
-    let own = repository.root.path().join("out/record");
-    write_pictures(&own, "user:holiday");
-    let gallery = Gallery::read(&own.join("demo/fig4")).expect("pictures");
-    let local = repository.with_pictures(records(LOCAL), gallery);
+    let local = repository.records("out/record", LOCAL, "user:holiday");
     let report = repository.render(Some(&local), None);
     let page = section(&report);
     let of_both =
@@ -145,10 +139,10 @@ fn a_report_elsewhere_has_copies() {
 fn a_check_sees_the_pictures_of_the_record() {
     let repository = Repository::new();
     let directory = repository.report_directory();
-    let all = repository.with_pictures(records(REFERENCE), repository.gallery());
-    for ((paper, item), record) in &all.items {
+    let all = repository.records("report/record", REFERENCE, GENERATED);
+    for ((paper, item), ItemRecord { table, provenance, .. }) in &all.items {
         let folder = directory.join("record").join(paper).join(item);
-        ItemRecord::write(&folder, &record.table, &record.provenance).expect("written");
+        ItemRecord::write(&folder, table, provenance, &Sources::new()).expect("written");
     }
     let read = || Records::read(&directory.join("record"), &repository.catalog);
     let check = || {
@@ -160,18 +154,18 @@ fn a_check_sees_the_pictures_of_the_record() {
     check().0.write(&directory).expect("written");
     assert_eq!(check().1, Vec::<String>::new());
 
-    let gallery = repository.gallery();
-    let picture = gallery.pictures.iter().find(|p| p.name == "error").expect("a picture");
-    let file = gallery.folder.join(picture.file());
+    let record = all.get("demo", "fig4").expect("a record");
+    let picture = record.table.pictures.iter().find(|p| p.metric == "error").expect("a picture");
+    let file = record.folder.join(&picture.unit);
     let whole = fs::read(&file).expect("the picture");
     let mut damaged = whole.clone();
     damaged[whole.len() / 2] ^= 1;
     fs::write(&file, damaged).expect("written");
     let error = read().expect_err("damaged").to_string();
-    assert!(error.contains(&format!("{}: damaged", picture.file())), "{error}");
+    assert!(error.contains(&format!("{}: damaged", picture.unit)), "{error}");
     fs::remove_file(&file).expect("removed");
     let error = read().expect_err("missing").to_string();
-    assert!(error.contains(&format!("{}: is missing", picture.file())), "{error}");
+    assert!(error.contains(&format!("{}: is missing", picture.unit)), "{error}");
     fs::write(&file, whole).expect("written");
     assert_eq!(check().1, Vec::<String>::new());
 }

@@ -9,7 +9,8 @@ use common::{
     LOCAL, Made, REFERENCE, catalog, changed_catalog, has, page, paper, records, rendered,
 };
 use posenc_experiments::record::ItemRecord;
-use posenc_experiments::schema::{Profile, Speed};
+use posenc_experiments::record::item::Sources;
+use posenc_experiments::schema::Speed;
 use posenc_report::{Records, Report};
 
 fn report(reference: &Records, local: Option<&Records>) -> Report {
@@ -97,18 +98,6 @@ fn methods_without_embedders_are_compared_in_a_table() {
     assert!(text.contains(head) && text.contains(rows), "{text}");
 }
 
-/// Catches a smoke run that is averaged with a full one or hides it.
-#[test]
-fn the_largest_profile_is_shown() {
-    let mut mixed = records(REFERENCE);
-    let wrong = Made { profile: Profile::Smoke, data: "embedded images", factor: 100.0 };
-    for (key, record) in records(wrong).items {
-        mixed.items.entry(key).or_default().table.rows.extend(record.table.rows);
-    }
-    let (mixed, full) = (report(&mixed, None), report(&records(REFERENCE), None));
-    assert_eq!(paper(&mixed), paper(&full));
-}
-
 /// Catches non-finite values that are hidden, and extreme values that make the report fail.
 #[test]
 fn numbers_that_are_not_finite_are_reported() {
@@ -184,10 +173,12 @@ fn records_are_read_from_a_directory() {
     let mut made = records(REFERENCE);
     for ((paper, item), record) in &mut made.items {
         let folder = root.join("record").join(paper).join(item);
-        ItemRecord::write(&folder, &record.table, &record.provenance).expect("written");
+        let ItemRecord { table, provenance, .. } = &*record;
+        ItemRecord::write(&folder, table, provenance, &Sources::new()).expect("written");
         record.provenance.tables =
             ItemRecord::read(&folder).expect("a record").and_then(|r| r.provenance.tables);
         assert!(record.provenance.tables.is_some());
+        record.folder = folder;
     }
     assert_eq!(Records::read(&root.join("record"), &catalog).expect("records"), made);
     assert_eq!(Records::read(&root.join("nothing"), &catalog).expect("none"), Records::default());

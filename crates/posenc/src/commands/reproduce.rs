@@ -21,7 +21,7 @@ use posenc_harness::data::{self, DataSets};
 use posenc_harness::device::Devices;
 use posenc_harness::interrupts::Interrupts;
 use posenc_harness::lock;
-use posenc_harness::options::{Reproduce, parse_profile, parse_selectors, usable_catalog};
+use posenc_harness::options::{Reproduce, parse_selectors, usable_catalog};
 use posenc_harness::plan::{PlannedJob, Plans, expand, leave_out_absent_picks, lookup};
 use posenc_harness::repository::Repository;
 use posenc_harness::run_env::{ResultInputs, RunEnv, keep};
@@ -39,7 +39,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     if options.record && !options.allow_dirty && !options.dry_run {
         repository.refuse_changes()?;
     }
-    let profile = parse_profile(&options.profile)?;
+    let profile = options.profile;
     let catalog = keep(match options.record {
         true => Catalog::read(repository.root(), KINDS)?,
         false => usable_catalog(repository, &options.include.include, KINDS)?,

@@ -5,6 +5,7 @@ use crate::common;
 use std::path::PathBuf;
 
 use common::{EXPERIMENT, Repository, Run};
+use posenc_experiments::record::item::Sources;
 use posenc_experiments::record::{ItemRecord, Provenance, Row};
 
 const RANK: &str = "extensions/mexican-hat/rank";
@@ -20,7 +21,7 @@ fn edited(repository: &Repository, from: &str, to: &str, mut edit: impl FnMut(&m
     let read = ItemRecord::read_tables(&record(repository, from)).unwrap();
     let (mut table, provenance) = read.unwrap();
     table.rows.iter_mut().for_each(&mut edit);
-    ItemRecord::write(&record(repository, to), &table, &provenance).unwrap();
+    ItemRecord::write(&record(repository, to), &table, &provenance, &Sources::new()).unwrap();
 }
 
 /// Lowers the last stable rank of the Gaussian embedder, so that its curve falls and a claim fails.
@@ -142,7 +143,7 @@ fn a_sample_of_units_is_repeated() {
     let (table, mut provenance) = ItemRecord::read_tables(&folder).unwrap().unwrap();
     let origin = provenance.origins.remove("rank/RFF").unwrap();
     provenance.origins.insert("boxes/all".to_owned(), origin);
-    ItemRecord::write(&folder, &table, &provenance).unwrap();
+    ItemRecord::write(&folder, &table, &provenance, &Sources::new()).unwrap();
     let skipped = "skipped: extensions/mexican-hat/boxes/all: rico-semantics";
     verify(&repository, &["other", "--all"], 0, &[skipped, EQUAL]);
 }
@@ -184,7 +185,9 @@ fn a_record_is_repeated_as_it_was_made() {
     // Older records lack specifications.
     let folder = record(&repository, "out/record");
     let (table, whole) = ItemRecord::read_tables(&folder).unwrap().unwrap();
-    let write = |provenance: &Provenance| ItemRecord::write(&folder, &table, provenance).unwrap();
+    let write = |provenance: &Provenance| {
+        ItemRecord::write(&folder, &table, provenance, &Sources::new()).unwrap();
+    };
     write(&Provenance { origins: Default::default(), ..whole.clone() });
     verify(&repository, &all, 0, &[EQUAL]);
     write(&whole);

@@ -109,8 +109,7 @@ const ALL: [Hostile; 3] = [Hostile::Pipe, Hostile::Zeros, Hostile::Dangling];
 fn hostile_inputs_are_named() {
     let scene = Scene::recorded();
     let record = "report/record/extensions/mexican-hat";
-    let [provenance, pictures] =
-        ["provenance.json", "pictures.json"].map(|name| format!("{record}/{name}"));
+    let provenance = format!("{record}/provenance.json");
     let plan = &["reproduce", "--dry-run"][..];
     let check = &["report", "--check"][..];
     let other = "records/extensions/mexican-hat/units.csv";
@@ -123,7 +122,6 @@ fn hostile_inputs_are_named() {
         (TABLE, check),
         (TABLE, &["diff", "report/record", "out/record"]),
         (&provenance, check),
-        (&pictures, check),
         ("report/record/benchmarks.json", check),
         (other, &["diff", "records", "records"]),
         (other, &["verify", "--from", "records"]),

@@ -96,7 +96,7 @@ fn refused_commands_leave_no_files() {
     repository.fails(&from("lff/errata"), &["checks the errata of its paper"]);
 }
 
-/// Catches an item whose copy is rejected, plans nothing, or loses its comments; and a group that cannot be copied alone.
+/// Catches an item whose copy is rejected or plans nothing, and a group that cannot be copied alone.
 #[test]
 fn every_item_can_be_copied() {
     let repository = Repository::new();
@@ -123,11 +123,8 @@ fn every_item_can_be_copied() {
     let sources: Vec<_> = catalog.experiments.iter().filter(|e| !is_errata(e)).collect();
     assert!(sources.len() > 50, "{}", sources.len());
     for (i, source) in sources.iter().enumerate() {
-        let text = copy(format!("copy-{i}"), source, &[]);
-        assert!(!text.contains("without the comments"), "{}", source.id());
-        // Only groups that share settings may depend on other groups.
-        let shares = source.groups.len() > 1 && text.contains(": &");
-        if let Some(last) = source.groups.last().filter(|_| shares) {
+        copy(format!("copy-{i}"), source, &[]);
+        if let Some(last) = source.groups.last().filter(|_| source.groups.len() > 1) {
             let text = copy(format!("part-{i}"), source, std::slice::from_ref(&last.id));
             let found = text.contains(&format!("- id: {}\n", last.id));
             assert!(found, "{}: {text}", source.id());

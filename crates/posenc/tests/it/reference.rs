@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 
 use posenc_data::Manifest;
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{
-    Benchmarks, Gallery, ItemRecord, Provenance, Table, gallery, item,
-};
+use posenc_experiments::record::{Benchmarks, ItemRecord, Provenance, Table, item, picture};
 use posenc_experiments::schema::Experiment;
 
 fn root() -> PathBuf {
@@ -57,13 +55,14 @@ fn manifest_items_and_papers_name_each_other() {
 
 /// Catches a profile whose definition was removed or cut while rows of the reference record still refer to it: their reduction
 /// would be unknown, and they would be compared with published values as if they had run at full scale. Also catches committed pictures of
-/// data other than generated signals, and pictures that no index lists.
+/// data other than generated signals, and pictures that no table names.
 #[test]
 fn recorded_rows_have_their_profiles_and_pictures_are_of_generated_signals() {
     let catalog = Catalog::read(&root(), posenc_protocols::KINDS).unwrap();
     let (mut checked, mut listed) = (0, 0);
     for experiment in &catalog.experiments {
-        for row in &record(&experiment.paper, &experiment.item).rows {
+        let Table { rows, pictures } = record(&experiment.paper, &experiment.item);
+        for row in &rows {
             let group = experiment.group(&row.group);
             let group =
                 group.unwrap_or_else(|| panic!("{}: no group {}", experiment.id(), row.group));
@@ -78,17 +77,15 @@ fn recorded_rows_have_their_profiles_and_pictures_are_of_generated_signals() {
             );
             checked += 1;
         }
-        let folder = root().join("report/record").join(experiment.id());
-        let pictures = Gallery::read(&folder).unwrap().pictures;
         for picture in &pictures {
-            let own = gallery::is_publishable(&picture.data);
-            assert!(own, "{}: {} of {}", experiment.id(), picture.file(), picture.data);
+            let own = picture::is_publishable(&picture.data);
+            assert!(own, "{}: {} of {}", experiment.id(), picture.unit, picture.data);
         }
-        listed += pictures.iter().map(|p| p.file()).collect::<BTreeSet<_>>().len();
+        listed += pictures.iter().map(|p| &p.unit).collect::<BTreeSet<_>>().len();
     }
     assert!(checked > 10_000, "{checked} rows were checked");
     let files = files_in(&root().join("report"), "png");
-    assert_eq!(files.len(), listed, "pictures that no index lists");
+    assert_eq!(files.len(), listed, "pictures that no table names");
 }
 
 /// Catches a changed bit of a committed file that goes unnoticed, a checksum that depends on line ends, and files of earlier versions
@@ -96,10 +93,9 @@ fn recorded_rows_have_their_profiles_and_pictures_are_of_generated_signals() {
 #[test]
 fn checksums_cover_every_byte() {
     type Parse = fn(&Path, &str) -> bool;
-    let files: [(&str, Parse); 3] = [
+    let files: [(&str, Parse); 2] = [
         ("benchmarks.json", |file, text| Benchmarks::parse(file, text).is_ok()),
         ("trading/fig8/provenance.json", |file, text| Provenance::parse(file, text).is_ok()),
-        ("trading/fig8/pictures.json", |file, text| Gallery::parse(file, text).is_ok()),
     ];
     for (file, parse) in files {
         let text = std::fs::read_to_string(root().join("report/record").join(file)).unwrap();

@@ -147,6 +147,12 @@ impl Claim {
         Ok(())
     }
 
+    /// Its checks and those of its correction.
+    pub fn all_checks(&self) -> impl Iterator<Item = &Check> {
+        let corrected = self.erratum.iter().flat_map(|erratum| &erratum.checks);
+        self.checks.iter().chain(corrected).map(|own| &own.check)
+    }
+
     /// All selections of its checks in order, as sentences with numbers count them.
     pub fn selects(&self) -> impl Iterator<Item = &Select> {
         self.checks.iter().flat_map(|own| own.check.selects()).map(|(_, select)| select)

@@ -39,10 +39,8 @@ pub struct Select {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
-    /// The values themselves.
     #[default]
     Each,
-    /// Their population standard deviation.
     Deviation,
 }
 
@@ -50,10 +48,8 @@ pub enum Statistic {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
-    /// The record.
     #[default]
     Measured,
-    /// The paper.
     Published,
 }
 
@@ -71,9 +67,7 @@ pub enum Abscissa {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
-    /// Smallest value.
     pub from: f64,
-    /// Largest value.
     pub to: f64,
 }
 

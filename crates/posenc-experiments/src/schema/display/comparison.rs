@@ -37,7 +37,6 @@ pub struct Comparison {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Compared {
-    /// The group.
     pub group: String,
     /// Its name in sentences.
     pub label: String,
@@ -51,7 +50,6 @@ pub struct Compared {
 pub struct Front {
     /// Number of axes of the signals.
     pub axes: usize,
-    /// Which positions are known.
     pub positions: Positions,
     /// Number of positions along each axis.
     pub side: usize,
@@ -61,11 +59,8 @@ pub struct Front {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PerSignal {
-    /// The group.
     pub group: String,
-    /// The method.
     pub method: String,
-    /// The metric.
     pub metric: String,
 }
 

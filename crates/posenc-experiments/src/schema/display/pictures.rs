@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::check_names;
-use crate::record::GalleryPicture;
+use crate::record::Row;
 use crate::record::picture::NAMES;
 use crate::schema::group::Group;
 use crate::yaml::{FileError, YamlPath};
@@ -25,7 +25,7 @@ pub struct PictureGrid {
     /// Metric below a reconstruction, of its unit and signal, without abscissa. Default: the PSNR of the picture itself.
     pub caption: Option<String>,
     /// `grid`: a column for the signal and one per method, a row per group and kind of picture. `strip`: a row for the
-    /// signal and one per method, for wide pictures.
+    /// signal and one per method, for wide pictures. Default: `grid`.
     #[serde(default)]
     pub kind: Layout,
 }
@@ -46,13 +46,11 @@ pub enum Layout {
 }
 
 impl PictureGrid {
-    /// Indices of the pictures that the grid shows.
-    pub fn select(&self, pictures: &[&GalleryPicture]) -> Vec<usize> {
-        let is_own =
-            |p: &GalleryPicture| self.groups.contains(&p.group) && self.show.contains(&p.name);
-        let first = pictures.iter().find(|p| is_own(p)).map(|p| &p.signal);
-        let is_shown = |p: &GalleryPicture| is_own(p) && Some(&p.signal) == first;
-        (0..).zip(pictures).filter(|(_, p)| is_shown(p)).map(|(i, _)| i).collect()
+    /// Which of these pictures the grid shows.
+    pub fn selection(&self, pictures: &[Row]) -> impl Fn(&Row) -> bool {
+        let is_own = |p: &Row| self.groups.contains(&p.group) && self.show.contains(&p.metric);
+        let first = pictures.iter().find(|p| is_own(p)).map(|p| p.signal.clone());
+        move |p| is_own(p) && first.as_ref() == Some(&p.signal)
     }
 
     pub(super) fn check(&self, place: &YamlPath<'_>, groups: &[Group]) -> Result<(), FileError> {

@@ -18,7 +18,7 @@ pub struct Plot {
     /// Text below the figure. Allowed: Markdown.
     pub caption: String,
     /// Where curves are named: at their ends (in at most two columns of panels) or in a legend. `auto` names them at their ends
-    /// if there is room. Allowed: `auto`, `end`, `legend`.
+    /// if there is room. Default: `auto`.
     #[serde(default)]
     pub labels: Labels,
     /// Colors of curves by name, such as those of the paper. Without one, a curve has the color of its embedder, and a sweep
@@ -84,7 +84,7 @@ pub struct Panel {
     /// Title above the axes.
     pub title: String,
     /// Mean with a 95 % band, single values, a map, means of a map over circles around the origin, or one row per method with its
-    /// measured and its published mean. Allowed: `lines`, `points`, `heatmap`, `radial`, `dots`.
+    /// measured and its published mean. Default: `lines`.
     #[serde(default)]
     pub kind: PanelKind,
     /// Group that is plotted. Allowed: id of a group.
@@ -95,7 +95,7 @@ pub struct Panel {
     pub methods: Option<Vec<String>>,
     /// Signals. Default: all. Allowed: list of names.
     pub signals: Option<Vec<String>>,
-    /// One curve per method, signal or metric. Allowed: `method`, `signal`, `metric`.
+    /// One curve per method, signal or metric. Default: `method`. Allowed: `method`, `signal`, `metric`.
     #[serde(default)]
     pub series: By,
     /// With `series: metric`: further metrics, each a `metric` with its `label` in the legend.
@@ -112,7 +112,7 @@ pub struct Panel {
     /// dashes.
     pub reference: Option<Reference>,
     /// Shaded area: 95 % t interval of the mean, or mean ± population standard deviation, over signals and seeds. With two to
-    /// four runs, the runs are drawn instead of an interval.
+    /// four runs, the runs are drawn instead of an interval. Default: `interval`.
     #[serde(default)]
     pub band: Band,
     /// Points that the paper names, on the method's curve: `label`, `shape` (`star`, `square`, `diamond`) and `at`, the
@@ -146,9 +146,7 @@ fn theory() -> String {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Named {
-    /// Metric.
     pub metric: String,
-    /// Name in the legend.
     pub label: String,
 }
 
@@ -156,11 +154,8 @@ pub struct Named {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
-    /// Metric.
     pub metric: String,
-    /// Name in the legend.
     pub label: String,
-    /// Whether the line is dashed.
     #[serde(default)]
     pub dashed: bool,
 }
@@ -169,7 +164,6 @@ pub struct Reference {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct XOf {
-    /// Factor.
     #[serde(default = "one")]
     pub times: f64,
     /// Exponent, applied before the factor.
@@ -196,7 +190,6 @@ pub enum Band {
     Interval,
     /// Mean ± population standard deviation over signals and seeds.
     Deviation,
-    /// No band.
     None,
 }
 
@@ -204,9 +197,7 @@ pub enum Band {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Marks {
-    /// Name in the legend.
     pub label: String,
-    /// Shape of the points.
     pub shape: Shape,
     /// Abscissa by method; the point lies on the method's curve.
     pub at: BTreeMap<String, f64>,
@@ -258,7 +249,7 @@ pub enum PanelKind {
 pub struct Axis {
     /// Label, with its unit.
     pub label: String,
-    /// Scale.
+    /// Scale. Default: `linear`.
     #[serde(default)]
     pub scale: Scale,
     /// Smallest value shown. Default: from the values.
@@ -274,10 +265,8 @@ pub struct Axis {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
-    /// Evenly spaced.
     #[default]
     Linear,
-    /// Evenly spaced in the logarithm.
     Log,
 }
 

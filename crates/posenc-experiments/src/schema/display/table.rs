@@ -15,7 +15,7 @@ pub struct Table {
     pub id: String,
     /// Title above the table.
     pub title: String,
-    /// One row per method, signal, abscissa, or pair of signal and abscissa. Allowed: `method`, `signal`, `x`, `signal-x`.
+    /// One row per method, signal, abscissa, or pair of signal and abscissa. Default: `method`. Allowed: `method`, `signal`, `x`, `signal-x`.
     #[serde(default)]
     pub rows: By,
     /// Heading of the row names. Default: after `rows`.
@@ -39,9 +39,7 @@ pub struct Table {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedSignal {
-    /// Group among the published values.
     pub group: String,
-    /// Signal of the table.
     pub signal: String,
 }
 
@@ -57,6 +55,7 @@ pub struct Column {
     #[serde(default = "two")]
     pub digits: usize,
     /// Mean ± population standard deviation, the mean alone, or the median with the 90th percentile in parentheses.
+    /// Default: `mean-deviation`.
     #[serde(default)]
     pub aggregate: Aggregate,
     /// Shows published values in an adjacent column.
@@ -73,7 +72,7 @@ pub struct Column {
     pub published_group: Option<String>,
     /// A single abscissa. Default: all.
     pub x: Option<f64>,
-    /// Value shown in bold.
+    /// Value shown in bold. Default: `none`.
     #[serde(default)]
     pub best: Best,
 }
@@ -99,7 +98,6 @@ pub enum Aggregate {
     /// Mean ± population standard deviation, if there is more than one value.
     #[default]
     MeanDeviation,
-    /// Mean.
     Mean,
     /// Median, with the 90th percentile in parentheses.
     Median,

@@ -35,9 +35,7 @@ pub struct BoundCheck {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum Limit {
-    /// A number.
     Number(f64),
-    /// Name of a metric.
     Metric(String),
 }
 

@@ -12,7 +12,6 @@ use posenc_experiments::{Experiment, Profile};
 use posenc_nets::CpuEngine;
 
 use super::*;
-use crate::fit_state::encode;
 use posenc_harness::checkpoint::Checkpoint;
 use posenc_harness::control::Control;
 use posenc_harness::data::DataSets;
@@ -196,14 +195,9 @@ fn a_damaged_checkpoint_is_reported_and_training_restarts() {
     let bench = Bench::new(&format!("{SETTINGS}, repeats: 2"), GAUSSIAN);
     let lines = lines(2, 20);
     let expected = bench.train(&lines, &CpuEngine::new(1), MAX_TASK);
-    let bodies: [Vec<u8>; 3] = [
-        b"too short".to_vec(),
-        // Finished runs of another number of units, and an invalid state of a fit.
-        encode(&Done::nothing(7)),
-        [encode(&Done::nothing(1)), b"no fit".to_vec()].concat(),
-    ];
-    for body in bodies {
-        bench.with(|context, _| context.checkpoint.write(&[&body]));
+    // Another number of units, and an invalid state of a fit.
+    for (units, fit) in [(7, &b""[..]), (1, b"no fit")] {
+        bench.with(|context, _| context.checkpoint.write(&Done::nothing(units), &[fit]));
         let trained = bench.train(&lines, &CpuEngine::new(1), MAX_TASK);
         assert_eq!(text(&trained.values), text(&expected.values));
         assert_eq!(trained.remarks.len(), 1, "{:?}", trained.remarks);

@@ -199,7 +199,7 @@ pub fn advice(
         else {
             continue;
         };
-        let run = &Run::of(Side::Reference, experiment, record);
+        let run = &Run::of(Side::Reference, record);
         let rows = listed(candidates(of, Source { experiment, run }));
         if rows.is_empty() {
             continue;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use posenc_experiments::record::GalleryPicture;
+use posenc_experiments::record::Row;
 use posenc_experiments::record::picture::{Name, Part, Role, name};
 use posenc_experiments::schema::display::Layout;
 
@@ -21,9 +21,9 @@ const NARROWEST: usize = 96;
 
 impl<'a> Board<'a> {
     /// The picture of a group with this name, from the first repetition; without a method the one that all share.
-    fn find(&self, group: &str, name: &Name, method: Option<&str>) -> Option<&'a GalleryPicture> {
-        let fits = |p: &&GalleryPicture| {
-            p.group == group && p.name == name.name && method.is_none_or(|own| p.method == own)
+    fn find(&self, group: &str, name: &Name, method: Option<&str>) -> Option<&'a Row> {
+        let fits = |p: &&Row| {
+            p.group == group && p.metric == name.name && method.is_none_or(|own| p.method == own)
         };
         self.pictures.iter().copied().filter(fits).min_by_key(|p| p.seed)
     }
@@ -80,9 +80,8 @@ impl<'a> Board<'a> {
                     let name = shared.iter().find(|name| name.part == kind.part);
                     let picture = name.and_then(|name| self.find(group, name, None));
                     // Do not repeat the picture of the row above.
-                    let is_old = picture.is_some_and(|p| {
-                        last.insert(kind.part, &p.blake3) == Some(p.blake3.as_str())
-                    });
+                    let is_old = picture
+                        .is_some_and(|p| last.insert(kind.part, &p.unit) == Some(p.unit.as_str()));
                     cells.push(picture.filter(|_| !is_old));
                 }
                 for method in methods {
@@ -120,13 +119,13 @@ impl<'a> Board<'a> {
     }
 
     /// The picture with its number below.
-    fn image(&self, picture: &GalleryPicture, widest: usize) -> String {
-        let Some(path) = self.paths.get(picture.blake3.as_str()) else { return String::new() };
+    fn image(&self, picture: &Row, widest: usize) -> String {
+        let path = format!("{}/{}", self.folder, picture.unit);
         let number = self.number(picture);
-        let width = picture.shown_width().min(widest);
+        let width = picture.x.unwrap_or(0.0).min(widest as f64);
         let image = format!(
             "<img src=\"{}\" width=\"{width}\" alt=\"{}\">",
-            attribute(path),
+            attribute(&path),
             attribute(&alt(picture, number.as_deref()))
         );
         match number {
@@ -136,8 +135,8 @@ impl<'a> Board<'a> {
     }
 }
 
-fn alt(picture: &GalleryPicture, number: Option<&str>) -> String {
-    let Some(name) = name(&picture.name) else { return picture.name.clone() };
+fn alt(picture: &Row, number: Option<&str>) -> String {
+    let Some(name) = name(&picture.metric) else { return picture.metric.clone() };
     let words = name.words();
     let mut letters = words.chars();
     let first: String = letters.next().map(|c| c.to_uppercase().collect()).unwrap_or_default();

@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use anyhow::Result;
-use posenc_experiments::record::GalleryPicture;
 use posenc_experiments::record::picture::{Role, name};
+use posenc_experiments::record::{ALL_SIGNALS, NO_SIGNAL, Row};
 use posenc_experiments::schema::Experiment;
 use posenc_experiments::schema::display::PictureGrid;
+use posenc_experiments::text::{MAX_RECORD_BYTES, read_bytes};
 
 use super::Files;
 use crate::Inputs;
@@ -30,23 +31,25 @@ pub fn render(
 ) -> Result<String> {
     let mut text = String::new();
     for run in view.runs() {
-        let all: Vec<&GalleryPicture> = run.pictures.pictures.iter().collect();
-        let shown: Vec<&GalleryPicture> =
-            grid.select(&all).into_iter().filter_map(|i| all.get(i).copied()).collect();
+        let is_shown = grid.selection(&run.pictures);
+        let shown: Vec<&Row> = run.pictures.iter().filter(|own| is_shown(own)).collect();
         if shown.is_empty() {
             continue;
         }
-        let mut paths = BTreeMap::new();
-        for picture in &shown {
-            let path = path(inputs, view.experiment, run, picture);
-            let is_in_record = run.side == Side::Reference && inputs.record.is_some();
-            if !is_in_record {
-                files.insert(PathBuf::from(&path), run.pictures.bytes(picture)?);
+        let id = view.experiment.id();
+        let folder = match (run.side, inputs.record) {
+            (Side::Reference, Some(record)) => format!("{}/{id}", record.trim_end_matches('/')),
+            _ => {
+                let folder = format!("pictures/{id}{}", run.side.ending());
+                for file in shown.iter().map(|picture| &picture.unit) {
+                    let bytes = read_bytes(&run.folder.join(file), MAX_RECORD_BYTES)?;
+                    files.insert(PathBuf::from(format!("{folder}/{file}")), bytes);
+                }
+                folder
             }
-            paths.insert(picture.blake3.as_str(), path);
-        }
+        };
         let who = view.who(run.side).unwrap_or_default();
-        let board = Board { experiment: view.experiment, grid, pictures: shown, paths };
+        let board = Board { experiment: view.experiment, run, grid, pictures: shown, folder };
         text.push_str(&board.title(who));
         text.push_str(&board.body());
     }
@@ -56,29 +59,14 @@ pub fn render(
     Ok(text)
 }
 
-/// Path of a picture file, relative to the directory of the report.
-fn path(
-    inputs: &Inputs<'_>,
-    experiment: &Experiment,
-    run: &Run,
-    picture: &GalleryPicture,
-) -> String {
-    let (paper, item) = (&experiment.paper, &experiment.item);
-    let file = picture.file();
-    match (run.side, inputs.record) {
-        (Side::Reference, Some(record)) => {
-            format!("{}/{paper}/{item}/{file}", record.trim_end_matches('/'))
-        }
-        _ => format!("pictures/{paper}/{item}{}/{file}", run.side.ending()),
-    }
-}
-
 /// The pictures of one run that a grid shows.
 struct Board<'a> {
     experiment: &'a Experiment,
+    run: &'a Run,
     grid: &'a PictureGrid,
-    pictures: Vec<&'a GalleryPicture>,
-    paths: BTreeMap<&'a str, String>,
+    pictures: Vec<&'a Row>,
+    /// Where their files are, relative to the directory of the report.
+    folder: String,
 }
 
 impl<'a> Board<'a> {
@@ -133,16 +121,25 @@ impl<'a> Board<'a> {
     }
 
     /// The number below a reconstruction and its unit.
-    fn number(&self, picture: &GalleryPicture) -> Option<String> {
+    fn number(&self, picture: &Row) -> Option<String> {
         let shown = |value: f64, unit: &str| {
             let unit = if unit == "count" { "" } else { unit };
             format!("{} {unit}", fixed(value, 2)).trim_end().to_owned()
         };
         let Some(metric) = &self.grid.caption else {
-            return picture.psnr.map(|value| shown(value, "dB"));
+            return (!picture.value.is_nan()).then(|| shown(picture.value, "dB"));
         };
-        let is_reconstruction = name(&picture.name).is_some_and(|n| n.role == Role::Reconstruction);
-        let value = picture.values.iter().find(|v| v.metric == *metric)?;
-        is_reconstruction.then(|| shown(value.value, &value.unit))
+        let is_reconstruction =
+            name(&picture.metric).is_some_and(|n| n.role == Role::Reconstruction);
+        // A unit with several pictures may have one number.
+        let signals = [&*picture.signal, NO_SIGNAL, ALL_SIGNALS];
+        let of_unit = |row: &&Row| {
+            row.metric == *metric
+                && row.x.is_none()
+                && row.seed == picture.seed
+                && signals.contains(&&*row.signal)
+        };
+        let row = self.run.rows(&picture.group, &picture.method, None, None).find(of_unit)?;
+        is_reconstruction.then(|| shown(row.value, &row.unit))
     }
 }

@@ -4,10 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use posenc_experiments::Catalog;
-use posenc_experiments::record::gallery::Content;
-use posenc_experiments::record::{
-    Gallery, GalleryPicture, ItemRecord, Picture, Provenance, Row, Table, Value,
-};
+use posenc_experiments::record::item::Sources;
+use posenc_experiments::record::picture::file_name;
+use posenc_experiments::record::{ItemRecord, Picture, Provenance, Row};
 use posenc_experiments::schema::Profile;
 use posenc_report::{Inputs, PageKind, Records, Report, render};
 
@@ -39,7 +38,7 @@ pub fn paper_yaml(key: &str, items: &[&str]) -> String {
 /// Records of a single item.
 pub fn records_of(paper: &str, item: &str, rows: Vec<Row>) -> Records {
     let mut records = Records::default();
-    let record = ItemRecord { table: Table { rows }, ..ItemRecord::default() };
+    let record = ItemRecord { table: rows.into(), ..ItemRecord::default() };
     records.items.insert((paper.into(), item.into()), record);
     records
 }
@@ -144,7 +143,7 @@ pub fn records(made: Made) -> Records {
             seconds: 1.25,
             ..Provenance::default()
         };
-        let record = ItemRecord { table: Table { rows }, provenance, ..ItemRecord::default() };
+        let record = ItemRecord { table: rows.into(), provenance, ..ItemRecord::default() };
         records.items.insert(("demo".into(), item.into()), record);
     }
     records
@@ -201,10 +200,13 @@ fn fig4(made: Made) -> Vec<Row> {
     vec![Row { signal: "image-00".into(), data: made.data.into(), ..one }]
 }
 
-/// Writes pictures of Figure 4 below a directory of records: two images and a clip. The pictures of the group `simple`
-/// come from a reduced run.
-pub fn write_pictures(directory: &Path, data: &str) {
-    let mut all = Vec::new();
+/// The record of Figure 4 of a run, with pictures of two images and a clip, written below a directory of records. The pictures of the group
+/// `simple` come from a reduced run.
+pub fn with_pictures(directory: &Path, made: Made, data: &str) -> ItemRecord {
+    let key = ("demo".to_owned(), "fig4".to_owned());
+    let ItemRecord { mut table, provenance, .. } = records(made).items.remove(&key).expect("it");
+    let mut sources = Sources::new();
+    let scratch = tempfile::tempdir().expect("a folder");
     let mut add = |group: &str, method: &str, signal: &str, name: &str, size: (usize, usize)| {
         let is_truth = name.starts_with("truth");
         let seed = if is_truth { signal.len() } else { (group.len() + 2) * method.len() };
@@ -213,25 +215,24 @@ pub fn write_pictures(directory: &Path, data: &str) {
         let pixels = pixels.collect();
         let picture = Picture::new(name, signal, (width, height, 3), pixels);
         let bytes = picture.png().expect("a picture");
+        let unit = file_name(&blake3::hash(&bytes).to_hex());
+        let source = scratch.path().join(&unit);
+        fs::write(&source, bytes).expect("written");
+        sources.insert(unit.clone(), source);
         let measured = 20.0 + (seed % 7) as f64;
-        let picture = GalleryPicture {
-            group: group.into(),
-            method: method.into(),
+        let has_psnr = !is_truth && name != "error";
+        let one = Row {
             signal: signal.into(),
-            seed: 0,
-            name: name.into(),
-            width,
-            height,
-            channels: 3,
-            enlarged: 1,
-            psnr: (!is_truth && name != "error").then_some(measured + 0.123),
-            values: vec![Value::new("test_psnr", measured).unit("dB")],
             profile: if group == "simple" { Profile::Smoke } else { Profile::Paper },
-            device: "cpu".into(),
             data: data.into(),
-            blake3: blake3::hash(&bytes).to_hex().to_string(),
+            ..Row::new(group, method, name, if has_psnr { measured + 0.123 } else { f64::NAN })
         };
-        all.push((picture, Content::Bytes(bytes)));
+        if name == "reconstruction" {
+            let (metric, unit) = ("test_psnr".into(), "dB".into());
+            table.rows.push(Row { metric, value: measured, unit, ..one.clone() });
+        }
+        let (x, y) = (Some(width as f64), Some(height as f64));
+        table.pictures.push(Row { x, y, unit, ..one });
     };
     for group in ["simple", "complex"] {
         for method in ["Tri", "Gau σ=0.04"] {
@@ -250,5 +251,7 @@ pub fn write_pictures(directory: &Path, data: &str) {
     ] {
         add("clips", "Gau", "walking", name, size);
     }
-    Gallery::write(&directory.join("demo/fig4"), all).expect("written");
+    let folder = directory.join("demo/fig4");
+    ItemRecord::write(&folder, &table, &provenance, &sources).expect("written");
+    ItemRecord::read(&folder).expect("intact").expect("a record")
 }

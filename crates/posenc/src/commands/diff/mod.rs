@@ -129,8 +129,7 @@ fn changed_claims(
         }
     };
     let is_selected = |claim: &&Claim| selectors.is_everything() || claim.selects().any(looks_at);
-    let shown =
-        tables.map(|table| IndexedTable::new(Table { rows: shown_rows(experiment, &table.rows) }));
+    let shown = tables.map(|table| IndexedTable::new(shown_rows(&table.rows).into()));
     let changed = |claim: &Claim| {
         let [before, after] = [&shown[0], &shown[1]].map(|table| {
             let record = Some(table).filter(|table| !table.rows.is_empty());

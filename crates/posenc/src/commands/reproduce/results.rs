@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{Gallery, ItemRecord, item};
+use posenc_experiments::record::{ItemRecord, item};
 use posenc_experiments::verdict::Classified;
 use posenc_report::{Inputs, Records};
 
 use posenc_harness::collect::collect;
 use posenc_harness::lock;
-use posenc_harness::promote::{promote, promote_pictures};
+use posenc_harness::promote::promote;
 use posenc_harness::run_env::ResultInputs;
 
 use crate::commands::report::{render_reference, write_reference};
@@ -68,10 +68,8 @@ pub fn write(
             continue;
         };
         shown.push(experiment);
-        ItemRecord::write(&folder, &local.table, &local.provenance)?;
-        Gallery::write(&folder, local.pictures.clone())?;
+        ItemRecord::write(&folder, &local.table, &local.provenance, &local.sources)?;
         if is_promoted {
-            promoted |= promote_pictures(experiment, &local, &repository.record())?;
             let rows = promote(experiment, &local, &repository.record())?;
             promoted |= rows.is_taken;
             for method in rows.kept {
