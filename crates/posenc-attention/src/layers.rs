@@ -199,15 +199,15 @@ impl Attention {
     ) -> (Tensor<3>, Tensor<4>) {
         let query = self.query.forward(queries);
         let (key, value) = (self.key.forward(keys), self.value.forward(values));
-        let (y, weights) = match dropout.rng {
-            None => kernels::attend(query, key, value, bias, self.heads, causal),
-            Some(_) => self.dropped(query, key, value, bias, dropout),
+        let (y, weights) = match dropout.rng.is_none() && kernels::fits(&query) {
+            true => kernels::attend(query, key, value, bias, self.heads, causal),
+            false => self.composed(query, key, value, bias, dropout),
         };
         (self.output.forward(y), weights)
     }
 
-    /// softmax(Q Kᵀ/√d + bias) V with dropout of the softmax, which is not fused.
-    fn dropped(
+    /// softmax(Q Kᵀ/√d + bias) V with dropout of the softmax, composed of burn's operations.
+    fn composed(
         &self,
         query: Tensor<3>,
         key: Tensor<3>,
@@ -237,7 +237,7 @@ impl Attention {
         dropout: &mut Dropout<'_>,
     ) -> Tensor<2> {
         let own = [&self.query, &self.key, &self.value].map(|dense| dense.forward(x.clone()));
-        if dropout.rng.is_none() {
+        if dropout.rng.is_none() && kernels::fits(&x) {
             let [query, key, value] = own;
             let y = kernels::attend_segments(query, key, value, lengths, self.heads, causal);
             return self.output.forward(y);
@@ -245,7 +245,7 @@ impl Attention {
         let padded = Padded::new(lengths, &x.device());
         let [query, key, value] = own.map(|rows| padded.pad(rows));
         let bias = if causal { causal_bias(padded.longest, &x.device()) } else { padded.bias() };
-        let (y, _) = self.dropped(query, key, value, bias, dropout);
+        let (y, _) = self.composed(query, key, value, bias, dropout);
         self.output.forward(padded.unpad(y))
     }
 
