@@ -221,20 +221,19 @@ pub struct Pass {
 }
 
 impl ImageModel {
-    /// Initializes a model. `content` samples its weights, `code` those of the position encoding.
-    /// An error has the invalid key of `encoding` or [`Sizes::lsh`].
+    /// Initializes a model. `content` samples its weights, `code` those of the position encoding. [`Encoding::check`] and [`Lsh::check`] must
+    /// find no fault.
     pub fn new(
         sizes: &Sizes,
         encoding: &Encoding,
         content: &mut ChaCha8Rng,
         code: &mut ChaCha8Rng,
         device: &Device,
-    ) -> Result<Self, (&'static str, String)> {
-        sizes.lsh.map_or(Ok(()), |lsh| lsh.check(sizes.length()))?;
+    ) -> Self {
         let TransformerSizes { width, heads, feed_forward, layers } = sizes.transformer;
         let (sides, code_width) = sizes.positions(encoding);
         let position =
-            PositionEncoding::new(encoding, &sides, code_width, &mut Draw { rng: code, device })?;
+            PositionEncoding::new(encoding, &sides, code_width, &mut Draw { rng: code, device });
         let mut draw = Draw { rng: content, device };
         let level_width = width.saturating_sub(sizes.concatenated.unwrap_or(0));
         let levels = draw.normal([sizes.levels, level_width], 1.0);
@@ -255,13 +254,13 @@ impl ImageModel {
         let colors = sizes.color_width.filter(|_| !encoding.flat);
         let colors = colors.map(|width| draw.normal([COLORS, width], 1.0));
         let is_concatenated = sizes.concatenated.is_some();
-        Ok(ImageModel {
+        ImageModel {
             input: Input { levels, position, colors, is_concatenated },
             layers,
             head,
             target: TargetVariance::of(sizes.divergence, encoding, device),
             sizes: *sizes,
-        })
+        }
     }
 
     /// One training step on `images` `[B, T]`; returns the loss before it in nats per level. `draws` samples dropout masks and hashing
@@ -274,7 +273,7 @@ impl ImageModel {
     ) -> f64 {
         let sizes = trainer.model.sizes;
         if !sizes.reversible {
-            return trainer.step(|model| Some(model.loss(images, fixed, draws)));
+            return trainer.step(|model| model.loss(images, fixed, draws));
         }
         trainer.step_with(sizes.operations(images.dims()[0]), |model, adam, rate| {
             model.reversible_step(images, fixed, adam, rate, draws)

@@ -94,12 +94,10 @@ impl<M: Module> Trainer<M> {
         self.operations
     }
 
-    /// Takes one gradient step on a loss and its penalty and returns the loss. If the loss is NaN or infinite, or missing because
-    /// the batch does not fit the model, training stops and the model is unchanged.
-    pub fn step(&mut self, loss: impl FnOnce(&M) -> Option<Loss>) -> f64 {
-        let Some(Loss { value: loss, penalty, operations }) = loss(&self.model) else {
-            return self.stop(f64::NAN);
-        };
+    /// Takes one gradient step on a loss and its penalty and returns the loss. If the loss is NaN or infinite, training stops and the model
+    /// is unchanged.
+    pub fn step(&mut self, loss: impl FnOnce(&M) -> Loss) -> f64 {
+        let Loss { value: loss, penalty, operations } = loss(&self.model);
         self.operations += operations;
         let value = number(loss.clone());
         if !value.is_finite() {

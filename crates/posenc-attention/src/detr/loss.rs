@@ -46,11 +46,10 @@ fn assign(
     }
 }
 
-/// Sum of the losses of all decoder layers: class, distance and overlap, the latter two averaged over objects. `None` without
-/// predictions.
-pub fn loss(predictions: &[Predictions], targets: &[Vec<GroundTruth>]) -> Option<Tensor<1>> {
-    let parts = predictions.iter().map(|own| of_layer(own, targets));
-    parts.reduce(|sum, part| sum + part)
+/// Sum of the losses of all decoder layers, at least one: class, distance and overlap, the latter two averaged over objects.
+pub fn loss(predictions: &[Predictions], targets: &[Vec<GroundTruth>]) -> Tensor<1> {
+    let first = of_layer(&predictions[0], targets);
+    predictions[1..].iter().fold(first, |sum, own| sum + of_layer(own, targets))
 }
 
 fn of_layer(predictions: &Predictions, targets: &[Vec<GroundTruth>]) -> Tensor<1> {

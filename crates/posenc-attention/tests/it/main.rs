@@ -10,14 +10,24 @@ mod models;
 mod public_captioner;
 mod translator;
 
+use std::path::{Path, PathBuf};
+
 use posenc_attention::optimizer::Adam;
 use posenc_attention::trainer::{Loss, Trainer};
 use posenc_attention::{Device, Module, parameters};
 use posenc_math::lff::encoding::{Encoding, Features, Modulator};
 use posenc_math::lff::schedule::{Decay, LearningRate};
+use posenc_math::random::stream;
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
 
 fn cpu() -> Device {
     posenc_attention::cpu()
+}
+
+/// The streams of the weights of a model and of its encoding.
+fn streams(seed: u64) -> [ChaCha8Rng; 2] {
+    ["content", "code"].map(|purpose| stream(seed, purpose))
 }
 
 fn sines() -> Encoding {
@@ -41,13 +51,27 @@ fn summed_tables() -> Encoding {
     Encoding { features: Features::Embed, summed: true, ..Encoding::none() }
 }
 
+/// A stored file.
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+/// A stored example.
+fn stored(name: &str) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(data(name)).unwrap()).unwrap()
+}
+
+fn list(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+}
+
 /// The losses of a training, and the trained model.
 fn trained<M: Module>(
     model: M,
     adam: Adam,
     peak: f64,
     steps: usize,
-    mut loss: impl FnMut(&M) -> Option<Loss>,
+    mut loss: impl FnMut(&M) -> Loss,
 ) -> (Vec<f64>, M) {
     let learning_rate = LearningRate { peak, warm_up: 5, decay: Decay::Constant, steps };
     let mut trainer = Trainer::new(model, adam, learning_rate);

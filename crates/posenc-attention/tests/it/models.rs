@@ -4,9 +4,10 @@ use posenc_attention::image_model::tokens;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::{Device, parameters};
 use posenc_data::generate::{GrayLeaves, Lengths, ObjectScene, Translation};
+use posenc_math::lff::encoding::Coordinates;
 use posenc_math::random::stream;
 
-use crate::{boxes, captioner, detr, fourier, image_model, sines, trained, translator};
+use crate::{boxes, captioner, detr, fourier, image_model, trained, translator};
 use crate::{public_captioner, summed_tables};
 
 /// Losses and parameters of a training with a seed, for a number of steps.
@@ -25,12 +26,12 @@ const MODELS: [(&str, Run, usize, f64); 8] = [
 ];
 
 fn image_model(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
-    let model = image_model::model(seed, None, device);
+    let model = image_model::model(seed, device);
     let (law, fixed) = (GrayLeaves::new(6, 4), model.fix(device));
     let (mut rng, mut masks) = (stream(seed, "batches"), stream(seed, "masks"));
     let (losses, model) = trained(model, Adam::new(0.9, 0.98, 1e-9), 0.01, steps, |model| {
         let batch: Vec<_> = (0..8).map(|_| law.image(&mut rng)).collect();
-        Some(model.loss(&tokens(&batch, device), &fixed, &mut masks))
+        model.loss(&tokens(&batch, device), &fixed, &mut masks)
     });
     (losses, parameters::values(&model))
 }
@@ -45,7 +46,7 @@ fn reformer(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
 }
 
 fn patches(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
-    let model = detr::patches(&sines(), seed, device);
+    let model = detr::patches(Coordinates::Normalized, seed, device);
     let grids = model.grids(&detr::GRIDS, 4, device);
     let mut adam = Adam::new(0.9, 0.999, 1e-8);
     (adam.weight_decay, adam.max_grad_norm) = (1e-4, Some(1.0));
@@ -53,7 +54,7 @@ fn patches(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
     let (losses, model) = trained(model, adam, 0.003, steps, |model| {
         let image = |_| detr::scene(ObjectScene::training_image(&[24, 32], &mut rng));
         let batch: Vec<_> = (0..16).map(image).collect();
-        model.loss(&model.batch(&batch, Some(&grids), device)?, None)
+        model.loss(&model.batch(&batch, Some(&grids), device), None)
     });
     (losses, parameters::values(&model))
 }
@@ -63,7 +64,7 @@ fn residual(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
     let mut adam = Adam::new(0.9, 0.999, 1e-8);
     adam.max_grad_norm = Some(0.1);
     model.slow_down(&mut adam, 1e-3);
-    let batch = model.batch(&detr::example().1, None, device).unwrap();
+    let batch = model.batch(&detr::example().1, None, device);
     let mut masks = stream(seed, "masks");
     let loss = |model: &_| posenc_attention::detr::Detr::loss(model, &batch, Some(&mut masks));
     let (losses, model) = trained(model, adam, 2e-3, steps, loss);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use posenc_attention::captioner::{Node, ScreenInput, WidgetInput};
 use posenc_data::generate::{Screen, ScreenGrammar};
 use posenc_data::interfaces::{
@@ -91,10 +91,10 @@ impl Screens {
         rng: &mut ChaCha8Rng,
     ) -> Result<Vec<ScreenInput>> {
         let all = self.count();
+        ensure!(all > 0, "split/train.txt names no screen with captions");
         let mut batch = Vec::with_capacity(count);
         for _ in 0..count {
             let screen = attention::next(left, all, rng);
-            let screen = screen.context("split/train.txt names no screen with captions")?;
             let Input { screen, captions } = self.input(screen)?;
             let mut screen = screen.clone();
             for (widget, captions) in screen.widgets.iter_mut().zip(captions) {
@@ -105,6 +105,10 @@ impl Screens {
             screen.widgets.retain(|widget| !widget.caption.is_empty());
             batch.push(screen);
         }
+        ensure!(
+            batch.iter().any(|screen| !screen.widgets.is_empty()),
+            "no caption in a batch has a known word; raise `public.vocabulary` or `batch`"
+        );
         Ok(batch)
     }
 

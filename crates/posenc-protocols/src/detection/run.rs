@@ -5,14 +5,14 @@
 
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use posenc_attention::detr::{Architecture, Detr, GroundTruth, ImageInput};
 use posenc_attention::optimizer::Adam;
 use posenc_attention::trainer::Trainer;
 use posenc_data::generate::{CLASSES, ObjectImage, ObjectScene};
 use posenc_experiments::record::Value;
 use posenc_math::detection::boxes::center;
-use posenc_math::detection::precision::{Image, average_precision};
+use posenc_math::detection::precision::average_precision;
 use posenc_math::lff::detr::Sizes;
 use posenc_math::lff::schedule::LearningRate;
 use posenc_math::random::stream;
@@ -53,19 +53,16 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     let architecture = architecture(s, largest / s.patch);
     let (mut content, mut code) = (draw("content"), draw("encoding"));
     let model = Detr::new(&architecture, &s.encoding, &mut content, &mut code, &device);
-    let model = attention::accepted(model)?;
-    let mut adam = Adam::new(0.9, 0.999, 1e-8);
-    (adam.weight_decay, adam.max_grad_norm) = (s.weight_decay, s.max_grad_norm);
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let cells = s.sides.iter().map(|side| side / s.patch);
     let grids: Vec<[usize; 2]> =
         cells.clone().flat_map(|rows| cells.clone().map(move |columns| [rows, columns])).collect();
     let grids = model.grids(&grids, largest / s.patch, &device);
-    let evaluated = |model: &Detr, images: &[ImageInput]| -> Result<Vec<Image>> {
-        model.evaluated(images, &device).context("a scene is not a valid input of the model")
+    let precision = |model: &Detr, images: &[ImageInput]| {
+        average_precision(&model.evaluated(images, &device), CLASSES, LIMIT)
     };
-    let precision = |found: &[Image]| average_precision(found, CLASSES, LIMIT);
+    let adam = adam(s.weight_decay, s.max_grad_norm);
     let mut trainer = Trainer::new(model, adam, learning_rate);
     let (mut curve, mut outcome) = (Vec::<Point>::new(), UnitResult::default());
     train_state::train(
@@ -79,9 +76,9 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
             let images: Vec<ImageInput> = (0..s.batch)
                 .map(|_| input(ObjectScene::training_image(&s.sides, batches)))
                 .collect();
-            trainer.step(|model| model.loss(&model.batch(&images, Some(&grids), &device)?, None));
+            trainer.step(|model| model.loss(&model.batch(&images, Some(&grids), &device), None));
             if trainer.is_measured(s.measure_every) {
-                let ap = precision(&evaluated(&trainer.model, &held_out)?);
+                let ap = precision(&trainer.model, &held_out);
                 let (step, mean) = (trainer.steps(), ap.mean);
                 curve.push(Point { step, mean, at_50: ap.at_50, at_75: ap.at_75 });
             }
@@ -114,7 +111,7 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     }
     let mut unseen = Vec::new();
     for &side in &s.test_sides {
-        let ap = precision(&evaluated(&trainer.model, &painted(side))?);
+        let ap = precision(&trainer.model, &painted(side));
         values.push(Value::new("ap_at_side", ap.mean).at(side as f64));
         if !s.sides.contains(&side) {
             unseen.push(ap.mean);
@@ -125,10 +122,17 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
         values.push(Value::new("ap_unseen_side", mean));
     }
     if context.job.seed_index == 0 {
-        let found = evaluated(&trainer.model, &held_out)?;
+        let found = trainer.model.evaluated(&held_out, &device);
         outcome.pictures = pictures::pictures(&held_out, &found);
     }
     Ok(outcome)
+}
+
+/// The optimizer of DETR, which clips gradients to a global norm.
+pub fn adam(weight_decay: f64, max_grad_norm: Option<f64>) -> Adam {
+    let mut adam = Adam::new(0.9, 0.999, 1e-8);
+    (adam.weight_decay, adam.max_grad_norm) = (weight_decay, max_grad_norm);
+    adam
 }
 
 fn architecture(s: &Detection, cells: usize) -> Architecture {

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
-use posenc_attention::Device;
 use posenc_attention::boxes::{BINS, COORDINATES, LabelledScreen, Labeller, Layers, Masks};
 use posenc_attention::optimizer::Adam;
 use posenc_attention::trainer::Trainer;
@@ -71,18 +70,23 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     let [trained, validation] = split(&others, s.validation, &mut draw("validation split"));
     let [trained, validation, held_out] = [trained, validation, held_out]
         .map(|own| own.iter().map(|&i| &screens[i]).collect::<Vec<_>>());
-    let (device, sizes) = (attention::device(context)?, layers(s));
+    ensure!(
+        !trained.is_empty(),
+        "{LABELLED_SCREENS}: no screens are left for training; lower `protocol.held_out` or `protocol.validation`"
+    );
+    let device = attention::device(context)?;
+    let layers = Layers { sizes: s.transformer().sizes(), dropout: s.dropout };
     let fresh = |peak: f64| {
         let (mut content, mut code) = (draw("content"), draw("encoding"));
-        let model = Labeller::new(sizes, classes, &s.encoding, &mut content, &mut code, &device);
+        let model = Labeller::new(layers, classes, &s.encoding, &mut content, &mut code, &device);
         let mut adam = Adam::new(0.9, s.beta2, 1e-8);
         adam.weight_decay = s.weight_decay;
         let rate = LearningRate { peak, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
-        anyhow::Ok(Trainer::new(attention::accepted(model)?, adam, rate))
+        Trainer::new(model, adam, rate)
     };
     let streams = || [draw("batches"), draw("dropout"), draw("dropout of the code")];
     let rates = &s.learning_rates;
-    let mut trainer = fresh(rates[0])?;
+    let mut trainer = fresh(rates[0]);
     let (mut own, mut operations) = (Own::default(), 0.0);
     let (count, held_out_labels) = (trained.len(), truth(&held_out));
     train_state::train_repeatedly(
@@ -100,14 +104,13 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
             let [batches, layers, code] = drawn;
             trainer.set_peak(rates[own.ended.len()]);
             let next = |_| attention::next(&mut own.left, count, batches);
-            let batch: Vec<&LabelledScreen> =
-                (0..s.batch).filter_map(next).map(|i| trained[i]).collect();
+            let batch: Vec<&LabelledScreen> = (0..s.batch).map(next).map(|i| trained[i]).collect();
             let masks = Masks { layers, code };
             let current = &mut own.current;
             current.losses.push(trainer.step(|model| model.loss(&batch, Some(masks), &device)));
             let model = &trainer.model;
             if trainer.is_measured(s.measure_every) {
-                current.predicted = predict(model, &held_out, &device)?;
+                current.predicted = model.labels(&held_out, &device);
                 let [accuracy, macro_f1] = scores(&held_out_labels, &current.predicted);
                 current.curve.push(Point { step: trainer.steps(), accuracy, macro_f1 });
             }
@@ -118,14 +121,14 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
                 current.losses.pop();
                 current.diverged = Some(diverged.to_string());
             } else if !validation.is_empty() {
-                let predicted = predict(model, &validation, &device)?;
+                let predicted = model.labels(&validation, &device);
                 current.validation = Some(scores(&truth(&validation), &predicted));
             }
             own.ended.push(std::mem::take(current));
             operations += trainer.operations();
             if let Some(&rate) = rates.get(own.ended.len()) {
                 own.left.clear();
-                *trainer = fresh(rate)?;
+                *trainer = fresh(rate);
                 *drawn = streams();
             }
             Ok(())
@@ -230,11 +233,6 @@ fn truth(screens: &[&LabelledScreen]) -> Vec<usize> {
     screens.iter().flat_map(|screen| screen.labels.iter().copied()).collect()
 }
 
-/// Labels of all boxes, screen by screen, as the model predicts them.
-fn predict(model: &Labeller, screens: &[&LabelledScreen], device: &Device) -> Result<Vec<usize>> {
-    model.labels(screens, device).context("a screen without boxes")
-}
-
 fn scores(truth: &[usize], predicted: &[usize]) -> [f64; 2] {
     [accuracy(truth, predicted), macro_f1(truth, predicted)].map(|share| 100.0 * share)
 }
@@ -265,10 +263,6 @@ fn majority(trained: &[&LabelledScreen], measured: &[&LabelledScreen], classes: 
     let most = (0..classes).max_by_key(|&label| counts[label]).unwrap_or(0);
     let truth = truth(measured);
     100.0 * accuracy(&truth, &vec![most; truth.len()])
-}
-
-fn layers(s: &IconLabels) -> Layers {
-    Layers { sizes: s.transformer().sizes(), dropout: s.dropout }
 }
 
 trains!(IconLabels, reads LabelledScreens);

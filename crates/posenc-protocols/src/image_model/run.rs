@@ -147,7 +147,6 @@ fn run(context: &Context<'_>, s: &ImageModel) -> Result<UnitResult> {
     let device = attention::device(context)?;
     let (mut content, mut code) = (draw("content"), draw("encoding"));
     let model = model::ImageModel::new(&sizes, &s.encoding, &mut content, &mut code, &device);
-    let model = attention::accepted(model)?;
     let (sides, width) = sizes.positions(&s.encoding);
     let encoding_params = s.encoding.parameter_count(&sides, width);
     let mut outcome = UnitResult::default();

@@ -24,17 +24,10 @@ struct Encoder {
 }
 
 impl Encoder {
-    fn new(
-        encoding: &Encoding,
-        sides: Vec<usize>,
-        width: usize,
-        mut rng: ChaCha8Rng,
-    ) -> Result<Self> {
+    fn new(encoding: &Encoding, sides: Vec<usize>, width: usize, mut rng: ChaCha8Rng) -> Self {
         let device = posenc_attention::cpu();
         let mut draw = Draw { rng: &mut rng, device: &device };
-        let module = Module::new(encoding, &sides, width, &mut draw);
-        let module = module.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"));
-        Ok(Encoder { module: module?, sides, device })
+        Encoder { module: Module::new(encoding, &sides, width, &mut draw), sides, device }
     }
 
     /// Encodings of positions, and the shape [rows, columns] of the tensor.
@@ -204,7 +197,7 @@ impl Protocol for PositionEncoding {
         let mut rng = context.stream("positions");
         let x: Vec<f64> =
             (0..self.positions * self.coordinates).map(|_| below(&mut rng, self.side)).collect();
-        let initial = encoder(self.side)?;
+        let initial = encoder(self.side);
         let (codes, [rows, columns]) = initial.encode(&x);
         let mut values = vec![
             Value::new("positions", self.positions as f64).unit("count"),
@@ -214,7 +207,7 @@ impl Protocol for PositionEncoding {
             Value::new("params", parameters::count(&initial.module) as f64).unit("count"),
         ];
         for &side in &self.count_sides.0 {
-            let params = parameters::count(&encoder(side as usize)?.module) as f64;
+            let params = parameters::count(&encoder(side as usize).module) as f64;
             values.push(Value::new("params_at_side", params).unit("count").at(side));
         }
         if encoding.features == Features::Fourier {
@@ -251,7 +244,7 @@ fn fourier(
     // The same frequencies without a modulator: one row of features per position and group.
     let bare = Encoding { modulator: None, width: Some(f), ..encoding.clone() };
     let sides = vec![s.side; s.coordinates];
-    let features = Encoder::new(&bare, sides, f * encoding.groups, context.stream("parameters"))?;
+    let features = Encoder::new(&bare, sides, f * encoding.groups, context.stream("parameters"));
     let Some(algorithm) = Algorithm::of(&features, &bare, f * encoding.groups) else {
         bail!("the features have other parameters than Algorithm 1");
     };
