@@ -11,8 +11,8 @@ use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, NodeGuard, Ops, OpsKind};
 use burn_flex::FlexTensor;
 
-use super::Kernels;
-use super::flex::{self, Segments};
+use super::segments::Layout;
+use super::{Kernels, flex};
 
 /// Maps the gradient of a result to those of the inputs.
 #[derive(Clone)]
@@ -86,29 +86,14 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         key: Float,
         value: Float,
         bias: Float,
-        heads: usize,
-        causal: bool,
+        layout: Layout,
     ) -> (Float, Float) {
         let (nodes, [q, k, v]) = opened([query, key, value]);
         let bias = bias.into_primitive();
-        let (y, p) = Flex::attend(q.clone(), k.clone(), v.clone(), bias, heads, causal);
+        let (y, p) = Flex::attend(q.clone(), k.clone(), v.clone(), bias, layout.clone());
         let weights = <Self as AutodiffBackend>::from_inner(p.clone());
-        let derivative = move |g| flex::attend_backward([&q, &k, &v, &p, &g], causal);
+        let derivative = move |g| flex::attend_backward([&q, &k, &v, &p, &g], &layout);
         (registered::<C, 3>(nodes, y, derivative), weights)
-    }
-
-    fn attend_segments(
-        query: Float,
-        key: Float,
-        value: Float,
-        lengths: Vec<usize>,
-        heads: usize,
-        causal: bool,
-    ) -> Float {
-        let (nodes, [q, k, v]) = opened([query, key, value]);
-        let segments = Segments { lengths, heads, causal };
-        let (y, p) = segments.attend([&q, &k, &v]);
-        registered::<C, 3>(nodes, y, move |g| segments.backward([&q, &k, &v, &p, &g]))
     }
 
     fn cross_entropy(scores: Float, targets: Vec<usize>) -> Float {

@@ -12,7 +12,7 @@ use faer::{Accum, Par};
 use posenc_math::vectorized::vectorized;
 
 use super::exponential::exp;
-use super::segments::{Rows, items, largest, matrix, matrix_mut, segments, sum};
+use super::segments::{Layout, largest, matrix, matrix_mut, sum};
 use super::{AdamStep, CUBE, Kernels, SLOPE, Updates};
 
 fn dims(tensor: &FlexTensor) -> Vec<usize> {
@@ -119,31 +119,22 @@ impl Kernels for Flex {
         key: FlexTensor,
         value: FlexTensor,
         bias: FlexTensor,
-        heads: usize,
-        causal: bool,
+        layout: Layout,
     ) -> (FlexTensor, FlexTensor) {
-        let (shape, key_shape, bias_shape) = (dims(&query), dims(&key), dims(&bias));
-        let (batch, t, s) = (shape[0], shape[1], key_shape[1]);
+        let bias_shape = dims(&bias);
+        let keys = bias_shape[3];
         let [q, k, v, bias] = [&query, &key, &value, &bias].map(read);
         // The bias of row i of an item; either dimension may be broadcast.
         let bias_row = |item: usize, i: usize| {
             let (item, i) = (item.min(bias_shape[0] - 1), i.min(bias_shape[2] - 1));
-            Some(&bias[(item * bias_shape[2] + i) * s..][..s])
+            Some(&bias[(item * bias_shape[2] + i) * keys..][..keys])
         };
-        let rows = Rows { heads, width: shape[2] / heads, causal };
-        let (out, weights) = rows.attend([&q, &k, &v], &items(batch, t, s, heads), bias_row);
-        (tensor(out, &shape), tensor(weights, &[batch, heads, t, s]))
-    }
-
-    fn attend_segments(
-        query: FlexTensor,
-        key: FlexTensor,
-        value: FlexTensor,
-        lengths: Vec<usize>,
-        heads: usize,
-        causal: bool,
-    ) -> FlexTensor {
-        Segments { lengths, heads, causal }.attend([&query, &key, &value]).0
+        let (out, weights) = match layout.has_bias {
+            true => layout.attend([&q, &k, &v], bias_row),
+            false => layout.attend([&q, &k, &v], |_, _| None),
+        };
+        let count = weights.len();
+        (tensor(out, &dims(&query)), tensor(weights, &[count]))
     }
 
     fn cross_entropy(scores: FlexTensor, targets: Vec<usize>) -> FlexTensor {
@@ -268,43 +259,11 @@ pub(super) fn gelu_tanh_backward(of: [&FlexTensor; 2]) -> FlexTensor {
 }
 
 /// With respect to Q, K and V, from these and the weights.
-pub(super) fn attend_backward(of: [&FlexTensor; 5], causal: bool) -> [FlexTensor; 3] {
-    let (shape, key_shape, heads) = (dims(of[0]), dims(of[1]), dims(of[3])[1]);
-    let (batch, t, s) = (shape[0], shape[1], key_shape[1]);
+pub(super) fn attend_backward(of: [&FlexTensor; 5], layout: &Layout) -> [FlexTensor; 3] {
     let [q, k, v, p, g] = of.map(read);
-    let rows = Rows { heads, width: shape[2] / heads, causal };
-    let [dq, dk, dv] = rows.backward([&q, &k, &v], &p, &g, &items(batch, t, s, heads));
-    [tensor(dq, &shape), tensor(dk, &key_shape), tensor(dv, &key_shape)]
-}
-
-/// Attention within segments of consecutive rows; see [`Kernels::attend_segments`].
-pub(super) struct Segments {
-    pub lengths: Vec<usize>,
-    pub heads: usize,
-    pub causal: bool,
-}
-
-impl Segments {
-    fn rows(&self, query: &FlexTensor) -> Rows {
-        Rows { heads: self.heads, width: dims(query)[1] / self.heads, causal: self.causal }
-    }
-
-    /// The result, and the weights of all segments.
-    pub fn attend(&self, of: [&FlexTensor; 3]) -> (FlexTensor, FlexTensor) {
-        let [q, k, v] = of.map(read);
-        let items = segments(&self.lengths, self.heads);
-        let (out, weights) = self.rows(of[0]).attend([&q, &k, &v], &items, |_, _| None);
-        let count = weights.len();
-        (tensor(out, &dims(of[0])), tensor(weights, &[count]))
-    }
-
-    /// As [`attend_backward`].
-    pub fn backward(&self, of: [&FlexTensor; 5]) -> [FlexTensor; 3] {
-        let [q, k, v, p, g] = of.map(read);
-        let items = segments(&self.lengths, self.heads);
-        let gradients = self.rows(of[0]).backward([&q, &k, &v], &p, &g, &items);
-        gradients.map(|numbers| tensor(numbers, &dims(of[0])))
-    }
+    let [dq, dk, dv] = layout.backward([&q, &k, &v], &p, &g);
+    let [queries, keys] = [of[0], of[1]].map(dims);
+    [tensor(dq, &queries), tensor(dk, &keys), tensor(dv, &keys)]
 }
 
 pub(super) fn cross_entropy_backward(of: [&FlexTensor; 2], targets: &[usize]) -> FlexTensor {

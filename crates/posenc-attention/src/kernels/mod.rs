@@ -14,7 +14,9 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, backend_extension};
 use burn::tensor::{DType, Device, activation};
 
+use crate::draw::constant;
 use crate::loss::{self, integers};
+use segments::Layout;
 
 /// The operations with a derivative.
 #[backend_extension(Flex, Autodiff)]
@@ -37,28 +39,15 @@ pub trait Kernels: Backend {
     /// x/2 (1 + tanh u) with u = √(2/π) (x + 0.044715 x³): GELU as most transformers compute it.
     fn gelu_tanh(x: FloatTensor<Self>) -> FloatTensor<Self>;
 
-    /// softmax(Q Kᵀ/√d + bias) V for each of `heads` concatenated heads of width d: Q `[B, T, H d]`, K and V `[B, S, H d]`; bias
-    /// `[1 or B, 1, 1 or T, S]`. With `causal`, the caller's bias must mask everything above the diagonal, which is skipped.
-    /// Returns the result `[B, T, H d]` and the attention weights `[B, H, T, S]`.
+    /// softmax(Q Kᵀ/√d + bias) V for each head, with rows Q, K and V `[N, H d]`; bias `[1 or B, 1, 1 or T, S]`. Returns the result `[N, H d]`
+    /// and the attention weights, item by item and head by head.
     fn attend(
         query: FloatTensor<Self>,
         key: FloatTensor<Self>,
         value: FloatTensor<Self>,
         bias: FloatTensor<Self>,
-        heads: usize,
-        causal: bool,
+        layout: Layout,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
-
-    /// Self-attention within segments: consecutive rows of Q, K and V `[N, H d]`, with the given `lengths`. With `causal`, no row attends
-    /// to a later one.
-    fn attend_segments(
-        query: FloatTensor<Self>,
-        key: FloatTensor<Self>,
-        value: FloatTensor<Self>,
-        lengths: Vec<usize>,
-        heads: usize,
-        causal: bool,
-    ) -> FloatTensor<Self>;
 
     /// Mean over rows of −log p of the target column, p = softmax(scores), in nats: `[N, V]` to `[1]`.
     fn cross_entropy(scores: FloatTensor<Self>, targets: Vec<usize>) -> FloatTensor<Self>;
@@ -145,7 +134,9 @@ pub fn gelu<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     Tensor::from_dispatch(Dispatch::gelu_tanh(x.into_dispatch()))
 }
 
-/// Attention and its weights; see [`Kernels::attend`]. No gradient flows through the weights.
+/// softmax(Q Kᵀ/√d + bias) V for each of `heads` concatenated heads of width d: Q `[B, T, H d]`, K and V `[B, S, H d]`; bias
+/// `[1 or B, 1, 1 or T, S]`. With `causal`, the bias must mask everything above the diagonal, which is skipped. Returns the result
+/// `[B, T, H d]` and the attention weights `[B, H, T, S]`, through which no gradient flows.
 pub fn attend(
     query: Tensor<3>,
     key: Tensor<3>,
@@ -154,13 +145,16 @@ pub fn attend(
     heads: usize,
     causal: bool,
 ) -> (Tensor<3>, Tensor<4>) {
-    let [query, key, value] = [query, key, value].map(Tensor::into_dispatch);
-    let bias = bias.into_dispatch();
-    let (out, weights) = Dispatch::attend(query, key, value, bias, heads, causal);
-    (Tensor::from_dispatch(out), Tensor::from_dispatch(weights))
+    let (shape @ [b, t, _], s) = (query.dims(), key.dims()[1]);
+    let layout = Layout::batch(shape, s, heads, causal);
+    let [query, key, value] = [query, key, value].map(|x| flatten_to_rows(x).into_dispatch());
+    let (out, weights) = Dispatch::attend(query, key, value, bias.into_dispatch(), layout);
+    let weights = Tensor::<1>::from_dispatch(weights).reshape([b, heads, t, s]);
+    (Tensor::<2>::from_dispatch(out).reshape(shape), weights)
 }
 
-/// Self-attention within segments; see [`Kernels::attend_segments`]. The lengths must add up to the number of rows.
+/// Self-attention within segments: consecutive rows of Q, K and V `[N, H d]`, with the given `lengths`, which must add up to N. With
+/// `causal`, no row attends to a later one.
 pub fn attend_segments(
     query: Tensor<2>,
     key: Tensor<2>,
@@ -169,9 +163,10 @@ pub fn attend_segments(
     heads: usize,
     causal: bool,
 ) -> Tensor<2> {
+    let layout = Layout::segments(lengths, query.dims()[1], heads, causal);
+    let none = constant(vec![0.0], [1; 4], &query.device()).into_dispatch();
     let [query, key, value] = [query, key, value].map(Tensor::into_dispatch);
-    let out = Dispatch::attend_segments(query, key, value, lengths.to_vec(), heads, causal);
-    Tensor::from_dispatch(out)
+    Tensor::from_dispatch(Dispatch::attend(query, key, value, none, layout).0)
 }
 
 /// Cross-entropy in nats of the target column of each row; see [`Kernels::cross_entropy`]. Targets must be valid columns.
