@@ -1,7 +1,7 @@
 //! A training step that stores no activations of the reversible layers.
 
 use burn::module::Module as _;
-use burn::tensor::{Device, Int, Tensor};
+use burn::tensor::{Device, Gradients, Int, Tensor};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Fixed, ImageModel, cross_entropy};
@@ -50,7 +50,7 @@ impl ImageModel {
         }
         adam.begin();
         let gradients = loss.backward();
-        let (mut dfirst, mut dsecond) = (streams[0].grad(&gradients), streams[1].grad(&gradients));
+        let [mut dfirst, mut dsecond] = streams.each_ref().map(|stream| slope(stream, &gradients));
         let [mut first, mut second] = streams.map(Tensor::inner);
         self.head = adam.update(self.head.clone(), &gradients, rate);
         for (layer, (mut draws, orders)) in self.layers.iter_mut().zip(kept).rev() {
@@ -59,17 +59,17 @@ impl ImageModel {
             let change = layer.transform(y.clone());
             second = second - change.clone().inner();
             let gradients = pull(change, dsecond.clone(), &device).backward();
-            dfirst = added(dfirst, y.grad(&gradients));
+            dfirst = dfirst + slope(&y, &gradients);
             let x = leaf(second.clone(), &device);
             let draws = (true, &mut draws);
             let (change, _) = layer.attend(x.clone(), fixed, draws, orders.as_ref());
             first = first - change.clone().inner();
             let attention = pull(change, dfirst.clone(), &device).backward();
-            dsecond = added(dsecond, x.grad(&attention));
+            dsecond = dsecond + slope(&x, &attention);
             *layer = adam.update(layer.clone(), &gradients, rate);
             *layer = adam.update(layer.clone(), &attention, rate);
         }
-        let sum = pull(x, added(dfirst, dsecond), &device);
+        let sum = pull(x, dfirst + dsecond, &device);
         let gradients = match self.penalty() {
             Some(penalty) => sum + penalty,
             None => sum,
@@ -82,18 +82,13 @@ impl ImageModel {
 }
 
 /// Σ `y` · `dy`.
-fn pull(y: Tensor<3>, dy: Option<Tensor<3>>, device: &Device) -> Tensor<1> {
-    match dy {
-        Some(dy) => (y * Tensor::from_inner(dy).to_device(device)).sum(),
-        None => y.mul_scalar(0.0).sum(),
-    }
+fn pull(y: Tensor<3>, dy: Tensor<3>, device: &Device) -> Tensor<1> {
+    (y * Tensor::from_inner(dy).to_device(device)).sum()
 }
 
-fn added(a: Option<Tensor<3>>, b: Option<Tensor<3>>) -> Option<Tensor<3>> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a + b),
-        (a, b) => a.or(b),
-    }
+/// The gradient of a leaf on which the loss depends.
+fn slope(leaf: &Tensor<3>, gradients: &Gradients) -> Tensor<3> {
+    leaf.grad(gradients).expect("the loss depends on all streams")
 }
 
 #[cfg(test)]

@@ -36,30 +36,12 @@ fn a_pair_has_the_same_loss_alone_and_next_to_a_longer_one() {
 #[test]
 fn predictions_depend_only_on_earlier_words() {
     let (model, device) = (model(2, &cpu()), cpu());
-    let predictions = |target: &[usize]| {
-        let batch = Batch::new(&[(vec![1, 5, 2, 7], target.to_vec())], &device);
-        let numbers = parameters::numbers(model.log_probabilities(&batch));
-        let tokens = SIZES.words + 2;
-        assert_eq!(numbers.len(), (target.len() + 1) * tokens);
-        numbers.chunks_exact(tokens).map(<[f32]>::to_vec).collect::<Vec<_>>()
-    };
-    let before = predictions(&[3, 2, 6, 1]);
-    for changed in 0..4 {
-        let mut other = [3, 2, 6, 1];
-        other[changed] = 0;
-        let after = predictions(&other);
-        // Prediction i is of word i.
-        assert_eq!(
-            before[..=changed],
-            after[..=changed],
-            "a prediction up to word {changed} depends on it"
-        );
-        assert_ne!(
-            before[changed + 1],
-            after[changed + 1],
-            "the prediction after word {changed} does not depend on it"
-        );
-    }
+    crate::assert_causal(&[0, 1, 2, 3], SIZES.words + 2, |changed| {
+        let mut target = vec![3, 2, 6, 1];
+        changed.into_iter().for_each(|word| target[word] = 0);
+        let batch = Batch::new(&[(vec![1, 5, 2, 7], target)], &device);
+        parameters::numbers(model.log_probabilities(&batch))
+    });
 }
 
 /// Catches position embeddings that are not trained, and a row of the start token among those of the target.

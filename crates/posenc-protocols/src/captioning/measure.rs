@@ -257,26 +257,4 @@ mod tests {
         assert_eq!(pixels(corners), [360, 100, 1440, 2560]);
         assert_eq!(hundredths(corners), [24, 3, 99, 98]);
     }
-
-    /// Catches a coordinate that is counted under another name, and counts that do not add up.
-    #[test]
-    fn every_widget_has_each_coordinate_once() {
-        let screens = screens("trained", 200);
-        let values = positions(widgets(&screens).map(|(_, place)| place));
-        let sum = |metric: &str| -> f64 {
-            values.iter().filter(|v| v.metric == metric).map(|v| v.value).sum()
-        };
-        let count: usize = screens.iter().map(|screen| screen.widgets.len()).sum();
-        for metric in ["left_widgets", "top_widgets", "right_widgets", "bottom_widgets", "widgets"]
-        {
-            assert_eq!(sum(metric), count as f64, "{metric}");
-        }
-        let middle = |metric: &str| -> f64 {
-            let own = values.iter().filter(|v| v.metric == metric);
-            own.map(|v| v.value * v.x.unwrap_or(0.0)).sum::<f64>() / count as f64
-        };
-        assert!(middle("left_widgets") < middle("right_widgets"));
-        assert!(middle("top_widgets") < middle("bottom_widgets"));
-        assert!(sum("once") > 50.0 && sum("distinct_positions") < count as f64);
-    }
 }

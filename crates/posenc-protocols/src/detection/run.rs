@@ -16,7 +16,6 @@ use posenc_math::detection::precision::average_precision;
 use posenc_math::lff::detr::Sizes;
 use posenc_math::lff::schedule::LearningRate;
 use posenc_math::random::stream;
-use serde::{Deserialize, Serialize};
 
 use super::{CodePlace, Detection, pictures};
 use crate::attention::record::{record_cost, record_params, with_unit};
@@ -27,14 +26,8 @@ use posenc_harness::protocol::{Context, UnitResult};
 /// Maximum number of detections per image and class that are evaluated.
 pub const LIMIT: usize = 100;
 
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Point {
-    step: usize,
-    mean: f64,
-    at_50: f64,
-    at_75: f64,
-}
+/// A step with AP, AP50 and AP75 after it.
+type Point = (usize, [f64; 3]);
 
 fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     let started = Instant::now();
@@ -79,27 +72,26 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
             trainer.step(|model| model.loss(&model.batch(&images, Some(&grids), &device), None));
             if trainer.is_measured(s.measure_every) {
                 let ap = precision(&trainer.model, &held_out);
-                let (step, mean) = (trainer.steps(), ap.mean);
-                curve.push(Point { step, mean, at_50: ap.at_50, at_75: ap.at_75 });
+                curve.push((trainer.steps(), [ap.mean, ap.at_50, ap.at_75]));
             }
             Ok(())
         },
     )?;
     let values = &mut outcome.values;
-    for point in &curve {
-        let step = point.step as f64;
-        values.push(Value::new("ap_curve", point.mean).at(step));
-        values.push(Value::new("ap75_curve", point.at_75).at(step));
+    for (step, [ap, _, ap75]) in &curve {
+        values.push(Value::new("ap_curve", *ap).at(*step as f64));
+        values.push(Value::new("ap75_curve", *ap75).at(*step as f64));
     }
-    let nothing = Point { step: 0, mean: f64::NAN, at_50: f64::NAN, at_75: f64::NAN };
-    let last = curve.last().filter(|_| trainer.diverged().is_none()).unwrap_or(&nothing);
+    let last = curve.last().filter(|_| trainer.diverged().is_none());
+    let [ap, ap50, ap75] = last.map_or([f64::NAN; 3], |(_, own)| *own);
+    let sum: f64 = curve.iter().map(|(_, [ap, ..])| ap).sum();
     let numbers = [
-        ("ap", last.mean, ""),
-        ("ap50", last.at_50, ""),
-        ("ap75", last.at_75, ""),
+        ("ap", ap, ""),
+        ("ap50", ap50, ""),
+        ("ap75", ap75, ""),
         // Rises if AP at a tight overlap (IoU 0.75) gains more than mean AP.
-        ("ap75_less_ap", last.at_75 - last.mean, ""),
-        ("mean_ap", curve.iter().map(|p| p.mean).sum::<f64>() / curve.len() as f64, ""),
+        ("ap75_less_ap", ap75 - ap, ""),
+        ("mean_ap", sum / curve.len() as f64, ""),
         ("steps_to_level", steps_to(&curve, s.level), "steps"),
     ];
     values.extend(numbers.map(with_unit));
@@ -167,8 +159,8 @@ fn input(image: ObjectImage) -> ImageInput {
 /// The step at which a curve first reaches a level, interpolated linearly between measurements; infinite if it does not.
 fn steps_to(curve: &[Point], level: f64) -> f64 {
     let mut before = (0.0, 0.0);
-    for point in curve {
-        let here = (point.step as f64, point.mean);
+    for &(step, [ap, ..]) in curve {
+        let here = (step as f64, ap);
         if here.1 >= level {
             let rise = here.1 - before.1;
             let share = if rise > 0.0 { (level - before.1) / rise } else { 1.0 };
@@ -188,8 +180,7 @@ mod tests {
     /// Catches a step that is not interpolated between two measurements.
     #[test]
     fn steps_to_a_level_are_interpolated() {
-        let point = |step, mean| Point { step, mean, at_50: 0.0, at_75: 0.0 };
-        let curve = [point(100, 0.1), point(200, 0.3), point(300, 0.2)];
+        let curve = [(100, [0.1; 3]), (200, [0.3; 3]), (300, [0.2; 3])];
         assert_eq!(steps_to(&curve, 0.2), 150.0);
         assert_eq!(steps_to(&curve, 0.05), 50.0);
         assert_eq!(steps_to(&curve, 0.3), 200.0);
