@@ -75,15 +75,14 @@ impl Labeller {
         layers: Layers,
         labels: usize,
         encoding: &Encoding,
-        content: &mut ChaCha8Rng,
-        code: &mut ChaCha8Rng,
+        [mut content, mut code]: [ChaCha8Rng; 2],
         device: &Device,
     ) -> Self {
         let (sizes, style) = (&layers.sizes, LayerStyle::GELU);
         let (width, sides) = (sizes.width, [BINS; COORDINATES]);
-        let draw = &mut Draw { rng: code, device };
+        let draw = &mut Draw { rng: &mut code, device };
         let position = PositionEncoding::new(encoding, &sides, width, draw);
-        let draw = &mut Draw { rng: content, device };
+        let draw = &mut Draw { rng: &mut content, device };
         Labeller {
             position,
             token: draw.dense(width, width),

@@ -211,18 +211,17 @@ impl Captioner {
         sizes: &Sizes,
         encoding: &Encoding,
         vectors: Vec<f32>,
-        content: &mut ChaCha8Rng,
-        code: &mut ChaCha8Rng,
+        [mut content, mut code]: [ChaCha8Rng; 2],
         device: &Device,
     ) -> Self {
         let (public, is_public) = (sizes.public.as_ref(), sizes.public.is_some());
         let TransformerSizes { width: d, layers, .. } = sizes.transformer;
-        let mut draw = Draw { rng: code, device };
+        let mut draw = Draw { rng: &mut code, device };
         let position = PositionEncoding::new(encoding, &[BINS; COORDINATES], d, &mut draw);
         let is_projected =
             is_public && !matches!(encoding.features, Features::None | Features::Embed);
         let position_projection = is_projected.then(|| draw.dense(d, d));
-        let draw = &mut Draw { rng: content, device };
+        let draw = &mut Draw { rng: &mut content, device };
         let style = match is_public {
             true => LayerStyle { has_bias: false, ..LayerStyle::RELU },
             false => LayerStyle::GELU,

@@ -79,7 +79,6 @@ pub struct Detr {
     position: PositionEncoding,
     encoder_layers: Vec<Layer>,
     memory_norm: Option<LayerNorm>,
-    /// Learned query embeddings `[Q, D]`.
     queries: Param<Tensor<2>>,
     decoder_layers: Vec<Layer>,
     head: Head,
@@ -122,18 +121,18 @@ impl Detr {
     pub fn new(
         architecture: &Architecture,
         encoding: &Encoding,
-        content: &mut ChaCha8Rng,
-        code: &mut ChaCha8Rng,
+        [mut content, mut code]: [ChaCha8Rng; 2],
         device: &Device,
     ) -> Self {
         let Architecture { sizes, patch, divergence, .. } = architecture;
         let sides = [architecture.table_rows(); 2];
         let (d, layers) = (sizes.width, sizes.encoder_layers);
-        let position = PositionEncoding::new(encoding, &sides, d, &mut Draw { rng: code, device });
+        let position =
+            PositionEncoding::new(encoding, &sides, d, &mut Draw { rng: &mut code, device });
         let (heads, feed_forward) = (sizes.heads, sizes.feed_forward);
         let transformer = TransformerSizes { width: d, heads, feed_forward, layers };
         let style = LayerStyle { is_pre_norm: patch.is_some(), ..LayerStyle::RELU };
-        let draw = &mut Draw { rng: content, device };
+        let draw = &mut Draw { rng: &mut content, device };
         let stem = match patch {
             Some(side) => {
                 let widths = [COLORS * side * side, d, d];

@@ -40,7 +40,6 @@ impl TransformerSizes {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activation {
-    /// GELU in its tanh form.
     Gelu,
     Relu,
 }
@@ -140,7 +139,6 @@ impl<'a> Dropout<'a> {
 /// Dropout of a layer with two rates; without a stream, nothing is dropped.
 #[derive(Debug)]
 pub struct LayerDropout<'a> {
-    /// Random stream of the masks.
     pub rng: Option<&'a mut ChaCha8Rng>,
     /// Rate inside attention and feed-forward networks.
     pub inner: f64,

@@ -8,7 +8,6 @@ use burn::tensor::{Gradients, Tensor, TensorData};
 use crate::kernels::{self, AdamStep};
 use crate::parameters::{number, numbers, visit};
 
-/// Adam (Kingma and Ba 2015).
 #[derive(Debug, Clone)]
 pub struct Adam {
     /// Decay rate of the mean of gradients.

@@ -1,7 +1,5 @@
 //! The training loop that all models share: the model, Adam, the learning rate of each step, and the state of a checkpoint.
 
-use std::fmt;
-
 use burn::module::Module;
 use burn::tensor::Tensor;
 use posenc_math::lff::schedule::LearningRate;
@@ -14,28 +12,8 @@ pub struct Loss {
     pub value: Tensor<1>,
     /// Added to the loss, such as the divergence of LFF Eq. 10.
     pub penalty: Option<Tensor<1>>,
-    /// Floating-point operations of the step.
     pub operations: f64,
 }
-
-/// The loss became NaN or infinite, and training stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Diverged {
-    /// The step with that loss.
-    pub step: usize,
-}
-
-impl fmt::Display for Diverged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Diverged { step } = self;
-        write!(
-            f,
-            "the loss is NaN or infinite at step {step}, so training stopped; try a lower learning rate"
-        )
-    }
-}
-
-impl std::error::Error for Diverged {}
 
 /// The content of a checkpoint; training continues from it with bit-identical results.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +28,8 @@ pub struct Trainer<M> {
     pub model: M,
     adam: Adam,
     learning_rate: LearningRate,
-    diverged: Option<Diverged>,
+    /// The step whose loss is NaN or infinite.
+    diverged: Option<usize>,
     operations: f64,
 }
 
@@ -85,8 +64,12 @@ impl<M: Module> Trainer<M> {
             && (steps.is_multiple_of(every) || steps == self.learning_rate.steps)
     }
 
-    pub fn diverged(&self) -> Option<Diverged> {
-        self.diverged
+    /// Why training stopped before the last step.
+    pub fn diverged(&self) -> Option<String> {
+        let step = self.diverged?;
+        Some(format!(
+            "the loss is NaN or infinite at step {step}, so training stopped; try a lower learning rate"
+        ))
     }
 
     /// Floating-point operations of the steps that this trainer made, without those before a restored state.
@@ -127,7 +110,7 @@ impl<M: Module> Trainer<M> {
     }
 
     fn stop(&mut self, loss: f64) -> f64 {
-        self.diverged = Some(Diverged { step: self.steps() + 1 });
+        self.diverged = Some(self.steps() + 1);
         loss
     }
 

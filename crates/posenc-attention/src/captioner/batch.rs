@@ -42,7 +42,6 @@ pub struct WidgetInput {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScreenInput {
-    /// All nodes, in any order.
     pub nodes: Vec<Node>,
     pub widgets: Vec<WidgetInput>,
 }
@@ -56,7 +55,6 @@ pub struct ReadWords {
     pub(super) places: Tensor<1, Int>,
     /// Index of the caption of each word, `[N]`.
     pub(super) captions: Tensor<1, Int>,
-    /// Number of words of each caption.
     pub(super) lengths: Vec<usize>,
 }
 
@@ -105,7 +103,6 @@ pub struct Batch {
     /// index in `texts`, or its word in the small model.
     pub(super) columns: [Tensor<1, Int>; 4 + TREE_PLACES],
     pub(super) coordinates: Vec<f64>,
-    /// Number of nodes of each screen.
     pub(super) nodes: Vec<usize>,
     /// Rows of the widgets' nodes, screen by screen, `[W]`.
     pub(super) widgets: Tensor<1, Int>,

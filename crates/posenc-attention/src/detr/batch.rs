@@ -33,7 +33,6 @@ pub struct GroundTruth {
     pub place: [f64; 4],
 }
 
-/// Images, padded to one size.
 #[derive(Debug, Clone)]
 pub struct Batch {
     /// Patches, with all their colors in a row, or pixels with standardized colors.
@@ -50,7 +49,6 @@ pub struct Batch {
 #[derive(Debug, Clone)]
 pub struct Grids {
     prepared: Prepared,
-    /// Rows and columns of each grid.
     sizes: Vec<[usize; 2]>,
     /// Rows, and columns, of patches to which images are padded.
     cells: usize,

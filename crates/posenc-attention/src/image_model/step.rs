@@ -127,8 +127,8 @@ mod tests {
                 reversible: true,
                 divergence,
             };
-            let (mut content, mut code) = (stream(1, "content"), stream(1, "code"));
-            let mut model = ImageModel::new(&sizes, &encoding, &mut content, &mut code, &device);
+            let streams = [stream(1, "content"), stream(1, "code")];
+            let mut model = ImageModel::new(&sizes, &encoding, streams, &device);
             let fixed = model.fix(&device);
             let levels = |i: usize| (0..sizes.length()).map(|t| ((t * t + i) % 8) as u8).collect();
             let images = tokens(&[levels(0), levels(3)], &device);

@@ -20,9 +20,8 @@ fn encodings() -> [Encoding; 4] {
 
 fn labeller(encoding: &Encoding, seed: u64, device: &Device) -> Labeller {
     let sizes = TransformerSizes { width: 32, heads: 4, feed_forward: 32, layers: 1 };
-    let [mut content, mut code] = streams(seed);
     let layers = Layers { sizes, dropout: 0.1 };
-    Labeller::new(layers, 3, encoding, &mut content, &mut code, device)
+    Labeller::new(layers, 3, encoding, streams(seed), device)
 }
 
 fn random_box(rng: &mut ChaCha8Rng) -> Bounds {

@@ -62,8 +62,7 @@ fn widget(node: usize, caption: Vec<usize>) -> WidgetInput {
 }
 
 fn model(encoding: &Encoding, seed: u64, device: &Device) -> Captioner {
-    let [mut content, mut code] = streams(seed);
-    Captioner::new(&sizes(), encoding, Vec::new(), &mut content, &mut code, device)
+    Captioner::new(&sizes(), encoding, Vec::new(), streams(seed), device)
 }
 
 /// The losses of a training, and the model.

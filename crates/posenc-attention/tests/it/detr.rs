@@ -37,8 +37,7 @@ fn architecture(sizes: &Sizes, patch: Option<usize>, coordinates: Coordinates) -
 }
 
 fn model(architecture: &Architecture, encoding: &Encoding, seed: u64, device: &Device) -> Detr {
-    let [mut content, mut code] = streams(seed);
-    Detr::new(architecture, encoding, &mut content, &mut code, device)
+    Detr::new(architecture, encoding, streams(seed), device)
 }
 
 pub fn residual(sizes: &Sizes, seed: u64, device: &Device) -> Detr {
@@ -61,10 +60,6 @@ pub fn scene(image: ObjectImage) -> ImageInput {
     };
     let targets = image.objects.iter().map(target).collect();
     ImageInput { size: [image.height, image.width], pixels: image.pixels, targets }
-}
-
-fn random_model(sizes: &Sizes, seed: u64) -> Detr {
-    residual(sizes, seed, &cpu())
 }
 
 fn read(model: Detr, name: &str, holds: Holds) -> Result<Detr, String> {
@@ -99,7 +94,7 @@ pub fn example() -> (Value, Vec<ImageInput>) {
 fn predictions_and_losses_match_the_public_model() {
     let (sizes, device) = (sizes(0.0), cpu());
     let (example, images) = example();
-    let model = read(random_model(&sizes, 1), "detr.pth", Holds::Model).unwrap();
+    let model = read(residual(&sizes, 1, &cpu()), "detr.pth", Holds::Model).unwrap();
     let batch = model.batch(&images, None, &device);
     let said = model.forward(&batch, None);
     assert_eq!(said.len(), 2);
@@ -141,9 +136,9 @@ fn the_network_alone_is_read_from_safetensors() {
         let said = model.forward(&batch, None).pop().unwrap();
         parameters::numbers(said.boxes)
     };
-    let whole = read(random_model(&sizes, 1), "detr.pth", Holds::Model).unwrap();
-    let own = read(random_model(&sizes, 1), "network.safetensors", Holds::Backbone).unwrap();
-    assert_ne!(say(&own), say(&random_model(&sizes, 1)));
+    let whole = read(residual(&sizes, 1, &cpu()), "detr.pth", Holds::Model).unwrap();
+    let own = read(residual(&sizes, 1, &cpu()), "network.safetensors", Holds::Backbone).unwrap();
+    assert_ne!(say(&own), say(&residual(&sizes, 1, &cpu())));
     assert_ne!(say(&own), say(&whole));
     let again = read(whole.clone(), "network.safetensors", Holds::Backbone).unwrap();
     assert_eq!(say(&again), say(&whole));
@@ -153,11 +148,12 @@ fn the_network_alone_is_read_from_safetensors() {
 #[test]
 fn weights_of_another_model_and_damaged_files_are_refused() {
     let other = Sizes { width: 32, ..sizes(0.0) };
-    let error = read(random_model(&other, 1), "detr.pth", Holds::Model).unwrap_err();
+    let error = read(residual(&other, 1, &cpu()), "detr.pth", Holds::Model).unwrap_err();
     assert!(error.contains("detr.pth") && error.contains("`input_proj.weight`"), "{error}");
     assert!(error.contains("[16, 64, 1, 1]") && error.contains("[32, 64, 1, 1]"), "{error}");
     let deeper = Sizes { blocks: [1, 2, 1, 2], ..sizes(0.0) };
-    let error = read(random_model(&deeper, 1), "network.safetensors", Holds::Backbone).unwrap_err();
+    let error =
+        read(residual(&deeper, 1, &cpu()), "network.safetensors", Holds::Backbone).unwrap_err();
     assert!(error.contains("no array `layer4.1.conv1.weight`"), "{error}");
     let folder = tempfile::tempdir().unwrap();
     for name in ["detr.pth", "network.safetensors"] {
@@ -169,7 +165,9 @@ fn weights_of_another_model_and_damaged_files_are_refused() {
             let read = opened.and_then(|file| {
                 let read = &mut |name: &str, shape: &[usize]| file.array(name, shape);
                 let holds = if name == "detr.pth" { Holds::Model } else { Holds::Backbone };
-                random_model(&sizes(0.0), 1).with_weights(holds, read).map_err(|e| e.to_string())
+                residual(&sizes(0.0), 1, &cpu())
+                    .with_weights(holds, read)
+                    .map_err(|e| e.to_string())
             });
             let error = read.map(|_| ()).unwrap_err();
             assert!(error.contains(name), "{part}: {error}");
@@ -182,7 +180,7 @@ fn weights_of_another_model_and_damaged_files_are_refused() {
 /// Catches a surplus or missing layer at full size, and weights that are trained but should be frozen.
 #[test]
 fn the_full_model_has_the_published_size() {
-    let model = random_model(&Sizes::default(), 1);
+    let model = residual(&Sizes::default(), 1, &cpu());
     assert_eq!(parameters::count(&model), 41_577_888);
     assert_eq!(parameters::count_trained(&model), 41_302_368);
 }

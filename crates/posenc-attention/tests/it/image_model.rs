@@ -39,8 +39,7 @@ pub const REFORMER: Sizes =
     Sizes { side: 4, levels: 8, color_width: Some(4), lsh: Some(LSH), reversible: true, ..GRAY };
 
 pub fn built(sizes: &Sizes, encoding: &Encoding, seed: u64, device: &Device) -> ImageModel {
-    let [mut content, mut code] = streams(seed);
-    ImageModel::new(sizes, encoding, &mut content, &mut code, device)
+    ImageModel::new(sizes, encoding, streams(seed), device)
 }
 
 pub fn model(seed: u64, device: &Device) -> ImageModel {
@@ -76,7 +75,7 @@ pub fn stepped(
 
 /// Log-probabilities of a pass without dropout.
 fn passed(model: &ImageModel, images: &Tensor<2, Int>, fixed: &Fixed) -> Tensor<3> {
-    model.forward(images, fixed, false, &mut stream(2, "hash")).log_probabilities
+    model.forward(images, fixed, false, &mut stream(2, "hash")).0
 }
 
 fn images(seed: u64, count: usize) -> Vec<Vec<u8>> {

@@ -73,8 +73,7 @@ fn vectors(sizes: &Sizes) -> Vec<f32> {
 }
 
 fn random_model(sizes: &Sizes, encoding: &Encoding, seed: u64, device: &Device) -> Captioner {
-    let [mut content, mut code] = streams(seed);
-    Captioner::new(sizes, encoding, vectors(sizes), &mut content, &mut code, device)
+    Captioner::new(sizes, encoding, vectors(sizes), streams(seed), device)
 }
 
 /// The model with the weights of the stored example.

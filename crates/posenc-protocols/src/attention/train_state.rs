@@ -28,7 +28,7 @@ pub fn train<M: Module, T: Serialize + DeserializeOwned, const N: usize>(
 ) -> Result<()> {
     let ended = |own: &T, steps| fits(own, steps).then_some(0);
     train_repeatedly(context, trainer, streams, own, outcome, 1, ended, step)?;
-    outcome.remarks.extend(trainer.diverged().map(|diverged| diverged.to_string()));
+    outcome.remarks.extend(trainer.diverged());
     Ok(())
 }
 

@@ -67,8 +67,8 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
         (own, _) => vec![0.0; own.as_ref().map_or(0, |own| own.vocabulary * own.word_width)],
     };
     let (device, sizes) = (attention::device(context)?, sizes(s));
-    let (mut content, mut code) = (draw("content"), draw("encoding"));
-    let model = Captioner::new(&sizes, &s.encoding, vectors, &mut content, &mut code, &device);
+    let model =
+        Captioner::new(&sizes, &s.encoding, vectors, ["content", "encoding"].map(draw), &device);
     let Some(screens) = &mut screens else {
         record_size(&model, s, &mut outcome.values);
         return Ok(outcome);

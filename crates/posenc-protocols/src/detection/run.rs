@@ -44,8 +44,7 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     let largest = s.sides.iter().copied().max().unwrap_or(s.patch);
     let held_out = painted(largest);
     let architecture = architecture(s, largest / s.patch);
-    let (mut content, mut code) = (draw("content"), draw("encoding"));
-    let model = Detr::new(&architecture, &s.encoding, &mut content, &mut code, &device);
+    let model = Detr::new(&architecture, &s.encoding, ["content", "encoding"].map(draw), &device);
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let cells = s.sides.iter().map(|side| side / s.patch);

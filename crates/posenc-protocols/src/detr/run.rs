@@ -43,7 +43,6 @@ struct Own {
 fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
     let draw = |purpose: &str| shared_stream(context, purpose);
     let device = attention::device(context)?;
-    let (mut content, mut code) = (draw("content"), draw("encoding"));
     let architecture = Architecture {
         sizes: s.model.clone(),
         patch: None,
@@ -51,7 +50,8 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
         code_at_input: false,
         divergence: None,
     };
-    let mut model = model::Detr::new(&architecture, &s.encoding, &mut content, &mut code, &device);
+    let mut model =
+        model::Detr::new(&architecture, &s.encoding, ["content", "encoding"].map(draw), &device);
     let mut outcome = UnitResult::default();
     let encoding_params = s.encoding.parameter_count(&[s.model.cells; 2], s.model.width);
     let counts = [

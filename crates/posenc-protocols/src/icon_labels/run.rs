@@ -71,8 +71,8 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     let device = attention::device(context)?;
     let layers = Layers { sizes: s.transformer().sizes(), dropout: s.dropout };
     let fresh = |peak: f64| {
-        let (mut content, mut code) = (draw("content"), draw("encoding"));
-        let model = Labeller::new(layers, classes, &s.encoding, &mut content, &mut code, &device);
+        let model =
+            Labeller::new(layers, classes, &s.encoding, ["content", "encoding"].map(draw), &device);
         let mut adam = Adam::new(0.9, s.beta2, 1e-8);
         adam.weight_decay = s.weight_decay;
         let rate = LearningRate { peak, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
@@ -113,7 +113,7 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
             }
             if let Some(diverged) = trainer.diverged() {
                 current.losses.pop();
-                current.diverged = Some(diverged.to_string());
+                current.diverged = Some(diverged);
             } else if !validation.is_empty() {
                 let predicted = model.labels(&validation, &device);
                 current.validation = Some(scores(&truth(&validation), &predicted));

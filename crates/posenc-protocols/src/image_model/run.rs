@@ -145,8 +145,8 @@ fn run(context: &Context<'_>, s: &ImageModel) -> Result<UnitResult> {
     let draw = |purpose: &str| shared_stream(context, purpose);
     let sizes = sizes(s);
     let device = attention::device(context)?;
-    let (mut content, mut code) = (draw("content"), draw("encoding"));
-    let model = model::ImageModel::new(&sizes, &s.encoding, &mut content, &mut code, &device);
+    let model =
+        model::ImageModel::new(&sizes, &s.encoding, ["content", "encoding"].map(draw), &device);
     let (sides, width) = sizes.positions(&s.encoding);
     let encoding_params = s.encoding.parameter_count(&sides, width);
     let mut outcome = UnitResult::default();

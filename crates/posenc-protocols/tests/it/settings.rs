@@ -53,6 +53,19 @@ features: sine => features: sine, learned: true
 features: sine => features: fourier, learned: true, gamma: 1 }, divergence: { form: pooled, weight: -1
 side: 6, heads: 2, batch: 4 => side: 64, heads: 16, batch: 4096
 measure_every: 2 => measure_every: 7
+ => lsh: { chunk: 0 }
+ => lsh: { chunk: 7 }
+ => lsh: { buckets: 5 }
+ => lsh: { rounds: 0 }
+ => lsh: { chunk: 6, dropout: 1 }
+"),
+        ("", "kind: detr, encoding: { features: sine }", "
+ => model: { heads: 7 }
+ => model: { blocks: [3, 0, 6, 3] }
+ => model: { dropout: 1 }
+ => resizing: { short_sides: [] }
+ => resizing: { before_window: [300] }
+ => resizing: { measured: 0 }
 "),
         ("", SENTENCES, "
 bin: 4 => bin: 7
@@ -97,7 +110,10 @@ heads: 2 => heads: 3
 types: 12 => types: 11
 width: 8, heads: 2 => width: 9, heads: 1
  => similarity: [10, 2]
+types: 12 => types: 12, max_len: 9
+types: 12 => types: 12, residual_dropout: 1
 channels: [2, 3] => channels: []
+channels: [2, 3] => channels: [4, 0]
 groups: 4 => groups: 3
  => beams: 0
 features: fourier => features: embed

@@ -41,8 +41,7 @@ fn trained() -> anyhow::Result<impl FnMut(usize) -> anyhow::Result<()>> {
     };
     let device = posenc_attention::cpu();
     let draw = |purpose: &str| stream(0, purpose);
-    let model =
-        ImageModel::new(&SIZES, &encoding, &mut draw("content"), &mut draw("encoding"), &device);
+    let model = ImageModel::new(&SIZES, &encoding, ["content", "encoding"].map(draw), &device);
     let learning_rate =
         LearningRate { peak: 1e-3, warm_up: 0, decay: Decay::Constant, steps: usize::MAX };
     let fixed = model.fix(&device);
