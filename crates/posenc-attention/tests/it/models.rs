@@ -80,8 +80,7 @@ fn captioner(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
 }
 
 fn public(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
-    let (losses, trainer) = public_captioner::learned(seed, steps, device);
-    numbers((losses, trainer.model))
+    numbers(public_captioner::learned(seed, steps, device))
 }
 
 fn translator(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {

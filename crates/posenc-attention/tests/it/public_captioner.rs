@@ -269,8 +269,8 @@ fn screens_have_the_same_results_alone_and_in_a_batch() {
     assert!(rows.next().is_none());
 }
 
-/// The losses of a training on the stored example, and the trainer.
-pub fn learned(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Trainer<Captioner>) {
+/// The losses of a training on the stored example, and the model.
+pub fn learned(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Captioner) {
     let public = sizes().public.unwrap();
     let public = PublicInputs { dropout: 0.1, residual_dropout: 0.1, ..public };
     let sizes = with(public, sizes().transformer);
@@ -281,28 +281,13 @@ pub fn learned(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Trainer<C
     let rate = LearningRate { peak: 0.01, warm_up: 0, decay: Decay::Constant, steps };
     let mut trainer = Trainer::new(model, adam, rate);
     let mut masks = stream(seed, "masks");
-    let losses = (0..steps).map(|_| {
-        let mut statistics = Statistics::new();
-        let loss = trainer.step(|model| model.loss(&batch, &mut statistics, &mut masks));
-        trainer.model = trainer.model.clone().moved(&statistics);
-        loss
-    });
-    (losses.collect(), trainer)
-}
-
-/// Catches running statistics that are missing from the checkpoint, or trained after it is restored, and an incomplete state that is accepted.
-#[test]
-fn running_statistics_are_saved() {
-    let (_, trainer) = learned(1, 5, &cpu());
-    let (_, mut other) = learned(3, 5, &cpu());
-    let (_, screens) = example();
-    assert_ne!(losses(&other.model, &screens), losses(&trainer.model, &screens));
-    let mut incomplete = trainer.state();
-    incomplete.numbers[0].pop();
-    assert!(!other.restore(&incomplete));
-    assert!(other.restore(&trainer.state()));
-    assert_eq!(losses(&other.model, &screens), losses(&trainer.model, &screens));
-    let trained = parameters::count_trained(&trainer.model);
-    assert_eq!(parameters::count_trained(&other.model), trained);
-    assert!(parameters::count(&other.model) > trained);
+    let losses: Vec<f64> = (0..steps)
+        .map(|_| {
+            let mut statistics = Statistics::new();
+            let loss = trainer.step(|model| model.loss(&batch, &mut statistics, &mut masks));
+            trainer.model = trainer.model.clone().moved(&statistics);
+            loss
+        })
+        .collect();
+    (losses, trainer.model)
 }

@@ -106,20 +106,19 @@ impl WidgetScreens {
         &self.trained
     }
 
-    /// Reads a screen by its index in the split; pictures of widgets have `side` rows and columns. `None` outside of the split.
+    /// Reads a screen by its index in the split; pictures of widgets have `side` rows and columns.
     pub fn read(
         &self,
         split: CaptionSplit,
         screen: usize,
         side: usize,
-    ) -> Result<Option<WidgetScreen>, DataError> {
-        let Some(widgets) = self.captions.screens(split).get(screen) else { return Ok(None) };
-        let Some(first) = widgets.first() else { return Ok(None) };
-        let nodes = ViewHierarchy::of_screen(&self.folder, &first.screen)?.nodes;
-        let path = self.screenshot(&first.screen);
+    ) -> Result<WidgetScreen, DataError> {
+        let widgets = &self.captions.screens(split)[screen];
+        let name = &widgets[0].screen;
+        let nodes = ViewHierarchy::of_screen(&self.folder, name)?.nodes;
         // The screenshot existed when the set was opened. If it is gone, reading it fails with its name.
-        let path =
-            path.unwrap_or_else(|| self.folder.join(format!("combined/{}.jpg", first.screen)));
+        let path = self.screenshot(name);
+        let path = path.unwrap_or_else(|| self.folder.join(format!("combined/{name}.jpg")));
         let screenshot = Picture::read(&path)?.into_rgb();
         let own = |widget: &CaptionedWidget| {
             let node = nodes.get(widget.node).filter(|node| node.shows_pixels());
@@ -127,7 +126,7 @@ impl WidgetScreens {
             (widget.clone(), pixels.unwrap_or_else(|| vec![0; side * side]))
         };
         let widgets = widgets.iter().map(own).collect();
-        Ok(Some(WidgetScreen { nodes, widgets }))
+        Ok(WidgetScreen { nodes, widgets })
     }
 }
 

@@ -1,8 +1,4 @@
 //! Captions of widgets (`lff` Tables 1, 2 and 5, Figs. 8, 9).
-//!
-//! Random streams are named by item, seed and purpose, but not by group and method. All methods of an item therefore share initial
-//! weights, the order of screens, the sampled references and, if they use them, frequencies and dropout masks. All seeds share the
-//! screens themselves.
 
 use std::time::Instant;
 
@@ -171,26 +167,19 @@ fn record_size(model: &Captioner, s: &Captioning, values: &mut Vec<Value>) {
 }
 
 fn sizes(s: &Captioning) -> Sizes {
-    let small = Sizes {
-        node_words: CONTEXT_WORDS + 1,
-        node_kinds: NODE_KINDS,
-        vocabulary: screen_vocabulary().len(),
-        max_len: MAX_CAPTION_TOKENS,
+    let (node_words, node_kinds, vocabulary, max_len) = match &s.public {
+        None => (CONTEXT_WORDS + 1, NODE_KINDS, screen_vocabulary().len(), MAX_CAPTION_TOKENS),
+        Some(own) => (own.vocabulary, own.types, own.vocabulary, own.max_len),
+    };
+    Sizes {
+        node_words,
+        node_kinds,
+        vocabulary,
+        max_len,
         transformer: TransformerSizes { layers: s.encoder_layers, ..s.transformer(0).sizes() },
         decoder_layers: s.decoder_layers,
         divergence: s.divergence,
-        public: None,
-    };
-    match &s.public {
-        None => small,
-        Some(own) => Sizes {
-            node_words: own.vocabulary,
-            node_kinds: own.types,
-            vocabulary: own.vocabulary,
-            max_len: own.max_len,
-            public: Some(own.clone()),
-            ..small
-        },
+        public: s.public.clone(),
     }
 }
 

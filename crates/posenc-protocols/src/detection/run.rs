@@ -1,7 +1,4 @@
 //! Detectors on generated scenes (`lff` Fig. 4).
-//!
-//! Random streams are named by item, seed and purpose, but not by group and method. All methods of an item therefore share initial
-//! weights, the order of batches, held-out scenes and, if they use them, frequencies.
 
 use std::time::Instant;
 
@@ -43,7 +40,25 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     };
     let largest = s.sides.iter().copied().max().unwrap_or(s.patch);
     let held_out = painted(largest);
-    let architecture = architecture(s, largest / s.patch);
+    let sizes = Sizes {
+        width: s.width,
+        heads: s.heads,
+        feed_forward: s.feed_forward,
+        encoder_layers: s.encoder_layers,
+        decoder_layers: s.decoder_layers,
+        queries: s.queries,
+        classes: CLASSES,
+        cells: largest / s.patch,
+        dropout: 0.0,
+        ..Sizes::default()
+    };
+    let architecture = Architecture {
+        sizes,
+        patch: Some(s.patch),
+        coordinates: s.coordinates,
+        code_at_input: s.code == CodePlace::AttentionAndInput,
+        divergence: s.divergence,
+    };
     let model = Detr::new(&architecture, &s.encoding, ["content", "encoding"].map(draw), &device);
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
@@ -124,28 +139,6 @@ pub fn adam(weight_decay: f64, max_grad_norm: Option<f64>) -> Adam {
     let mut adam = Adam::new(0.9, 0.999, 1e-8);
     (adam.weight_decay, adam.max_grad_norm) = (weight_decay, max_grad_norm);
     adam
-}
-
-fn architecture(s: &Detection, cells: usize) -> Architecture {
-    let sizes = Sizes {
-        width: s.width,
-        heads: s.heads,
-        feed_forward: s.feed_forward,
-        encoder_layers: s.encoder_layers,
-        decoder_layers: s.decoder_layers,
-        queries: s.queries,
-        classes: CLASSES,
-        cells,
-        dropout: 0.0,
-        ..Sizes::default()
-    };
-    Architecture {
-        sizes,
-        patch: Some(s.patch),
-        coordinates: s.coordinates,
-        code_at_input: s.code == CodePlace::AttentionAndInput,
-        divergence: s.divergence,
-    }
 }
 
 fn input(image: ObjectImage) -> ImageInput {

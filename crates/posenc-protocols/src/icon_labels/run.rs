@@ -1,8 +1,4 @@
 //! Labels of boxes on real screens, from the positions of all boxes of a screen (extension of `lff` Table 1).
-//!
-//! Random streams are named by item, seed and purpose, but not by group and method. All methods of an item therefore share the split
-//! into training and held-out screens, the order of batches, initial weights and dropout masks. The stream of validation screens is the
-//! same for all seeds.
 
 use std::collections::BTreeSet;
 use std::time::Instant;

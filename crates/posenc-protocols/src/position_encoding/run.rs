@@ -41,11 +41,8 @@ impl Encoder {
     /// Replaces all parameters after the first `frequencies` ones by samples from $N(0, 1)$.
     fn with_random_parameters(self, frequencies: usize, rng: &mut ChaCha8Rng) -> Result<Self> {
         let mut values = parameters::values(&self.module);
-        let rest = values.get_mut(frequencies..).context("fewer parameters than frequencies")?;
-        let normal = gaussian_vector(rng, rest.len());
-        for (value, z) in rest.iter_mut().zip(normal) {
-            *value = z as f32;
-        }
+        let normal = gaussian_vector(rng, values.len() - frequencies);
+        values.splice(frequencies.., normal.into_iter().map(|z| z as f32));
         let module = parameters::replaced(self.module, &values);
         Ok(Encoder { module: module.context("wrong number of parameters")?, ..self })
     }
