@@ -23,13 +23,6 @@ pub type Bounds = [f64; COORDINATES];
 
 const CHUNK: usize = 64;
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Layers {
-    pub sizes: TransformerSizes,
-    /// Dropout rate of the outputs of attention and feed-forward networks, before the residual addition.
-    pub dropout: f64,
-}
-
 /// Random streams for the dropout masks of a training step. The position encoding has a stream of its own, so that an encoding without
 /// dropout leaves the masks of the layers unchanged.
 #[derive(Debug)]
@@ -66,19 +59,21 @@ pub struct Labeller {
     norm: LayerNorm,
     output: Dense,
     #[module(skip)]
-    layers: Layers,
+    sizes: TransformerSizes,
+    dropout: f64,
 }
 
 impl Labeller {
-    /// Initializes a model with `labels` outputs. `content` samples its weights, `code` those of the position encoding.
+    /// Initializes a model with `labels` outputs, and with `dropout` of the outputs of attention and feed-forward networks before the residual
+    /// addition. `content` samples its weights, `code` those of the position encoding.
     pub fn new(
-        layers: Layers,
+        sizes: TransformerSizes,
+        dropout: f64,
         labels: usize,
         encoding: &Encoding,
         [mut content, mut code]: [ChaCha8Rng; 2],
         device: &Device,
     ) -> Self {
-        let (sizes, style) = (&layers.sizes, LayerStyle::GELU);
         let (width, sides) = (sizes.width, [BINS; COORDINATES]);
         let draw = &mut Draw { rng: &mut code, device };
         let position = PositionEncoding::new(encoding, &sides, width, draw);
@@ -86,10 +81,11 @@ impl Labeller {
         Labeller {
             position,
             token: draw.dense(width, width),
-            encoder_layers: Layer::stack(draw, sizes, sizes.layers, style),
+            encoder_layers: Layer::stack(draw, &sizes, sizes.layers, LayerStyle::GELU),
             norm: draw.layer_norm(width),
             output: draw.dense(width, labels),
-            layers,
+            sizes,
+            dropout,
         }
     }
 
@@ -106,8 +102,7 @@ impl Labeller {
         let codes = self.position.encode_boxes(screens.concat().concat(), of_code, device);
         let mut x = padded.pad(self.token.forward(codes));
         let bias = padded.bias();
-        let mut dropout =
-            LayerDropout { rng: of_layers, inner: 0.0, residual: self.layers.dropout };
+        let mut dropout = LayerDropout { rng: of_layers, inner: 0.0, residual: self.dropout };
         for layer in &self.encoder_layers {
             x = layer.encode(x, None, &bias, &mut dropout);
         }
@@ -140,7 +135,7 @@ impl Labeller {
         masks: Option<Masks<'_>>,
         device: &Device,
     ) -> Loss {
-        let sizes = &self.layers.sizes;
+        let sizes = &self.sizes;
         let boxes: Vec<_> = screens.iter().map(|screen| &screen.boxes[..]).collect();
         let truth: Vec<usize> =
             screens.iter().flat_map(|screen| screen.labels.iter().copied()).collect();

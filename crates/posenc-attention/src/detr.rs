@@ -144,8 +144,8 @@ impl Detr {
             }),
         };
         let encoder_layers = Layer::stack(draw, &transformer, layers, style);
-        let decoder_layers =
-            Layer::stack(draw, &transformer, sizes.decoder_layers, style.with_memory());
+        let style = LayerStyle { has_memory: true, ..style };
+        let decoder_layers = Layer::stack(draw, &transformer, sizes.decoder_layers, style);
         Detr {
             stem,
             position,
@@ -197,7 +197,9 @@ impl Detr {
         let sizes = &self.architecture.sizes;
         let device = batch.bias.device();
         let x = match &self.stem {
-            Stem::Patches(stem) => stem.forward(batch.pixels.rows.clone(), &mut Dropout::none()),
+            Stem::Patches(stem) => {
+                stem.forward(batch.pixels.rows.clone(), &mut Dropout::new(0.0, None))
+            }
             Stem::Network(Network { backbone, projection }) => {
                 projection.forward(backbone.forward(batch.pixels.clone()).rows)
             }

@@ -154,7 +154,7 @@ impl Layer {
         let x = self.attention_norm.forward(x);
         match &self.attention {
             SelfAttention::Full(attention) => {
-                let (keys, none) = ([x.clone(), x.clone()], &mut Dropout::none());
+                let (keys, none) = ([x.clone(), x.clone()], &mut Dropout::new(0.0, None));
                 let (y, weights) = attention.forward(x, keys, fixed.bias.clone(), true, none);
                 (y, (Some(weights), None))
             }
@@ -167,7 +167,7 @@ impl Layer {
 
     /// The function F: the feed-forward network.
     fn transform(&self, x: Tensor<3>) -> Tensor<3> {
-        self.dense.forward(self.dense_norm.forward(x), &mut Dropout::none())
+        self.dense.forward(self.dense_norm.forward(x), &mut Dropout::new(0.0, None))
     }
 }
 

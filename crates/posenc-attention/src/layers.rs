@@ -63,12 +63,6 @@ impl LayerStyle {
         has_memory: false,
     };
     pub const RELU: LayerStyle = LayerStyle { activation: Activation::Relu, ..LayerStyle::GELU };
-
-    /// The same style with attention to a memory.
-    #[must_use]
-    pub fn with_memory(self) -> Self {
-        LayerStyle { has_memory: true, ..self }
-    }
 }
 
 /// x W + b, or x W.
@@ -122,10 +116,6 @@ impl<'a> Dropout<'a> {
         Dropout { rate, rng: rng.filter(|_| rate > 0.0) }
     }
 
-    pub fn none() -> Self {
-        Dropout { rate: 0.0, rng: None }
-    }
-
     /// Sets random values to zero and scales up the others.
     pub fn apply<const D: usize>(&mut self, x: Tensor<D>) -> Tensor<D> {
         let Some(rng) = &mut self.rng else {
@@ -147,10 +137,6 @@ pub struct LayerDropout<'a> {
 }
 
 impl<'a> LayerDropout<'a> {
-    pub fn none() -> Self {
-        LayerDropout { rng: None, inner: 0.0, residual: 0.0 }
-    }
-
     /// One rate everywhere; `rng` samples the masks.
     pub fn uniform(rate: f64, rng: Option<&'a mut ChaCha8Rng>) -> Self {
         LayerDropout { rng, inner: rate, residual: rate }

@@ -44,18 +44,13 @@ impl Adam {
 
     /// One step with learning rate `rate`. Parameters without a gradient do not change.
     pub fn step<M: Module>(&mut self, model: M, gradients: &Gradients, rate: f64) -> M {
-        self.begin();
+        self.steps += 1;
         let factor = self.max_grad_norm.map_or(1.0, |limit| {
             let norm = norm(&model, gradients);
             // A NaN norm leaves the gradient unchanged; the next loss is NaN and stops training.
             if norm > limit { limit / norm } else { 1.0 }
         });
         model.map(&mut Step { adam: self, gradients, rate, factor })
-    }
-
-    /// Begins a step whose gradients arrive part by part; call [`Adam::update`] for each part.
-    pub fn begin(&mut self) {
-        self.steps += 1;
     }
 
     /// Updates one part of the model in the current step.

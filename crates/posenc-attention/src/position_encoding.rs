@@ -260,7 +260,7 @@ impl PositionEncoding {
         }
         let numbers = positions.numbers.clone()?;
         if let Some(network) = &self.network {
-            return Some(network.forward(numbers, Dropout::none()).mul_scalar(scale));
+            return Some(network.forward(numbers, Dropout::new(0.0, None)).mul_scalar(scale));
         }
         let Some(frequencies) = &self.frequencies else {
             return Some(numbers);

@@ -27,10 +27,11 @@ pub struct TrainState {
 pub struct Trainer<M> {
     pub model: M,
     adam: Adam,
-    learning_rate: LearningRate,
+    pub learning_rate: LearningRate,
     /// The step whose loss is NaN or infinite.
     diverged: Option<usize>,
-    operations: f64,
+    /// Floating-point operations of the steps that this trainer made, without those before a restored state.
+    pub operations: f64,
 }
 
 impl<M: Module> Trainer<M> {
@@ -40,16 +41,6 @@ impl<M: Module> Trainer<M> {
 
     pub fn steps(&self) -> usize {
         self.adam.steps
-    }
-
-    /// Number of steps of the learning rate schedule.
-    pub fn planned_steps(&self) -> usize {
-        self.learning_rate.steps
-    }
-
-    /// Changes the largest learning rate, for a restored state of another training than the one this trainer was made for.
-    pub fn set_peak(&mut self, peak: f64) {
-        self.learning_rate.peak = peak;
     }
 
     /// Whether steps remain and training has not diverged.
@@ -70,11 +61,6 @@ impl<M: Module> Trainer<M> {
         Some(format!(
             "the loss is NaN or infinite at step {step}, so training stopped; try a lower learning rate"
         ))
-    }
-
-    /// Floating-point operations of the steps that this trainer made, without those before a restored state.
-    pub fn operations(&self) -> f64 {
-        self.operations
     }
 
     /// Takes one gradient step on a loss and its penalty and returns the loss. If the loss is NaN or infinite, training stops and the model

@@ -125,6 +125,7 @@ impl Translator {
         let TransformerSizes { width: d, layers, .. } = sizes.transformer;
         let word = (d as f64).sqrt().recip();
         let (tokens, style) = (sizes.words + SPECIAL, LayerStyle::GELU);
+        let decoder = LayerStyle { has_memory: true, ..style };
         Translator {
             source_words: draw.normal([tokens, d], word),
             source_positions: draw.normal([sizes.positions, d], deviation),
@@ -133,7 +134,7 @@ impl Translator {
             target_positions: draw.normal([sizes.positions + 1, d], deviation),
             encoder: Layer::stack(&mut draw, &sizes.transformer, layers, style),
             encoder_norm: draw.layer_norm(d),
-            decoder: Layer::stack(&mut draw, &sizes.transformer, layers, style.with_memory()),
+            decoder: Layer::stack(&mut draw, &sizes.transformer, layers, decoder),
             decoder_norm: draw.layer_norm(d),
             output: draw.dense(d, tokens),
         }
@@ -142,7 +143,7 @@ impl Translator {
     /// Log-probabilities of the next token after the start and after each word, `[B, T, tokens]`.
     pub fn log_probabilities(&self, batch: &Batch) -> Tensor<3> {
         let mut x = embed(&self.source_words, &self.source_positions, &batch.source);
-        let none = &mut LayerDropout::none();
+        let none = &mut LayerDropout::uniform(0.0, None);
         for layer in &self.encoder {
             x = layer.encode(x, None, &batch.source_bias, none);
         }

@@ -48,7 +48,7 @@ impl ImageModel {
         if !nats.is_finite() {
             return nats;
         }
-        adam.begin();
+        adam.steps += 1;
         let gradients = loss.backward();
         let [mut dfirst, mut dsecond] = streams.each_ref().map(|stream| slope(stream, &gradients));
         let [mut first, mut second] = streams.map(Tensor::inner);

@@ -1,6 +1,6 @@
 //! The model of boxes: masking, and dependence on positions.
 
-use posenc_attention::boxes::{Bounds, LabelledScreen, Labeller, Layers, Masks};
+use posenc_attention::boxes::{Bounds, LabelledScreen, Labeller, Masks};
 use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::{Device, parameters};
@@ -20,8 +20,7 @@ fn encodings() -> [Encoding; 4] {
 
 fn labeller(encoding: &Encoding, seed: u64, device: &Device) -> Labeller {
     let sizes = TransformerSizes { width: 32, heads: 4, feed_forward: 32, layers: 1 };
-    let layers = Layers { sizes, dropout: 0.1 };
-    Labeller::new(layers, 3, encoding, streams(seed), device)
+    Labeller::new(sizes, 0.1, 3, encoding, streams(seed), device)
 }
 
 fn random_box(rng: &mut ChaCha8Rng) -> Bounds {

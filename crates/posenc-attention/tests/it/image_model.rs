@@ -74,7 +74,7 @@ pub fn stepped(
 ) -> (Vec<f64>, ImageModel) {
     let mut trainer = trainer(model, steps);
     let losses = (0..steps).map(|_| ImageModel::step(&mut trainer, batch, fixed, draws)).collect();
-    assert!(trainer.operations() > 0.0);
+    assert!(trainer.operations > 0.0);
     (losses, trainer.model)
 }
 

@@ -44,7 +44,7 @@ pub fn train_repeatedly<M: Module, T: Serialize + DeserializeOwned, const N: usi
     ended: impl FnOnce(&T, usize) -> Option<usize>,
     mut step: impl FnMut(&mut Trainer<M>, &mut [ChaCha8Rng; N], &mut T) -> Result<()>,
 ) -> Result<()> {
-    let each = trainer.planned_steps();
+    let each = trainer.learning_rate.steps;
     let steps = trainings * each;
     let resumption = Resumption { checkpoint: context.checkpoint, note: context.note };
     context.checkpoint.begin(steps, 0);

@@ -122,7 +122,7 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
             }
         }
         Source::Generated { trained, held_out } => {
-            let rate = trainer.operations() / started.elapsed().as_secs_f64() / 1e9;
+            let rate = trainer.operations / started.elapsed().as_secs_f64() / 1e9;
             values.push(Value::new("rate", rate).unit("GFLOP/s"));
             if trainer.diverged().is_some() {
                 values.push(Value::new("slot_accuracy", f64::NAN));

@@ -111,7 +111,7 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     values.extend(numbers.map(with_unit));
     let sides = [2 * (largest / s.patch); 2];
     record_params(&trainer.model, s.encoding.parameter_count(&sides, s.width), values);
-    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.operations(), values);
+    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.operations, values);
     if trainer.diverged().is_some() {
         return Ok(outcome);
     }

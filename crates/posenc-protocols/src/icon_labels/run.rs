@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
-use posenc_attention::boxes::{BINS, Bounds, COORDINATES, LabelledScreen, Labeller, Layers, Masks};
+use posenc_attention::boxes::{BINS, Bounds, COORDINATES, LabelledScreen, Labeller, Masks};
 use posenc_attention::optimizer::Adam;
 use posenc_attention::trainer::Trainer;
 use posenc_data::interfaces::{BORDER, Corners, LABELLED_SCREENS, LabelledScreens};
@@ -65,10 +65,10 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
         "{LABELLED_SCREENS}: no screens are left for training; lower `protocol.held_out` or `protocol.validation`"
     );
     let device = attention::device(context)?;
-    let layers = Layers { sizes: s.transformer().sizes(), dropout: s.dropout };
+    let sizes = s.transformer().sizes();
     let fresh = |peak: f64| {
-        let model =
-            Labeller::new(layers, classes, &s.encoding, ["content", "encoding"].map(draw), &device);
+        let drawn = ["content", "encoding"].map(draw);
+        let model = Labeller::new(sizes, s.dropout, classes, &s.encoding, drawn, &device);
         let mut adam = Adam::new(0.9, s.beta2, 1e-8);
         adam.weight_decay = s.weight_decay;
         let rate = LearningRate { peak, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
@@ -92,7 +92,7 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
         },
         |trainer, drawn, own| {
             let [batches, layers, code] = drawn;
-            trainer.set_peak(rates[own.ended.len()]);
+            trainer.learning_rate.peak = rates[own.ended.len()];
             let next = |_| attention::next(&mut own.left, count, batches);
             let batch: Vec<&LabelledScreen> = (0..s.batch).map(next).map(|i| trained[i]).collect();
             let masks = Masks { layers, code };
@@ -115,7 +115,7 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
                 current.validation = Some(scores(&truth(&validation), &predicted));
             }
             own.ended.push(std::mem::take(current));
-            operations += trainer.operations();
+            operations += trainer.operations;
             if let Some(&rate) = rates.get(own.ended.len()) {
                 own.left.clear();
                 *trainer = fresh(rate);

@@ -239,7 +239,7 @@ fn run(context: &Context<'_>, s: &ImageModel) -> Result<UnitResult> {
         values.push(Value::new("upper_attention", most(&evaluation.upper)));
     }
     record_params(&trainer.model, encoding_params, values);
-    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.operations(), values);
+    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.operations, values);
     if let Images::Color(images) = &images {
         let is_archives = images.trained.variant() == Variant::Archives;
         values.push(Value::new("archives", f64::from(u8::from(is_archives))));

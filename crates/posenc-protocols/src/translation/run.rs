@@ -87,7 +87,7 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
             }
         }
     }
-    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.operations(), values);
+    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.operations, values);
     Ok(outcome)
 }
 
@@ -173,8 +173,7 @@ fn record(name: &str, table: &[f64], s: &Translation, values: &mut Vec<Value>) {
         let middle = i as f64 * s.bin as f64 + 0.5 * (s.bin - 1) as f64;
         values.push(Value::new(format!("{name}_peak"), *mean).at(middle));
     }
-    let (first, last) = (means.first().copied(), means.last().copied());
-    let (first, last) = (first.unwrap_or(f64::NAN), last.unwrap_or(f64::NAN));
+    let [first, last] = [means.first(), means.last()].map(|mean| *mean.unwrap_or(&f64::NAN));
     values.push(Value::new(format!("{name}_first_peak"), first));
     values.push(Value::new(format!("{name}_last_peak"), last));
     values.push(Value::new(format!("{name}_decay"), last / first));
