@@ -62,14 +62,12 @@ struct Item {
 
 /// Blocks of rows as `(start, end, columns)`, where `columns` is the number of leading columns that the block needs.
 fn blocks(rows: usize, columns: usize, causal: bool) -> Vec<(usize, usize, usize)> {
-    if !causal {
-        return vec![(0, rows, columns)];
-    }
+    let size = if causal { BLOCK } else { rows.max(1) };
     let block = |start: usize| {
-        let end = (start + BLOCK).min(rows);
-        (start, end, end.min(columns))
+        let end = (start + size).min(rows);
+        (start, end, if causal { end.min(columns) } else { columns })
     };
-    (0..rows).step_by(BLOCK).map(block).collect()
+    (0..rows).step_by(size).map(block).collect()
 }
 
 /// Turns a row of scores into attention weights: softmax(scale · scores + bias).

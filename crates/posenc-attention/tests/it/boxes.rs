@@ -14,10 +14,6 @@ fn fourier(groups: usize) -> Encoding {
     Encoding { scale: Some(3.0), ..crate::fourier(10.0, groups, 16, 0.2) }
 }
 
-fn encodings() -> [Encoding; 4] {
-    [fourier(1), fourier(2), fourier(4), summed_tables()]
-}
-
 fn labeller(encoding: &Encoding, seed: u64, device: &Device) -> Labeller {
     let sizes = TransformerSizes { width: 32, heads: 4, feed_forward: 32, layers: 1 };
     Labeller::new(sizes, 0.1, 3, encoding, streams(seed), device)
@@ -96,7 +92,7 @@ fn only_positions_distinguish_boxes() {
     let mut rng = stream(4, "screens");
     let boxes = labelled(&mut rng, 4).boxes;
     let turned: Vec<Bounds> = [2, 0, 3, 1].map(|i| boxes[i]).to_vec();
-    for encoding in encodings() {
+    for encoding in [fourier(1), fourier(2), fourier(4), summed_tables()] {
         let model = labeller(&encoding, 2, &device);
         let rows = model.of_screen(&boxes, &device);
         let moved = model.of_screen(&turned, &device);

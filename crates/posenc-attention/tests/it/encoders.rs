@@ -100,10 +100,8 @@ fn encodings_distinguish_positions() {
 #[test]
 fn learned_frequencies_start_as_random_ones() {
     let positions = Positions::grid(&[8, 8]);
-    let (learned, fixed) = (
-        build(&fourier(64), &[8, 8], 64),
-        build(&Encoding { learned: false, ..fourier(64) }, &[8, 8], 64),
-    );
+    let fixed = Encoding { learned: false, ..fourier(64) };
+    let [learned, fixed] = [fourier(64), fixed].map(|own| build(&own, &[8, 8], 64));
     assert_eq!(learned.frequencies().unwrap().1, 2);
     let (a, b) = (codes(&learned, &positions, 64), codes(&fixed, &positions, 64));
     for (a, b) in a.iter().flatten().zip(b.iter().flatten()) {

@@ -112,9 +112,8 @@ fn example() -> (Value, Vec<ScreenInput>) {
             let node = widget["node"].as_u64().unwrap() as usize;
             WidgetInput { node, caption: words(&widget["caption"]), pixels }
         });
-        let widgets = widgets.collect();
-        let nodes = screen["nodes"].as_array().unwrap().iter().map(node).collect();
-        ScreenInput { nodes, widgets }
+        let nodes = screen["nodes"].as_array().unwrap().iter().map(node);
+        ScreenInput { nodes: nodes.collect(), widgets: widgets.collect() }
     });
     let screens = screens.collect();
     (example, screens)
@@ -146,8 +145,7 @@ fn predictions_losses_and_gradients_match_the_public_model() {
     for (found, expected) in found.into_iter().zip(expected) {
         assert!((found - expected).abs() < 1e-4, "{found} {expected}");
     }
-    let device = cpu();
-    let batch = Batch::new(&screens, &sizes(), &device);
+    let batch = Batch::new(&screens, &sizes(), &cpu());
     let mut statistics = Statistics::new();
     let loss = model.loss(&batch, &mut statistics, &mut stream(1, "masks"));
     let (after, loss) = (model.moved(&statistics), loss.value);
@@ -156,9 +154,8 @@ fn predictions_losses_and_gradients_match_the_public_model() {
     assert!((found - expected).abs() < 1e-5, "{found} {expected}");
     let gradients = parameters::gradients(&after, &loss.backward());
     let values = parameters::values(&after);
-    let (mut offset, mut running) = (0, example["running"].as_array().unwrap().iter());
-    let mut moved = 0;
-    let mut counts = Vec::new();
+    let (mut offset, mut moved, mut counts) = (0, 0, Vec::new());
+    let mut running = example["running"].as_array().unwrap().iter();
     parameters::visit(&after, None, |own| counts.push(own.count()));
     let named = example["gradients"].as_array().unwrap();
     assert_eq!(counts.len(), named.len());

@@ -1,7 +1,7 @@
 //! The translator: padding, causal masking, and learning.
 
 use posenc_attention::layers::TransformerSizes;
-use posenc_attention::translator::{Batch, Sizes, Translator, evaluate};
+use posenc_attention::translator::{Batch, Pair, Sizes, Translator, evaluate};
 use posenc_attention::{Device, parameters};
 use posenc_math::random::stream;
 
@@ -13,8 +13,6 @@ pub const SIZES: Sizes = Sizes {
     transformer: TransformerSizes { width: 16, heads: 2, feed_forward: 32, layers: 1 },
 };
 
-type Words = (Vec<usize>, Vec<usize>);
-
 pub fn model(seed: u64, device: &Device) -> Translator {
     Translator::new(&SIZES, 0.02, &mut stream(seed, "content"), device)
 }
@@ -23,9 +21,9 @@ pub fn model(seed: u64, device: &Device) -> Translator {
 #[test]
 fn a_pair_has_the_same_loss_alone_and_next_to_a_longer_one() {
     let model = model(1, &cpu());
-    let short: Words = (vec![1, 5], vec![3, 2, 4]);
-    let long: Words = (vec![7, 0, 2, 2, 6, 1, 3, 3, 4], vec![0, 1, 2, 3, 4, 5, 6]);
-    let loss = |pairs: &[Words]| evaluate(&model, pairs, &cpu());
+    let short: Pair = (vec![1, 5], vec![3, 2, 4]);
+    let long: Pair = (vec![7, 0, 2, 2, 6, 1, 3, 3, 4], vec![0, 1, 2, 3, 4, 5, 6]);
+    let loss = |pairs: &[Pair]| evaluate(&model, pairs, &cpu());
     let (a, b) = (loss(std::slice::from_ref(&short)), loss(std::slice::from_ref(&long)));
     // The targets have four and eight tokens, including the end.
     let both = loss(&[short, long]);
