@@ -23,22 +23,6 @@ pub type Bounds = [f64; COORDINATES];
 
 const CHUNK: usize = 64;
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Layers {
-    pub sizes: TransformerSizes,
-    /// Dropout rate of the outputs of attention and feed-forward networks, before the residual addition.
-    pub dropout: f64,
-}
-
-impl Layers {
-    /// Floating-point operations of the layers in a training step on `screens` screens of `length` tokens, three times those of a forward
-    /// pass.
-    pub fn operations(&self, screens: usize, length: usize) -> f64 {
-        let token = self.sizes.layers as f64 * self.sizes.layer_operations(length);
-        6.0 * (screens * length) as f64 * token
-    }
-}
-
 /// Random streams for the dropout masks of a training step. The position encoding has a stream of its own, so that an encoding without
 /// dropout leaves the masks of the layers unchanged.
 #[derive(Debug)]
@@ -48,24 +32,11 @@ pub struct Masks<'a> {
     pub code: &'a mut ChaCha8Rng,
 }
 
-#[derive(Debug)]
-struct Layout {
-    screens: Padded,
-    /// Coordinates of all boxes, screen by screen.
-    coordinates: Vec<f64>,
-}
-
-impl Layout {
-    /// `None` if a screen has no boxes, or there is no screen.
-    fn new<'a>(screens: impl Iterator<Item = &'a [Bounds]>, device: &Device) -> Option<Self> {
-        let (mut counts, mut coordinates) = (Vec::new(), Vec::new());
-        for boxes in screens {
-            counts.push(boxes.len());
-            coordinates.extend(boxes.iter().flatten());
-        }
-        let is_filled = !counts.is_empty() && counts.iter().all(|&count| count > 0);
-        is_filled.then(|| Layout { screens: Padded::new(&counts, device), coordinates })
-    }
+/// A screen of at least one box, with the labels of its boxes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelledScreen {
+    pub boxes: Vec<Bounds>,
+    pub labels: Vec<usize>,
 }
 
 /// The index of the largest number; the first index on ties.
@@ -79,13 +50,6 @@ fn largest(numbers: &[f32]) -> usize {
     best
 }
 
-/// A screen with the labels of its boxes.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LabelledScreen {
-    pub boxes: Vec<Bounds>,
-    pub labels: Vec<usize>,
-}
-
 /// A transformer that labels all boxes of a screen at once; the boxes are its only input.
 #[derive(Module, Debug)]
 pub struct Labeller {
@@ -95,100 +59,91 @@ pub struct Labeller {
     norm: LayerNorm,
     output: Dense,
     #[module(skip)]
-    layers: Layers,
+    sizes: TransformerSizes,
+    dropout: f64,
 }
 
 impl Labeller {
-    /// Initializes a model with `labels` outputs. `content` samples its weights, `code` those of the position encoding.
-    /// An error has the invalid key of `encoding`.
+    /// Initializes a model with `labels` outputs, and with `dropout` of the outputs of attention and feed-forward networks before the residual
+    /// addition. `content` samples its weights, `code` those of the position encoding.
     pub fn new(
-        layers: Layers,
+        sizes: TransformerSizes,
+        dropout: f64,
         labels: usize,
         encoding: &Encoding,
-        content: &mut ChaCha8Rng,
-        code: &mut ChaCha8Rng,
+        [mut content, mut code]: [ChaCha8Rng; 2],
         device: &Device,
-    ) -> Result<Self, (&'static str, String)> {
-        let sides = [BINS; COORDINATES];
-        let width = layers.sizes.width;
-        let draw = &mut Draw { rng: code, device };
-        let position = PositionEncoding::new(encoding, &sides, width, draw)?;
-        let mut draw = Draw { rng: content, device };
-        Ok(Labeller {
+    ) -> Self {
+        let (width, sides) = (sizes.width, [BINS; COORDINATES]);
+        let draw = &mut Draw { rng: &mut code, device };
+        let position = PositionEncoding::new(encoding, &sides, width, draw);
+        let draw = &mut Draw { rng: &mut content, device };
+        Labeller {
             position,
             token: draw.dense(width, width),
-            encoder_layers: Layer::stack(
-                &mut draw,
-                &layers.sizes,
-                layers.sizes.layers,
-                LayerStyle::GELU,
-            ),
+            encoder_layers: Layer::stack(draw, &sizes, sizes.layers, LayerStyle::GELU),
             norm: draw.layer_norm(width),
             output: draw.dense(width, labels),
-            layers,
-        })
+            sizes,
+            dropout,
+        }
     }
 
-    /// Log-probabilities of the labels of all boxes, screen by screen, `[W, C]`.
+    /// Log-probabilities of the labels of all boxes, screen by screen, `[W, C]`, and the largest number of boxes of a screen.
     fn log_probabilities(
         &self,
-        layout: &Layout,
+        screens: &[&[Bounds]],
         masks: Option<Masks<'_>>,
         device: &Device,
-    ) -> Tensor<2> {
+    ) -> (Tensor<2>, usize) {
         let (of_layers, of_code) = masks.map(|m| (m.layers, m.code)).unzip();
-        let codes = self.position.encode_boxes(layout.coordinates.clone(), of_code, device);
-        let mut x = layout.screens.pad(self.token.forward(codes));
-        let bias = layout.screens.bias();
-        let mut dropout =
-            LayerDropout { rng: of_layers, inner: 0.0, residual: self.layers.dropout };
+        let counts: Vec<usize> = screens.iter().map(|boxes| boxes.len()).collect();
+        let padded = Padded::new(&counts, device);
+        let codes = self.position.encode_boxes(screens.concat().concat(), of_code, device);
+        let mut x = padded.pad(self.token.forward(codes));
+        let bias = padded.bias();
+        let mut dropout = LayerDropout { rng: of_layers, inner: 0.0, residual: self.dropout };
         for layer in &self.encoder_layers {
             x = layer.encode(x, None, &bias, &mut dropout);
         }
-        let x = layout.screens.unpad(self.norm.forward(x));
-        activation::log_softmax(self.output.forward(x), 1)
+        let x = padded.unpad(self.norm.forward(x));
+        (activation::log_softmax(self.output.forward(x), 1), padded.longest)
     }
 
-    /// Log-probabilities of the labels of each box of a screen, box by box; `None` for a screen without boxes.
-    pub fn of_screen(&self, boxes: &[Bounds], device: &Device) -> Option<Vec<f32>> {
-        let layout = Layout::new(std::iter::once(boxes), device)?;
-        Some(numbers(self.log_probabilities(&layout, None, device)))
+    /// Log-probabilities of the labels of each box of a screen, box by box.
+    pub fn of_screen(&self, boxes: &[Bounds], device: &Device) -> Vec<f32> {
+        numbers(self.log_probabilities(&[boxes], None, device).0)
     }
 
-    /// The likeliest labels of all boxes, screen by screen; `None` if a screen has no boxes.
-    pub fn labels(&self, screens: &[&LabelledScreen], device: &Device) -> Option<Vec<usize>> {
+    /// The likeliest labels of all boxes, screen by screen.
+    pub fn labels(&self, screens: &[&LabelledScreen], device: &Device) -> Vec<usize> {
         let model = self.clone().no_grad();
         let labels = self.output.outputs();
         let mut all = Vec::new();
         for chunk in screens.chunks(CHUNK) {
-            let layout = Layout::new(chunk.iter().map(|screen| &screen.boxes[..]), device)?;
-            let rows = numbers(model.log_probabilities(&layout, None, device));
+            let boxes: Vec<_> = chunk.iter().map(|screen| &screen.boxes[..]).collect();
+            let rows = numbers(model.log_probabilities(&boxes, None, device).0);
             all.extend(rows.chunks_exact(labels).map(largest));
         }
-        Some(all)
+        all
     }
 
-    /// The mean cross-entropy over boxes in nats; `None` if the screens do not fit the model. With `masks`, dropout is applied.
+    /// The mean cross-entropy over boxes in nats. With `masks`, dropout is applied.
     pub fn loss(
         &self,
         screens: &[&LabelledScreen],
         masks: Option<Masks<'_>>,
         device: &Device,
-    ) -> Option<Loss> {
-        let layout = Layout::new(screens.iter().map(|screen| &screen.boxes[..]), device)?;
-        let labels = self.output.outputs();
+    ) -> Loss {
+        let sizes = &self.sizes;
+        let boxes: Vec<_> = screens.iter().map(|screen| &screen.boxes[..]).collect();
         let truth: Vec<usize> =
             screens.iter().flat_map(|screen| screen.labels.iter().copied()).collect();
-        let fits = |screen: &&LabelledScreen| screen.labels.len() == screen.boxes.len();
-        if !screens.iter().all(fits) || truth.iter().any(|&label| label >= labels) {
-            return None;
-        }
-        let boxes = truth.len() as f64;
-        let d = self.layers.sizes.width as f64;
-        let operations = self.layers.operations(screens.len(), layout.screens.longest)
-            + 6.0 * boxes * d * (d + labels as f64);
-        let log_probabilities = self.log_probabilities(&layout, masks, device);
+        let outputs = truth.len() * sizes.width * (sizes.width + self.output.outputs());
+        let (log_probabilities, length) = self.log_probabilities(&boxes, masks, device);
+        let tokens = (screens.len() * length) as f64;
+        let layers = tokens * sizes.layers as f64 * sizes.layer_operations(length);
         let value = cross_entropy(log_probabilities, integers(truth, device));
-        Some(Loss { value, penalty: None, operations })
+        Loss { value, penalty: None, operations: 6.0 * (layers + outputs as f64) }
     }
 }

@@ -1,9 +1,8 @@
-//! Captions: targets as tensors, their cross-entropy, and greedy and beam search.
+//! Greedy and beam search of captions.
 
 use burn::tensor::{Device, Int, Tensor};
 
-use crate::draw::constant;
-use crate::loss::{integers, weighted_cross_entropy};
+use crate::loss::integers;
 use crate::parameters::numbers;
 
 const FILLING: usize = 0;
@@ -13,51 +12,6 @@ pub const END: usize = 1;
 
 /// The word that starts a caption.
 pub const START: usize = 3;
-
-/// Target sentences of a decoder, padded to the longest.
-#[derive(Debug, Clone)]
-pub struct Sentences {
-    /// Decoder input `[W, T]`: the start word and the words.
-    pub read: Tensor<2, Int>,
-    /// Decoder targets `[W T]`: the words and the end word.
-    targets: Tensor<1, Int>,
-    /// Loss weights `[W T, 1]`: one over the number of all words and ends, zero for the padding.
-    weights: Tensor<2>,
-}
-
-impl Sentences {
-    /// Takes sentences without start and end words, and the words for padding, end and start. `None` if there are no sentences.
-    pub fn new(
-        sentences: &[&[usize]],
-        [filling, end, start]: [usize; 3],
-        device: &Device,
-    ) -> Option<Self> {
-        let w = sentences.len();
-        let t = sentences.iter().map(|words| words.len()).max()? + 1;
-        let total: usize = sentences.iter().map(|words| words.len() + 1).sum();
-        let (mut read, mut targets) = (vec![filling; w * t], vec![filling; w * t]);
-        let mut weights = vec![0.0; w * t];
-        for (i, words) in sentences.iter().enumerate() {
-            read[i * t] = start;
-            read[i * t + 1..][..words.len()].copy_from_slice(words);
-            targets[i * t..][..words.len()].copy_from_slice(words);
-            targets[i * t + words.len()] = end;
-            weights[i * t..][..=words.len()].fill(1.0 / total as f32);
-        }
-        Some(Sentences {
-            read: integers(read, device).reshape([w, t]),
-            targets: integers(targets, device),
-            weights: constant(weights, [w * t, 1], device),
-        })
-    }
-
-    /// Mean cross-entropy of the words and ends in nats, for log-probabilities `[W, T, vocabulary]`.
-    pub fn cross_entropy(&self, log_probabilities: Tensor<3>) -> Tensor<1> {
-        let [w, t, words] = log_probabilities.dims();
-        let rows = log_probabilities.reshape([w * t, words]);
-        weighted_cross_entropy(rows, self.targets.clone(), self.weights.clone())
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search {

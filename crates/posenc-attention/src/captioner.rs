@@ -207,29 +207,21 @@ pub struct Captioner {
 impl Captioner {
     /// Initializes a model. `content` samples its weights, `code` those of the position encoding. `vectors` are the word vectors of the
     /// public model, row by row.
-    /// An error has the invalid key of `encoding`, or `word_width` if the word vectors do not have the shape that `sizes` requires.
     pub fn new(
         sizes: &Sizes,
         encoding: &Encoding,
         vectors: Vec<f32>,
-        content: &mut ChaCha8Rng,
-        code: &mut ChaCha8Rng,
+        [mut content, mut code]: [ChaCha8Rng; 2],
         device: &Device,
-    ) -> Result<Self, (&'static str, String)> {
+    ) -> Self {
         let (public, is_public) = (sizes.public.as_ref(), sizes.public.is_some());
-        let shape = [sizes.vocabulary, public.map_or(0, |own| own.word_width)];
-        if vectors.len() != shape[0] * shape[1] {
-            let message =
-                format!("word vectors must have the shape {shape:?}, got {} values", vectors.len());
-            return Err(("word_width", message));
-        }
         let TransformerSizes { width: d, layers, .. } = sizes.transformer;
-        let mut draw = Draw { rng: code, device };
-        let position = PositionEncoding::new(encoding, &[BINS; COORDINATES], d, &mut draw)?;
+        let mut draw = Draw { rng: &mut code, device };
+        let position = PositionEncoding::new(encoding, &[BINS; COORDINATES], d, &mut draw);
         let is_projected =
             is_public && !matches!(encoding.features, Features::None | Features::Embed);
         let position_projection = is_projected.then(|| draw.dense(d, d));
-        let draw = &mut Draw { rng: content, device };
+        let draw = &mut Draw { rng: &mut content, device };
         let style = match is_public {
             true => LayerStyle { has_bias: false, ..LayerStyle::RELU },
             false => LayerStyle::GELU,
@@ -237,13 +229,13 @@ impl Captioner {
         let of_slot = LayerStyle { has_memory: is_public, ..style };
         let words = match public {
             Some(own) => Words::Vectors(WordVectors {
-                vectors: constant(vectors, shape, device),
+                vectors: constant(vectors, [sizes.vocabulary, own.word_width], device),
                 projection: draw.dense(own.word_width, d),
             }),
             None => Words::Table(draw.normal([sizes.node_words, d], WORD_DEVIATION)),
         };
         let tree = public.map_or(vec![DEPTHS], |own| vec![own.tree_rows; TREE_PLACES]);
-        Ok(Captioner {
+        Captioner {
             words,
             kinds: Table::new(draw, sizes.node_kinds, d, is_public),
             clickable: Table::new(draw, 2, d, is_public),
@@ -265,7 +257,7 @@ impl Captioner {
             output: draw.dense(d, sizes.vocabulary),
             target: TargetVariance::of(sizes.divergence, encoding, device),
             sizes: sizes.clone(),
-        })
+        }
     }
 
     pub fn position_encoding(&self) -> &PositionEncoding {
@@ -414,20 +406,20 @@ impl Captioner {
         Captioner { pixels: self.pixels.map(|own| own.moved(statistics)), ..self }
     }
 
-    /// Captions of all widgets, screen by screen; `None` if the screens do not fit the model.
+    /// Captions of all widgets, screen by screen.
     pub fn captions(
         &self,
         screens: &[ScreenInput],
         how: Search,
         device: &Device,
-    ) -> Option<Vec<Vec<usize>>> {
+    ) -> Vec<Vec<usize>> {
         let model = self.clone().no_grad();
         // Any word can be generated, so all are known.
         let all: Vec<usize> = (0..self.sizes.vocabulary).collect();
         let words = model.read_words(&all);
         let mut captions = Vec::new();
         for chunk in screens.chunks(CHUNKS[usize::from(self.sizes.public.is_some())]) {
-            let memory = model.memory(&Batch::new(chunk, &self.sizes, device)?, None, None);
+            let memory = model.memory(&Batch::new(chunk, &self.sizes, device), None, None);
             captions.extend(search(memory.dims()[0], how, device, &mut |rows, said| {
                 let [count, length] = said.dims();
                 let memory = memory.clone().select(0, rows);
@@ -436,7 +428,7 @@ impl Captioner {
                 activation::log_softmax(model.output.forward(x.select(0, last)), 1)
             }));
         }
-        Some(captions)
+        captions
     }
 }
 

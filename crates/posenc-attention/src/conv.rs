@@ -8,12 +8,10 @@ use burn::tensor::{Int, Tensor};
 use crate::draw::constant;
 use crate::loss::integers;
 
-/// Feature maps as rows of channels.
 #[derive(Debug, Clone)]
 pub struct Map {
     /// `[B · rows · columns, C]`.
     pub rows: Tensor<2>,
-    /// Number of images, B.
     pub images: usize,
     /// Rows and columns of each map.
     pub size: [usize; 2],

@@ -18,7 +18,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, activation};
 use posenc_math::lff::detr::{COLORS, Sizes};
 use posenc_math::lff::divergence::Divergence;
-use posenc_math::lff::encoding::{Coordinates, Encoding, Features};
+use posenc_math::lff::encoding::{Coordinates, Encoding};
 use rand_chacha::ChaCha8Rng;
 
 use crate::divergence::TargetVariance;
@@ -54,18 +54,6 @@ impl Architecture {
     fn table_rows(&self) -> usize {
         if self.patch.is_some() { 2 * self.sizes.cells } else { self.sizes.cells }
     }
-
-    /// Floating-point operations of a training step on images of `[rows, columns]` pixels.
-    pub fn operations(&self, images: &[[usize; 2]]) -> f64 {
-        let Some(patch) = self.patch else {
-            return self.sizes.operations(images);
-        };
-        let d = self.sizes.width as f64;
-        // Images are padded to the largest size.
-        let n = (self.sizes.cells * self.sizes.cells) as f64;
-        let stem = n * ((COLORS * patch * patch) as f64 * d + d * d);
-        6.0 * images.len() as f64 * (stem + self.sizes.of_transformer(n))
-    }
 }
 
 #[derive(Module, Debug)]
@@ -91,7 +79,6 @@ pub struct Detr {
     position: PositionEncoding,
     encoder_layers: Vec<Layer>,
     memory_norm: Option<LayerNorm>,
-    /// Learned query embeddings `[Q, D]`.
     queries: Param<Tensor<2>>,
     decoder_layers: Vec<Layer>,
     head: Head,
@@ -130,28 +117,22 @@ impl Head {
 
 impl Detr {
     /// Initializes a model. `content` samples its weights, `code` those of the position encoding, so models that differ only in their
-    /// encoding share all other weights. An error has the invalid key of `encoding`.
+    /// encoding share all other weights. Embedding tables need [`Coordinates::Cells`].
     pub fn new(
         architecture: &Architecture,
         encoding: &Encoding,
-        content: &mut ChaCha8Rng,
-        code: &mut ChaCha8Rng,
+        [mut content, mut code]: [ChaCha8Rng; 2],
         device: &Device,
-    ) -> Result<Self, (&'static str, String)> {
-        let Architecture { sizes, patch, coordinates, divergence, .. } = architecture;
-        if encoding.features == Features::Embed && *coordinates == Coordinates::Normalized {
-            let message =
-                "embedding tables need integer cell coordinates; set `coordinates: cells`"
-                    .to_owned();
-            return Err(("features", message));
-        }
+    ) -> Self {
+        let Architecture { sizes, patch, divergence, .. } = architecture;
         let sides = [architecture.table_rows(); 2];
         let (d, layers) = (sizes.width, sizes.encoder_layers);
-        let position = PositionEncoding::new(encoding, &sides, d, &mut Draw { rng: code, device })?;
+        let position =
+            PositionEncoding::new(encoding, &sides, d, &mut Draw { rng: &mut code, device });
         let (heads, feed_forward) = (sizes.heads, sizes.feed_forward);
         let transformer = TransformerSizes { width: d, heads, feed_forward, layers };
         let style = LayerStyle { is_pre_norm: patch.is_some(), ..LayerStyle::RELU };
-        let draw = &mut Draw { rng: content, device };
+        let draw = &mut Draw { rng: &mut content, device };
         let stem = match patch {
             Some(side) => {
                 let widths = [COLORS * side * side, d, d];
@@ -163,9 +144,9 @@ impl Detr {
             }),
         };
         let encoder_layers = Layer::stack(draw, &transformer, layers, style);
-        let decoder_layers =
-            Layer::stack(draw, &transformer, sizes.decoder_layers, style.with_memory());
-        Ok(Detr {
+        let style = LayerStyle { has_memory: true, ..style };
+        let decoder_layers = Layer::stack(draw, &transformer, sizes.decoder_layers, style);
+        Detr {
             stem,
             position,
             encoder_layers,
@@ -179,7 +160,7 @@ impl Detr {
             },
             target: TargetVariance::of(*divergence, encoding, device),
             architecture: architecture.clone(),
-        })
+        }
     }
 
     /// Gives the residual network a learning rate of its own.
@@ -189,13 +170,26 @@ impl Detr {
         }
     }
 
-    /// The loss of a training step, with `dropout` as in [`Detr::forward`]; `None` for a decoder without layers.
-    pub fn loss(&self, batch: &Batch, dropout: Option<&mut ChaCha8Rng>) -> Option<Loss> {
-        Some(Loss {
-            value: loss(&self.forward(batch, dropout), &batch.targets)?,
+    /// The loss of a training step, with `dropout` as in [`Detr::forward`].
+    pub fn loss(&self, batch: &Batch, dropout: Option<&mut ChaCha8Rng>) -> Loss {
+        Loss {
+            value: loss(&self.forward(batch, dropout), &batch.targets),
             penalty: self.target.as_ref().and_then(|target| target.penalty(&self.position)),
-            operations: self.architecture.operations(&vec![batch.filled; batch.targets.len()]),
-        })
+            operations: self.operations(batch),
+        }
+    }
+
+    /// Floating-point operations of a training step.
+    pub fn operations(&self, batch: &Batch) -> f64 {
+        let (Architecture { sizes, patch, .. }, images) = (&self.architecture, batch.targets.len());
+        let Some(patch) = patch else {
+            return sizes.operations(&vec![batch.pixels.size; images]);
+        };
+        let d = sizes.width as f64;
+        // Images are padded to the largest size.
+        let n = (sizes.cells * sizes.cells) as f64;
+        let stem = n * ((COLORS * patch * patch) as f64 * d + d * d);
+        6.0 * images as f64 * (stem + sizes.of_transformer(n))
     }
 
     /// The predictions of every decoder layer for a batch; with `dropout`, dropout is applied as in training.
@@ -203,7 +197,9 @@ impl Detr {
         let sizes = &self.architecture.sizes;
         let device = batch.bias.device();
         let x = match &self.stem {
-            Stem::Patches(stem) => stem.forward(batch.pixels.rows.clone(), &mut Dropout::none()),
+            Stem::Patches(stem) => {
+                stem.forward(batch.pixels.rows.clone(), &mut Dropout::new(0.0, None))
+            }
             Stem::Network(Network { backbone, projection }) => {
                 projection.forward(backbone.forward(batch.pixels.clone()).rows)
             }

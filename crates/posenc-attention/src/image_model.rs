@@ -39,7 +39,6 @@ const EVALUATED: usize = 16 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizes {
-    /// Side of an image in pixels.
     pub side: usize,
     pub levels: usize,
     /// Width of the color embedding; `None` for gray images.
@@ -48,7 +47,6 @@ pub struct Sizes {
     /// added.
     pub concatenated: Option<usize>,
     pub transformer: TransformerSizes,
-    /// LSH attention instead of full attention.
     pub lsh: Option<Lsh>,
     pub reversible: bool,
     /// The term that Eq. 10 adds to the loss.
@@ -96,7 +94,6 @@ impl Sizes {
 struct Input {
     levels: Param<Tensor<2>>,
     position: PositionEncoding,
-    /// Color embedding `[3, color_width]`.
     colors: Option<Param<Tensor<2>>>,
     is_concatenated: bool,
 }
@@ -157,7 +154,7 @@ impl Layer {
         let x = self.attention_norm.forward(x);
         match &self.attention {
             SelfAttention::Full(attention) => {
-                let (keys, none) = ([x.clone(), x.clone()], &mut Dropout::none());
+                let (keys, none) = ([x.clone(), x.clone()], &mut Dropout::new(0.0, None));
                 let (y, weights) = attention.forward(x, keys, fixed.bias.clone(), true, none);
                 (y, (Some(weights), None))
             }
@@ -170,7 +167,7 @@ impl Layer {
 
     /// The function F: the feed-forward network.
     fn transform(&self, x: Tensor<3>) -> Tensor<3> {
-        self.dense.forward(self.dense_norm.forward(x), &mut Dropout::none())
+        self.dense.forward(self.dense_norm.forward(x), &mut Dropout::new(0.0, None))
     }
 }
 
@@ -212,30 +209,24 @@ pub struct Fixed {
     bias: Tensor<4>,
 }
 
-#[derive(Debug)]
-pub struct Pass {
-    /// Log-probabilities of the levels, `[B, T, levels]`.
-    pub log_probabilities: Tensor<3>,
-    /// Weights of full attention per layer, `[B, H, T, T]`.
-    pub attention: Vec<Tensor<4>>,
-}
-
 impl ImageModel {
-    /// Initializes a model. `content` samples its weights, `code` those of the position encoding.
-    /// An error has the invalid key of `encoding` or [`Sizes::lsh`].
+    /// Initializes a model. `content` samples its weights, `code` those of the position encoding. [`Encoding::check`] and [`Lsh::check`] must
+    /// find no fault.
     pub fn new(
         sizes: &Sizes,
         encoding: &Encoding,
-        content: &mut ChaCha8Rng,
-        code: &mut ChaCha8Rng,
+        [mut content, mut code]: [ChaCha8Rng; 2],
         device: &Device,
-    ) -> Result<Self, (&'static str, String)> {
-        sizes.lsh.map_or(Ok(()), |lsh| lsh.check(sizes.length()))?;
+    ) -> Self {
         let TransformerSizes { width, heads, feed_forward, layers } = sizes.transformer;
         let (sides, code_width) = sizes.positions(encoding);
-        let position =
-            PositionEncoding::new(encoding, &sides, code_width, &mut Draw { rng: code, device })?;
-        let mut draw = Draw { rng: content, device };
+        let position = PositionEncoding::new(
+            encoding,
+            &sides,
+            code_width,
+            &mut Draw { rng: &mut code, device },
+        );
+        let mut draw = Draw { rng: &mut content, device };
         let level_width = width.saturating_sub(sizes.concatenated.unwrap_or(0));
         let levels = draw.normal([sizes.levels, level_width], 1.0);
         let layers = (0..layers).map(|_| Layer {
@@ -255,13 +246,13 @@ impl ImageModel {
         let colors = sizes.color_width.filter(|_| !encoding.flat);
         let colors = colors.map(|width| draw.normal([COLORS, width], 1.0));
         let is_concatenated = sizes.concatenated.is_some();
-        Ok(ImageModel {
+        ImageModel {
             input: Input { levels, position, colors, is_concatenated },
             layers,
             head,
             target: TargetVariance::of(sizes.divergence, encoding, device),
             sizes: *sizes,
-        })
+        }
     }
 
     /// One training step on `images` `[B, T]`; returns the loss before it in nats per level. `draws` samples dropout masks and hashing
@@ -274,7 +265,7 @@ impl ImageModel {
     ) -> f64 {
         let sizes = trainer.model.sizes;
         if !sizes.reversible {
-            return trainer.step(|model| Some(model.loss(images, fixed, draws)));
+            return trainer.step(|model| model.loss(images, fixed, draws));
         }
         trainer.step_with(sizes.operations(images.dims()[0]), |model, adam, rate| {
             model.reversible_step(images, fixed, adam, rate, draws)
@@ -283,9 +274,8 @@ impl ImageModel {
 
     /// The loss of a training step, in nats per level, in one graph.
     pub fn loss(&self, images: &Tensor<2, Int>, fixed: &Fixed, draws: &mut ChaCha8Rng) -> Loss {
-        let pass = self.forward(images, fixed, true, draws);
         Loss {
-            value: cross_entropy(pass.log_probabilities, images),
+            value: cross_entropy(self.forward(images, fixed, true, draws).0, images),
             penalty: self.penalty(),
             operations: self.sizes.operations(images.dims()[0]),
         }
@@ -322,14 +312,15 @@ impl ImageModel {
         numbers(self.input.position.encode(&fixed.positions, None))
     }
 
-    /// A forward pass on `images` `[B, T]`. `draws` samples dropout masks, if `is_training`, and hashing matrices.
+    /// Log-probabilities of the levels of `images` `[B, T]`, `[B, T, levels]`, and the weights of full attention per layer, `[B, H, T, T]`. `draws`
+    /// samples dropout masks, if `is_training`, and hashing matrices.
     pub fn forward(
         &self,
         images: &Tensor<2, Int>,
         fixed: &Fixed,
         is_training: bool,
         draws: &mut ChaCha8Rng,
-    ) -> Pass {
+    ) -> (Tensor<3>, Vec<Tensor<4>>) {
         let mut first = self.input.forward(images, fixed, is_training.then_some(&mut *draws));
         let mut second = self.sizes.reversible.then(|| first.clone());
         let mut attention = Vec::new();
@@ -344,7 +335,7 @@ impl ImageModel {
                 None => first = first + change,
             }
         }
-        Pass { log_probabilities: self.head.forward(first, second), attention }
+        (self.head.forward(first, second), attention)
     }
 
     /// Bits per level and attention on images that were not trained on; `draws` samples hashing matrices.
@@ -362,11 +353,11 @@ impl ImageModel {
         let mut sums = Vec::new();
         for images in held_out.chunks((EVALUATED / t).clamp(1, 16)) {
             let levels = tokens(images, &device);
-            let pass = model.forward(&levels, fixed, false, draws);
-            nats += number(cross_entropy(pass.log_probabilities, &levels)) * images.len() as f64;
+            let (log_probabilities, attention) = model.forward(&levels, fixed, false, draws);
+            nats += number(cross_entropy(log_probabilities, &levels)) * images.len() as f64;
             count += images.len();
-            sums.resize(pass.attention.len(), [0.0f64; 2]);
-            for (sums, weights) in sums.iter_mut().zip(pass.attention) {
+            sums.resize(attention.len(), [0.0f64; 2]);
+            for (sums, weights) in sums.iter_mut().zip(attention) {
                 for row in numbers(weights).chunks_exact(t * t) {
                     let has_both = |slot: &usize| {
                         let pixel = slot / channels;
@@ -391,7 +382,6 @@ impl ImageModel {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evaluation {
-    /// Mean of −log₂ p per level.
     pub bits: f64,
     /// Per layer with full attention: mean attention weight of the slot with the level of a pixel's left neighbor, over heads, images and
     /// the levels of pixels with both neighbors.

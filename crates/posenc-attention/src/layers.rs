@@ -40,7 +40,6 @@ impl TransformerSizes {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activation {
-    /// GELU in its tanh form.
     Gelu,
     Relu,
 }
@@ -64,12 +63,6 @@ impl LayerStyle {
         has_memory: false,
     };
     pub const RELU: LayerStyle = LayerStyle { activation: Activation::Relu, ..LayerStyle::GELU };
-
-    /// The same style with attention to a memory.
-    #[must_use]
-    pub fn with_memory(self) -> Self {
-        LayerStyle { has_memory: true, ..self }
-    }
 }
 
 /// x W + b, or x W.
@@ -123,10 +116,6 @@ impl<'a> Dropout<'a> {
         Dropout { rate, rng: rng.filter(|_| rate > 0.0) }
     }
 
-    pub fn none() -> Self {
-        Dropout { rate: 0.0, rng: None }
-    }
-
     /// Sets random values to zero and scales up the others.
     pub fn apply<const D: usize>(&mut self, x: Tensor<D>) -> Tensor<D> {
         let Some(rng) = &mut self.rng else {
@@ -140,7 +129,6 @@ impl<'a> Dropout<'a> {
 /// Dropout of a layer with two rates; without a stream, nothing is dropped.
 #[derive(Debug)]
 pub struct LayerDropout<'a> {
-    /// Random stream of the masks.
     pub rng: Option<&'a mut ChaCha8Rng>,
     /// Rate inside attention and feed-forward networks.
     pub inner: f64,
@@ -149,10 +137,6 @@ pub struct LayerDropout<'a> {
 }
 
 impl<'a> LayerDropout<'a> {
-    pub fn none() -> Self {
-        LayerDropout { rng: None, inner: 0.0, residual: 0.0 }
-    }
-
     /// One rate everywhere; `rng` samples the masks.
     pub fn uniform(rate: f64, rng: Option<&'a mut ChaCha8Rng>) -> Self {
         LayerDropout { rng, inner: rate, residual: rate }
@@ -199,15 +183,15 @@ impl Attention {
     ) -> (Tensor<3>, Tensor<4>) {
         let query = self.query.forward(queries);
         let (key, value) = (self.key.forward(keys), self.value.forward(values));
-        let (y, weights) = match dropout.rng {
-            None => kernels::attend(query, key, value, bias, self.heads, causal),
-            Some(_) => self.dropped(query, key, value, bias, dropout),
+        let (y, weights) = match dropout.rng.is_none() && kernels::fits(&query) {
+            true => kernels::attend(query, key, value, bias, self.heads, causal),
+            false => self.composed(query, key, value, bias, dropout),
         };
         (self.output.forward(y), weights)
     }
 
-    /// softmax(Q Kᵀ/√d + bias) V with dropout of the softmax, which is not fused.
-    fn dropped(
+    /// softmax(Q Kᵀ/√d + bias) V with dropout of the softmax, composed of burn's operations.
+    fn composed(
         &self,
         query: Tensor<3>,
         key: Tensor<3>,
@@ -237,7 +221,7 @@ impl Attention {
         dropout: &mut Dropout<'_>,
     ) -> Tensor<2> {
         let own = [&self.query, &self.key, &self.value].map(|dense| dense.forward(x.clone()));
-        if dropout.rng.is_none() {
+        if dropout.rng.is_none() && kernels::fits(&x) {
             let [query, key, value] = own;
             let y = kernels::attend_segments(query, key, value, lengths, self.heads, causal);
             return self.output.forward(y);
@@ -245,7 +229,7 @@ impl Attention {
         let padded = Padded::new(lengths, &x.device());
         let [query, key, value] = own.map(|rows| padded.pad(rows));
         let bias = if causal { causal_bias(padded.longest, &x.device()) } else { padded.bias() };
-        let (y, _) = self.dropped(query, key, value, bias, dropout);
+        let (y, _) = self.composed(query, key, value, bias, dropout);
         self.output.forward(padded.unpad(y))
     }
 

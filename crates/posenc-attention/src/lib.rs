@@ -5,16 +5,6 @@
 //! random numbers come from ChaCha8 streams that the caller passes, none from burn. Weights and position encoding are sampled from two
 //! streams, so models that differ only in their encoding share all other weights. A run uses one thread: the same seed gives the same
 //! bits.
-//!
-//! - [`position_encoding`]: a position encoding ([`posenc_math::lff::encoding::Encoding`]) as a module.
-//! - [`image_model`]: an autoregressive transformer over the pixels of an image, with full or LSH attention.
-//! - [`divergence`]: the penalty on learned frequencies (LFF Eq. 9, 10).
-//! - [`detr`]: the object detector, on a residual network or on patches.
-//! - [`boxes`]: labels the boxes of a screen, and finds the box that an expression refers to.
-//! - [`captioner`]: captions of widgets, by the public model with words and pixels, or by a small one; [`caption`]: captions as tensors,
-//!   and caption search.
-//! - [`translator`]: an encoder–decoder transformer with learned position embeddings.
-//! - [`layers`]: transformer layers; [`trainer`]: the training loop and its checkpoints; [`optimizer`]: Adam; [`loss`]: cross-entropies.
 
 pub mod boxes;
 pub mod caption;

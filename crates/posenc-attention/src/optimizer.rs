@@ -6,9 +6,8 @@ use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Gradients, Tensor, TensorData};
 
 use crate::kernels::{self, AdamStep};
-use crate::parameters::{number, numbers};
+use crate::parameters::{number, numbers, visit};
 
-/// Adam (Kingma and Ba 2015).
 #[derive(Debug, Clone)]
 pub struct Adam {
     /// Decay rate of the mean of gradients.
@@ -38,29 +37,20 @@ impl Adam {
 
     /// Gives a part of the model a learning rate of its own.
     pub fn set_rate<M: Module>(&mut self, part: &M, rate: f64) {
-        struct Set<'a>(&'a mut Adam, f64);
-        impl ModuleVisitor for Set<'_> {
-            fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-                self.0.rates.insert(param.id, self.1);
-            }
-        }
-        part.visit(&mut Set(self, rate));
+        visit(part, None, |own| {
+            self.rates.insert(own.id, rate);
+        });
     }
 
     /// One step with learning rate `rate`. Parameters without a gradient do not change.
     pub fn step<M: Module>(&mut self, model: M, gradients: &Gradients, rate: f64) -> M {
-        self.begin();
+        self.steps += 1;
         let factor = self.max_grad_norm.map_or(1.0, |limit| {
             let norm = norm(&model, gradients);
             // A NaN norm leaves the gradient unchanged; the next loss is NaN and stops training.
             if norm > limit { limit / norm } else { 1.0 }
         });
         model.map(&mut Step { adam: self, gradients, rate, factor })
-    }
-
-    /// Begins a step whose gradients arrive part by part; call [`Adam::update`] for each part.
-    pub fn begin(&mut self) {
-        self.steps += 1;
     }
 
     /// Updates one part of the model in the current step.
@@ -70,25 +60,14 @@ impl Adam {
 
     /// Means of gradients and of their squares in the order of the model's fields; zero for parameters without a step.
     pub fn state<M: Module>(&self, model: &M) -> (Vec<f32>, Vec<f32>) {
-        struct Collect<'a>(&'a Adam, Vec<f32>, Vec<f32>);
-        impl ModuleVisitor for Collect<'_> {
-            fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-                let n = param.val().shape().num_elements();
-                match self.0.moments.get(&param.id) {
-                    Some([m, v]) => {
-                        self.1.extend(numbers(m.clone()));
-                        self.2.extend(numbers(v.clone()));
-                    }
-                    None => {
-                        self.1.resize(self.1.len() + n, 0.0);
-                        self.2.resize(self.2.len() + n, 0.0);
-                    }
-                }
-            }
-        }
-        let mut all = Collect(self, Vec::new(), Vec::new());
-        model.visit(&mut all);
-        (all.1, all.2)
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        visit(model, None, |own| {
+            let moments = self.moments.get(&own.id).cloned().map(|both| both.map(numbers));
+            let [m, v] = moments.unwrap_or_else(|| [(); 2].map(|()| vec![0.0; own.count()]));
+            first.extend(m);
+            second.extend(v);
+        });
+        (first, second)
     }
 
     /// Restores the state of [`Adam::state`] after `steps` steps; returns `false` if its size does not match the model.
@@ -99,26 +78,22 @@ impl Adam {
         first: &[f32],
         second: &[f32],
     ) -> bool {
-        struct Restore<'a>(&'a mut Adam, &'a [f32], &'a [f32]);
-        impl ModuleVisitor for Restore<'_> {
-            fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-                let n = param.val().shape().num_elements().min(self.1.len());
-                let (m, rest_m) = self.1.split_at(n);
-                let (v, rest_v) = self.2.split_at(n);
-                (self.1, self.2) = (rest_m, rest_v);
-                let device = param.val().device().inner();
-                let moments =
-                    [m, v].map(|m| Tensor::from_data(TensorData::new(m.to_vec(), [n]), &device));
-                self.0.moments.insert(param.id, moments);
-            }
-        }
         let n = model.num_params();
         if first.len() != n || second.len() != n {
             return false;
         }
         self.steps = steps;
         self.moments.clear();
-        model.visit(&mut Restore(self, first, second));
+        let mut from = 0;
+        visit(model, None, |own| {
+            let (n, device) = (own.count(), own.values.device().inner());
+            let moments = [first, second].map(|all| {
+                let own = all[from..][..n].to_vec();
+                Tensor::from_data(TensorData::new(own, [n]), &device)
+            });
+            from += n;
+            self.moments.insert(own.id, moments);
+        });
         true
     }
 }

@@ -1,6 +1,6 @@
 //! The parameters of a model as numbers: counts, values and gradients.
 
-use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Gradients, Tensor, TensorData};
 
 /// The numbers of a tensor, row by row.
@@ -13,19 +13,53 @@ pub fn number<const D: usize>(tensor: Tensor<D>) -> f64 {
     numbers(tensor).first().copied().map_or(f64::NAN, f64::from)
 }
 
-struct Collect(Vec<f32>);
+/// A parameter of any rank.
+#[derive(Debug)]
+pub struct Parameter {
+    pub id: ParamId,
+    pub shape: Vec<usize>,
+    pub is_trained: bool,
+    pub values: Tensor<1>,
+    pub gradient: Option<Tensor<1>>,
+}
 
-impl ModuleVisitor for Collect {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        self.0.extend(numbers(param.val()));
+impl Parameter {
+    pub fn count(&self) -> usize {
+        self.shape.iter().product()
     }
+}
+
+struct Visitor<'a, F> {
+    gradients: Option<&'a Gradients>,
+    each: F,
+}
+
+impl<F: FnMut(Parameter)> ModuleVisitor for Visitor<'_, F> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let values = param.val();
+        let shape = values.dims().to_vec();
+        let count = shape.iter().product::<usize>();
+        let gradient = self.gradients.and_then(|all| values.grad(all));
+        (self.each)(Parameter {
+            id: param.id,
+            shape,
+            is_trained: values.is_require_grad(),
+            values: values.reshape([count]),
+            gradient: gradient.map(|gradient| gradient.reshape([count])),
+        });
+    }
+}
+
+/// Calls a function for each parameter of a model in the order of its fields, with its gradient if there are any.
+pub fn visit<M: Module>(model: &M, gradients: Option<&Gradients>, each: impl FnMut(Parameter)) {
+    model.visit(&mut Visitor { gradients, each });
 }
 
 /// All parameters of a model in the order of its fields.
 pub fn values<M: Module>(model: &M) -> Vec<f32> {
-    let mut all = Collect(Vec::new());
-    model.visit(&mut all);
-    all.0
+    let mut all = Vec::new();
+    visit(model, None, |own| all.extend(numbers(own.values)));
+    all
 }
 
 struct Replace<'a>(&'a [f32]);
@@ -54,31 +88,17 @@ pub fn count<M: Module>(model: &M) -> usize {
 }
 
 pub fn count_trained<M: Module>(model: &M) -> usize {
-    struct Count(usize);
-    impl ModuleVisitor for Count {
-        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            let value = param.val();
-            self.0 += if value.is_require_grad() { value.shape().num_elements() } else { 0 };
-        }
-    }
-    let mut all = Count(0);
-    model.visit(&mut all);
-    all.0
+    let mut count = 0;
+    visit(model, None, |own| count += if own.is_trained { own.count() } else { 0 });
+    count
 }
 
 /// Gradients in the order of [`values`]; zero for parameters without a gradient.
 pub fn gradients<M: Module>(model: &M, gradients: &Gradients) -> Vec<f32> {
-    struct Collect<'a>(&'a Gradients, Vec<f32>);
-    impl ModuleVisitor for Collect<'_> {
-        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            let value = param.val();
-            match value.grad(self.0) {
-                Some(gradient) => self.1.extend(numbers(gradient)),
-                None => self.1.extend(std::iter::repeat_n(0.0, value.shape().num_elements())),
-            }
-        }
-    }
-    let mut all = Collect(gradients, Vec::new());
-    model.visit(&mut all);
-    all.1
+    let mut all = Vec::new();
+    visit(model, Some(gradients), |own| {
+        let count = own.count();
+        all.extend(own.gradient.map_or_else(|| vec![0.0; count], numbers));
+    });
+    all
 }

@@ -123,15 +123,9 @@ pub struct Prepared {
 }
 
 impl PositionEncoding {
-    /// Samples an encoder for positions of the given sides in a model of width `width`. $W_r$ is sampled first, so encodings
-    /// that differ only in the layers after it share it.
-    pub fn new(
-        encoding: &Encoding,
-        sides: &[usize],
-        width: usize,
-        draw: &mut Draw<'_>,
-    ) -> Result<Self, (&'static str, String)> {
-        encoding.check(sides.len(), width)?;
+    /// Samples an encoder for positions of the given sides in a model of width `width`, for which [`Encoding::check`] finds no fault. $W_r$
+    /// is sampled first, so encodings that differ only in the layers after it share it.
+    pub fn new(encoding: &Encoding, sides: &[usize], width: usize, draw: &mut Draw<'_>) -> Self {
         let axes = if encoding.flat { 1 } else { sides.len() };
         let coordinates = axes / encoding.groups;
         let f = encoding.feature_width(width);
@@ -172,7 +166,7 @@ impl PositionEncoding {
         });
         let encoding = encoding.clone();
         let description = Description { encoding, width, coordinates, drawn };
-        Ok(PositionEncoding { tables, projections, frequencies, network, modulator, description })
+        PositionEncoding { tables, projections, frequencies, network, modulator, description }
     }
 
     /// Moves positions to a device. Everything that does not depend on trained parameters is computed here, in double precision.
@@ -266,7 +260,7 @@ impl PositionEncoding {
         }
         let numbers = positions.numbers.clone()?;
         if let Some(network) = &self.network {
-            return Some(network.forward(numbers, Dropout::none()).mul_scalar(scale));
+            return Some(network.forward(numbers, Dropout::new(0.0, None)).mul_scalar(scale));
         }
         let Some(frequencies) = &self.frequencies else {
             return Some(numbers);

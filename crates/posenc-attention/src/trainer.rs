@@ -1,7 +1,5 @@
 //! The training loop that all models share: the model, Adam, the learning rate of each step, and the state of a checkpoint.
 
-use std::fmt;
-
 use burn::module::Module;
 use burn::tensor::Tensor;
 use posenc_math::lff::schedule::LearningRate;
@@ -14,28 +12,8 @@ pub struct Loss {
     pub value: Tensor<1>,
     /// Added to the loss, such as the divergence of LFF Eq. 10.
     pub penalty: Option<Tensor<1>>,
-    /// Floating-point operations of the step.
     pub operations: f64,
 }
-
-/// The loss became NaN or infinite, and training stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Diverged {
-    /// The step with that loss.
-    pub step: usize,
-}
-
-impl fmt::Display for Diverged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Diverged { step } = self;
-        write!(
-            f,
-            "the loss is NaN or infinite at step {step}, so training stopped; try a lower learning rate"
-        )
-    }
-}
-
-impl std::error::Error for Diverged {}
 
 /// The content of a checkpoint; training continues from it with bit-identical results.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,9 +27,11 @@ pub struct TrainState {
 pub struct Trainer<M> {
     pub model: M,
     adam: Adam,
-    learning_rate: LearningRate,
-    diverged: Option<Diverged>,
-    operations: f64,
+    pub learning_rate: LearningRate,
+    /// The step whose loss is NaN or infinite.
+    diverged: Option<usize>,
+    /// Floating-point operations of the steps that this trainer made, without those before a restored state.
+    pub operations: f64,
 }
 
 impl<M: Module> Trainer<M> {
@@ -61,16 +41,6 @@ impl<M: Module> Trainer<M> {
 
     pub fn steps(&self) -> usize {
         self.adam.steps
-    }
-
-    /// Number of steps of the learning rate schedule.
-    pub fn planned_steps(&self) -> usize {
-        self.learning_rate.steps
-    }
-
-    /// Changes the largest learning rate, for a restored state of another training than the one this trainer was made for.
-    pub fn set_peak(&mut self, peak: f64) {
-        self.learning_rate.peak = peak;
     }
 
     /// Whether steps remain and training has not diverged.
@@ -85,21 +55,18 @@ impl<M: Module> Trainer<M> {
             && (steps.is_multiple_of(every) || steps == self.learning_rate.steps)
     }
 
-    pub fn diverged(&self) -> Option<Diverged> {
-        self.diverged
+    /// Why training stopped before the last step.
+    pub fn diverged(&self) -> Option<String> {
+        let step = self.diverged?;
+        Some(format!(
+            "the loss is NaN or infinite at step {step}, so training stopped; try a lower learning rate"
+        ))
     }
 
-    /// Floating-point operations of the steps that this trainer made, without those before a restored state.
-    pub fn operations(&self) -> f64 {
-        self.operations
-    }
-
-    /// Takes one gradient step on a loss and its penalty and returns the loss. If the loss is NaN or infinite, or missing because
-    /// the batch does not fit the model, training stops and the model is unchanged.
-    pub fn step(&mut self, loss: impl FnOnce(&M) -> Option<Loss>) -> f64 {
-        let Some(Loss { value: loss, penalty, operations }) = loss(&self.model) else {
-            return self.stop(f64::NAN);
-        };
+    /// Takes one gradient step on a loss and its penalty and returns the loss. If the loss is NaN or infinite, training stops and the model
+    /// is unchanged.
+    pub fn step(&mut self, loss: impl FnOnce(&M) -> Loss) -> f64 {
+        let Loss { value: loss, penalty, operations } = loss(&self.model);
         self.operations += operations;
         let value = number(loss.clone());
         if !value.is_finite() {
@@ -129,7 +96,7 @@ impl<M: Module> Trainer<M> {
     }
 
     fn stop(&mut self, loss: f64) -> f64 {
-        self.diverged = Some(Diverged { step: self.steps() + 1 });
+        self.diverged = Some(self.steps() + 1);
         loss
     }
 

@@ -6,12 +6,11 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, activation};
 use rand_chacha::ChaCha8Rng;
 
-use crate::caption::Sentences;
 use crate::draw::{Draw, constant};
 use crate::layers::{
     Dense, Layer, LayerDropout, LayerNorm, LayerStyle, MASK_BIAS, TransformerSizes, causal_bias,
 };
-use crate::loss::integers;
+use crate::loss::{integers, weighted_cross_entropy};
 use crate::parameters::{number, numbers};
 use crate::trainer::Loss;
 
@@ -65,32 +64,44 @@ pub struct Batch {
     source: Tensor<2, Int>,
     /// Zero for words, [`MASK_BIAS`] for the padding, `[B, 1, 1, S]`.
     source_bias: Tensor<4>,
-    target: Sentences,
+    /// Decoder input `[B, T]`: the start token and the words.
+    read: Tensor<2, Int>,
+    /// Decoder targets `[B T]`: the words and the end token.
+    targets: Tensor<1, Int>,
+    /// Loss weights `[B T, 1]`: one over the number of all words and ends, zero for the padding.
+    weights: Tensor<2>,
     /// The mask of [`causal_bias`], `[1, 1, T, T]`.
     causal: Tensor<4>,
 }
 
 impl Batch {
-    /// A batch of (source, target) pairs, whose words are numbered from 0; `None` without pairs.
-    pub fn new(pairs: &[Pair], device: &Device) -> Option<Self> {
+    /// A batch of (source, target) pairs, whose words are numbered from 0.
+    pub fn new(pairs: &[Pair], device: &Device) -> Self {
         let b = pairs.len();
-        let s = pairs.iter().map(|p| p.0.len()).max()?.max(1);
-        let mut source = vec![END; b * s];
-        let mut source_bias = vec![MASK_BIAS; b * s];
-        let tokens = |words: &[usize]| words.iter().map(|word| word + SPECIAL).collect::<Vec<_>>();
-        for (i, (from, _)) in pairs.iter().enumerate() {
-            source[i * s..][..from.len()].copy_from_slice(&tokens(from));
+        let s = pairs.iter().map(|p| p.0.len()).max().unwrap_or(0).max(1);
+        let t = pairs.iter().map(|p| p.1.len()).max().unwrap_or(0) + 1;
+        let total: usize = pairs.iter().map(|p| p.1.len() + 1).sum();
+        let [mut source, mut read, mut targets] = [s, t, t].map(|length| vec![END; b * length]);
+        let (mut source_bias, mut weights) = (vec![MASK_BIAS; b * s], vec![0.0; b * t]);
+        let write = |to: &mut [usize], words: &[usize]| {
+            to.iter_mut().zip(words).for_each(|(to, word)| *to = word + SPECIAL);
+        };
+        for (i, (from, to)) in pairs.iter().enumerate() {
+            write(&mut source[i * s..][..s], from);
             source_bias[i * s..][..from.len()].fill(0.0);
+            read[i * t] = START;
+            write(&mut read[i * t + 1..][..t - 1], to);
+            write(&mut targets[i * t..][..t], to);
+            weights[i * t..][..=to.len()].fill(1.0 / total as f32);
         }
-        let targets: Vec<Vec<usize>> = pairs.iter().map(|pair| tokens(&pair.1)).collect();
-        let targets: Vec<&[usize]> = targets.iter().map(Vec::as_slice).collect();
-        let target = Sentences::new(&targets, [END, END, START], device)?;
-        Some(Batch {
+        Batch {
             source: integers(source, device).reshape([b, s]),
             source_bias: constant(source_bias, [b, 1, 1, s], device),
-            causal: causal_bias(target.read.dims()[1], device),
-            target,
-        })
+            read: integers(read, device).reshape([b, t]),
+            targets: integers(targets, device),
+            weights: constant(weights, [b * t, 1], device),
+            causal: causal_bias(t, device),
+        }
     }
 }
 
@@ -114,6 +125,7 @@ impl Translator {
         let TransformerSizes { width: d, layers, .. } = sizes.transformer;
         let word = (d as f64).sqrt().recip();
         let (tokens, style) = (sizes.words + SPECIAL, LayerStyle::GELU);
+        let decoder = LayerStyle { has_memory: true, ..style };
         Translator {
             source_words: draw.normal([tokens, d], word),
             source_positions: draw.normal([sizes.positions, d], deviation),
@@ -122,7 +134,7 @@ impl Translator {
             target_positions: draw.normal([sizes.positions + 1, d], deviation),
             encoder: Layer::stack(&mut draw, &sizes.transformer, layers, style),
             encoder_norm: draw.layer_norm(d),
-            decoder: Layer::stack(&mut draw, &sizes.transformer, layers, style.with_memory()),
+            decoder: Layer::stack(&mut draw, &sizes.transformer, layers, decoder),
             decoder_norm: draw.layer_norm(d),
             output: draw.dense(d, tokens),
         }
@@ -131,30 +143,33 @@ impl Translator {
     /// Log-probabilities of the next token after the start and after each word, `[B, T, tokens]`.
     pub fn log_probabilities(&self, batch: &Batch) -> Tensor<3> {
         let mut x = embed(&self.source_words, &self.source_positions, &batch.source);
-        let none = &mut LayerDropout::none();
+        let none = &mut LayerDropout::uniform(0.0, None);
         for layer in &self.encoder {
             x = layer.encode(x, None, &batch.source_bias, none);
         }
         let memory = self.encoder_norm.forward(x);
         let (memory, biases) = ([memory.clone(), memory], [&batch.causal, &batch.source_bias]);
-        let mut x = embed(&self.target_words, &self.target_positions, &batch.target.read);
+        let mut x = embed(&self.target_words, &self.target_positions, &batch.read);
         for layer in &self.decoder {
             x = layer.decode(x, None, &memory, biases, true, none);
         }
         activation::log_softmax(self.output.forward(self.decoder_norm.forward(x)), 2)
     }
 
-    /// The loss of a training step on pairs; `None` without pairs.
-    pub fn loss(&self, pairs: &[Pair], sizes: &Sizes, device: &Device) -> Option<Loss> {
-        let batch = Batch::new(pairs, device)?;
-        let length = batch.source.dims()[1].max(batch.target.read.dims()[1]);
+    /// The loss of a training step on pairs.
+    pub fn loss(&self, pairs: &[Pair], sizes: &Sizes, device: &Device) -> Loss {
+        let batch = Batch::new(pairs, device);
+        let length = batch.source.dims()[1].max(batch.read.dims()[1]);
         let operations = sizes.operations(pairs.len(), length);
-        Some(Loss { value: self.cross_entropy(&batch), penalty: None, operations })
+        Loss { value: self.cross_entropy(&batch), penalty: None, operations }
     }
 
     /// Mean cross-entropy of the target words and ends, in nats.
     pub fn cross_entropy(&self, batch: &Batch) -> Tensor<1> {
-        batch.target.cross_entropy(self.log_probabilities(batch))
+        let log_probabilities = self.log_probabilities(batch);
+        let [b, t, words] = log_probabilities.dims();
+        let rows = log_probabilities.reshape([b * t, words]);
+        weighted_cross_entropy(rows, batch.targets.clone(), batch.weights.clone())
     }
 
     /// Position embeddings, row by row: of the source, and of the target without the row of the start token.
@@ -168,14 +183,12 @@ impl Translator {
 /// A sentence and its translation, as word indices.
 pub type Pair = (Vec<usize>, Vec<usize>);
 
-/// Mean loss in nats per token, including the ends, without gradients; zero without pairs.
+/// Mean loss in nats per token, including the ends, without gradients.
 pub fn evaluate(model: &Translator, pairs: &[Pair], device: &Device) -> f64 {
     let model = model.clone().no_grad();
     // Weighted by tokens, not by sentences or chunks.
     let tokens = |chunk: &[Pair]| chunk.iter().map(|p| p.1.len() + 1).sum::<usize>() as f64;
-    let loss = |chunk: &[Pair]| {
-        let batch = Batch::new(chunk, device);
-        tokens(chunk) * batch.map_or(f64::NAN, |batch| number(model.cross_entropy(&batch)))
-    };
-    pairs.chunks(CHUNK).map(loss).sum::<f64>() / tokens(pairs).max(1.0)
+    let loss =
+        |chunk: &[Pair]| tokens(chunk) * number(model.cross_entropy(&Batch::new(chunk, device)));
+    pairs.chunks(CHUNK).map(loss).sum::<f64>() / tokens(pairs)
 }

@@ -5,7 +5,7 @@ use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
 
 /// The random stream of a purpose, named by item and seed. The name does not contain group and method, so that they are compared on the
-/// same random numbers.
+/// same random numbers: initial weights, batches, held-out data and, if they use them, frequencies and dropout masks.
 pub fn shared_stream(context: &Context<'_>, purpose: &str) -> ChaCha8Rng {
     let job = context.job;
     stream(context.seed, &format!("{} seed {} {purpose}", job.experiment.id(), job.seed_index))

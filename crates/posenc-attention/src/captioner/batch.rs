@@ -42,7 +42,6 @@ pub struct WidgetInput {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScreenInput {
-    /// All nodes, in any order.
     pub nodes: Vec<Node>,
     pub widgets: Vec<WidgetInput>,
 }
@@ -56,7 +55,6 @@ pub struct ReadWords {
     pub(super) places: Tensor<1, Int>,
     /// Index of the caption of each word, `[N]`.
     pub(super) captions: Tensor<1, Int>,
-    /// Number of words of each caption.
     pub(super) lengths: Vec<usize>,
 }
 
@@ -105,7 +103,6 @@ pub struct Batch {
     /// index in `texts`, or its word in the small model.
     pub(super) columns: [Tensor<1, Int>; 4 + TREE_PLACES],
     pub(super) coordinates: Vec<f64>,
-    /// Number of nodes of each screen.
     pub(super) nodes: Vec<usize>,
     /// Rows of the widgets' nodes, screen by screen, `[W]`.
     pub(super) widgets: Tensor<1, Int>,
@@ -123,17 +120,12 @@ fn looked_at(text: &[usize]) -> impl Iterator<Item = usize> + Clone {
 }
 
 impl Batch {
-    /// `None` if there is no widget, a widget's node index is out of range, a caption is too long or contains the start word, a word or
-    /// kind is unknown, or a picture does not have the model's number of pixels.
-    pub fn new(screens: &[ScreenInput], sizes: &Sizes, device: &Device) -> Option<Self> {
-        if !screens.iter().all(|screen| is_fitting(screen, sizes)) {
-            return None;
-        }
+    /// A batch of screens, at least one of them with a widget.
+    pub fn new(screens: &[ScreenInput], sizes: &Sizes, device: &Device) -> Self {
         let captions = || {
             let widgets = screens.iter().flat_map(|screen| &screen.widgets);
             widgets.map(|widget| widget.caption.as_slice())
         };
-        captions().next()?;
         let mut known = BTreeSet::new();
         if sizes.public.is_some() {
             let texts = screens.iter().flat_map(|s| &s.nodes).flat_map(|n| [&n.text, &n.resource]);
@@ -184,7 +176,7 @@ impl Batch {
             size: [own.side(); 2],
         });
         let next = |caption: &[usize]| caption.iter().copied().chain([END]).collect::<Vec<_>>();
-        Some(Batch {
+        Batch {
             texts: integers(texts, device),
             columns: columns.map(|column| integers(column, device)),
             coordinates,
@@ -195,29 +187,11 @@ impl Batch {
             read: ReadWords::new(captions(), place, device),
             known,
             device: device.clone(),
-        })
+        }
     }
 
     /// Floating-point operations of a training step.
     pub fn operations(&self, sizes: &Sizes) -> f64 {
         sizes.operations(&self.nodes, &self.read.lengths, self.known.len())
     }
-}
-
-fn is_fitting(screen: &ScreenInput, sizes: &Sizes) -> bool {
-    let is_known = |words: &[usize], count: usize| words.iter().all(|&word| word < count);
-    let pixels = sizes.public.as_ref().map_or(0, |own| own.side() * own.side());
-    let of_node = |node: &Node| {
-        node.kind < sizes.node_kinds
-            && is_known(&node.text, sizes.node_words)
-            && is_known(&node.resource, sizes.node_words)
-    };
-    screen.nodes.iter().all(of_node)
-        && screen.widgets.iter().all(|widget| {
-            widget.node < screen.nodes.len()
-                && widget.caption.len() <= sizes.max_len
-                && is_known(&widget.caption, sizes.vocabulary)
-                && !widget.caption.contains(&START)
-                && widget.pixels.len() == pixels
-        })
 }

@@ -14,7 +14,6 @@ use crate::kernels;
 /// Added to the variances of batch norms.
 const EPSILON: f64 = 1e-5;
 
-/// Kernel side of the first convolution.
 const FIRST: usize = 7;
 
 /// Kernel side of the max pooling after it.

@@ -33,7 +33,6 @@ pub struct GroundTruth {
     pub place: [f64; 4],
 }
 
-/// Images, padded to one size.
 #[derive(Debug, Clone)]
 pub struct Batch {
     /// Patches, with all their colors in a row, or pixels with standardized colors.
@@ -44,26 +43,15 @@ pub struct Batch {
     pub(super) positions: Prepared,
     pub(super) places: Option<Tensor<1, Int>>,
     pub(super) targets: Vec<Vec<GroundTruth>>,
-    /// Rows and columns of pixels of the padded images.
-    pub filled: [usize; 2],
 }
 
 /// Patch positions of images of every size, prepared once; they are encoded once per step.
 #[derive(Debug, Clone)]
 pub struct Grids {
     prepared: Prepared,
-    /// Rows and columns of each grid.
     sizes: Vec<[usize; 2]>,
     /// Rows, and columns, of patches to which images are padded.
     cells: usize,
-}
-
-impl Grids {
-    /// Index of the first encoding of a grid; `None` if the grid is unknown.
-    fn start(&self, size: [usize; 2]) -> Option<usize> {
-        let place = self.sizes.iter().position(|s| *s == size)?;
-        Some(place * self.cells * self.cells)
-    }
 }
 
 /// The coordinate of a cell among `count` cells of an axis.
@@ -95,25 +83,12 @@ impl Detr {
         self.position.prepare(&Positions { sides, coordinates }, device)
     }
 
-    /// A batch of images. In models of patches, their grids must be among `grids`, if given.
-    ///
-    /// `None` without images, or if a grid is unknown or the number of pixels of an image does not match its size.
-    pub fn batch(
-        &self,
-        images: &[ImageInput],
-        grids: Option<&Grids>,
-        device: &Device,
-    ) -> Option<Batch> {
-        let fits = |image: &ImageInput| {
-            let pixels = COLORS * image.size[0] * image.size[1];
-            pixels > 0 && image.pixels.len() == pixels
-        };
-        if !images.iter().all(fits) {
-            return None;
-        }
+    /// A batch of images, at least one. In models of patches, their grids must be among `grids`, if given.
+    pub fn batch(&self, images: &[ImageInput], grids: Option<&Grids>, device: &Device) -> Batch {
+        let targets = images.iter().map(|image| image.targets.clone()).collect();
         match self.architecture.patch {
-            Some(side) => self.patches(images, side, grids, device),
-            None => self.photographs(images, device),
+            Some(side) => self.patches(images, side, grids, targets, device),
+            None => self.photographs(images, targets, device),
         }
     }
 
@@ -122,29 +97,25 @@ impl Detr {
         images: &[ImageInput],
         side: usize,
         grids: Option<&Grids>,
+        targets: Vec<Vec<GroundTruth>>,
         device: &Device,
-    ) -> Option<Batch> {
+    ) -> Batch {
         let of_images: Vec<[usize; 2]> =
             images.iter().map(|image| image.size.map(|pixels| pixels / side)).collect();
-        let largest = *of_images.iter().flatten().max()?;
-        let grids = match grids {
-            Some(grids) => grids.clone(),
-            None => {
-                let mut sizes = of_images.clone();
-                sizes.dedup();
-                self.grids(&sizes, largest, device)
-            }
-        };
+        let grids = grids.cloned().unwrap_or_else(|| {
+            let mut sizes = of_images.clone();
+            sizes.dedup();
+            let largest = sizes.iter().flatten().max().copied().unwrap_or(0);
+            self.grids(&sizes, largest, device)
+        });
         let cells = grids.cells;
-        if largest > cells {
-            return None;
-        }
         let (n, numbers) = (cells * cells, COLORS * side * side);
         let mut patches = vec![0.0; images.len() * n * numbers];
         let mut bias = vec![MASK_BIAS; images.len() * n];
         let mut places = Vec::with_capacity(images.len() * n);
         for (i, (image, [rows, columns])) in images.iter().zip(of_images).enumerate() {
-            let start = grids.start([rows, columns])?;
+            let grid = grids.sizes.iter().position(|size| *size == [rows, columns]);
+            let start = grid.expect("the grid of each image is known") * n;
             places.extend(start..start + n);
             for row in 0..rows {
                 for column in 0..columns {
@@ -163,19 +134,23 @@ impl Detr {
         }
         let b = images.len();
         let rows = constant(patches, [b * n, numbers], device);
-        Some(Batch {
+        Batch {
             pixels: Map { rows, images: b, size: [cells; 2] },
             bias: constant(bias, [b, 1, 1, n], device),
             positions: grids.prepared,
             places: Some(integers(places, device)),
-            targets: images.iter().map(|image| image.targets.clone()).collect(),
-            filled: [cells * side; 2],
-        })
+            targets,
+        }
     }
 
-    fn photographs(&self, images: &[ImageInput], device: &Device) -> Option<Batch> {
-        let largest = |axis: usize| images.iter().map(|image| image.size[axis]).max();
-        let filled @ [height, width] = [largest(0)?, largest(1)?];
+    fn photographs(
+        &self,
+        images: &[ImageInput],
+        targets: Vec<Vec<GroundTruth>>,
+        device: &Device,
+    ) -> Batch {
+        let largest = |axis: usize| images.iter().map(|image| image.size[axis]).max().unwrap_or(0);
+        let filled @ [height, width] = [0, 1].map(largest);
         let mut rows = vec![0.0; images.len() * height * width * COLORS];
         for (image, all) in images.iter().zip(rows.chunks_exact_mut(height * width * COLORS)) {
             let own = image.pixels.chunks_exact(COLORS * image.size[1]);
@@ -192,14 +167,13 @@ impl Detr {
         let (positions, bias) = self.cells(images, filled, cells);
         let (b, n) = (images.len(), cells[0] * cells[1]);
         let rows = constant(rows, [b * height * width, COLORS], device);
-        Some(Batch {
+        Batch {
             pixels: Map { rows, images: b, size: filled },
             bias: constant(bias, [b, 1, 1, n], device),
             positions: self.prepare(positions, device),
             places: None,
-            targets: images.iter().map(|image| image.targets.clone()).collect(),
-            filled,
-        })
+            targets,
+        }
     }
 
     /// Coordinates of the cells of a feature map with `cells` rows and columns, and the attention bias that masks padding. A cell belongs

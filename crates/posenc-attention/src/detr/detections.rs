@@ -18,19 +18,19 @@ fn in_pixels(place: [f64; 4], size: [usize; 2]) -> [f64; 4] {
 }
 
 impl Detr {
-    /// Detections in pixels of images whose `[rows, columns]` are `sizes`, from inputs that may have been resized; `None` if these are not
-    /// valid. Every query yields one detection, of its most likely class.
+    /// Detections in pixels of images whose `[rows, columns]` are `sizes`, from inputs that may have been resized. Every query yields one
+    /// detection, of its most likely class.
     pub fn detections(
         &self,
         images: &[ImageInput],
         sizes: &[[usize; 2]],
         device: &Device,
-    ) -> Option<Vec<Vec<Detection>>> {
+    ) -> Vec<Vec<Detection>> {
         let model = self.clone().no_grad();
         let mut found = Vec::with_capacity(images.len());
         for (chunk, sizes) in images.chunks(CHUNK).zip(sizes.chunks(CHUNK)) {
-            let batch = model.batch(chunk, None, device)?;
-            let predictions = model.forward(&batch, None).pop()?;
+            let predictions = model.forward(&model.batch(chunk, None, device), None).pop();
+            let predictions = predictions.expect("a decoder has layers");
             let [_, queries, scores] = predictions.classes.dims();
             let classes = scores - 1;
             let scores = numbers(activation::softmax(predictions.classes, 2));
@@ -48,13 +48,13 @@ impl Detr {
             };
             found.extend(sizes.iter().enumerate().map(of_image));
         }
-        Some(found)
+        found
     }
 
-    /// Detections with the objects on the images; `None` as in [`Detr::detections`].
-    pub fn evaluated(&self, images: &[ImageInput], device: &Device) -> Option<Vec<Image>> {
+    /// Detections with the objects on the images.
+    pub fn evaluated(&self, images: &[ImageInput], device: &Device) -> Vec<Image> {
         let sizes: Vec<[usize; 2]> = images.iter().map(|image| image.size).collect();
-        let found = self.detections(images, &sizes, device)?;
+        let found = self.detections(images, &sizes, device);
         let one = |(image, detections): (&ImageInput, _)| {
             let truths = image.targets.iter().map(|target| {
                 let corners = in_pixels(target.place, image.size);
@@ -62,6 +62,6 @@ impl Detr {
             });
             Image { truths: truths.collect(), detections }
         };
-        Some(images.iter().zip(found).map(one).collect())
+        images.iter().zip(found).map(one).collect()
     }
 }

@@ -55,17 +55,12 @@ fn attention<E>(own: &Attention, name: &str, read: &mut Read<'_, E>) -> Result<A
     let (width, device) = (own.output.outputs(), own.output.weights.device());
     let weights = read(&format!("{name}.in_proj_weight"), &[3 * width, width])?;
     let bias = read(&format!("{name}.in_proj_bias"), &[3 * width])?;
-    let mut parts = weights.chunks_exact(width * width).zip(bias.chunks_exact(width));
-    let mut next = || parts.next().map(|(w, b)| dense_of(w, b.to_vec(), &device));
-    let (query, key, value) = (next(), next(), next());
+    let part = |i: usize| {
+        let weights = &weights[i * width * width..][..width * width];
+        dense_of(weights, bias[i * width..][..width].to_vec(), &device)
+    };
     let output = dense(&own.output, &format!("{name}.out_proj"), &[], read)?;
-    // The array has the required shape, so the second arm is never reached.
-    Ok(match (query, key, value) {
-        (Some(query), Some(key), Some(value)) => {
-            Attention { query, key, value, output, heads: own.heads }
-        }
-        _ => own.clone(),
-    })
+    Ok(Attention { query: part(0), key: part(1), value: part(2), output, heads: own.heads })
 }
 
 /// A layer with the weights of PyTorch's transformer layers, which number their norms.

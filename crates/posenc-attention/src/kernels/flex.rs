@@ -1,24 +1,19 @@
 //! The operations on the CPU: matrix products by faer, and one pass over memory for everything between them.
 //!
-//! All operations run on the calling thread, and sums have a fixed order. Tensors that are not `f32` use the composed forms.
+//! All operations run on the calling thread, and sums have a fixed order.
 
 use std::borrow::Cow;
 
 use burn::backend::Flex;
-use burn::tensor::{DType, TensorData};
+use burn::tensor::TensorData;
 use burn_flex::FlexTensor;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Par};
 use posenc_math::vectorized::vectorized;
 
-use super::composed::{self, CUBE, SLOPE};
 use super::exponential::exp;
-use super::segments::{Rows, items, largest, matrix, matrix_mut, segments, sum};
-use super::{AdamStep, Derivatives, Kernels};
-
-fn is_single(tensor: &FlexTensor) -> bool {
-    tensor.dtype() == DType::F32
-}
+use super::segments::{Layout, largest, matrix, matrix_mut, sum};
+use super::{AdamStep, CUBE, Kernels, SLOPE, Updates};
 
 fn dims(tensor: &FlexTensor) -> Vec<usize> {
     tensor.layout().shape().to_vec()
@@ -66,9 +61,6 @@ fn moments(row: &[f32], epsilon: f32) -> (f32, f32) {
 
 impl Kernels for Flex {
     fn affine(x: FlexTensor, weights: FlexTensor, bias: FlexTensor) -> FlexTensor {
-        if !is_single(&x) {
-            return composed::affine::<Self>([x, weights, bias]);
-        }
         let (shape, inner) = (dims(&x), dims(&weights));
         let (n, a, b) = (shape[0], inner[0], inner[1]);
         let (x, w, bias) = (read(&x), read(&weights), read(&bias));
@@ -87,9 +79,6 @@ impl Kernels for Flex {
         shift: FlexTensor,
         epsilon: f64,
     ) -> FlexTensor {
-        if !is_single(&x) {
-            return composed::layer_norm::<Self>([x, gain, shift], epsilon);
-        }
         let shape = dims(&x);
         let (x, gain, shift) = (read(&x), read(&gain), read(&shift));
         let mut y = vec![0.0; x.len()];
@@ -110,9 +99,6 @@ impl Kernels for Flex {
     }
 
     fn gelu_tanh(x: FlexTensor) -> FlexTensor {
-        if !is_single(&x) {
-            return composed::gelu_tanh::<Self>(x);
-        }
         let shape = dims(&x);
         let mut y = read(&x).into_owned();
         let (slope, cube) = (SLOPE as f32, CUBE as f32);
@@ -133,49 +119,25 @@ impl Kernels for Flex {
         key: FlexTensor,
         value: FlexTensor,
         bias: FlexTensor,
-        heads: usize,
-        causal: bool,
+        layout: Layout,
     ) -> (FlexTensor, FlexTensor) {
-        if !is_single(&query) {
-            return composed::attend::<Self>([query, key, value, bias], heads);
-        }
-        let (shape, key_shape, bias_shape) = (dims(&query), dims(&key), dims(&bias));
-        let (batch, t, s) = (shape[0], shape[1], key_shape[1]);
+        let bias_shape = dims(&bias);
+        let keys = bias_shape[3];
         let [q, k, v, bias] = [&query, &key, &value, &bias].map(read);
         // The bias of row i of an item; either dimension may be broadcast.
         let bias_row = |item: usize, i: usize| {
             let (item, i) = (item.min(bias_shape[0] - 1), i.min(bias_shape[2] - 1));
-            Some(&bias[(item * bias_shape[2] + i) * s..][..s])
+            Some(&bias[(item * bias_shape[2] + i) * keys..][..keys])
         };
-        let rows = Rows { heads, width: shape[2] / heads, causal };
-        let (out, weights) = rows.attend([&q, &k, &v], &items(batch, t, s, heads), bias_row);
-        (tensor(out, &shape), tensor(weights, &[batch, heads, t, s]))
-    }
-
-    fn attend_segments(
-        query: FlexTensor,
-        key: FlexTensor,
-        value: FlexTensor,
-        lengths: Vec<usize>,
-        heads: usize,
-        causal: bool,
-    ) -> (FlexTensor, FlexTensor) {
-        if !is_single(&query) {
-            let of = [query, key, value];
-            return composed::attend_segments::<Self>(of, &lengths, heads, causal);
-        }
-        let shape = dims(&query);
-        let [q, k, v] = [&query, &key, &value].map(read);
-        let rows = Rows { heads, width: shape[1] / heads, causal };
-        let (out, weights) = rows.attend([&q, &k, &v], &segments(&lengths, heads), |_, _| None);
+        let (out, weights) = match layout.has_bias {
+            true => layout.attend([&q, &k, &v], bias_row),
+            false => layout.attend([&q, &k, &v], |_, _| None),
+        };
         let count = weights.len();
-        (tensor(out, &shape), tensor(weights, &[count]))
+        (tensor(out, &dims(&query)), tensor(weights, &[count]))
     }
 
     fn cross_entropy(scores: FlexTensor, targets: Vec<usize>) -> FlexTensor {
-        if !is_single(&scores) {
-            return composed::cross_entropy::<Self>(scores, &targets);
-        }
         let columns = dims(&scores)[1].max(1);
         let scores = read(&scores);
         let mut row = vec![0.0; columns];
@@ -195,7 +157,9 @@ impl Kernels for Flex {
         );
         tensor(vec![(total / targets.len() as f64) as f32], &[1])
     }
+}
 
+impl Updates for Flex {
     fn adam(
         theta: FlexTensor,
         mean: FlexTensor,
@@ -203,14 +167,11 @@ impl Kernels for Flex {
         gradient: FlexTensor,
         step: AdamStep,
     ) -> (FlexTensor, FlexTensor, FlexTensor) {
-        if !is_single(&theta) {
-            return composed::adam::<Self>([theta, mean, squares, gradient], step);
-        }
         let shape = dims(&theta);
         let [mut theta, mut mean, mut squares] =
             [theta, mean, squares].map(|tensor| read(&tensor).into_owned());
         let gradient = read(&gradient);
-        // Each constant is rounded to `f32` separately, as in the composed form, so both return the same bits.
+        // Each constant is rounded to `f32` separately.
         let [factor, root, epsilon, rate, decay] =
             [step.factor, step.root, step.epsilon, step.rate, step.decay].map(|v| v as f32);
         let ([keep1, keep2], [take1, take2]) =
@@ -231,131 +192,101 @@ impl Kernels for Flex {
     }
 }
 
-impl Derivatives for Flex {
-    fn affine_backward(of: [FlexTensor; 3]) -> [FlexTensor; 3] {
-        if !is_single(&of[0]) {
-            return composed::affine_backward::<Self>(of);
-        }
-        let (n, inner) = (dims(&of[0])[0], dims(&of[1]));
-        let (a, b) = (inner[0], inner[1]);
-        let [x, w, g] = of.each_ref().map(read);
-        let (mut dx, mut dw) = (vec![0.0; n * a], vec![0.0; a * b]);
-        let gradient = matrix(&g, n, b);
-        let (w, x) = (matrix(&w, a, b).transpose(), matrix(&x, n, a).transpose());
-        matmul(matrix_mut(&mut dx, n, a), Accum::Replace, gradient, w, 1.0, Par::Seq);
-        matmul(matrix_mut(&mut dw, a, b), Accum::Replace, x, gradient, 1.0, Par::Seq);
-        [tensor(dx, &[n, a]), tensor(dw, &[a, b]), tensor(column_sums(&g, b.max(1)), &[b])]
-    }
+/// The gradients with respect to x, W and b, from x, W and the gradient of the result, which is the last in all derivatives.
+pub(super) fn affine_backward(of: [&FlexTensor; 3]) -> [FlexTensor; 3] {
+    let (n, inner) = (dims(of[0])[0], dims(of[1]));
+    let (a, b) = (inner[0], inner[1]);
+    let [x, w, g] = of.map(read);
+    let (mut dx, mut dw) = (vec![0.0; n * a], vec![0.0; a * b]);
+    let gradient = matrix(&g, n, b);
+    let (w, x) = (matrix(&w, a, b).transpose(), matrix(&x, n, a).transpose());
+    matmul(matrix_mut(&mut dx, n, a), Accum::Replace, gradient, w, 1.0, Par::Seq);
+    matmul(matrix_mut(&mut dw, a, b), Accum::Replace, x, gradient, 1.0, Par::Seq);
+    [tensor(dx, &[n, a]), tensor(dw, &[a, b]), tensor(column_sums(&g, b.max(1)), &[b])]
+}
 
-    fn normalize_rows_backward(of: [FlexTensor; 3], epsilon: f64) -> [FlexTensor; 3] {
-        if !is_single(&of[0]) {
-            return composed::layer_norm_backward::<Self>(of, epsilon);
-        }
-        let shape = dims(&of[0]);
-        let d = shape[1].max(1);
-        let [x, gain, g] = of.each_ref().map(read);
-        let (mut dx, mut dgain) = (vec![0.0; x.len()], vec![0.0; d]);
-        let mut normal = vec![0.0; d];
-        vectorized(
-            #[inline(always)]
-            || {
-                for ((row, g), out) in
-                    x.chunks_exact(d).zip(g.chunks_exact(d)).zip(dx.chunks_exact_mut(d))
-                {
-                    let (mean, scale) = moments(row, epsilon as f32);
-                    for (normal, x) in normal.iter_mut().zip(row) {
-                        *normal = (x - mean) * scale;
-                    }
-                    for ((out, g), gain) in out.iter_mut().zip(g).zip(gain.iter()) {
-                        *out = g * gain;
-                    }
-                    let level = sum(out, out, |x, _| x) / d as f32;
-                    let along = sum(out, &normal, |x, n| x * n) / d as f32;
-                    for (out, normal) in out.iter_mut().zip(&normal) {
-                        *out = scale * (*out - level - normal * along);
-                    }
-                    for ((sum, g), normal) in dgain.iter_mut().zip(g).zip(&normal) {
-                        *sum += g * normal;
-                    }
+/// With respect to x, gain and shift, from x and the gain.
+pub(super) fn normalize_rows_backward(of: [&FlexTensor; 3], epsilon: f64) -> [FlexTensor; 3] {
+    let shape = dims(of[0]);
+    let d = shape[1].max(1);
+    let [x, gain, g] = of.map(read);
+    let (mut dx, mut dgain) = (vec![0.0; x.len()], vec![0.0; d]);
+    let mut normal = vec![0.0; d];
+    vectorized(
+        #[inline(always)]
+        || {
+            for ((row, g), out) in
+                x.chunks_exact(d).zip(g.chunks_exact(d)).zip(dx.chunks_exact_mut(d))
+            {
+                let (mean, scale) = moments(row, epsilon as f32);
+                for (normal, x) in normal.iter_mut().zip(row) {
+                    *normal = (x - mean) * scale;
                 }
-            },
-        );
-        [tensor(dx, &shape), tensor(dgain, &[shape[1]]), tensor(column_sums(&g, d), &[shape[1]])]
-    }
-
-    fn gelu_tanh_backward(of: [FlexTensor; 2]) -> FlexTensor {
-        if !is_single(&of[0]) {
-            return composed::gelu_tanh_backward::<Self>(of);
-        }
-        let shape = dims(&of[0]);
-        let [x, gradient] = of.each_ref().map(read);
-        let mut dx = gradient.into_owned();
-        let (slope, cube) = (SLOPE as f32, CUBE as f32);
-        vectorized(
-            #[inline(always)]
-            || {
-                for (dx, &x) in dx.iter_mut().zip(x.iter()) {
-                    let square = x * x;
-                    let gate = 1.0 / (1.0 + exp(-slope * x * (1.0 + cube * square)));
-                    let steep = slope * (1.0 + 3.0 * cube * square);
-                    *dx *= gate + x * gate * (1.0 - gate) * steep;
+                for ((out, g), gain) in out.iter_mut().zip(g).zip(gain.iter()) {
+                    *out = g * gain;
                 }
-            },
-        );
-        tensor(dx, &shape)
-    }
-
-    fn attend_backward(of: [FlexTensor; 5], causal: bool) -> [FlexTensor; 3] {
-        if !is_single(&of[0]) {
-            return composed::attend_backward::<Self>(of);
-        }
-        let (shape, key_shape, heads) = (dims(&of[0]), dims(&of[1]), dims(&of[3])[1]);
-        let (batch, t, s) = (shape[0], shape[1], key_shape[1]);
-        let [q, k, v, p, g] = of.each_ref().map(read);
-        let rows = Rows { heads, width: shape[2] / heads, causal };
-        let [dq, dk, dv] = rows.backward([&q, &k, &v], &p, &g, &items(batch, t, s, heads));
-        [tensor(dq, &shape), tensor(dk, &key_shape), tensor(dv, &key_shape)]
-    }
-
-    fn attend_segments_backward(
-        of: [FlexTensor; 5],
-        (lengths, heads, causal): (&[usize], usize, bool),
-    ) -> [FlexTensor; 3] {
-        if !is_single(&of[0]) {
-            return composed::attend_segments_backward::<Self>(of, lengths);
-        }
-        let shape = dims(&of[0]);
-        let [q, k, v, p, g] = of.each_ref().map(read);
-        let rows = Rows { heads, width: shape[1] / heads, causal };
-        let gradients = rows.backward([&q, &k, &v], &p, &g, &segments(lengths, heads));
-        gradients.map(|numbers| tensor(numbers, &shape))
-    }
-
-    fn cross_entropy_backward(of: [FlexTensor; 2], targets: &[usize]) -> FlexTensor {
-        if !is_single(&of[0]) {
-            return composed::cross_entropy_backward::<Self>(of, targets);
-        }
-        let shape = dims(&of[0]);
-        let columns = shape[1].max(1);
-        let [scores, gradient] = of.each_ref().map(read);
-        let share = gradient[0] / targets.len() as f32;
-        let mut change = scores.into_owned();
-        vectorized(
-            #[inline(always)]
-            || {
-                for (row, &target) in change.chunks_exact_mut(columns).zip(targets) {
-                    let top = largest(row);
-                    for value in row.iter_mut() {
-                        *value = exp(*value - top);
-                    }
-                    let scale = share / sum(row, row, |x, _| x);
-                    for value in row.iter_mut() {
-                        *value *= scale;
-                    }
-                    row[target] -= share;
+                let level = sum(out, out, |x, _| x) / d as f32;
+                let along = sum(out, &normal, |x, n| x * n) / d as f32;
+                for (out, normal) in out.iter_mut().zip(&normal) {
+                    *out = scale * (*out - level - normal * along);
                 }
-            },
-        );
-        tensor(change, &shape)
-    }
+                for ((sum, g), normal) in dgain.iter_mut().zip(g).zip(&normal) {
+                    *sum += g * normal;
+                }
+            }
+        },
+    );
+    [tensor(dx, &shape), tensor(dgain, &[shape[1]]), tensor(column_sums(&g, d), &[shape[1]])]
+}
+
+pub(super) fn gelu_tanh_backward(of: [&FlexTensor; 2]) -> FlexTensor {
+    let shape = dims(of[0]);
+    let [x, gradient] = of.map(read);
+    let mut dx = gradient.into_owned();
+    let (slope, cube) = (SLOPE as f32, CUBE as f32);
+    vectorized(
+        #[inline(always)]
+        || {
+            for (dx, &x) in dx.iter_mut().zip(x.iter()) {
+                let square = x * x;
+                let gate = 1.0 / (1.0 + exp(-slope * x * (1.0 + cube * square)));
+                let steep = slope * (1.0 + 3.0 * cube * square);
+                *dx *= gate + x * gate * (1.0 - gate) * steep;
+            }
+        },
+    );
+    tensor(dx, &shape)
+}
+
+/// With respect to Q, K and V, from these and the weights.
+pub(super) fn attend_backward(of: [&FlexTensor; 5], layout: &Layout) -> [FlexTensor; 3] {
+    let [q, k, v, p, g] = of.map(read);
+    let [dq, dk, dv] = layout.backward([&q, &k, &v], &p, &g);
+    let [queries, keys] = [of[0], of[1]].map(dims);
+    [tensor(dq, &queries), tensor(dk, &keys), tensor(dv, &keys)]
+}
+
+pub(super) fn cross_entropy_backward(of: [&FlexTensor; 2], targets: &[usize]) -> FlexTensor {
+    let shape = dims(of[0]);
+    let columns = shape[1].max(1);
+    let [scores, gradient] = of.map(read);
+    let share = gradient[0] / targets.len() as f32;
+    let mut change = scores.into_owned();
+    vectorized(
+        #[inline(always)]
+        || {
+            for (row, &target) in change.chunks_exact_mut(columns).zip(targets) {
+                let top = largest(row);
+                for value in row.iter_mut() {
+                    *value = exp(*value - top);
+                }
+                let scale = share / sum(row, row, |x, _| x);
+                for value in row.iter_mut() {
+                    *value *= scale;
+                }
+                row[target] -= share;
+            }
+        },
+    );
+    tensor(change, &shape)
 }

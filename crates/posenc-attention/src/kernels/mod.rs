@@ -1,11 +1,10 @@
-//! The operations in which attention models spend most of their time, with manual derivatives.
+//! The operations in which attention models spend most of their time.
 //!
-//! Each has two forms. The defaults of [`Kernels`] are composed of a backend's own operations and run on every backend. On the
-//! CPU, hand-written passes over memory replace them (`flex.rs`). The tests compare both forms with burn's automatic
-//! differentiation of the plain formulas.
+//! On the CPU, in single precision, hand-written passes over memory with manual derivatives compute them (`flex.rs`). On other devices,
+//! they are composed of burn's operations. The tests compare the passes with burn's automatic differentiation of the composed formulas
+//! in double precision.
 
 mod autodiff;
-mod composed;
 mod exponential;
 mod flex;
 mod segments;
@@ -13,18 +12,21 @@ mod segments;
 use burn::Tensor;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, backend_extension};
+use burn::tensor::{DType, Device, activation};
 
-/// The operations of a backend. All tensors of an operation have one floating-point type.
-#[backend_extension(Flex, Cube: cfg(feature = "wgpu"), Autodiff)]
+use crate::draw::constant;
+use crate::loss::{self, integers};
+use segments::Layout;
+
+/// The operations with a derivative.
+#[backend_extension(Flex, Autodiff)]
 pub trait Kernels: Backend {
     /// x W + b for x `[N, A]`, W `[A, B]`, b `[B]`.
     fn affine(
         x: FloatTensor<Self>,
         weights: FloatTensor<Self>,
         bias: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        composed::affine::<Self>([x, weights, bias])
-    }
+    ) -> FloatTensor<Self>;
 
     /// Rows of x `[N, D]` with mean 0 and variance 1, times gain `[D]`, plus shift `[D]`.
     fn normalize_rows(
@@ -32,48 +34,28 @@ pub trait Kernels: Backend {
         gain: FloatTensor<Self>,
         shift: FloatTensor<Self>,
         epsilon: f64,
-    ) -> FloatTensor<Self> {
-        composed::layer_norm::<Self>([x, gain, shift], epsilon)
-    }
+    ) -> FloatTensor<Self>;
 
     /// x/2 (1 + tanh u) with u = √(2/π) (x + 0.044715 x³): GELU as most transformers compute it.
-    fn gelu_tanh(x: FloatTensor<Self>) -> FloatTensor<Self> {
-        composed::gelu_tanh::<Self>(x)
-    }
+    fn gelu_tanh(x: FloatTensor<Self>) -> FloatTensor<Self>;
 
-    /// softmax(Q Kᵀ/√d + bias) V for each of `heads` concatenated heads of width d: Q `[B, T, H d]`, K and V `[B, S, H d]`; bias
-    /// `[1 or B, 1, 1 or T, S]`. With `causal`, the caller's bias must mask everything above the diagonal, and a backend may skip that part.
-    /// Returns the result `[B, T, H d]` and the attention weights `[B, H, T, S]`.
+    /// softmax(Q Kᵀ/√d + bias) V for each head, with rows Q, K and V `[N, H d]`; bias `[1 or B, 1, 1 or T, S]`. Returns the result `[N, H d]`
+    /// and the attention weights, item by item and head by head.
     fn attend(
         query: FloatTensor<Self>,
         key: FloatTensor<Self>,
         value: FloatTensor<Self>,
         bias: FloatTensor<Self>,
-        heads: usize,
-        causal: bool,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let _ = causal;
-        composed::attend::<Self>([query, key, value, bias], heads)
-    }
-
-    /// Self-attention within segments: consecutive rows of Q, K and V `[N, H d]`, with the given `lengths`. With `causal`, no row attends
-    /// to a later one. Returns the result and the weights, whose layout depends on the backend.
-    fn attend_segments(
-        query: FloatTensor<Self>,
-        key: FloatTensor<Self>,
-        value: FloatTensor<Self>,
-        lengths: Vec<usize>,
-        heads: usize,
-        causal: bool,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        composed::attend_segments::<Self>([query, key, value], &lengths, heads, causal)
-    }
+        layout: Layout,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>);
 
     /// Mean over rows of −log p of the target column, p = softmax(scores), in nats: `[N, V]` to `[1]`.
-    fn cross_entropy(scores: FloatTensor<Self>, targets: Vec<usize>) -> FloatTensor<Self> {
-        composed::cross_entropy::<Self>(scores, &targets)
-    }
+    fn cross_entropy(scores: FloatTensor<Self>, targets: Vec<usize>) -> FloatTensor<Self>;
+}
 
+/// The optimizer's step, which has no derivative.
+#[backend_extension(Flex)]
+pub trait Updates: Backend {
     /// An Adam step: from θ, m, v and g, `[N]` each, to the new θ, m and v.
     fn adam(
         theta: FloatTensor<Self>,
@@ -81,44 +63,7 @@ pub trait Kernels: Backend {
         squares: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         step: AdamStep,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        composed::adam::<Self>([theta, mean, squares, gradient], step)
-    }
-}
-
-/// The gradients of [`Kernels`]. The last tensor of `of` is the gradient of the result; for attention, the one before it has the weights.
-pub trait Derivatives: Backend {
-    /// With respect to x, W and b, from x and W.
-    fn affine_backward(of: [FloatTensor<Self>; 3]) -> [FloatTensor<Self>; 3] {
-        composed::affine_backward::<Self>(of)
-    }
-
-    /// With respect to x, gain and shift, from x and the gain.
-    fn normalize_rows_backward(of: [FloatTensor<Self>; 3], epsilon: f64) -> [FloatTensor<Self>; 3] {
-        composed::layer_norm_backward::<Self>(of, epsilon)
-    }
-
-    fn gelu_tanh_backward(of: [FloatTensor<Self>; 2]) -> FloatTensor<Self> {
-        composed::gelu_tanh_backward::<Self>(of)
-    }
-
-    /// With respect to Q, K and V.
-    fn attend_backward(of: [FloatTensor<Self>; 5], _causal: bool) -> [FloatTensor<Self>; 3] {
-        composed::attend_backward::<Self>(of)
-    }
-
-    /// With respect to Q, K and V.
-    fn attend_segments_backward(
-        of: [FloatTensor<Self>; 5],
-        (lengths, _heads, _causal): (&[usize], usize, bool),
-    ) -> [FloatTensor<Self>; 3] {
-        composed::attend_segments_backward::<Self>(of, lengths)
-    }
-
-    /// From the scores.
-    fn cross_entropy_backward(of: [FloatTensor<Self>; 2], targets: &[usize]) -> FloatTensor<Self> {
-        composed::cross_entropy_backward::<Self>(of, targets)
-    }
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
 }
 
 /// Constants of an Adam step, where m is the mean of gradients g and v the mean of their squares: m ← keep₁ m + take₁ g, v ← keep₂ v +
@@ -139,19 +84,25 @@ pub struct AdamStep {
     pub decay: f64,
 }
 
-/// On wgpu, all operations are composed of burn's own kernels.
-#[cfg(feature = "wgpu")]
-impl Kernels for burn_wgpu::CubeBackend {}
+/// √(8/π), which is 2u/x at x = 0; u is defined in [`Kernels::gelu_tanh`].
+const SLOPE: f64 = 1.595_769_121_605_730_7;
+/// Coefficient of x³ in u.
+const CUBE: f64 = 0.044_715;
 
-#[cfg(feature = "wgpu")]
-impl Derivatives for burn_wgpu::CubeBackend {}
+/// Whether the hand-written passes take a tensor: single precision on the CPU. [`attend`] and [`attend_segments`] need this.
+pub fn fits<const D: usize>(x: &Tensor<D>) -> bool {
+    x.dtype() == DType::F32 && x.device() == Device::flex()
+}
 
 /// x W + b over the last dimension of x.
 pub fn affine<const D: usize>(x: Tensor<D>, weights: Tensor<2>, bias: Tensor<1>) -> Tensor<D> {
     let mut shape = x.dims();
     shape[D - 1] = weights.dims()[1];
-    let x = flatten_to_rows(x).into_dispatch();
-    let y = Dispatch::affine(x, weights.into_dispatch(), bias.into_dispatch());
+    let x = flatten_to_rows(x);
+    if !fits(&x) {
+        return (x.matmul(weights) + bias.unsqueeze::<2>()).reshape(shape);
+    }
+    let y = Dispatch::affine(x.into_dispatch(), weights.into_dispatch(), bias.into_dispatch());
     Tensor::<2>::from_dispatch(y).reshape(shape)
 }
 
@@ -163,17 +114,29 @@ pub fn layer_norm<const D: usize>(
     epsilon: f64,
 ) -> Tensor<D> {
     let shape = x.dims();
-    let x = flatten_to_rows(x).into_dispatch();
-    let y = Dispatch::normalize_rows(x, gain.into_dispatch(), shift.into_dispatch(), epsilon);
-    Tensor::<2>::from_dispatch(y).reshape(shape)
+    let x = flatten_to_rows(x);
+    if !fits(&x) {
+        let centered = x.clone() - x.mean_dim(1);
+        let variance = (centered.clone() * centered.clone()).mean_dim(1);
+        let y = centered / variance.add_scalar(epsilon).sqrt() * gain.unsqueeze::<2>();
+        return (y + shift.unsqueeze::<2>()).reshape(shape);
+    }
+    let (x, gain, shift) = (x.into_dispatch(), gain.into_dispatch(), shift.into_dispatch());
+    Tensor::<2>::from_dispatch(Dispatch::normalize_rows(x, gain, shift, epsilon)).reshape(shape)
 }
 
 /// GELU in its tanh form.
 pub fn gelu<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    if !fits(&x) {
+        let twice = (x.clone() * x.clone()).mul_scalar(CUBE).add_scalar(1.0).mul_scalar(SLOPE);
+        return x.clone() * activation::sigmoid(x * twice);
+    }
     Tensor::from_dispatch(Dispatch::gelu_tanh(x.into_dispatch()))
 }
 
-/// Attention and its weights; see [`Kernels::attend`]. No gradient flows through the weights.
+/// softmax(Q Kᵀ/√d + bias) V for each of `heads` concatenated heads of width d: Q `[B, T, H d]`, K and V `[B, S, H d]`; bias
+/// `[1 or B, 1, 1 or T, S]`. With `causal`, the bias must mask everything above the diagonal, which is skipped. Returns the result
+/// `[B, T, H d]` and the attention weights `[B, H, T, S]`, through which no gradient flows.
 pub fn attend(
     query: Tensor<3>,
     key: Tensor<3>,
@@ -182,13 +145,16 @@ pub fn attend(
     heads: usize,
     causal: bool,
 ) -> (Tensor<3>, Tensor<4>) {
-    let [query, key, value] = [query, key, value].map(Tensor::into_dispatch);
-    let bias = bias.into_dispatch();
-    let (out, weights) = Dispatch::attend(query, key, value, bias, heads, causal);
-    (Tensor::from_dispatch(out), Tensor::from_dispatch(weights))
+    let (shape @ [b, t, _], s) = (query.dims(), key.dims()[1]);
+    let layout = Layout::batch(shape, s, heads, causal);
+    let [query, key, value] = [query, key, value].map(|x| flatten_to_rows(x).into_dispatch());
+    let (out, weights) = Dispatch::attend(query, key, value, bias.into_dispatch(), layout);
+    let weights = Tensor::<1>::from_dispatch(weights).reshape([b, heads, t, s]);
+    (Tensor::<2>::from_dispatch(out).reshape(shape), weights)
 }
 
-/// Self-attention within segments; see [`Kernels::attend_segments`]. The lengths must add up to the number of rows.
+/// Self-attention within segments: consecutive rows of Q, K and V `[N, H d]`, with the given `lengths`, which must add up to N. With
+/// `causal`, no row attends to a later one.
 pub fn attend_segments(
     query: Tensor<2>,
     key: Tensor<2>,
@@ -197,23 +163,36 @@ pub fn attend_segments(
     heads: usize,
     causal: bool,
 ) -> Tensor<2> {
+    let layout = Layout::segments(lengths, query.dims()[1], heads, causal);
+    let none = constant(vec![0.0], [1; 4], &query.device()).into_dispatch();
     let [query, key, value] = [query, key, value].map(Tensor::into_dispatch);
-    let (out, _) = Dispatch::attend_segments(query, key, value, lengths.to_vec(), heads, causal);
-    Tensor::from_dispatch(out)
+    Tensor::from_dispatch(Dispatch::attend(query, key, value, none, layout).0)
 }
 
 /// Cross-entropy in nats of the target column of each row; see [`Kernels::cross_entropy`]. Targets must be valid columns.
 pub fn cross_entropy(scores: Tensor<2>, targets: &[usize]) -> Tensor<1> {
+    if !fits(&scores) {
+        let targets = integers(targets.to_vec(), &scores.device());
+        return loss::cross_entropy(activation::log_softmax(scores, 1), targets);
+    }
     Tensor::from_dispatch(Dispatch::cross_entropy(scores.into_dispatch(), targets.to_vec()))
 }
 
-/// An Adam step; returns the new parameters and their two moments. See [`Kernels::adam`].
+/// An Adam step on tensors without autodiff; returns the new parameters and their two moments. See [`Updates::adam`].
 pub fn adam(
     theta: Tensor<1>,
     [mean, squares]: [Tensor<1>; 2],
     gradient: Tensor<1>,
     step: AdamStep,
 ) -> (Tensor<1>, [Tensor<1>; 2]) {
+    if !fits(&theta) {
+        let g = gradient.mul_scalar(step.factor);
+        let mean = mean.mul_scalar(step.keep[0]) + g.clone().mul_scalar(step.take[0]);
+        let squares = squares.mul_scalar(step.keep[1]) + (g.clone() * g).mul_scalar(step.take[1]);
+        let size = squares.clone().sqrt().mul_scalar(step.root).add_scalar(step.epsilon);
+        let change = (mean.clone() / size).mul_scalar(step.rate);
+        return (theta.mul_scalar(step.decay) - change, [mean, squares]);
+    }
     let [theta, mean, squares, gradient] =
         [theta, mean, squares, gradient].map(Tensor::into_dispatch);
     let (theta, mean, squares) = Dispatch::adam(theta, mean, squares, gradient, step);

@@ -51,7 +51,7 @@ pub(super) fn largest(x: &[f32]) -> f32 {
 
 /// A range of queries, and the range of keys that they attend to.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Item {
+struct Item {
     /// Row of the first query, and the number of queries.
     queries: [usize; 2],
     /// Row of the first key and value, and the number of keys.
@@ -60,33 +60,14 @@ pub(super) struct Item {
     weights: usize,
 }
 
-/// The items of queries `[B, T, …]` on keys `[B, S, …]`.
-pub(super) fn items(batch: usize, t: usize, s: usize, heads: usize) -> Vec<Item> {
-    let item = |i| Item { queries: [i * t, t], keys: [i * s, s], weights: i * heads * t * s };
-    (0..batch).map(item).collect()
-}
-
-/// The items of segments of the given lengths that attend to themselves.
-pub(super) fn segments(lengths: &[usize], heads: usize) -> Vec<Item> {
-    let (mut row, mut weights) = (0, 0);
-    let next = |&length: &usize| {
-        let item = Item { queries: [row, length], keys: [row, length], weights };
-        (row, weights) = (row + length, weights + heads * length * length);
-        item
-    };
-    lengths.iter().map(next).collect()
-}
-
 /// Blocks of rows as `(start, end, columns)`, where `columns` is the number of leading columns that the block needs.
 fn blocks(rows: usize, columns: usize, causal: bool) -> Vec<(usize, usize, usize)> {
-    if !causal {
-        return vec![(0, rows, columns)];
-    }
+    let size = if causal { BLOCK } else { rows.max(1) };
     let block = |start: usize| {
-        let end = (start + BLOCK).min(rows);
-        (start, end, end.min(columns))
+        let end = (start + size).min(rows);
+        (start, end, if causal { end.min(columns) } else { columns })
     };
-    (0..rows).step_by(BLOCK).map(block).collect()
+    (0..rows).step_by(size).map(block).collect()
 }
 
 /// Turns a row of scores into attention weights: softmax(scale · scores + bias).
@@ -110,15 +91,37 @@ fn soften(row: &mut [f32], bias: Option<&[f32]>, scale: f32) {
     }
 }
 
-/// Shape of rows with `heads` concatenated heads of equal `width`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Rows {
-    pub heads: usize,
-    pub width: usize,
-    pub causal: bool,
+/// Which rows attend to which, for rows of `heads` concatenated heads of equal width.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    heads: usize,
+    width: usize,
+    causal: bool,
+    /// Whether the bias of the caller counts.
+    pub(super) has_bias: bool,
+    items: Vec<Item>,
 }
 
-impl Rows {
+impl Layout {
+    /// Queries `[B, T, H d]` on keys `[B, S, H d]`.
+    pub fn batch([batch, t, columns]: [usize; 3], s: usize, heads: usize, causal: bool) -> Self {
+        let item = |i| Item { queries: [i * t, t], keys: [i * s, s], weights: i * heads * t * s };
+        let items = (0..batch).map(item).collect();
+        Layout { heads, width: columns / heads, causal, has_bias: true, items }
+    }
+
+    /// Segments of the given lengths that attend to themselves.
+    pub fn segments(lengths: &[usize], columns: usize, heads: usize, causal: bool) -> Self {
+        let (mut row, mut weights) = (0, 0);
+        let next = |&length: &usize| {
+            let item = Item { queries: [row, length], keys: [row, length], weights };
+            (row, weights) = (row + length, weights + heads * length * length);
+            item
+        };
+        let items = lengths.iter().map(next).collect();
+        Layout { heads, width: columns / heads, causal, has_bias: false, items }
+    }
+
     /// One head of `rows` rows from row `first` on.
     fn view<'a>(
         &self,
@@ -145,17 +148,16 @@ impl Rows {
     }
 
     /// The attention outputs and weights. `bias(item, query)` is added to the scores of a query.
-    pub fn attend<'a>(
+    pub(super) fn attend<'a>(
         &self,
         [q, k, v]: [&[f32]; 3],
-        items: &[Item],
         bias: impl Fn(usize, usize) -> Option<&'a [f32]>,
     ) -> (Vec<f32>, Vec<f32>) {
         let scale = 1.0 / (self.width as f32).sqrt();
         let size = |item: &Item| self.heads * item.queries[1] * item.keys[1];
-        let mut weights = vec![0.0; items.iter().map(size).sum()];
+        let mut weights = vec![0.0; self.items.iter().map(size).sum()];
         let mut out = vec![0.0; q.len()];
-        for (index, item) in items.iter().enumerate() {
+        for (index, item) in self.items.iter().enumerate() {
             let ([query, t], [key, s]) = (item.queries, item.keys);
             for head in 0..self.heads {
                 let p = &mut weights[item.weights + head * t * s..][..t * s];
@@ -192,17 +194,11 @@ impl Rows {
     }
 
     /// Gradients with respect to queries, keys and values, for weights `p` and the gradient `g` of the result.
-    pub fn backward(
-        &self,
-        [q, k, v]: [&[f32]; 3],
-        p: &[f32],
-        g: &[f32],
-        items: &[Item],
-    ) -> [Vec<f32>; 3] {
+    pub(super) fn backward(&self, [q, k, v]: [&[f32]; 3], p: &[f32], g: &[f32]) -> [Vec<f32>; 3] {
         let scale = 1.0 / (self.width as f32).sqrt();
         let [mut dq, mut dk, mut dv] = [q, k, v].map(|numbers| vec![0.0; numbers.len()]);
         let mut change = Vec::new();
-        for item in items {
+        for item in &self.items {
             let ([query, t], [key, s]) = (item.queries, item.keys);
             for head in 0..self.heads {
                 let p = &p[item.weights + head * t * s..][..t * s];

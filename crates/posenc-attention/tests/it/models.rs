@@ -2,11 +2,12 @@
 
 use posenc_attention::image_model::tokens;
 use posenc_attention::optimizer::Adam;
-use posenc_attention::{Device, parameters};
+use posenc_attention::{Device, Module, parameters};
 use posenc_data::generate::{GrayLeaves, Lengths, ObjectScene, Translation};
+use posenc_math::lff::encoding::Coordinates;
 use posenc_math::random::stream;
 
-use crate::{boxes, captioner, detr, fourier, image_model, sines, trained, translator};
+use crate::{boxes, captioner, detr, fourier, image_model, trained, translator};
 use crate::{public_captioner, summed_tables};
 
 /// Losses and parameters of a training with a seed, for a number of steps.
@@ -24,15 +25,18 @@ const MODELS: [(&str, Run, usize, f64); 8] = [
     ("translator", translator, 100, 0.9),
 ];
 
+fn numbers<M: Module>((losses, model): (Vec<f64>, M)) -> (Vec<f64>, Vec<f32>) {
+    (losses, parameters::values(&model))
+}
+
 fn image_model(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
-    let model = image_model::model(seed, None, device);
+    let model = image_model::model(seed, device);
     let (law, fixed) = (GrayLeaves::new(6, 4), model.fix(device));
     let (mut rng, mut masks) = (stream(seed, "batches"), stream(seed, "masks"));
-    let (losses, model) = trained(model, Adam::new(0.9, 0.98, 1e-9), 0.01, steps, |model| {
+    numbers(trained(model, Adam::new(0.9, 0.98, 1e-9), 0.01, steps, |model| {
         let batch: Vec<_> = (0..8).map(|_| law.image(&mut rng)).collect();
-        Some(model.loss(&tokens(&batch, device), &fixed, &mut masks))
-    });
-    (losses, parameters::values(&model))
+        model.loss(&tokens(&batch, device), &fixed, &mut masks)
+    }))
 }
 
 fn reformer(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
@@ -40,22 +44,20 @@ fn reformer(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
     let model = image_model::built(&sizes, &image_model::modulated(8), seed, device);
     let (fixed, batch) = (model.fix(device), image_model::repeated(&sizes, device));
     let draws = &mut stream(seed, "steps");
-    let (losses, model) = image_model::stepped(model, &batch, &fixed, steps, draws);
-    (losses, parameters::values(&model))
+    numbers(image_model::stepped(model, &batch, &fixed, steps, draws))
 }
 
 fn patches(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
-    let model = detr::patches(&sines(), seed, device);
+    let model = detr::patches(Coordinates::Normalized, seed, device);
     let grids = model.grids(&detr::GRIDS, 4, device);
     let mut adam = Adam::new(0.9, 0.999, 1e-8);
     (adam.weight_decay, adam.max_grad_norm) = (1e-4, Some(1.0));
     let mut rng = stream(seed, "batches");
-    let (losses, model) = trained(model, adam, 0.003, steps, |model| {
+    numbers(trained(model, adam, 0.003, steps, |model| {
         let image = |_| detr::scene(ObjectScene::training_image(&[24, 32], &mut rng));
         let batch: Vec<_> = (0..16).map(image).collect();
-        model.loss(&model.batch(&batch, Some(&grids), device)?, None)
-    });
-    (losses, parameters::values(&model))
+        model.loss(&model.batch(&batch, Some(&grids), device), None)
+    }))
 }
 
 fn residual(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
@@ -63,41 +65,36 @@ fn residual(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
     let mut adam = Adam::new(0.9, 0.999, 1e-8);
     adam.max_grad_norm = Some(0.1);
     model.slow_down(&mut adam, 1e-3);
-    let batch = model.batch(&detr::example().1, None, device).unwrap();
+    let batch = model.batch(&detr::example().1, None, device);
     let mut masks = stream(seed, "masks");
     let loss = |model: &_| posenc_attention::detr::Detr::loss(model, &batch, Some(&mut masks));
-    let (losses, model) = trained(model, adam, 2e-3, steps, loss);
-    (losses, parameters::values(&model))
+    numbers(trained(model, adam, 2e-3, steps, loss))
 }
 
 fn labeller(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
-    let (losses, model) = boxes::learned(&fourier(10.0, 2, 16, 0.2), seed, steps, device);
-    (losses, parameters::values(&model))
+    numbers(boxes::learned(&fourier(10.0, 2, 16, 0.2), seed, steps, device))
 }
 
 fn captioner(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
-    let (losses, model) = captioner::learned(&summed_tables(), seed, steps, device);
-    (losses, parameters::values(&model))
+    numbers(captioner::learned(&summed_tables(), seed, steps, device))
 }
 
 fn public(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
-    let (losses, trainer) = public_captioner::learned(seed, steps, device);
-    (losses, parameters::values(&trainer.model))
+    numbers(public_captioner::learned(seed, steps, device))
 }
 
 fn translator(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
     let languages = Translation::new(8, Lengths::Uniform, 12, &mut stream(seed, "languages"));
     let mut rng = stream(seed, "batches");
     let model = translator::model(seed, device);
-    let (losses, model) = trained(model, Adam::new(0.9, 0.98, 1e-9), 0.01, steps, |model| {
+    numbers(trained(model, Adam::new(0.9, 0.98, 1e-9), 0.01, steps, |model| {
         let pair = |_| {
             let pair = languages.pair(&mut rng);
             (pair.source, pair.target)
         };
         let batch: Vec<_> = (0..16).map(pair).collect();
         model.loss(&batch, &translator::SIZES, device)
-    });
-    (losses, parameters::values(&model))
+    }))
 }
 
 /// Catches a training step whose parts work alone but not together, random numbers that do not come from the seed, dropout that is not

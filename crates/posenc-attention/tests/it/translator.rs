@@ -1,7 +1,7 @@
 //! The translator: padding, causal masking, and learning.
 
 use posenc_attention::layers::TransformerSizes;
-use posenc_attention::translator::{Batch, Sizes, Translator, evaluate};
+use posenc_attention::translator::{Batch, Pair, Sizes, Translator, evaluate};
 use posenc_attention::{Device, parameters};
 use posenc_math::random::stream;
 
@@ -13,8 +13,6 @@ pub const SIZES: Sizes = Sizes {
     transformer: TransformerSizes { width: 16, heads: 2, feed_forward: 32, layers: 1 },
 };
 
-type Words = (Vec<usize>, Vec<usize>);
-
 pub fn model(seed: u64, device: &Device) -> Translator {
     Translator::new(&SIZES, 0.02, &mut stream(seed, "content"), device)
 }
@@ -23,9 +21,9 @@ pub fn model(seed: u64, device: &Device) -> Translator {
 #[test]
 fn a_pair_has_the_same_loss_alone_and_next_to_a_longer_one() {
     let model = model(1, &cpu());
-    let short: Words = (vec![1, 5], vec![3, 2, 4]);
-    let long: Words = (vec![7, 0, 2, 2, 6, 1, 3, 3, 4], vec![0, 1, 2, 3, 4, 5, 6]);
-    let loss = |pairs: &[Words]| evaluate(&model, pairs, &cpu());
+    let short: Pair = (vec![1, 5], vec![3, 2, 4]);
+    let long: Pair = (vec![7, 0, 2, 2, 6, 1, 3, 3, 4], vec![0, 1, 2, 3, 4, 5, 6]);
+    let loss = |pairs: &[Pair]| evaluate(&model, pairs, &cpu());
     let (a, b) = (loss(std::slice::from_ref(&short)), loss(std::slice::from_ref(&long)));
     // The targets have four and eight tokens, including the end.
     let both = loss(&[short, long]);
@@ -36,30 +34,12 @@ fn a_pair_has_the_same_loss_alone_and_next_to_a_longer_one() {
 #[test]
 fn predictions_depend_only_on_earlier_words() {
     let (model, device) = (model(2, &cpu()), cpu());
-    let predictions = |target: &[usize]| {
-        let batch = Batch::new(&[(vec![1, 5, 2, 7], target.to_vec())], &device).unwrap();
-        let numbers = parameters::numbers(model.log_probabilities(&batch));
-        let tokens = SIZES.words + 2;
-        assert_eq!(numbers.len(), (target.len() + 1) * tokens);
-        numbers.chunks_exact(tokens).map(<[f32]>::to_vec).collect::<Vec<_>>()
-    };
-    let before = predictions(&[3, 2, 6, 1]);
-    for changed in 0..4 {
-        let mut other = [3, 2, 6, 1];
-        other[changed] = 0;
-        let after = predictions(&other);
-        // Prediction i is of word i.
-        assert_eq!(
-            before[..=changed],
-            after[..=changed],
-            "a prediction up to word {changed} depends on it"
-        );
-        assert_ne!(
-            before[changed + 1],
-            after[changed + 1],
-            "the prediction after word {changed} does not depend on it"
-        );
-    }
+    crate::assert_causal(&[0, 1, 2, 3], SIZES.words + 2, |changed| {
+        let mut target = vec![3, 2, 6, 1];
+        changed.into_iter().for_each(|word| target[word] = 0);
+        let batch = Batch::new(&[(vec![1, 5, 2, 7], target)], &device);
+        parameters::numbers(model.log_probabilities(&batch))
+    });
 }
 
 /// Catches position embeddings that are not trained, and a row of the start token among those of the target.

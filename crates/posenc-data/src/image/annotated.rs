@@ -14,14 +14,13 @@ use std::path::{Path, PathBuf};
 
 use image::RgbImage;
 use posenc_files::limits::MAX_ARRAY_BYTES;
-use posenc_math::random::below;
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::directory::{file_name, inside};
 use crate::error::DataError;
 use crate::files::{from_json, only_file, read_whole};
 use crate::image::MAX_SIDE;
+use crate::image::augment::{AnnotatedBox, Photograph};
 use crate::image::downsampled::Split;
 use crate::image::picture::Picture;
 use crate::write::{unwritable_signal, write_jpeg};
@@ -42,17 +41,6 @@ pub struct AnnotatedImage {
     pub path: PathBuf,
     pub size: [usize; 2],
     pub boxes: Vec<AnnotatedBox>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AnnotatedBox {
-    /// Id of its category, as in the file.
-    pub category: usize,
-    /// Left, top, right and bottom in pixels.
-    pub corners: [f64; 4],
-    /// Area inside its outline in pixels, not of the box.
-    pub area: f64,
-    pub is_crowd: bool,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -163,15 +151,6 @@ impl AnnotatedImages {
         &self.images
     }
 
-    /// A random photograph. `left` contains the indices that remain in the current pass: every photograph appears once before any repeats.
-    pub fn next(&self, left: &mut Vec<usize>, rng: &mut ChaCha8Rng) -> &AnnotatedImage {
-        if left.is_empty() {
-            left.extend(0..self.images.len());
-        }
-        let at = left.swap_remove(below(rng, left.len()));
-        &self.images[at]
-    }
-
     pub fn categories(&self) -> &BTreeMap<usize, String> {
         &self.categories
     }
@@ -192,8 +171,8 @@ impl AnnotatedImages {
         ))
     }
 
-    /// 8-bit RGB values of a photograph, row by row; gray values are repeated.
-    pub fn pixels(&self, image: &AnnotatedImage) -> Result<Vec<u8>, DataError> {
+    /// Reads a photograph; gray values are repeated.
+    pub fn photograph(&self, image: &AnnotatedImage) -> Result<Photograph, DataError> {
         let picture = Picture::read(&image.path)?;
         let [rows, columns] = image.size;
         if (picture.height() as usize, picture.width() as usize) != (rows, columns) {
@@ -207,7 +186,7 @@ impl AnnotatedImages {
             );
             return Err(DataError::at(&image.path, message));
         }
-        Ok(picture.into_rgb().into_raw())
+        Ok(Photograph { image: picture.into_rgb(), boxes: image.boxes.clone() })
     }
 }
 

@@ -6,22 +6,24 @@ use posenc_math::lff::detr::Resizing;
 use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 
-use crate::image::annotated::AnnotatedBox;
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AnnotatedBox {
+    /// Id of its category, as in the file.
+    pub category: usize,
+    /// Left, top, right and bottom in pixels.
+    pub corners: [f64; 4],
+    /// Area inside its outline in pixels, not of the box.
+    pub area: f64,
+    pub is_crowd: bool,
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Photograph {
-    image: RgbImage,
+    pub(crate) image: RgbImage,
     pub boxes: Vec<AnnotatedBox>,
 }
 
 impl Photograph {
-    /// From RGB values, row by row; `None` if their number does not match `size` (rows, columns).
-    pub fn new(pixels: Vec<u8>, size: [usize; 2], boxes: Vec<AnnotatedBox>) -> Option<Self> {
-        let [height, width] = size;
-        let image = RgbImage::from_raw(width as u32, height as u32, pixels)?;
-        (height * width > 0).then_some(Photograph { image, boxes })
-    }
-
     pub fn size(&self) -> [usize; 2] {
         [self.image.height() as usize, self.image.width() as usize]
     }
@@ -125,8 +127,9 @@ mod tests {
             [share(i % width, width), share(i / width, height), 0]
         };
         let pixels = (0..height * width).flat_map(pixel).collect();
+        let image = RgbImage::from_raw(width as u32, height as u32, pixels).unwrap();
         let one = |&corners| AnnotatedBox { category: 1, corners, area: 12.0, is_crowd: false };
-        Photograph::new(pixels, size, corners.iter().map(one).collect()).unwrap()
+        Photograph { image, boxes: corners.iter().map(one).collect() }
     }
 
     /// Catches sizes that differ from those that DETR's own code computes.

@@ -92,10 +92,6 @@ impl DownsampledImages {
         self.variant
     }
 
-    pub fn files(&self) -> usize {
-        self.files.len()
-    }
-
     /// Number of skipped files in the folder of pictures, which are not pictures.
     pub fn skipped(&self) -> usize {
         self.skipped

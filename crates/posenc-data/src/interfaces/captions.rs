@@ -75,23 +75,43 @@ pub struct CaptionReport {
     pub splits: [SplitReport; 3],
 }
 
-/// Counts for a split. All fields except the first three and `screens_missing` count skipped rows.
+/// Why a row about a screen of a split is skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Skipped {
+    ScreenMissing,
+    /// The file of the screen contains `null` instead of a tree.
+    ScreenEmpty,
+    NodeMissing,
+    Invisible,
+    WithoutWords,
+    /// A later row is about the same node.
+    Replaced,
+}
+
+/// What a report says about rows skipped for each reason, in the order of [`Skipped`].
+const REASONS: [&str; 6] = [
+    "about screens without a file",
+    "about screens without a tree",
+    "whose node is missing",
+    "whose node is invisible",
+    "without words",
+    "replaced by a later row",
+];
+
+/// Counts for a split.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SplitReport {
     pub screens: usize,
     pub widgets: usize,
     pub captions: usize,
-    /// Screens with rows and without a file.
-    pub screens_missing: usize,
-    pub screen_missing: usize,
-    /// Rows about screens whose file contains `null` instead of a tree.
-    pub screen_empty: usize,
-    /// Rows about nodes that the screen does not have.
-    pub node_missing: usize,
-    pub invisible: usize,
-    pub without_words: usize,
-    /// Rows that a later row about the same node replaces.
-    pub replaced: usize,
+    /// Skipped rows, by reason.
+    pub skipped: [usize; REASONS.len()],
+}
+
+impl SplitReport {
+    fn skip(&mut self, reason: Skipped, rows: usize) {
+        self.skipped[reason as usize] += rows;
+    }
 }
 
 impl fmt::Display for CaptionReport {
@@ -103,22 +123,13 @@ impl fmt::Display for CaptionReport {
             self.rows, self.unreleased, self.in_no_split
         )?;
         for (split, own) in CaptionSplit::ALL.into_iter().zip(&self.splits) {
+            let SplitReport { screens, widgets, captions, skipped } = own;
+            let skipped = skipped.iter().zip(REASONS).map(|(rows, why)| format!("{rows} {why}"));
             write!(
                 out,
-                "\n{}: {} widgets with {} captions on {} screens; skipped {} rows about {} screens without a file, {} \
-                 about screens without a tree, {} whose node is missing, {} whose node is invisible, {} without words, \
-                 {} replaced by a later row",
+                "\n{}: {widgets} widgets with {captions} captions on {screens} screens; skipped rows: {}",
                 split.name(),
-                own.widgets,
-                own.captions,
-                own.screens,
-                own.screen_missing,
-                own.screens_missing,
-                own.screen_empty,
-                own.node_missing,
-                own.invisible,
-                own.without_words,
-                own.replaced
+                skipped.collect::<Vec<_>>().join(", ")
             )?;
         }
         Ok(())
@@ -133,13 +144,8 @@ struct Row {
 
 impl WidgetCaptions {
     /// Reads the captions in a folder and finds their nodes in its screens `combined/*.json`. This reads every screen once and keeps none
-    /// of them.
-    pub fn read(folder: &Path) -> Result<Self, DataError> {
-        Self::read_with(folder, |_, _, _| {})
-    }
-
-    /// As [`WidgetCaptions::read`]. `take` receives the split, the tree and the widgets of each screen that has some.
-    pub(super) fn read_with(
+    /// of them: `take` receives the split, the tree and the widgets of each screen that has some.
+    pub fn read(
         folder: &Path,
         mut take: impl FnMut(CaptionSplit, ViewHierarchy, &[CaptionedWidget]),
     ) -> Result<Self, DataError> {
@@ -164,8 +170,7 @@ impl WidgetCaptions {
             let hierarchy = match ViewHierarchy::of_screen(folder, screen) {
                 Ok(hierarchy) => hierarchy,
                 Err(DataError::NotFound { .. }) => {
-                    own.screens_missing += 1;
-                    own.screen_missing += rows.len();
+                    own.skip(Skipped::ScreenMissing, rows.len());
                     continue;
                 }
                 Err(other) => return Err(other),
@@ -188,12 +193,6 @@ impl WidgetCaptions {
     /// The widgets of each screen of a split that has some.
     pub fn screens(&self, split: CaptionSplit) -> &[Vec<CaptionedWidget>] {
         &self.screens[split as usize]
-    }
-
-    /// All words of a split's captions, in order, for building a [`super::CaptionVocabulary`].
-    pub fn words(&self, split: CaptionSplit) -> impl Iterator<Item = &str> {
-        let captions = self.screens(split).iter().flatten().flat_map(|widget| &widget.captions);
-        captions.flatten().map(String::as_str)
     }
 }
 
@@ -305,27 +304,27 @@ fn join(
     report: &mut SplitReport,
 ) -> Vec<CaptionedWidget> {
     if hierarchy.nodes.is_empty() {
-        report.screen_empty += rows.len();
+        report.skip(Skipped::ScreenEmpty, rows.len());
         return Vec::new();
     }
     let mut found: Vec<CaptionedWidget> = Vec::new();
     let mut places: BTreeMap<usize, usize> = BTreeMap::new();
     for Row { node, captions } in rows {
         let Some(node) = hierarchy.find(&node) else {
-            report.node_missing += 1;
+            report.skip(Skipped::NodeMissing, 1);
             continue;
         };
         if !hierarchy.nodes[node].is_visible {
-            report.invisible += 1;
+            report.skip(Skipped::Invisible, 1);
             continue;
         }
         if captions.is_empty() {
-            report.without_words += 1;
+            report.skip(Skipped::WithoutWords, 1);
             continue;
         }
         // The last row about a node counts, as in the public code.
         if let Some(place) = places.get(&node) {
-            report.replaced += 1;
+            report.skip(Skipped::Replaced, 1);
             found[*place].captions = captions;
             continue;
         }

@@ -22,7 +22,8 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 
 pub use captions::{
-    CaptionReport, CaptionSplit, CaptionedWidget, SplitReport, WIDGET_CAPTIONS, WidgetCaptions,
+    CaptionReport, CaptionSplit, CaptionedWidget, Skipped, SplitReport, WIDGET_CAPTIONS,
+    WidgetCaptions,
 };
 pub use hierarchy::{ViewHierarchy, ViewNode};
 pub use posenc_math::detection::boxes::Corners;

@@ -46,14 +46,15 @@ impl WidgetScreens {
     /// texts and resource names on the training screens. (The public code counts the words of all splits.)
     pub fn open(folder: &Path, size: usize) -> Result<Self, DataError> {
         let (mut texts, mut trained) = (Vec::new(), Vec::new());
-        let captions = WidgetCaptions::read_with(folder, |split, ViewHierarchy { nodes }, own| {
+        let captions = WidgetCaptions::read(folder, |split, ViewHierarchy { nodes }, own| {
             if split == CaptionSplit::Training {
                 trained.extend(own.iter().filter_map(|w| Some(nodes.get(w.node)?.corners)));
                 let words = |node: ViewNode| node.text.into_iter().chain(node.resource);
                 texts.extend(nodes.into_iter().flat_map(words));
             }
         })?;
-        let said = captions.words(CaptionSplit::Training);
+        let said = captions.screens(CaptionSplit::Training).iter().flatten();
+        let said = said.flat_map(|widget| &widget.captions).flatten().map(String::as_str);
         let vocabulary = CaptionVocabulary::new(texts.iter().map(String::as_str).chain(said), size);
         let screens = WidgetScreens { folder: folder.to_owned(), captions, vocabulary, trained };
         screens.check_screenshots()?;
@@ -70,16 +71,17 @@ impl WidgetScreens {
         if missing.is_empty() {
             return Ok(());
         }
-        let more = missing.len().saturating_sub(LISTED);
         let count = missing.len();
         missing.truncate(LISTED);
-        let names = missing.join(", ");
-        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let mut names = missing.join(", ");
+        if count > LISTED {
+            names += &format!(" and {} more", count - LISTED);
+        }
         let hint = format!(
             "{count} of {all} screens with captions have no screenshot; RICO's are JPEG files next to the trees: unpack \
              them there, or remove the screens from split/*.txt"
         );
-        Err(DataError::missing(&self.folder, format!("{names}{rest}"), hint))
+        Err(DataError::missing(&self.folder, names, hint))
     }
 
     fn screenshot(&self, screen: &str) -> Option<PathBuf> {
@@ -104,45 +106,40 @@ impl WidgetScreens {
         &self.trained
     }
 
-    /// Reads a screen by its index in the split; pictures of widgets have `side` rows and columns. `None` outside of the split.
+    /// Reads a screen by its index in the split; pictures of widgets have `side` rows and columns.
     pub fn read(
         &self,
         split: CaptionSplit,
         screen: usize,
         side: usize,
-    ) -> Result<Option<WidgetScreen>, DataError> {
-        let Some(widgets) = self.captions.screens(split).get(screen) else { return Ok(None) };
-        let Some(first) = widgets.first() else { return Ok(None) };
-        let nodes = ViewHierarchy::of_screen(&self.folder, &first.screen)?.nodes;
-        let path = self.screenshot(&first.screen);
+    ) -> Result<WidgetScreen, DataError> {
+        let widgets = &self.captions.screens(split)[screen];
+        let name = &widgets[0].screen;
+        let nodes = ViewHierarchy::of_screen(&self.folder, name)?.nodes;
         // The screenshot existed when the set was opened. If it is gone, reading it fails with its name.
-        let path =
-            path.unwrap_or_else(|| self.folder.join(format!("combined/{}.jpg", first.screen)));
+        let path = self.screenshot(name);
+        let path = path.unwrap_or_else(|| self.folder.join(format!("combined/{name}.jpg")));
         let screenshot = Picture::read(&path)?.into_rgb();
         let own = |widget: &CaptionedWidget| {
-            let pixels = match nodes.get(widget.node) {
-                Some(node) if node.shows_pixels() => cut_out(&screenshot, node.corners, side),
-                _ => vec![0; side * side],
-            };
-            (widget.clone(), pixels)
+            let node = nodes.get(widget.node).filter(|node| node.shows_pixels());
+            let pixels = node.and_then(|node| cut_out(&screenshot, node.corners, side));
+            (widget.clone(), pixels.unwrap_or_else(|| vec![0; side * side]))
         };
         let widgets = widgets.iter().map(own).collect();
-        Ok(Some(WidgetScreen { nodes, widgets }))
+        Ok(WidgetScreen { nodes, widgets })
     }
 }
 
-/// Gray levels of a box on 0 … 99, `side` rows and columns; black if the box contains no pixel.
-fn cut_out(screenshot: &RgbImage, corners: Corners, side: usize) -> Vec<u8> {
+/// Gray levels of a box on 0 … 99, `side` rows and columns; `None` if the box contains no pixel.
+fn cut_out(screenshot: &RgbImage, corners: Corners, side: usize) -> Option<Vec<u8>> {
     let sides = [screenshot.width(), screenshot.height()];
     // Corners come from whole pixels of the canvas; rounding errors must not lose a pixel.
     let at = |i: usize| (corners[i] / BORDER * f64::from(sides[i % 2]) + 1e-6) as u32;
     let [left, top, right, bottom] = [at(0), at(1), at(2).min(sides[0]), at(3).min(sides[1])];
-    let (Some(width), Some(height)) = (right.checked_sub(left), bottom.checked_sub(top)) else {
-        return vec![0; side * side];
-    };
-    if width == 0 || height == 0 {
-        return vec![0; side * side];
+    if right <= left || bottom <= top {
+        return None;
     }
+    let (width, height) = (right - left, bottom - top);
     let window = imageops::crop_imm(screenshot, left, top, width, height);
     let side = side as u32;
     let small = imageops::resize(&*window, side, side, FilterType::CatmullRom);
@@ -152,7 +149,7 @@ fn cut_out(screenshot: &RgbImage, corners: Corners, side: usize) -> Vec<u8> {
         // The cast truncates, as in the public code.
         sum as u8
     });
-    gray.collect()
+    Some(gray.collect())
 }
 
 #[cfg(test)]
@@ -176,17 +173,17 @@ mod tests {
             [0, 1, 2, 3].map(|i| bounds[i] * BORDER / sides[i])
         };
         let green = (200.0f32 * 0.5870) as u8;
-        let inside = cut_out(&screenshot, on_canvas([360.0, 640.0, 1080.0, 1280.0]), 4);
-        assert_eq!(inside, vec![green; 16]);
+        let cut_out = |corners, side| cut_out(&screenshot, corners, side);
+        let inside = cut_out(on_canvas([360.0, 640.0, 1080.0, 1280.0]), 4);
+        assert_eq!(inside, Some(vec![green; 16]));
         // One row and one column more of the white around it.
-        let more = cut_out(&screenshot, on_canvas([240.0, 640.0, 1080.0, 1440.0]), 8);
+        let more = cut_out(on_canvas([240.0, 640.0, 1080.0, 1440.0]), 8).unwrap();
         assert!(more[0] > 200 && more[7] <= green + 20 && more[63] > 200);
-        let whole = cut_out(&screenshot, [0.0, 0.0, BORDER, BORDER], 4);
+        let whole = cut_out([0.0, 0.0, BORDER, BORDER], 4).unwrap();
         assert!(whole.contains(&254) && whole.iter().any(|&v| v < 200));
         for nothing in [[360.0, 640.0, 360.0, 1280.0], [1080.0, 640.0, 360.0, 1280.0]] {
-            assert_eq!(cut_out(&screenshot, on_canvas(nothing), 4), vec![0; 16]);
+            assert_eq!(cut_out(on_canvas(nothing), 4), None);
         }
-        let beyond = cut_out(&screenshot, [BORDER, BORDER, BORDER, BORDER], 4);
-        assert_eq!(beyond, vec![0; 16]);
+        assert_eq!(cut_out([BORDER; 4], 4), None);
     }
 }

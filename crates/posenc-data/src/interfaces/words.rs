@@ -1,6 +1,6 @@
 //! Words of user interfaces: tokenizers, a vocabulary and word vectors.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use rand_chacha::ChaCha8Rng;
@@ -268,14 +268,9 @@ impl WordVectors {
         Ok(WordVectors { dimension, size: vocabulary.size(), vectors })
     }
 
-    /// The vector of the word with a number; `None` for the special numbers and for words that the file lacks.
-    pub fn vector(&self, number: usize) -> Option<&[f32]> {
-        self.vectors.get(&number).map(Vec::as_slice)
-    }
-
-    /// The numbers of words that the file has no vector for.
-    pub fn absent(&self) -> BTreeSet<usize> {
-        (SPECIAL..self.size).filter(|number| !self.vectors.contains_key(number)).collect()
+    /// How many words the file has no vector for.
+    pub fn absent(&self) -> usize {
+        self.size - SPECIAL - self.vectors.len()
     }
 
     /// All vectors of the vocabulary, `(size, dimension)` row by row. Padding is zero; absent words and the other special
@@ -283,7 +278,7 @@ impl WordVectors {
     pub fn table(&self, rng: &mut ChaCha8Rng) -> Vec<f32> {
         let mut table = vec![0.0; self.size * self.dimension];
         for (number, row) in table.chunks_exact_mut(self.dimension.max(1)).enumerate() {
-            match self.vector(number) {
+            match self.vectors.get(&number) {
                 Some(vector) => row.copy_from_slice(vector),
                 None if number == PADDING => {}
                 None => row.fill_with(|| (rng.next_u32() >> 8) as f32 * (0.1 / 16_777_216.0)),

@@ -57,8 +57,8 @@ pub fn write_widget_screens(folder: &Path, splits: [&[Screen]; 3]) -> Result<(),
             number += 1;
             names.push_str(&format!("{number}\n"));
             let tree = tree(&screen.nodes);
-            let top = tree.len() - 1;
-            let root = of_node(&tree, top, CANVAS);
+            let mut ids = vec![String::new(); tree.len()];
+            let root = of_node(&tree, tree.len() - 1, "0".to_owned(), &mut ids);
             let path = combined.join(format!("{number}.json"));
             let text = json!({ "activity_name": "generated", "activity": { "root": root } });
             write(&path, text.to_string().as_bytes())?;
@@ -66,7 +66,7 @@ pub fn write_widget_screens(folder: &Path, splits: [&[Screen]; 3]) -> Result<(),
             for widget in &screen.widgets {
                 let captions: Vec<String> =
                     widget.references.iter().map(|caption| caption_text(caption)).collect();
-                let id = id_of(&tree, top, widget.node);
+                let id = &ids[widget.node];
                 table.push_str(&format!("{number},{id},{},g\n", captions.join("|")));
             }
         }
@@ -107,11 +107,12 @@ fn tree(nodes: &[ScreenNode]) -> Vec<Placed<'_>> {
     tree
 }
 
-/// A node in RICO's format. The first child of a node with children is `null`, as it occurs in RICO.
-fn of_node(tree: &[Placed<'_>], at: usize, canvas: [f64; 2]) -> Value {
+/// A node in RICO's format. The first child of a node with children is `null`, as it occurs in RICO. Adds the identifiers of the node and its
+/// descendants to `ids`: indices among the children on the path from the root.
+fn of_node(tree: &[Placed<'_>], at: usize, id: String, ids: &mut [String]) -> Value {
     let Placed { node, children } = &tree[at];
     let (class, ancestor, name, _) = KINDS[node.kind.min(KINDS.len() - 1)];
-    let bounds = [0, 1, 2, 3].map(|i| (node.bounds[i] / BORDER * canvas[i % 2]).round());
+    let bounds = [0, 1, 2, 3].map(|i| (node.bounds[i] / BORDER * CANVAS[i % 2]).round());
     let mut value = json!({
         "class": format!("android.widget.{class}"),
         "ancestors": [format!("android.widget.{ancestor}"), "android.view.View", "java.lang.Object"],
@@ -126,28 +127,12 @@ fn of_node(tree: &[Placed<'_>], at: usize, canvas: [f64; 2]) -> Value {
         value["text"] = caption_text(&[context_token(node.word)]).into();
     }
     if !children.is_empty() {
-        let below = children.iter().map(|&child| of_node(tree, child, canvas));
+        let below = children.iter().zip(1..);
+        let below = below.map(|(&child, i)| of_node(tree, child, format!("{id}.{i}"), ids));
         value["children"] = std::iter::once(Value::Null).chain(below).collect();
     }
+    ids[at] = id;
     value
-}
-
-/// Identifier of a node: indices among the children on the path from the root.
-fn id_of(tree: &[Placed<'_>], top: usize, wanted: usize) -> String {
-    let mut places = Vec::new();
-    let mut at = wanted;
-    while at != top {
-        let found = tree.iter().enumerate().find_map(|(parent, placed)| {
-            Some((parent, placed.children.iter().position(|&child| child == at)?))
-        });
-        // Every node but the root has a parent.
-        let Some((parent, place)) = found else { break };
-        places.push((place + 1).to_string());
-        at = parent;
-    }
-    places.push("0".to_owned());
-    places.reverse();
-    places.join(".")
 }
 
 /// Paints a screenshot: boxes in the color of their kind, the largest first.

@@ -65,7 +65,7 @@ fn boxes_are_clipped_counted_and_joined_to_their_photograph() {
     let remark = images.remark().unwrap();
     assert!(remark.contains("skipped 2 boxes without area, clipped 1"), "{remark}");
     assert!(remark.contains("1 crowds"), "{remark}");
-    let gray = images.pixels(second).unwrap();
+    let gray = images.photograph(second).unwrap().pixels();
     assert_eq!(gray.len(), 3 * 40 * 60);
     assert!(gray.as_chunks::<3>().0.iter().all(|p| p[0] == p[1] && p[1] == p[2]));
     // The layout of COCO itself.
@@ -139,7 +139,7 @@ fn damaged_photographs_are_named() {
     write(folder.path(), &annotations());
     let images = open(folder.path()).unwrap();
     let path = folder.path().join("images/a.jpg");
-    let read = || images.pixels(&images.images()[0]).unwrap_err();
+    let read = || images.photograph(&images.images()[0]).unwrap_err();
     save_rgb(&path, 40, 60);
     assert_says(&read(), &["a.jpg", "60 × 40 pixels", "40 × 60", "image 11"]);
     let bytes = std::fs::read(&path).unwrap();
@@ -164,8 +164,8 @@ fn written_annotations_are_read_back() {
     assert_eq!(read.images().len(), 2);
     assert_eq!(read.images()[0].boxes, [own]);
     assert_eq!(read.remark(), None);
-    let found = read.pixels(&read.images()[0]).unwrap();
-    assert!(found.iter().zip(&pixels).all(|(a, b)| a.abs_diff(*b) < 24));
+    let found = read.photograph(&read.images()[0]).unwrap().pixels();
+    assert!(found.iter().zip(&pixels).all(|(a, b)| (a - f32::from(*b) / 255.0).abs() < 0.09));
     let error = write_annotated(folder.path(), &[], &[(vec![0; 5], [2, 2], vec![])]).unwrap_err();
     assert_says(&error, &["5 bytes do not make 2 × 2 pixels"]);
 }
@@ -179,7 +179,7 @@ fn real_annotations_are_read() {
     assert_eq!((images.images().len(), boxes().count(), images.categories().len()), (33, 246, 80));
     assert_eq!(boxes().filter(|own| own.is_crowd).count(), 3);
     for image in images.images() {
-        let pixels = images.pixels(image).unwrap();
-        assert_eq!(pixels.len(), 3 * image.size[0] * image.size[1], "{}", image.path.display());
+        let photograph = images.photograph(image).unwrap();
+        assert_eq!(photograph.size(), image.size, "{}", image.path.display());
     }
 }

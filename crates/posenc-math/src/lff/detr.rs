@@ -202,24 +202,4 @@ mod tests {
         let full = Sizes::default().operations(&[[800, 1333]]);
         assert!((0.4e12..0.7e12).contains(&full), "{full:e}");
     }
-
-    #[test]
-    fn wrong_sizes_are_named() {
-        assert!(Sizes::default().check().is_ok());
-        for (sizes, key) in [
-            (Sizes { heads: 7, ..Sizes::default() }, "heads"),
-            (Sizes { blocks: [3, 0, 6, 3], ..Sizes::default() }, "blocks"),
-            (Sizes { dropout: 1.0, ..Sizes::default() }, "dropout"),
-        ] {
-            assert_eq!(sizes.check().unwrap_err().0, key);
-        }
-        assert!(Resizing::default().check().is_ok());
-        for (resizing, key) in [
-            (Resizing { short_sides: vec![], ..Resizing::default() }, "short_sides"),
-            (Resizing { before_window: vec![300], ..Resizing::default() }, "window"),
-            (Resizing { measured: 0, ..Resizing::default() }, "measured"),
-        ] {
-            assert_eq!(resizing.check().unwrap_err().0, key);
-        }
-    }
 }

@@ -67,24 +67,3 @@ impl Lsh {
         check_shares(&[("dropout", self.dropout)])
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Catches a check that divides by zero or accepts impossible settings.
-    #[test]
-    fn wrong_settings_are_named() {
-        let valid = Lsh::default();
-        assert_eq!(valid.check(12_288), Ok(()));
-        for (wrong, key) in [
-            (Lsh { chunk: 0, ..valid }, "chunk"),
-            (Lsh { chunk: 7, ..valid }, "chunk"),
-            (Lsh { buckets: 5, ..valid }, "buckets"),
-            (Lsh { rounds: 0, ..valid }, "rounds"),
-            (Lsh { dropout: 1.0, ..valid }, "dropout"),
-        ] {
-            assert_eq!(wrong.check(12_288).unwrap_err().0, key);
-        }
-    }
-}

@@ -33,7 +33,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use posenc_attention::Device;
 use posenc_data::FileIdentity;
-use posenc_experiments::schema::protocol::Fault;
 use posenc_harness::protocol::{Context, Placement};
 use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
@@ -49,18 +48,13 @@ pub fn device(context: &Context<'_>) -> Result<Device> {
     adapter(context).map(|own| own.unwrap_or_else(posenc_attention::cpu))
 }
 
-/// Unwraps a new model.
-pub fn accepted<M>(model: Result<M, Fault>) -> Result<M> {
-    model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))
-}
-
-/// Samples the next of `count` items of a training set without replacement. `left` contains the items that are left in the current epoch;
-/// a new epoch begins when it is empty.
-pub fn next(left: &mut Vec<usize>, count: usize, rng: &mut ChaCha8Rng) -> Option<usize> {
+/// Samples the next of `count` items of a training set, at least one, without replacement. `left` contains the items that are left in the
+/// current epoch; a new epoch begins when it is empty.
+pub fn next(left: &mut Vec<usize>, count: usize, rng: &mut ChaCha8Rng) -> usize {
     if left.is_empty() {
         left.extend(0..count);
     }
-    (!left.is_empty()).then(|| left.swap_remove(below(rng, left.len())))
+    left.swap_remove(below(rng, left.len()))
 }
 
 /// The folder of `data.set`. Without `data`, `generate` writes files into a temporary folder, which is deleted when the second value is
@@ -119,13 +113,12 @@ mod tests {
     #[test]
     fn an_epoch_has_every_item_once() {
         let (mut left, mut rng) = (Vec::new(), stream(1, "batches"));
-        let drawn: Vec<usize> = (0..15).filter_map(|_| next(&mut left, 5, &mut rng)).collect();
+        let drawn: Vec<usize> = (0..15).map(|_| next(&mut left, 5, &mut rng)).collect();
         for epoch in drawn.chunks(5) {
             let mut epoch = epoch.to_vec();
             epoch.sort_unstable();
             assert_eq!(epoch, [0, 1, 2, 3, 4]);
         }
         assert_ne!(drawn[..5], drawn[5..10]);
-        assert_eq!(next(&mut Vec::new(), 0, &mut rng), None);
     }
 }

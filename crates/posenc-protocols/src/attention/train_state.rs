@@ -12,21 +12,6 @@ use crate::fit_state::Resumption;
 use posenc_harness::checkpoint::Saved;
 use posenc_harness::protocol::UnitResult;
 
-/// Positions of random streams.
-fn places(streams: &[ChaCha8Rng]) -> Vec<u64> {
-    // No run samples 2⁶⁴ numbers.
-    streams.iter().map(|stream| stream.get_word_pos() as u64).collect()
-}
-
-/// Moves streams to saved positions. Returns `false` if the number of positions is not that of the streams.
-fn move_to(streams: &mut [ChaCha8Rng], places: &[u64]) -> bool {
-    let fits = places.len() == streams.len();
-    for (stream, place) in streams.iter_mut().zip(places).filter(|_| fits) {
-        stream.set_word_pos(u128::from(*place));
-    }
-    fits
-}
-
 /// Trains to the last step, from the checkpoint of an interrupted run if there is one. `own` is the state besides the model and the random
 /// streams; `fits` checks one that was read against its number of steps.
 pub fn train<M: Module, T: Serialize + DeserializeOwned, const N: usize>(
@@ -40,7 +25,7 @@ pub fn train<M: Module, T: Serialize + DeserializeOwned, const N: usize>(
 ) -> Result<()> {
     let ended = |own: &T, steps| fits(own, steps).then_some(0);
     train_repeatedly(context, trainer, streams, own, outcome, 1, ended, step)?;
-    outcome.remarks.extend(trainer.diverged().map(|diverged| diverged.to_string()));
+    outcome.remarks.extend(trainer.diverged());
     Ok(())
 }
 
@@ -56,18 +41,35 @@ pub fn train_repeatedly<M: Module, T: Serialize + DeserializeOwned, const N: usi
     ended: impl FnOnce(&T, usize) -> Option<usize>,
     mut step: impl FnMut(&mut Trainer<M>, &mut [ChaCha8Rng; N], &mut T) -> Result<()>,
 ) -> Result<()> {
-    let each = trainer.planned_steps();
+    let each = trainer.learning_rate.steps;
     let steps = trainings * each;
-    let remarks = &mut outcome.remarks;
-    let mut done = resume(context, steps, remarks, |reached, (found, places): (T, Vec<u64>)| {
-        let ended = ended(&found, reached.steps)?;
-        let fits = places.len() == N && trainer.restore(reached);
-        if fits {
-            *own = found;
+    let resumption = Resumption { checkpoint: context.checkpoint, note: context.note };
+    type Head<T> = (usize, [usize; 3], (T, Vec<u64>));
+    let reached = match context.checkpoint.read::<Head<T>>() {
+        Saved::Nothing => Ok(0),
+        Saved::Damaged(why) => Err(why),
+        Saved::State((reached, lengths, (found, places)), bytes) => {
+            let ended = numbers(lengths, &bytes).and_then(|numbers| {
+                let ended = ended(&found, reached).filter(|_| places.len() == N)?;
+                trainer.restore(&TrainState { steps: reached, numbers }).then_some(ended)
+            });
+            ended.ok_or("does not fit the model".to_owned()).map(|ended| {
+                *own = found;
+                for (stream, place) in streams.iter_mut().zip(places) {
+                    stream.set_word_pos(u128::from(place));
+                }
+                // After the last step of all, the last training has ended, too.
+                (ended * each + reached).min(steps)
+            })
         }
-        // After the last step of all, the last training has ended, too.
-        (fits && move_to(streams, &places)).then_some((ended * each + reached.steps).min(steps))
+    };
+    let mut done = reached.unwrap_or_else(|why| {
+        resumption.distrust(&why, &mut outcome.remarks);
+        0
     });
+    if done > 0 {
+        (context.note)(&format!("resumes after step {done} of {steps}"));
+    }
     while trainer.is_running() {
         step(trainer, streams, own)?;
         if trainer.diverged().is_some() {
@@ -79,8 +81,10 @@ pub fn train_repeatedly<M: Module, T: Serialize + DeserializeOwned, const N: usi
         if context.checkpoint.is_due() {
             let TrainState { steps, numbers } = trainer.state();
             let bytes = numbers.each_ref().map(|list| bytes(list));
-            let state = (steps, numbers.each_ref().map(Vec::len), (&*own, places(streams)));
-            resumption(context).write(&state, &bytes.each_ref().map(|own| &own[..]));
+            // No run samples 2⁶⁴ numbers.
+            let places = streams.each_ref().map(|stream| stream.get_word_pos() as u64);
+            let state = (steps, numbers.each_ref().map(Vec::len), (&*own, places.to_vec()));
+            resumption.write(&state, &bytes.each_ref().map(|own| &own[..]));
         }
     }
     outcome.earlier = context.checkpoint.earlier();
@@ -100,35 +104,6 @@ fn numbers(lengths: [usize; 3], bytes: &[u8]) -> Option<[Vec<f32>; 3]> {
         .then(|| lengths.map(|n| all.by_ref().take(n).collect()))
 }
 
-fn resumption<'a>(context: &Context<'a>) -> Resumption<'a> {
-    Resumption { checkpoint: context.checkpoint, note: context.note }
-}
-
-/// Resumes from the checkpoint of an interrupted run, if there is one, and returns the number of all steps before. `take` restores the state
-/// and returns this number, or nothing if it does not fit the model.
-fn resume<T: DeserializeOwned>(
-    context: &Context<'_>,
-    steps: usize,
-    remarks: &mut Vec<String>,
-    take: impl FnOnce(&TrainState, T) -> Option<usize>,
-) -> usize {
-    let why = match context.checkpoint.read() {
-        Saved::Nothing => return 0,
-        Saved::Damaged(why) => why,
-        Saved::State((reached, lengths, own), bytes) => {
-            let numbers = numbers(lengths, &bytes);
-            let state = numbers.map(|numbers| TrainState { steps: reached, numbers });
-            if let Some(step) = state.and_then(|state| take(&state, own)) {
-                (context.note)(&format!("resumes after step {step} of {steps}"));
-                return step;
-            }
-            "does not fit the model".to_owned()
-        }
-    };
-    resumption(context).distrust(&why, remarks);
-    0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,18 +119,5 @@ mod tests {
             assert_eq!(numbers(lengths, &bytes[..end]), None, "{end} bytes");
         }
         assert_eq!(numbers([usize::MAX, 1, 7], &bytes), None);
-    }
-
-    /// Catches a saved position that is not that of the next number.
-    #[test]
-    fn restored_streams_continue_with_the_next_number() {
-        use posenc_math::random::{stream, uniform_vector};
-        let mut one = stream(1, "one");
-        uniform_vector(&mut one, 5, 0.0, 1.0);
-        let place = places(std::slice::from_ref(&one));
-        let mut others = [stream(1, "one")];
-        assert!(!move_to(&mut others, &[]) && move_to(&mut others, &place));
-        let next = |rng: &mut ChaCha8Rng| uniform_vector(rng, 9, 0.0, 1.0);
-        assert_eq!(next(&mut one), next(&mut others[0]));
     }
 }

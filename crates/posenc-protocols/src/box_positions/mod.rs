@@ -18,7 +18,7 @@ use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{hundredths, is_false, range};
+use crate::checks::{absent, hundredths, is_false, range};
 
 pub const KIND: Kind = kind!(attention: BoxPositions, "box-positions");
 
@@ -40,22 +40,16 @@ pub struct BoxPositions {
 impl Settings for BoxPositions {
     fn check(&self) -> Result<(), Fault> {
         range("screens", self.screens.unwrap_or(1), 1, 1_000_000)?;
-        if self.captioned && self.screens.is_some() {
-            return Err((
-                "captioned",
-                "only allowed with `data`; generated screens have captions".into(),
-            ));
-        }
+        let captioned = self.captioned && self.screens.is_some();
+        absent(
+            &[("captioned", captioned)],
+            "only allowed with `data`; generated screens have captions",
+        )?;
         range("jitter", self.jitter, 0.0, 2.0)
     }
 
     fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
-        if self.screens.is_some() == data.is_some() {
-            return Err((
-                "protocol.screens",
-                "required without `data`, not allowed with it".into(),
-            ));
-        }
-        Ok(())
+        let is_wrong = self.screens.is_some() == data.is_some();
+        absent(&[("protocol.screens", is_wrong)], "required without `data`, not allowed with it")
     }
 }

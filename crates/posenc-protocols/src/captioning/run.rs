@@ -1,12 +1,8 @@
 //! Captions of widgets (`lff` Tables 1, 2 and 5, Figs. 8, 9).
-//!
-//! Random streams are named by item, seed and purpose, but not by group and method. All methods of an item therefore share initial
-//! weights, the order of screens, the sampled references and, if they use them, frequencies and dropout masks. All seeds share the
-//! screens themselves.
 
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use posenc_attention::caption::Search;
 use posenc_attention::captioner::{BINS, Batch, COORDINATES, Captioner, Sizes, Statistics};
 use posenc_attention::layers::TransformerSizes;
@@ -67,9 +63,8 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
         (own, _) => vec![0.0; own.as_ref().map_or(0, |own| own.vocabulary * own.word_width)],
     };
     let (device, sizes) = (attention::device(context)?, sizes(s));
-    let (mut content, mut code) = (draw("content"), draw("encoding"));
-    let model = Captioner::new(&sizes, &s.encoding, vectors, &mut content, &mut code, &device);
-    let model = attention::accepted(model)?;
+    let model =
+        Captioner::new(&sizes, &s.encoding, vectors, ["content", "encoding"].map(draw), &device);
     let Some(screens) = &mut screens else {
         record_size(&model, s, &mut outcome.values);
         return Ok(outcome);
@@ -91,12 +86,10 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
         |own, steps| own.losses.len() == steps && own.left.iter().all(|&screen| screen < count),
         |trainer, [batches, masks], own| {
             let inputs = screens.batch(s.batch, &mut own.left, batches)?;
-            let batch = Batch::new(&inputs, &sizes, &device).context(
-                "no caption in a batch has a known word; raise `public.vocabulary` or `batch`",
-            )?;
+            let batch = Batch::new(&inputs, &sizes, &device);
             let mut statistics = Statistics::new();
             let started = Instant::now();
-            let loss = trainer.step(|model| Some(model.loss(&batch, &mut statistics, masks)));
+            let loss = trainer.step(|model| model.loss(&batch, &mut statistics, masks));
             if trainer.diverged().is_none() && !statistics.is_empty() {
                 trainer.model = trainer.model.clone().moved(&statistics);
             }
@@ -111,10 +104,7 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
     record_curve(&own.losses, every, "nats/word", values);
     record_size(&trainer.model, s, values);
     let how = Search { beams: s.beams, alpha: s.length_penalty, max_len: sizes.max_len };
-    let said = |inputs: &[_]| {
-        let said = trainer.model.captions(inputs, how, &device);
-        said.context("a screen is not a valid input of the model")
-    };
+    let said = |inputs: &[_]| trainer.model.captions(inputs, how, &device);
     match &screens.source {
         Source::Files { all, side, .. } => {
             let taken = (own.losses.len() * s.batch) as f64;
@@ -128,17 +118,17 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
             values.extend(costs.map(with_unit));
             if s.held_out > 0 && trainer.diverged().is_none() {
                 let (tested, inputs) = screens.tested(all, *side, s.held_out)?;
-                measure::record_tested(all, &tested, said(&inputs)?, values);
+                measure::record_tested(all, &tested, said(&inputs), values);
             }
         }
         Source::Generated { trained, held_out } => {
-            let rate = trainer.operations() / started.elapsed().as_secs_f64() / 1e9;
+            let rate = trainer.operations / started.elapsed().as_secs_f64() / 1e9;
             values.push(Value::new("rate", rate).unit("GFLOP/s"));
             if trainer.diverged().is_some() {
                 values.push(Value::new("slot_accuracy", f64::NAN));
                 return Ok(outcome);
             }
-            measure::record(trained, held_out, &said(&screens.held_out(held_out))?, values);
+            measure::record(trained, held_out, &said(&screens.held_out(held_out)), values);
             // Maps are the largest part of a record, so only the first seed stores them.
             let map = s.similarity.filter(|_| context.job.seed_index == 0);
             let learned = trainer.model.position_encoding().frequencies();
@@ -177,26 +167,19 @@ fn record_size(model: &Captioner, s: &Captioning, values: &mut Vec<Value>) {
 }
 
 fn sizes(s: &Captioning) -> Sizes {
-    let small = Sizes {
-        node_words: CONTEXT_WORDS + 1,
-        node_kinds: NODE_KINDS,
-        vocabulary: screen_vocabulary().len(),
-        max_len: MAX_CAPTION_TOKENS,
+    let (node_words, node_kinds, vocabulary, max_len) = match &s.public {
+        None => (CONTEXT_WORDS + 1, NODE_KINDS, screen_vocabulary().len(), MAX_CAPTION_TOKENS),
+        Some(own) => (own.vocabulary, own.types, own.vocabulary, own.max_len),
+    };
+    Sizes {
+        node_words,
+        node_kinds,
+        vocabulary,
+        max_len,
         transformer: TransformerSizes { layers: s.encoder_layers, ..s.transformer(0).sizes() },
         decoder_layers: s.decoder_layers,
         divergence: s.divergence,
-        public: None,
-    };
-    match &s.public {
-        None => small,
-        Some(own) => Sizes {
-            node_words: own.vocabulary,
-            node_kinds: own.types,
-            vocabulary: own.vocabulary,
-            max_len: own.max_len,
-            public: Some(own.clone()),
-            ..small
-        },
+        public: s.public.clone(),
     }
 }
 
@@ -219,7 +202,7 @@ fn word_vectors(
     remarks.push(format!(
         "read word vectors (files {}); {} of {} words have none and are sampled as in the public code",
         found.sha256,
-        vectors.absent().len(),
+        vectors.absent(),
         files.vocabulary().size()
     ));
     let mut table = vectors.table(rng);

@@ -1,9 +1,8 @@
 //! Screens as inputs of the model: generated ones, or those of RICO files. Inputs are cached, since trainings use each screen many times.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Result, ensure};
 use posenc_attention::captioner::{Node, ScreenInput, WidgetInput};
 use posenc_data::generate::{Screen, ScreenGrammar};
 use posenc_data::interfaces::{
@@ -91,10 +90,10 @@ impl Screens {
         rng: &mut ChaCha8Rng,
     ) -> Result<Vec<ScreenInput>> {
         let all = self.count();
+        ensure!(all > 0, "split/train.txt names no screen with captions");
         let mut batch = Vec::with_capacity(count);
         for _ in 0..count {
             let screen = attention::next(left, all, rng);
-            let screen = screen.context("split/train.txt names no screen with captions")?;
             let Input { screen, captions } = self.input(screen)?;
             let mut screen = screen.clone();
             for (widget, captions) in screen.widgets.iter_mut().zip(captions) {
@@ -105,20 +104,24 @@ impl Screens {
             screen.widgets.retain(|widget| !widget.caption.is_empty());
             batch.push(screen);
         }
+        ensure!(
+            batch.iter().any(|screen| !screen.widgets.is_empty()),
+            "no caption in a batch has a known word; raise `public.vocabulary` or `batch`"
+        );
         Ok(batch)
     }
 
     fn input(&mut self, screen: usize) -> Result<&Input> {
-        let place = match self.inputs.entry(screen) {
-            Entry::Occupied(input) => return Ok(input.into_mut()),
-            Entry::Vacant(place) => place,
-        };
-        Ok(place.insert(match &self.source {
-            Source::Generated { trained, .. } => generated(&trained[screen], self.factor),
-            Source::Files { all, side, .. } => {
-                read(all, &file(all, CaptionSplit::Training, screen, *side)?, self.factor)
-            }
-        }))
+        if !self.inputs.contains_key(&screen) {
+            let input = match &self.source {
+                Source::Generated { trained, .. } => generated(&trained[screen], self.factor),
+                Source::Files { all, side, .. } => {
+                    read(all, &all.read(CaptionSplit::Training, screen, *side)?, self.factor)
+                }
+            };
+            self.inputs.insert(screen, input);
+        }
+        Ok(&self.inputs[&screen])
     }
 
     pub fn held_out(&self, screens: &[Screen]) -> Vec<ScreenInput> {
@@ -133,20 +136,11 @@ impl Screens {
         most: usize,
     ) -> Result<(Vec<WidgetScreen>, Vec<ScreenInput>)> {
         let count = all.count(CaptionSplit::Test).min(most);
-        let screens = (0..count).map(|screen| file(all, CaptionSplit::Test, screen, side));
-        let screens = screens.collect::<Result<Vec<_>>>()?;
+        let screens = (0..count).map(|screen| all.read(CaptionSplit::Test, screen, side));
+        let screens = screens.collect::<Result<Vec<_>, _>>()?;
         let inputs = screens.iter().map(|screen| read(all, screen, self.factor).screen).collect();
         Ok((screens, inputs))
     }
-}
-
-fn file(
-    all: &WidgetScreens,
-    split: CaptionSplit,
-    screen: usize,
-    side: usize,
-) -> Result<WidgetScreen> {
-    all.read(split, screen, side)?.context("a screen of the split no longer exists")
 }
 
 fn generated(screen: &Screen, factor: f64) -> Input {

@@ -18,73 +18,41 @@ const SIGNAL: &str = "scenes";
 
 /// The first scenes with their true boxes in white, and with the detections of a score of at least ½ in the color of their class.
 pub fn pictures(images: &[ImageInput], found: &[Image]) -> Vec<Picture> {
-    let count = SCENES.min(images.len());
-    let (images, found) = (&images[..count], &found[..count.min(found.len())]);
-    let mut truth = Canvas::new(images);
-    let mut said = truth.clone();
-    for (i, scene) in found.iter().enumerate() {
-        for thing in &scene.truths {
-            truth.outline(i, thing.corners, [255; 3]);
-        }
-        for detection in scene.detections.iter().filter(|d| d.score >= LEAST_SCORE) {
-            let mut color = [90; 3];
-            if let Some(channel) = color.get_mut(detection.category) {
-                *channel = 255;
-            }
-            said.outline(i, detection.corners, color);
+    let images = &images[..SCENES.min(images.len())];
+    let side = images.first().map_or(1, |image| image.size[0]) * GAIN;
+    let width = (images.len() * (side + GAP)).saturating_sub(GAP).max(1);
+    let set = |pixels: &mut [u8], scene: usize, [x, y]: [usize; 2], color: [u8; 3]| {
+        pixels[3 * (y * width + scene * (side + GAP) + x)..][..3].copy_from_slice(&color);
+    };
+    let mut truth = vec![255; 3 * width * side];
+    for (i, image) in images.iter().enumerate() {
+        for [x, y] in (0..side * side).map(|at| [at % side, at / side]) {
+            let from = 3 * (y / GAIN * image.size[1] + x / GAIN);
+            set(&mut truth, i, [x, y], [0, 1, 2].map(|c| byte(image.pixels[from + c])));
         }
     }
-    vec![truth.picture("true-boxes"), said.picture("boxes")]
-}
-
-#[derive(Clone)]
-struct Canvas {
-    side: usize,
-    width: usize,
-    pixels: Vec<u8>,
-}
-
-impl Canvas {
-    fn new(images: &[ImageInput]) -> Self {
-        let side = images.first().map_or(1, |image| image.size[0]) * GAIN;
-        let width = (images.len() * (side + GAP)).saturating_sub(GAP).max(1);
-        let mut canvas = Canvas { side, width, pixels: vec![255; 3 * width * side] };
-        for (i, image) in images.iter().enumerate() {
-            for y in 0..side {
-                for x in 0..side {
-                    let from = 3 * (y / GAIN * image.size[1] + x / GAIN);
-                    let color = [0, 1, 2].map(|c| byte(image.pixels[from + c]));
-                    canvas.set(i, x, y, color);
-                }
-            }
-        }
-        canvas
-    }
-
-    fn set(&mut self, scene: usize, x: usize, y: usize, color: [u8; 3]) {
-        let at = 3 * (y * self.width + scene * (self.side + GAP) + x);
-        self.pixels[at..at + 3].copy_from_slice(&color);
-    }
-
-    /// Draws the outline of a box given in pixels of the scene.
-    fn outline(&mut self, scene: usize, corners: Corners, color: [u8; 3]) {
-        let last = (self.side - 1) as f64;
+    // Draws the outline of a box given in pixels of the scene.
+    let outline = |pixels: &mut [u8], scene: usize, corners: Corners, color: [u8; 3]| {
+        let last = (side - 1) as f64;
         // NaN becomes 0.
         let place = corners.map(|v| (v * GAIN as f64).clamp(0.0, last).round() as usize);
         let [left, top, right, bottom] = place;
-        for x in left..=right {
-            self.set(scene, x, top, color);
-            self.set(scene, x, bottom, color);
+        let rows = (left..=right).flat_map(|x| [[x, top], [x, bottom]]);
+        let columns = (top..=bottom).flat_map(|y| [[left, y], [right, y]]);
+        rows.chain(columns).for_each(|at| set(pixels, scene, at, color));
+    };
+    let mut said = truth.clone();
+    for (i, scene) in found.iter().take(images.len()).enumerate() {
+        for thing in &scene.truths {
+            outline(&mut truth, i, thing.corners, [255; 3]);
         }
-        for y in top..=bottom {
-            self.set(scene, left, y, color);
-            self.set(scene, right, y, color);
+        for detection in scene.detections.iter().filter(|d| d.score >= LEAST_SCORE) {
+            let color = [0, 1, 2].map(|c| if c == detection.category { 255 } else { 90 });
+            outline(&mut said, i, detection.corners, color);
         }
     }
-
-    fn picture(self, name: &str) -> Picture {
-        Picture::new(name, SIGNAL, (self.width, self.side, 3), self.pixels)
-    }
+    let picture = |(name, pixels)| Picture::new(name, SIGNAL, (width, side, 3), pixels);
+    [("true-boxes", truth), ("boxes", said)].map(picture).into()
 }
 
 fn byte(value: f32) -> u8 {
@@ -101,28 +69,22 @@ mod tests {
     fn boxes_are_drawn_at_their_coordinates() {
         let image = ImageInput { size: [8, 8], pixels: vec![0.0; 192], targets: Vec::new() };
         let corners = [2.0, 4.0, 6.0, 7.0];
-        let truth = Truth { category: 1, corners, area: 12.0, crowd: false };
-        let outside = [-5.0, f64::NAN, 90.0, 3.0];
-        let said = |corners, score| Detection { category: 1, corners, score };
-        let scene = Image {
-            truths: vec![truth],
-            detections: vec![said(corners, 0.9), said(outside, 0.8), said([0.0; 4], 0.1)],
+        let truths = vec![Truth { category: 1, corners, area: 12.0, crowd: false }];
+        let said = [(corners, 0.9), ([-5.0, f64::NAN, 90.0, 3.0], 0.8), ([0.0; 4], 0.1)];
+        let said = said.map(|(corners, score)| Detection { category: 1, corners, score });
+        let scene = Image { truths, detections: said.into() };
+        let [truth, said] = &pictures(&[image.clone(), image], &[Image::default(), scene])[..]
+        else {
+            panic!()
         };
-        let all = pictures(&[image.clone(), image], &[Image::default(), scene]);
-        assert_eq!((all[0].name.as_str(), all[1].name.as_str()), ("true-boxes", "boxes"));
+        assert_eq!((truth.width, truth.height), (2 * 16 + GAP, 16));
         let at = |picture: &Picture, x: usize, y: usize| {
             let start = 3 * (y * picture.width + 16 + GAP + x);
             [0, 1, 2].map(|c| picture.pixels[start + c])
         };
-        for picture in &all {
-            assert_eq!((picture.width, picture.height), (2 * 16 + GAP, 16));
-            picture.png().unwrap();
-        }
-        assert_eq!(at(&all[0], 4, 8), [255; 3]);
-        assert_eq!(at(&all[0], 12, 14), [255; 3]);
-        assert_eq!(at(&all[0], 6, 10), [0; 3]);
-        assert_eq!(at(&all[1], 4, 8), [90, 255, 90]);
+        let corner = [at(truth, 4, 8), at(truth, 12, 14), at(truth, 6, 10), at(said, 4, 8)];
+        assert_eq!(corner, [[255; 3], [255; 3], [0; 3], [90, 255, 90]]);
         // The first scene has no box.
-        assert!(all[0].pixels[..3 * 16].iter().all(|&v| v == 0));
+        assert!(truth.pixels[..3 * 16].iter().all(|&v| v == 0));
     }
 }

@@ -1,22 +1,18 @@
 //! Detectors on generated scenes (`lff` Fig. 4).
-//!
-//! Random streams are named by item, seed and purpose, but not by group and method. All methods of an item therefore share initial
-//! weights, the order of batches, held-out scenes and, if they use them, frequencies.
 
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use posenc_attention::detr::{Architecture, Detr, GroundTruth, ImageInput};
 use posenc_attention::optimizer::Adam;
 use posenc_attention::trainer::Trainer;
 use posenc_data::generate::{CLASSES, ObjectImage, ObjectScene};
 use posenc_experiments::record::Value;
 use posenc_math::detection::boxes::center;
-use posenc_math::detection::precision::{Image, average_precision};
+use posenc_math::detection::precision::average_precision;
 use posenc_math::lff::detr::Sizes;
 use posenc_math::lff::schedule::LearningRate;
 use posenc_math::random::stream;
-use serde::{Deserialize, Serialize};
 
 use super::{CodePlace, Detection, pictures};
 use crate::attention::record::{record_cost, record_params, with_unit};
@@ -27,14 +23,8 @@ use posenc_harness::protocol::{Context, UnitResult};
 /// Maximum number of detections per image and class that are evaluated.
 pub const LIMIT: usize = 100;
 
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Point {
-    step: usize,
-    mean: f64,
-    at_50: f64,
-    at_75: f64,
-}
+/// A step with AP, AP50 and AP75 after it.
+type Point = (usize, [f64; 3]);
 
 fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     let started = Instant::now();
@@ -50,22 +40,36 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     };
     let largest = s.sides.iter().copied().max().unwrap_or(s.patch);
     let held_out = painted(largest);
-    let architecture = architecture(s, largest / s.patch);
-    let (mut content, mut code) = (draw("content"), draw("encoding"));
-    let model = Detr::new(&architecture, &s.encoding, &mut content, &mut code, &device);
-    let model = attention::accepted(model)?;
-    let mut adam = Adam::new(0.9, 0.999, 1e-8);
-    (adam.weight_decay, adam.max_grad_norm) = (s.weight_decay, s.max_grad_norm);
+    let sizes = Sizes {
+        width: s.width,
+        heads: s.heads,
+        feed_forward: s.feed_forward,
+        encoder_layers: s.encoder_layers,
+        decoder_layers: s.decoder_layers,
+        queries: s.queries,
+        classes: CLASSES,
+        cells: largest / s.patch,
+        dropout: 0.0,
+        ..Sizes::default()
+    };
+    let architecture = Architecture {
+        sizes,
+        patch: Some(s.patch),
+        coordinates: s.coordinates,
+        code_at_input: s.code == CodePlace::AttentionAndInput,
+        divergence: s.divergence,
+    };
+    let model = Detr::new(&architecture, &s.encoding, ["content", "encoding"].map(draw), &device);
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let cells = s.sides.iter().map(|side| side / s.patch);
     let grids: Vec<[usize; 2]> =
         cells.clone().flat_map(|rows| cells.clone().map(move |columns| [rows, columns])).collect();
     let grids = model.grids(&grids, largest / s.patch, &device);
-    let evaluated = |model: &Detr, images: &[ImageInput]| -> Result<Vec<Image>> {
-        model.evaluated(images, &device).context("a scene is not a valid input of the model")
+    let precision = |model: &Detr, images: &[ImageInput]| {
+        average_precision(&model.evaluated(images, &device), CLASSES, LIMIT)
     };
-    let precision = |found: &[Image]| average_precision(found, CLASSES, LIMIT);
+    let adam = adam(s.weight_decay, s.max_grad_norm);
     let mut trainer = Trainer::new(model, adam, learning_rate);
     let (mut curve, mut outcome) = (Vec::<Point>::new(), UnitResult::default());
     train_state::train(
@@ -79,42 +83,41 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
             let images: Vec<ImageInput> = (0..s.batch)
                 .map(|_| input(ObjectScene::training_image(&s.sides, batches)))
                 .collect();
-            trainer.step(|model| model.loss(&model.batch(&images, Some(&grids), &device)?, None));
+            trainer.step(|model| model.loss(&model.batch(&images, Some(&grids), &device), None));
             if trainer.is_measured(s.measure_every) {
-                let ap = precision(&evaluated(&trainer.model, &held_out)?);
-                let (step, mean) = (trainer.steps(), ap.mean);
-                curve.push(Point { step, mean, at_50: ap.at_50, at_75: ap.at_75 });
+                let ap = precision(&trainer.model, &held_out);
+                curve.push((trainer.steps(), [ap.mean, ap.at_50, ap.at_75]));
             }
             Ok(())
         },
     )?;
     let values = &mut outcome.values;
-    for point in &curve {
-        let step = point.step as f64;
-        values.push(Value::new("ap_curve", point.mean).at(step));
-        values.push(Value::new("ap75_curve", point.at_75).at(step));
+    for (step, [ap, _, ap75]) in &curve {
+        values.push(Value::new("ap_curve", *ap).at(*step as f64));
+        values.push(Value::new("ap75_curve", *ap75).at(*step as f64));
     }
-    let nothing = Point { step: 0, mean: f64::NAN, at_50: f64::NAN, at_75: f64::NAN };
-    let last = curve.last().filter(|_| trainer.diverged().is_none()).unwrap_or(&nothing);
+    let last = curve.last().filter(|_| trainer.diverged().is_none());
+    let [ap, ap50, ap75] = last.map_or([f64::NAN; 3], |(_, own)| *own);
+    let sum: f64 = curve.iter().map(|(_, [ap, ..])| ap).sum();
     let numbers = [
-        ("ap", last.mean, ""),
-        ("ap50", last.at_50, ""),
-        ("ap75", last.at_75, ""),
+        ("ap", ap, ""),
+        ("ap50", ap50, ""),
+        ("ap75", ap75, ""),
         // Rises if AP at a tight overlap (IoU 0.75) gains more than mean AP.
-        ("ap75_less_ap", last.at_75 - last.mean, ""),
-        ("mean_ap", curve.iter().map(|p| p.mean).sum::<f64>() / curve.len() as f64, ""),
+        ("ap75_less_ap", ap75 - ap, ""),
+        ("mean_ap", sum / curve.len() as f64, ""),
         ("steps_to_level", steps_to(&curve, s.level), "steps"),
     ];
     values.extend(numbers.map(with_unit));
     let sides = [2 * (largest / s.patch); 2];
     record_params(&trainer.model, s.encoding.parameter_count(&sides, s.width), values);
-    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.operations(), values);
+    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.operations, values);
     if trainer.diverged().is_some() {
         return Ok(outcome);
     }
     let mut unseen = Vec::new();
     for &side in &s.test_sides {
-        let ap = precision(&evaluated(&trainer.model, &painted(side))?);
+        let ap = precision(&trainer.model, &painted(side));
         values.push(Value::new("ap_at_side", ap.mean).at(side as f64));
         if !s.sides.contains(&side) {
             unseen.push(ap.mean);
@@ -125,32 +128,17 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
         values.push(Value::new("ap_unseen_side", mean));
     }
     if context.job.seed_index == 0 {
-        let found = evaluated(&trainer.model, &held_out)?;
+        let found = trainer.model.evaluated(&held_out, &device);
         outcome.pictures = pictures::pictures(&held_out, &found);
     }
     Ok(outcome)
 }
 
-fn architecture(s: &Detection, cells: usize) -> Architecture {
-    let sizes = Sizes {
-        width: s.width,
-        heads: s.heads,
-        feed_forward: s.feed_forward,
-        encoder_layers: s.encoder_layers,
-        decoder_layers: s.decoder_layers,
-        queries: s.queries,
-        classes: CLASSES,
-        cells,
-        dropout: 0.0,
-        ..Sizes::default()
-    };
-    Architecture {
-        sizes,
-        patch: Some(s.patch),
-        coordinates: s.coordinates,
-        code_at_input: s.code == CodePlace::AttentionAndInput,
-        divergence: s.divergence,
-    }
+/// The optimizer of DETR, which clips gradients to a global norm.
+pub fn adam(weight_decay: f64, max_grad_norm: Option<f64>) -> Adam {
+    let mut adam = Adam::new(0.9, 0.999, 1e-8);
+    (adam.weight_decay, adam.max_grad_norm) = (weight_decay, max_grad_norm);
+    adam
 }
 
 fn input(image: ObjectImage) -> ImageInput {
@@ -163,8 +151,8 @@ fn input(image: ObjectImage) -> ImageInput {
 /// The step at which a curve first reaches a level, interpolated linearly between measurements; infinite if it does not.
 fn steps_to(curve: &[Point], level: f64) -> f64 {
     let mut before = (0.0, 0.0);
-    for point in curve {
-        let here = (point.step as f64, point.mean);
+    for &(step, [ap, ..]) in curve {
+        let here = (step as f64, ap);
         if here.1 >= level {
             let rise = here.1 - before.1;
             let share = if rise > 0.0 { (level - before.1) / rise } else { 1.0 };
@@ -184,8 +172,7 @@ mod tests {
     /// Catches a step that is not interpolated between two measurements.
     #[test]
     fn steps_to_a_level_are_interpolated() {
-        let point = |step, mean| Point { step, mean, at_50: 0.0, at_75: 0.0 };
-        let curve = [point(100, 0.1), point(200, 0.3), point(300, 0.2)];
+        let curve = [(100, [0.1; 3]), (200, [0.3; 3]), (300, [0.2; 3])];
         assert_eq!(steps_to(&curve, 0.2), 150.0);
         assert_eq!(steps_to(&curve, 0.05), 50.0);
         assert_eq!(steps_to(&curve, 0.3), 200.0);

@@ -3,27 +3,23 @@
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use posenc_attention::detr::{self as model, Architecture, GroundTruth, Holds, ImageInput};
-use posenc_attention::optimizer::Adam;
+use posenc_attention::parameters;
 use posenc_attention::trainer::Trainer;
-use posenc_attention::{Device, parameters};
-use posenc_data::generate::{CLASSES, ObjectScene};
-use posenc_data::{
-    AnnotatedBox, AnnotatedImage, AnnotatedImages, Photograph, Split, WeightFile, write_annotated,
-};
+use posenc_data::generate::ObjectScene;
+use posenc_data::{AnnotatedBox, AnnotatedImages, Photograph, Split, WeightFile, write_annotated};
 use posenc_experiments::record::Value;
-use posenc_math::detection::boxes::center;
-use posenc_math::detection::precision::{AveragePrecision, Image, Truth, average_precision};
+use posenc_math::detection::boxes::{area, center};
+use posenc_math::detection::precision::{Image, Truth, average_precision};
 use posenc_math::lff::schedule::{Decay, LearningRate};
 use posenc_math::random::stream;
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::Detr;
 use crate::attention::record::{record_peak_memory, with_unit};
 use crate::attention::{self, train_state, trains};
-use crate::detection::run::LIMIT;
+use crate::detection::run::{LIMIT, adam};
 use crate::streams::shared_stream;
 use posenc_harness::protocol::{Context, UnitResult};
 
@@ -47,7 +43,6 @@ struct Own {
 fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
     let draw = |purpose: &str| shared_stream(context, purpose);
     let device = attention::device(context)?;
-    let (mut content, mut code) = (draw("content"), draw("encoding"));
     let architecture = Architecture {
         sizes: s.model.clone(),
         patch: None,
@@ -55,8 +50,8 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
         code_at_input: false,
         divergence: None,
     };
-    let model = model::Detr::new(&architecture, &s.encoding, &mut content, &mut code, &device);
-    let mut model = attention::accepted(model)?;
+    let mut model =
+        model::Detr::new(&architecture, &s.encoding, ["content", "encoding"].map(draw), &device);
     let mut outcome = UnitResult::default();
     let encoding_params = s.encoding.parameter_count(&[s.model.cells; 2], s.model.width);
     let counts = [
@@ -69,15 +64,26 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
         return Ok(outcome);
     }
     model = with_weights(context, model, &mut outcome.remarks)?;
-    let images = Images::open(context, s)?;
-    let mut adam = Adam::new(0.9, 0.999, 1e-8);
-    (adam.weight_decay, adam.max_grad_norm) = (s.weight_decay, Some(s.max_grad_norm));
+    let (path, _folder) = attention::files(context, "scenes", |folder| generate(context, folder))?;
+    let open = |split| -> Result<AnnotatedImages> {
+        let images = AnnotatedImages::open(&path, split)?;
+        let largest = images.categories().keys().next_back().copied().unwrap_or(0);
+        ensure!(
+            largest < s.model.classes,
+            "{}: category {largest} is none of the model's; allowed: 0 to {}",
+            path.display(),
+            s.model.classes - 1
+        );
+        Ok(images)
+    };
+    let (trained, measured) = (open(Split::Training)?, open(Split::Validation)?);
+    let mut adam = adam(s.weight_decay, Some(s.max_grad_norm));
     model.slow_down(&mut adam, s.backbone_rate);
     let (peak, decay) = (s.learning_rate, Decay::Constant);
     let learning_rate = LearningRate { peak, warm_up: 0, decay, steps: s.steps };
     let mut trainer = Trainer::new(model, adam, learning_rate);
     let mut own = Own::default();
-    let count = images.trained.images().len();
+    let count = trained.images().len();
     train_state::train(
         context,
         &mut trainer,
@@ -86,13 +92,17 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
         &mut outcome,
         |own, steps| own.curve.len() == steps && own.left.iter().all(|&image| image < count),
         |trainer, [batches, masks], own| {
-            let batch = images.batch(s, &mut own.left, batches)?;
+            let mut batch = Vec::with_capacity(s.batch);
+            for _ in 0..s.batch {
+                let image = attention::next(&mut own.left, count, batches);
+                let photograph = trained.photograph(&trained.images()[image])?;
+                batch.push(input(&photograph.augmented(&s.resizing, batches)));
+            }
             let batch = trainer.model.batch(&batch, None, &device);
-            let batch = batch.context("a batch without images")?;
             let started = Instant::now();
             own.curve.push(trainer.step(|model| model.loss(&batch, Some(masks))));
             own.seconds += started.elapsed().as_secs_f64();
-            own.work += architecture.operations(&vec![batch.filled; s.batch]);
+            own.work += trainer.model.operations(&batch);
             Ok(())
         },
     )?;
@@ -109,11 +119,28 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
     outcome.values.extend(costs.map(with_unit));
     record_peak_memory(&mut outcome.values);
     if s.held_out > 0 && trainer.diverged().is_none() {
-        let ap = measure(&trainer.model, s, &images, &device)?;
+        let mut found = Vec::new();
+        for image in measured.images().iter().take(s.held_out) {
+            let photograph = measured.photograph(image)?;
+            let resized = input(&photograph.resized(s.resizing.measured, s.resizing.longest));
+            let truth = |own: &AnnotatedBox| Truth {
+                category: own.category,
+                corners: own.corners,
+                area: own.area,
+                crowd: own.is_crowd,
+            };
+            let truths: Vec<Truth> = image.boxes.iter().map(truth).collect();
+            let detections = trainer.model.detections(&[resized], &[image.size], &device);
+            let image = |detections| Image { truths: truths.clone(), detections };
+            found.extend(detections.into_iter().map(image));
+        }
+        let ap = average_precision(&found, s.model.classes, LIMIT);
         let numbers = [("ap", ap.mean), ("ap50", ap.at_50), ("ap75", ap.at_75)];
         outcome.values.extend(numbers.map(|(metric, value)| Value::new(metric, value)));
     }
-    outcome.remarks.extend(images.remarks);
+    let mut remarks: Vec<String> = [trained, measured].iter().filter_map(|i| i.remark()).collect();
+    remarks.dedup();
+    outcome.remarks.extend(remarks);
     Ok(outcome)
 }
 
@@ -149,58 +176,6 @@ fn with_weights(
     Ok(model)
 }
 
-/// Photographs in COCO's format.
-struct Images {
-    trained: AnnotatedImages,
-    measured: AnnotatedImages,
-    remarks: Vec<String>,
-    /// Folder of generated scenes, deleted when dropped.
-    _folder: Option<tempfile::TempDir>,
-}
-
-impl Images {
-    fn open(context: &Context<'_>, s: &Detr) -> Result<Self> {
-        let (path, folder) =
-            attention::files(context, "scenes", |folder| generate(context, folder))?;
-        let open = |split| -> Result<AnnotatedImages> {
-            let images = AnnotatedImages::open(&path, split)?;
-            let largest = images.categories().keys().next_back().copied().unwrap_or(0);
-            ensure!(
-                largest < s.model.classes,
-                "{}: category {largest} is none of the model's; allowed: 0 to {}",
-                path.display(),
-                s.model.classes - 1
-            );
-            Ok(images)
-        };
-        let (trained, measured) = (open(Split::Training)?, open(Split::Validation)?);
-        let mut remarks: Vec<String> =
-            [&trained, &measured].iter().filter_map(|i| i.remark()).collect();
-        remarks.dedup();
-        Ok(Images { trained, measured, remarks, _folder: folder })
-    }
-
-    /// Samples the next images without replacement; `left` contains the images that are left in this epoch.
-    fn batch(
-        &self,
-        s: &Detr,
-        left: &mut Vec<usize>,
-        rng: &mut ChaCha8Rng,
-    ) -> Result<Vec<ImageInput>> {
-        let mut batch = Vec::with_capacity(s.batch);
-        while batch.len() < s.batch {
-            let image = self.trained.next(left, rng);
-            batch.push(input(&photograph(&self.trained, image)?.augmented(&s.resizing, rng)));
-        }
-        Ok(batch)
-    }
-}
-
-fn photograph(images: &AnnotatedImages, image: &AnnotatedImage) -> Result<Photograph> {
-    let read = Photograph::new(images.pixels(image)?, image.size, image.boxes.clone());
-    read.context("the size of a photograph differs from its pixels")
-}
-
 fn input(photograph: &Photograph) -> ImageInput {
     let size = photograph.size();
     let [height, width] = size.map(|n| n as f64);
@@ -213,47 +188,21 @@ fn input(photograph: &Photograph) -> ImageInput {
     ImageInput { size, pixels: photograph.pixels(), targets }
 }
 
+/// Writes generated scenes in COCO's format.
 fn generate(context: &Context<'_>, folder: &Path) -> Result<()> {
     let mut rng = stream(context.seed, "detr scenes");
-    let scenes: Vec<_> = (0..GENERATED)
-        .map(|_| {
-            let image = ObjectScene::draw(&mut rng).whole(SIDE, &mut rng);
-            let pixels = image.pixels.iter().map(|v| (v * 255.0).round() as u8).collect();
-            let own = |object: &posenc_data::generate::Object| {
-                let corners = object.corners.map(|v| v * SIDE as f64);
-                let area = posenc_math::detection::boxes::area(corners);
-                AnnotatedBox { category: object.class + 1, corners, area, is_crowd: false }
-            };
-            (pixels, [SIDE, SIDE], image.objects.iter().map(own).collect())
-        })
-        .collect();
-    let names = ["rectangle", "ellipse", "triangle"];
-    let names: Vec<&str> = names.into_iter().take(CLASSES).collect();
-    Ok(write_annotated(folder, &names, &scenes)?)
-}
-
-/// Average precision on the first validation images, one at a time.
-fn measure(
-    model: &model::Detr,
-    s: &Detr,
-    images: &Images,
-    device: &Device,
-) -> Result<AveragePrecision> {
-    let mut found = Vec::new();
-    for image in images.measured.images().iter().take(s.held_out) {
-        let resized =
-            photograph(&images.measured, image)?.resized(s.resizing.measured, s.resizing.longest);
-        let detections = model.detections(&[input(&resized)], &[image.size], device);
-        let detections = detections.and_then(|mut all| all.pop()).context("an empty image")?;
-        let truth = |own: &AnnotatedBox| Truth {
-            category: own.category,
-            corners: own.corners,
-            area: own.area,
-            crowd: own.is_crowd,
-        };
-        found.push(Image { truths: image.boxes.iter().map(truth).collect(), detections });
-    }
-    Ok(average_precision(&found, s.model.classes, LIMIT))
+    let scene = |_| {
+        let image = ObjectScene::draw(&mut rng).whole(SIDE, &mut rng);
+        let pixels = image.pixels.iter().map(|v| (v * 255.0).round() as u8).collect();
+        let boxes = image.objects.iter().map(|object| {
+            let corners = object.corners.map(|v| v * SIDE as f64);
+            let category = object.class + 1;
+            AnnotatedBox { category, corners, area: area(corners), is_crowd: false }
+        });
+        (pixels, [SIDE, SIDE], boxes.collect())
+    };
+    let scenes: Vec<_> = (0..GENERATED).map(scene).collect();
+    Ok(write_annotated(folder, &["rectangle", "ellipse", "triangle"], &scenes)?)
 }
 
 trains!(Detr, reads AnnotatedImages);

@@ -24,8 +24,6 @@
 
 #[cfg(feature = "attention")]
 mod run;
-#[cfg(feature = "attention")]
-mod samples;
 
 use posenc_experiments::schema::Data;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings};

@@ -1,27 +1,24 @@
 //! Labels of boxes on real screens, from the positions of all boxes of a screen (extension of `lff` Table 1).
-//!
-//! Random streams are named by item, seed and purpose, but not by group and method. All methods of an item therefore share the split
-//! into training and held-out screens, the order of batches, initial weights and dropout masks. The stream of validation screens is the
-//! same for all seeds.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
-use posenc_attention::Device;
-use posenc_attention::boxes::{BINS, COORDINATES, LabelledScreen, Labeller, Layers, Masks};
+use posenc_attention::boxes::{BINS, Bounds, COORDINATES, LabelledScreen, Labeller, Masks};
 use posenc_attention::optimizer::Adam;
 use posenc_attention::trainer::Trainer;
-use posenc_data::interfaces::{LABELLED_SCREENS, LabelledScreens};
+use posenc_data::interfaces::{BORDER, Corners, LABELLED_SCREENS, LabelledScreens};
 use posenc_experiments::record::Value;
 use posenc_math::classification::{accuracy, macro_f1};
 use posenc_math::lff::schedule::LearningRate;
+use posenc_math::random::below;
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::IconLabels;
-use super::samples::{bounds, cell, split};
 use crate::attention::record::{record_cost, record_losses, record_params, with_unit};
 use crate::attention::{self, train_state, trains};
+use crate::boxes::BoxScale;
 use crate::streams::shared_stream;
 use posenc_harness::protocol::{Context, UnitResult};
 
@@ -41,22 +38,14 @@ struct Own {
 struct Training {
     /// Losses, without one that is not finite, which JSON does not have.
     losses: Vec<f64>,
-    curve: Vec<Point>,
+    /// Accuracy and macro F1 on held-out boxes after a step, in percent.
+    curve: Vec<(usize, [f64; 2])>,
     /// Labels of held-out boxes at the last point of the curve.
     predicted: Vec<usize>,
     /// Scores on validation screens after the last step, if there are any.
     validation: Option<[f64; 2]>,
     /// Why training stopped before the last step.
     diverged: Option<String>,
-}
-
-/// Scores on held-out boxes after a step, in percent.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Point {
-    step: usize,
-    accuracy: f64,
-    macro_f1: f64,
 }
 
 fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
@@ -71,18 +60,23 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     let [trained, validation] = split(&others, s.validation, &mut draw("validation split"));
     let [trained, validation, held_out] = [trained, validation, held_out]
         .map(|own| own.iter().map(|&i| &screens[i]).collect::<Vec<_>>());
-    let (device, sizes) = (attention::device(context)?, layers(s));
+    ensure!(
+        !trained.is_empty(),
+        "{LABELLED_SCREENS}: no screens are left for training; lower `protocol.held_out` or `protocol.validation`"
+    );
+    let device = attention::device(context)?;
+    let sizes = s.transformer().sizes();
     let fresh = |peak: f64| {
-        let (mut content, mut code) = (draw("content"), draw("encoding"));
-        let model = Labeller::new(sizes, classes, &s.encoding, &mut content, &mut code, &device);
+        let drawn = ["content", "encoding"].map(draw);
+        let model = Labeller::new(sizes, s.dropout, classes, &s.encoding, drawn, &device);
         let mut adam = Adam::new(0.9, s.beta2, 1e-8);
         adam.weight_decay = s.weight_decay;
         let rate = LearningRate { peak, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
-        anyhow::Ok(Trainer::new(attention::accepted(model)?, adam, rate))
+        Trainer::new(model, adam, rate)
     };
     let streams = || [draw("batches"), draw("dropout"), draw("dropout of the code")];
     let rates = &s.learning_rates;
-    let mut trainer = fresh(rates[0])?;
+    let mut trainer = fresh(rates[0]);
     let (mut own, mut operations) = (Own::default(), 0.0);
     let (count, held_out_labels) = (trained.len(), truth(&held_out));
     train_state::train_repeatedly(
@@ -98,34 +92,33 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
         },
         |trainer, drawn, own| {
             let [batches, layers, code] = drawn;
-            trainer.set_peak(rates[own.ended.len()]);
+            trainer.learning_rate.peak = rates[own.ended.len()];
             let next = |_| attention::next(&mut own.left, count, batches);
-            let batch: Vec<&LabelledScreen> =
-                (0..s.batch).filter_map(next).map(|i| trained[i]).collect();
+            let batch: Vec<&LabelledScreen> = (0..s.batch).map(next).map(|i| trained[i]).collect();
             let masks = Masks { layers, code };
             let current = &mut own.current;
             current.losses.push(trainer.step(|model| model.loss(&batch, Some(masks), &device)));
             let model = &trainer.model;
             if trainer.is_measured(s.measure_every) {
-                current.predicted = predict(model, &held_out, &device)?;
-                let [accuracy, macro_f1] = scores(&held_out_labels, &current.predicted);
-                current.curve.push(Point { step: trainer.steps(), accuracy, macro_f1 });
+                current.predicted = model.labels(&held_out, &device);
+                let scores = scores(&held_out_labels, &current.predicted);
+                current.curve.push((trainer.steps(), scores));
             }
             if trainer.is_running() {
                 return Ok(());
             }
             if let Some(diverged) = trainer.diverged() {
                 current.losses.pop();
-                current.diverged = Some(diverged.to_string());
+                current.diverged = Some(diverged);
             } else if !validation.is_empty() {
-                let predicted = predict(model, &validation, &device)?;
+                let predicted = model.labels(&validation, &device);
                 current.validation = Some(scores(&truth(&validation), &predicted));
             }
             own.ended.push(std::mem::take(current));
-            operations += trainer.operations();
+            operations += trainer.operations;
             if let Some(&rate) = rates.get(own.ended.len()) {
                 own.left.clear();
-                *trainer = fresh(rate)?;
+                *trainer = fresh(rate);
                 *drawn = streams();
             }
             Ok(())
@@ -134,7 +127,7 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     for (Training { diverged, .. }, rate) in own.ended.iter().zip(rates) {
         outcome.remarks.extend(diverged.as_ref().map(|why| format!("learning rate {rate}: {why}")));
     }
-    let accuracy = |i: &usize| own.ended[*i].validation.map_or(f64::NEG_INFINITY, |[a, _]| a);
+    let chosen_by = |i: &usize| own.ended[*i].validation.map_or(f64::NEG_INFINITY, |[a, _]| a);
     let values = &mut outcome.values;
     for (training, &rate) in own.ended.iter().zip(rates).filter(|_| !validation.is_empty()) {
         let [accuracy, macro_f1] = training.validation.unwrap_or([f64::NAN; 2]);
@@ -142,20 +135,19 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
         values.push(Value::new("macro_f1_validation", macro_f1).unit("%").at(rate));
     }
     // The first of equally good ones.
-    let best = (0..rates.len()).rev().max_by(|a, b| accuracy(a).total_cmp(&accuracy(b)));
+    let best = (0..rates.len()).rev().max_by(|a, b| chosen_by(a).total_cmp(&chosen_by(b)));
     let best = best.context("this protocol needs a learning rate")?;
     let training = &own.ended[best];
     values.push(Value::new("learning_rate", rates[best]));
     let last_loss = training.diverged.as_ref().map(|_| f64::NAN);
     let losses: Vec<f64> = training.losses.iter().copied().chain(last_loss).collect();
     record_losses(&losses, "nats/box", values);
-    for point in &training.curve {
-        let step = point.step as f64;
-        values.push(Value::new("accuracy_curve", point.accuracy).unit("%").at(step));
-        values.push(Value::new("macro_f1_curve", point.macro_f1).unit("%").at(step));
+    for (step, [accuracy, macro_f1]) in &training.curve {
+        values.push(Value::new("accuracy_curve", *accuracy).unit("%").at(*step as f64));
+        values.push(Value::new("macro_f1_curve", *macro_f1).unit("%").at(*step as f64));
     }
-    let nothing = Point { step: 0, accuracy: f64::NAN, macro_f1: f64::NAN };
-    let last = training.curve.last().filter(|_| training.diverged.is_none()).unwrap_or(&nothing);
+    let last = training.curve.last().filter(|_| training.diverged.is_none());
+    let [accuracy, macro_f1] = last.map_or([f64::NAN; 2], |(_, scores)| *scores);
     if training.diverged.is_none() {
         let cells = |screens: &[&LabelledScreen]| -> Vec<[u8; COORDINATES]> {
             screens.iter().flat_map(|screen| &screen.boxes).map(|&own| cell(own, s.scale)).collect()
@@ -166,8 +158,8 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     }
     let encoding_params = s.encoding.parameter_count(&[BINS; COORDINATES], s.width);
     let numbers = [
-        ("accuracy", last.accuracy, "%"),
-        ("macro_f1", last.macro_f1, "%"),
+        ("accuracy", accuracy, "%"),
+        ("macro_f1", macro_f1, "%"),
         ("majority", majority(&trained, &held_out, classes), "%"),
         ("held_out_boxes", held_out_labels.len() as f64, "count"),
     ];
@@ -226,13 +218,42 @@ fn inputs(
     Ok((screens, kept.len() + 1))
 }
 
-fn truth(screens: &[&LabelledScreen]) -> Vec<usize> {
-    screens.iter().flat_map(|screen| screen.labels.iter().copied()).collect()
+/// Converts a box to the scale of the encoding.
+fn bounds(corners: Corners, scale: BoxScale) -> Bounds {
+    match scale {
+        BoxScale::Hundredths => corners,
+        BoxScale::Shares => corners.map(|v| v / BORDER),
+    }
 }
 
-/// Labels of all boxes, screen by screen, as the model predicts them.
-fn predict(model: &Labeller, screens: &[&LabelledScreen], device: &Device) -> Result<Vec<usize>> {
-    model.labels(screens, device).context("a screen without boxes")
+/// The position of a box in whole hundredths, the resolution of embedding tables.
+fn cell(bounds: Bounds, scale: BoxScale) -> [u8; 4] {
+    let factor = match scale {
+        BoxScale::Hundredths => 1.0,
+        BoxScale::Shares => BORDER,
+    };
+    bounds.map(|v| (v * factor) as u8)
+}
+
+/// Splits screens into a rest and a part with a share of them. With a share above 0 and at least two screens, neither is empty.
+fn split(screens: &[usize], share: f64, rng: &mut ChaCha8Rng) -> [Vec<usize>; 2] {
+    let count = screens.len();
+    if share == 0.0 {
+        return [screens.to_vec(), Vec::new()];
+    }
+    let measured = (share * count as f64).round() as usize;
+    let measured = measured.clamp(1.min(count), count.saturating_sub(1).max(1));
+    let mut left = screens.to_vec();
+    let mut order: Vec<usize> =
+        (0..count).map(|_| left.swap_remove(below(rng, left.len()))).collect();
+    let mut trained = order.split_off(measured.min(count));
+    order.sort_unstable();
+    trained.sort_unstable();
+    [trained, order]
+}
+
+fn truth(screens: &[&LabelledScreen]) -> Vec<usize> {
+    screens.iter().flat_map(|screen| screen.labels.iter().copied()).collect()
 }
 
 fn scores(truth: &[usize], predicted: &[usize]) -> [f64; 2] {
@@ -267,15 +288,12 @@ fn majority(trained: &[&LabelledScreen], measured: &[&LabelledScreen], classes: 
     100.0 * accuracy(&truth, &vec![most; truth.len()])
 }
 
-fn layers(s: &IconLabels) -> Layers {
-    Layers { sizes: s.transformer().sizes(), dropout: s.dropout }
-}
-
 trains!(IconLabels, reads LabelledScreens);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use posenc_math::random::stream;
 
     /// Catches seen and unseen boxes that are swapped or counted together, and an accuracy of no boxes.
     #[test]
@@ -290,5 +308,33 @@ mod tests {
         assert_eq!(recorded([true, false, false, false]), expected.map(|(m, v)| (m.to_owned(), v)));
         let expected = [("unseen", 0.0), ("accuracy_seen", 75.0)];
         assert_eq!(recorded([true; 4]), expected.map(|(m, v)| (m.to_owned(), v)));
+    }
+
+    /// Catches a screen in both parts or in neither, a wrong size of the held-out part, and a split that does not depend on the seed.
+    #[test]
+    fn a_split_is_a_partition_that_depends_on_the_seed() {
+        for (count, share, measured) in
+            [(100, 0.2, 20), (2, 0.2, 1), (2, 0.9, 1), (7, 0.5, 4), (3, 0.99, 2)]
+        {
+            let screens: Vec<usize> = (0..count).collect();
+            let [trained, held_out] = split(&screens, share, &mut stream(1, "split"));
+            assert_eq!((trained.len(), held_out.len()), (count - measured, measured));
+            let both: BTreeSet<usize> = trained.iter().chain(&held_out).copied().collect();
+            assert_eq!(both, (0..count).collect());
+        }
+        let all: Vec<usize> = (0..100).collect();
+        let of = |share, seed| split(&all, share, &mut stream(seed, "split"));
+        assert_eq!(of(0.2, 1), of(0.2, 1));
+        assert_ne!(of(0.2, 1), of(0.2, 2));
+        assert_eq!(of(0.0, 1), [all.clone(), vec![]]);
+    }
+
+    /// Catches cells of another width, and a scale that moves a box to another cell.
+    #[test]
+    fn cells_are_whole_hundredths_at_both_scales() {
+        let corners = [0.0, 12.9, 50.0, 99.0];
+        for scale in [BoxScale::Hundredths, BoxScale::Shares] {
+            assert_eq!(cell(bounds(corners, scale), scale), [0, 12, 50, 99]);
+        }
     }
 }

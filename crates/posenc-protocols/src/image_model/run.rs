@@ -1,7 +1,4 @@
 //! Transformers over the levels of images (`lff` Table 3, Figs. 3, 6, 7, Eq. 9–10).
-//!
-//! Random streams are named by item, seed and purpose, but not by group and method. All methods of an item therefore share initial
-//! weights, the order of batches, held-out images and, if they use them, frequencies and dropout masks.
 
 use std::f64::consts::LN_2;
 use std::time::Instant;
@@ -143,11 +140,19 @@ struct Own {
 fn run(context: &Context<'_>, s: &ImageModel) -> Result<UnitResult> {
     let started = Instant::now();
     let draw = |purpose: &str| shared_stream(context, purpose);
-    let sizes = sizes(s);
+    let sizes = Sizes {
+        side: s.side,
+        levels: s.levels,
+        color_width: s.color_width,
+        concatenated: s.concatenated,
+        transformer: s.transformer(0).sizes(),
+        lsh: s.lsh,
+        reversible: s.reversible,
+        divergence: s.divergence,
+    };
     let device = attention::device(context)?;
-    let (mut content, mut code) = (draw("content"), draw("encoding"));
-    let model = model::ImageModel::new(&sizes, &s.encoding, &mut content, &mut code, &device);
-    let model = attention::accepted(model)?;
+    let model =
+        model::ImageModel::new(&sizes, &s.encoding, ["content", "encoding"].map(draw), &device);
     let (sides, width) = sizes.positions(&s.encoding);
     let encoding_params = s.encoding.parameter_count(&sides, width);
     let mut outcome = UnitResult::default();
@@ -234,7 +239,7 @@ fn run(context: &Context<'_>, s: &ImageModel) -> Result<UnitResult> {
         values.push(Value::new("upper_attention", most(&evaluation.upper)));
     }
     record_params(&trainer.model, encoding_params, values);
-    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.operations(), values);
+    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.operations, values);
     if let Images::Color(images) = &images {
         let is_archives = images.trained.variant() == Variant::Archives;
         values.push(Value::new("archives", f64::from(u8::from(is_archives))));
@@ -251,19 +256,6 @@ fn run(context: &Context<'_>, s: &ImageModel) -> Result<UnitResult> {
         }
     }
     Ok(outcome)
-}
-
-fn sizes(s: &ImageModel) -> Sizes {
-    Sizes {
-        side: s.side,
-        levels: s.levels,
-        color_width: s.color_width,
-        concatenated: s.concatenated,
-        transformer: s.transformer(0).sizes(),
-        lsh: s.lsh,
-        reversible: s.reversible,
-        divergence: s.divergence,
-    }
 }
 
 /// Mean norm of the encodings of `count` positions.

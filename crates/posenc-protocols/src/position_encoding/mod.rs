@@ -65,11 +65,8 @@ impl Settings for PositionEncoding {
         }
         within("encoding", self.encoding.check(self.coordinates, self.width))?;
         let sides = self.count_sides.0.iter().copied().chain([self.side as f64]);
-        let rows = sides.fold(0.0, f64::max).powi(if self.encoding.flat {
-            self.coordinates as i32
-        } else {
-            1
-        });
+        let axes = if self.encoding.flat { self.coordinates } else { 1 };
+        let rows = sides.fold(0.0, f64::max).powi(axes as i32);
         if self.encoding.features == Features::Embed && rows * self.width as f64 > 1e8 {
             let message = "tables of these sides have more than 10⁸ parameters; lower `side` or `count_sides`";
             return Err(("count_sides", message.into()));

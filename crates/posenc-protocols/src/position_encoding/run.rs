@@ -1,6 +1,6 @@
 //! Compares the position encoding of attention models with Algorithm 1 of `lff` in double precision.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, ensure};
 use posenc_attention::draw::Draw;
 use posenc_attention::position_encoding::{PositionEncoding as Module, Positions};
 use posenc_attention::{Device, parameters};
@@ -24,17 +24,10 @@ struct Encoder {
 }
 
 impl Encoder {
-    fn new(
-        encoding: &Encoding,
-        sides: Vec<usize>,
-        width: usize,
-        mut rng: ChaCha8Rng,
-    ) -> Result<Self> {
+    fn new(encoding: &Encoding, sides: Vec<usize>, width: usize, mut rng: ChaCha8Rng) -> Self {
         let device = posenc_attention::cpu();
         let mut draw = Draw { rng: &mut rng, device: &device };
-        let module = Module::new(encoding, &sides, width, &mut draw);
-        let module = module.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"));
-        Ok(Encoder { module: module?, sides, device })
+        Encoder { module: Module::new(encoding, &sides, width, &mut draw), sides, device }
     }
 
     /// Encodings of positions, and the shape [rows, columns] of the tensor.
@@ -48,91 +41,60 @@ impl Encoder {
     /// Replaces all parameters after the first `frequencies` ones by samples from $N(0, 1)$.
     fn with_random_parameters(self, frequencies: usize, rng: &mut ChaCha8Rng) -> Result<Self> {
         let mut values = parameters::values(&self.module);
-        let rest = values.get_mut(frequencies..).context("fewer parameters than frequencies")?;
-        let normal = gaussian_vector(rng, rest.len());
-        for (value, z) in rest.iter_mut().zip(normal) {
-            *value = z as f32;
-        }
+        let normal = gaussian_vector(rng, values.len() - frequencies);
+        values.splice(frequencies.., normal.into_iter().map(|z| z as f32));
         let module = parameters::replaced(self.module, &values);
         Ok(Encoder { module: module.context("wrong number of parameters")?, ..self })
     }
 }
 
-/// Algorithm 1 after its initialization: $W_r$ and the dense layers of the modulator.
-struct Algorithm {
+/// Algorithm 1 after its initialization.
+struct Algorithm<'a> {
+    encoding: &'a Encoding,
     /// $W_r$, row by row.
     frequencies: Vec<f64>,
     /// Number of coordinates of a group, $M$.
     coordinates: usize,
     /// $|F|$.
     features: usize,
-    scale: f64,
-    modulator: Option<[DenseLayer; 2]>,
+    /// Numbers of a group's encoding, $D/G$.
+    outputs: usize,
+    /// Parameters of the modulator, layer by layer: gain and shift of the layer norm, weights, bias.
+    parameters: Vec<f64>,
 }
 
-/// A dense layer after an optional layer norm (Appendix B).
-struct DenseLayer {
-    norm: Option<[Vec<f64>; 2]>,
-    weights: Vec<f64>,
-    bias: Vec<f64>,
-}
-
-impl DenseLayer {
-    fn read(rest: &mut &[f32], [inputs, outputs]: [usize; 2], norm: bool) -> Option<Self> {
-        let mut take = |count: usize| {
-            let (own, after) = rest.split_at_checked(count)?;
-            *rest = after;
-            Some(own.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>())
-        };
-        let norm = if norm { Some([take(inputs)?, take(inputs)?]) } else { None };
-        Some(DenseLayer { norm, weights: take(inputs * outputs)?, bias: take(outputs)? })
-    }
-
-    fn apply(&self, x: &[f64]) -> Vec<f64> {
-        let x = match &self.norm {
-            None => x.to_vec(),
-            Some([gain, shift]) => {
-                let count = x.len() as f64;
-                let mean = x.iter().sum::<f64>() / count;
-                let variance = x.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / count;
-                let normed = x.iter().map(|v| (v - mean) / (variance + EPSILON).sqrt());
-                normed.zip(gain.iter().zip(shift)).map(|(v, (g, s))| v * g + s).collect()
-            }
-        };
-        let outputs = self.bias.len();
-        let mut y = self.bias.clone();
-        for (value, row) in x.iter().zip(self.weights.chunks_exact(outputs)) {
-            y.iter_mut().zip(row).for_each(|(y, w)| *y += value * w);
-        }
-        y
-    }
-}
-
-impl Algorithm {
-    /// Reads the parameters of an encoder. Returns `None` if their number is not that of Algorithm 1.
-    fn of(encoder: &Encoder, encoding: &Encoding, width: usize) -> Option<Self> {
-        let (frequencies, coordinates) = encoder.module.frequencies()?;
+impl<'a> Algorithm<'a> {
+    /// Reads the parameters of an encoder.
+    fn of(encoder: &Encoder, encoding: &'a Encoding, width: usize) -> Result<Self> {
+        let (frequencies, coordinates) = encoder.module.frequencies().context("no frequencies")?;
         let values = parameters::values(&encoder.module);
         let trained = if encoding.learned { frequencies.len() } else { 0 };
-        let mut rest = values.get(trained..)?;
-        let features = encoding.feature_width(width);
-        let modulator = match &encoding.modulator {
-            None => None,
-            Some(m) => Some([
-                DenseLayer::read(&mut rest, [features, m.hidden], m.layer_norm)?,
-                DenseLayer::read(&mut rest, [m.hidden, width / encoding.groups], m.layer_norm)?,
-            ]),
-        };
-        let scale = encoding.scale.unwrap_or(1.0);
-        let read = Algorithm { frequencies, coordinates, features, scale, modulator };
-        rest.is_empty().then_some(read)
+        let parameters: Vec<f64> = values.iter().skip(trained).map(|&v| f64::from(v)).collect();
+        let (features, outputs) = (encoding.feature_width(width), width / encoding.groups);
+        let algorithm =
+            Algorithm { encoding, frequencies, coordinates, features, outputs, parameters };
+        ensure!(
+            algorithm.modulator_size() == algorithm.parameters.len(),
+            "the module has other parameters than Algorithm 1"
+        );
+        Ok(algorithm)
+    }
+
+    /// Number of parameters of $W_1$, $B_1$, $W_2$, $B_2$ and the layer norms of Appendix B.
+    fn modulator_size(&self) -> usize {
+        let dense = |inputs: usize, outputs: usize| inputs * outputs + outputs;
+        let (f, outputs) = (self.features, self.outputs);
+        self.encoding.modulator.as_ref().map_or(0, |layer| {
+            let norms = if layer.layer_norm { 2 * (f + layer.hidden) } else { 0 };
+            dense(f, layer.hidden) + dense(layer.hidden, outputs) + norms
+        })
     }
 
     /// Line 1: $F \leftarrow |F|^{-1/2} [\cos X W_r^T; \sin X W_r^T]$ for one group.
     fn features(&self, x: &[f64]) -> Vec<f64> {
         let phases = self.phases(x);
         let cosines = phases.iter().map(|p| p.cos());
-        let factor = self.scale / (self.features as f64).sqrt();
+        let factor = self.scale() / (self.features as f64).sqrt();
         cosines.chain(phases.iter().map(|p| p.sin())).map(|v| v * factor).collect()
     }
 
@@ -141,19 +103,20 @@ impl Algorithm {
         rows.map(|w| w.iter().zip(x).map(|(w, x)| w * x).sum()).collect()
     }
 
+    fn scale(&self) -> f64 {
+        self.encoding.scale.unwrap_or(1.0)
+    }
+
     /// Lines 2 and 3: $Y \leftarrow \max(0, F W_1 + B_1) W_2 + B_2$ for each group, concatenated.
     fn encode(&self, coordinates: &[f64]) -> Vec<f64> {
         let groups = coordinates.chunks_exact(self.coordinates);
         let encode = |x: &[f64]| {
             let features = self.features(x);
-            match &self.modulator {
-                None => features,
-                Some([first, second]) => {
-                    let hidden: Vec<f64> =
-                        first.apply(&features).into_iter().map(|v| v.max(0.0)).collect();
-                    second.apply(&hidden)
-                }
-            }
+            let Some(modulator) = &self.encoding.modulator else { return features };
+            let rest = &mut self.parameters.iter().copied();
+            let hidden = dense(&features, modulator.hidden, modulator.layer_norm, rest);
+            let hidden: Vec<f64> = hidden.into_iter().map(|v| v.max(0.0)).collect();
+            dense(&hidden, self.outputs, modulator.layer_norm, rest)
         };
         groups.flat_map(encode).collect()
     }
@@ -162,8 +125,32 @@ impl Algorithm {
     fn kernel(&self, x: &[f64], y: &[f64]) -> f64 {
         let delta: Vec<f64> = x.iter().zip(y).map(|(x, y)| x - y).collect();
         let sum: f64 = self.phases(&delta).iter().map(|p| p.cos()).sum();
-        self.scale * self.scale * sum / self.features as f64
+        self.scale() * self.scale() * sum / self.features as f64
     }
+}
+
+/// A dense layer after an optional layer norm (Appendix B), with the next parameters of `rest`.
+fn dense(
+    x: &[f64],
+    outputs: usize,
+    has_norm: bool,
+    rest: &mut impl Iterator<Item = f64>,
+) -> Vec<f64> {
+    let mut x = x.to_vec();
+    if has_norm {
+        let count = x.len() as f64;
+        let mean = x.iter().sum::<f64>() / count;
+        let variance = x.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / count;
+        let root = (variance + EPSILON).sqrt();
+        x.iter_mut().zip(rest.by_ref()).for_each(|(v, gain)| *v = (*v - mean) / root * gain);
+        x.iter_mut().zip(rest.by_ref()).for_each(|(v, shift)| *v += shift);
+    }
+    let weights: Vec<f64> = rest.by_ref().take(x.len() * outputs).collect();
+    let mut y: Vec<f64> = rest.take(outputs).collect();
+    for (value, row) in x.iter().zip(weights.chunks_exact(outputs)) {
+        y.iter_mut().zip(row).for_each(|(y, w)| *y += value * w);
+    }
+    y
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -204,7 +191,7 @@ impl Protocol for PositionEncoding {
         let mut rng = context.stream("positions");
         let x: Vec<f64> =
             (0..self.positions * self.coordinates).map(|_| below(&mut rng, self.side)).collect();
-        let initial = encoder(self.side)?;
+        let initial = encoder(self.side);
         let (codes, [rows, columns]) = initial.encode(&x);
         let mut values = vec![
             Value::new("positions", self.positions as f64).unit("count"),
@@ -214,7 +201,7 @@ impl Protocol for PositionEncoding {
             Value::new("params", parameters::count(&initial.module) as f64).unit("count"),
         ];
         for &side in &self.count_sides.0 {
-            let params = parameters::count(&encoder(side as usize)?.module) as f64;
+            let params = parameters::count(&encoder(side as usize).module) as f64;
             values.push(Value::new("params_at_side", params).unit("count").at(side));
         }
         if encoding.features == Features::Fourier {
@@ -237,12 +224,8 @@ fn fourier(
     let encoding = &s.encoding;
     let (frequencies, m) = initial.module.frequencies().context("no frequencies")?;
     let f = encoding.feature_width(s.width);
-    let dense = |inputs: usize, outputs: usize| inputs * outputs + outputs;
     let learned = if encoding.learned { f / 2 * m } else { 0 };
-    let modulator = encoding.modulator.as_ref().map_or(0, |layer| {
-        let norms = if layer.layer_norm { 2 * (f + layer.hidden) } else { 0 };
-        dense(f, layer.hidden) + dense(layer.hidden, s.width / encoding.groups) + norms
-    });
+    let modulator = Algorithm::of(&initial, encoding, s.width)?.modulator_size();
     add("params_of_algorithm", (learned + modulator) as f64);
     let gamma = encoding.gamma.unwrap_or(1.0);
     let squares: Vec<f64> = frequencies.iter().map(|w| (gamma * w).powi(2)).collect();
@@ -251,10 +234,8 @@ fn fourier(
     // The same frequencies without a modulator: one row of features per position and group.
     let bare = Encoding { modulator: None, width: Some(f), ..encoding.clone() };
     let sides = vec![s.side; s.coordinates];
-    let features = Encoder::new(&bare, sides, f * encoding.groups, context.stream("parameters"))?;
-    let Some(algorithm) = Algorithm::of(&features, &bare, f * encoding.groups) else {
-        bail!("the features have other parameters than Algorithm 1");
-    };
+    let features = Encoder::new(&bare, sides, f * encoding.groups, context.stream("parameters"));
+    let algorithm = Algorithm::of(&features, &bare, f * encoding.groups)?;
     let y: Vec<f64> =
         x.iter().enumerate().map(|(i, v)| if i % m == 0 { v + 1.0 } else { *v }).collect();
     let (of_x, of_y) = (features.encode(x).0, features.encode(&y).0);
@@ -286,9 +267,7 @@ fn fourier(
 
     let trained = if encoding.learned { frequencies.len() } else { 0 };
     let random = initial.with_random_parameters(trained, rng)?;
-    let Some(algorithm) = Algorithm::of(&random, encoding, s.width) else {
-        bail!("the module has other parameters than Algorithm 1");
-    };
+    let algorithm = Algorithm::of(&random, encoding, s.width)?;
     let exact: Vec<f64> = x.chunks_exact(s.coordinates).flat_map(|x| algorithm.encode(x)).collect();
     add("algorithm_error", deviation(&exact, &random.encode(x).0));
     Ok(())
@@ -306,25 +285,12 @@ mod tests {
     /// Catches transposed weights, a missing bias, and a norm that is applied after the layer.
     #[test]
     fn a_layer_is_norm_then_product_then_bias() {
-        let numbers = [2.0f32, 1.0, 0.5, 0.0, 1.0, 2.0, 3.0, 4.0, 10.0, 20.0];
-        let mut rest = &numbers[..];
-        let layer = DenseLayer::read(&mut rest, [2, 2], true).unwrap();
-        assert!(rest.is_empty());
+        let numbers = [2.0, 1.0, 0.5, 0.0, 1.0, 2.0, 3.0, 4.0, 10.0, 20.0, 7.0];
+        let rest = &mut numbers.into_iter();
         // The norm of (1, 3) is (−1, 1); gain and shift make it (−1.5, 1).
-        let y = layer.apply(&[1.0, 3.0]);
+        let y = dense(&[1.0, 3.0], 2, true, rest);
         assert!((y[0] - (-1.5 + 3.0 + 10.0)).abs() < 1e-5, "{y:?}");
         assert!((y[1] - (-3.0 + 4.0 + 20.0)).abs() < 1e-5, "{y:?}");
-        assert!(DenseLayer::read(&mut &numbers[..5], [2, 2], true).is_none());
-    }
-
-    /// Catches a prefactor of D instead of |F|, and a kernel that depends on the position.
-    #[test]
-    fn features_have_the_printed_norm_and_kernel() {
-        let frequencies = vec![0.3, -1.0, 2.0, 0.7];
-        let algorithm =
-            Algorithm { frequencies, coordinates: 2, features: 4, scale: 1.0, modulator: None };
-        let (x, y) = (algorithm.features(&[3.0, 5.0]), algorithm.features(&[4.0, 4.0]));
-        assert!((dot(&x, &x) - 0.5).abs() < 1e-12);
-        assert!((dot(&x, &y) - algorithm.kernel(&[3.0, 5.0], &[4.0, 4.0])).abs() < 1e-12);
+        assert_eq!(rest.next(), Some(7.0));
     }
 }

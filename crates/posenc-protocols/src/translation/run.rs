@@ -30,7 +30,8 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
     let mut outcome = UnitResult::default();
     let pairs = Pairs::new(context, s, &mut draw("languages"), &mut outcome.remarks)?;
     let device = attention::device(context)?;
-    let sizes = sizes(s, pairs.words);
+    let transformer = TransformerSizes { layers: s.layers, ..s.transformer().sizes() };
+    let sizes = Sizes { words: pairs.words, positions: s.max_len, transformer };
     let model = Translator::new(&sizes, s.deviation, &mut draw("content"), &device);
     let mut rng = draw("held out");
     let held_out: Vec<_> = (0..s.held_out).map(|_| pairs.pair(false, s, &mut rng)).collect();
@@ -79,10 +80,14 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
         record(name, &table, s, values);
         // Maps are the largest part of a record, so only one is stored.
         if name == "source" && context.job.seed_index == 0 {
-            map(&table, s, values);
+            for (i, similarity) in similarities(&table, s.width).into_iter().enumerate() {
+                let (row, column) = (i / s.max_len, i % s.max_len);
+                let value = Value::new("source_similarity", six_digits(similarity));
+                values.push(value.at(column as f64).and(row as f64));
+            }
         }
     }
-    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.operations(), values);
+    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.operations, values);
     Ok(outcome)
 }
 
@@ -159,15 +164,6 @@ impl Pairs {
     }
 }
 
-/// Records the similarities of all pairs of rows of the source table.
-fn map(table: &[f64], s: &Translation, values: &mut Vec<Value>) {
-    for (i, similarity) in similarities(table, s.width).into_iter().enumerate() {
-        let (row, column) = (i / s.max_len, i % s.max_len);
-        let value = Value::new("source_similarity", six_digits(similarity));
-        values.push(value.at(column as f64).and(row as f64));
-    }
-}
-
 /// Records how much more similar adjacent rows of a table are than others.
 fn record(name: &str, table: &[f64], s: &Translation, values: &mut Vec<Value>) {
     let peaks = neighbor_peaks(table, s.width);
@@ -177,16 +173,10 @@ fn record(name: &str, table: &[f64], s: &Translation, values: &mut Vec<Value>) {
         let middle = i as f64 * s.bin as f64 + 0.5 * (s.bin - 1) as f64;
         values.push(Value::new(format!("{name}_peak"), *mean).at(middle));
     }
-    let (first, last) = (means.first().copied(), means.last().copied());
-    let (first, last) = (first.unwrap_or(f64::NAN), last.unwrap_or(f64::NAN));
+    let [first, last] = [means.first(), means.last()].map(|mean| *mean.unwrap_or(&f64::NAN));
     values.push(Value::new(format!("{name}_first_peak"), first));
     values.push(Value::new(format!("{name}_last_peak"), last));
     values.push(Value::new(format!("{name}_decay"), last / first));
-}
-
-fn sizes(s: &Translation, words: usize) -> Sizes {
-    let transformer = TransformerSizes { layers: s.layers, ..s.transformer().sizes() };
-    Sizes { words, positions: s.max_len, transformer }
 }
 
 trains!(Translation, reads ParallelText);

@@ -58,6 +58,19 @@ features: sine => features: fourier, learned: true, gamma: 1 }, divergence: { fo
 side: 6, heads: 2, batch: 4 => side: 64, heads: 16, batch: 4096
 layers: 1, width: 16, feed_forward: 16 => layers: 48, width: 4096, feed_forward: 65536
 measure_every: 2 => measure_every: 7
+ => lsh: { chunk: 0 }
+ => lsh: { chunk: 7 }
+ => lsh: { buckets: 5 }
+ => lsh: { rounds: 0 }
+ => lsh: { chunk: 6, dropout: 1 }
+"),
+        ("", "kind: detr, encoding: { features: sine }", "
+ => model: { heads: 7 }
+ => model: { blocks: [3, 0, 6, 3] }
+ => model: { dropout: 1 }
+ => resizing: { short_sides: [] }
+ => resizing: { before_window: [300] }
+ => resizing: { measured: 0 }
 "),
         ("", SENTENCES, "
 bin: 4 => bin: 7
@@ -107,7 +120,10 @@ heads: 2 => heads: 3
 types: 12 => types: 11
 width: 8, heads: 2 => width: 9, heads: 1
  => similarity: [10, 2]
+types: 12 => types: 12, max_len: 9
+types: 12 => types: 12, residual_dropout: 1
 channels: [2, 3] => channels: []
+channels: [2, 3] => channels: [4, 0]
 groups: 4 => groups: 3
  => beams: 0
 features: fourier => features: embed

@@ -68,14 +68,13 @@ fn vectors_are_those_of_the_vocabulary() {
     );
     let vocabulary = CaptionVocabulary::new(["the", "the", "zzz", "go"], 100);
     let vectors = WordVectors::read(&path, &vocabulary, 3).unwrap();
-    assert_eq!(vectors.vector(4), Some(&[1.0, 2.0, -0.3][..]));
-    assert_eq!((vectors.vector(6), vectors.vector(UNKNOWN)), (None, None));
-    assert_eq!(vectors.absent().into_iter().collect::<Vec<_>>(), [6]);
+    assert_eq!(vectors.absent(), 1);
     let table = |seed| vectors.table(&mut ChaCha8Rng::seed_from_u64(seed));
     let rows = table(1);
     assert_eq!(rows, table(1));
     assert_ne!(rows, table(2));
-    assert_eq!((rows.len(), &rows[..3], &rows[15..18]), (21, &[0.0; 3][..], &[4.0, 5.0, 6.0][..]));
+    assert_eq!((rows.len(), &rows[..3]), (21, &[0.0; 3][..]));
+    assert_eq!(rows[12..18], [1.0, 2.0, -0.3, 4.0, 5.0, 6.0]);
     let random = || rows[3..12].iter().chain(&rows[18..]);
     assert!(random().all(|v| (0.0..0.1).contains(v)) && random().any(|v| *v > 0.01));
 

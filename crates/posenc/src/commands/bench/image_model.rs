@@ -1,6 +1,6 @@
 //! The image model of `lff` Figure 3: one single-threaded run per core, as in experiments.
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use posenc_attention::image_model::{ImageModel, Sizes, tokens};
 use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
@@ -41,9 +41,7 @@ fn trained() -> anyhow::Result<impl FnMut(usize) -> anyhow::Result<()>> {
     };
     let device = posenc_attention::cpu();
     let draw = |purpose: &str| stream(0, purpose);
-    let model =
-        ImageModel::new(&SIZES, &encoding, &mut draw("content"), &mut draw("encoding"), &device);
-    let model = model.map_err(|(key, message)| anyhow!("{key}: {message}"))?;
+    let model = ImageModel::new(&SIZES, &encoding, ["content", "encoding"].map(draw), &device);
     let learning_rate =
         LearningRate { peak: 1e-3, warm_up: 0, decay: Decay::Constant, steps: usize::MAX };
     let fixed = model.fix(&device);
