@@ -55,7 +55,7 @@ fn test_threads() -> OsString {
 }
 
 /// The files of the embedders. `cargo fmt` does not find them, because a macro declares their modules.
-fn kinds() -> Vec<String> {
+fn kinds() -> Result<Vec<String>, String> {
     let folder = root().join("crates/posenc-math/src/embedder");
     let mut files = Vec::new();
     for path in entries(&folder) {
@@ -63,7 +63,10 @@ fn kinds() -> Vec<String> {
         files.push(file.display().to_string());
     }
     files.sort();
-    files
+    if files.is_empty() {
+        return Err(format!("{}: no files of embedders", folder.display()));
+    }
+    Ok(files)
 }
 
 /// Prints the number of lines of Rust in each crate, so that growth is seen.
@@ -101,7 +104,7 @@ pub fn check() -> Result<ExitCode, String> {
         &["--", "-D", "warnings"],
     ]
     .concat();
-    let kinds = kinds();
+    let kinds = kinds()?;
     let format: Vec<&str> = ["fmt", "--all", "--check", "--"]
         .into_iter()
         .chain(kinds.iter().map(String::as_str))

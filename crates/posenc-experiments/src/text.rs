@@ -18,7 +18,7 @@ pub(crate) fn checksum(text: &str) -> String {
 }
 
 /// What precedes the checksum of a JSON object, after `{` alone on a line.
-const CHECKSUM: &str = "  \"checksum\": \"";
+pub(crate) const CHECKSUM: &str = "  \"checksum\": \"";
 
 /// A value as JSON with one line per entry; the first entry of an object is the checksum of the others.
 pub(crate) fn sealed(file: &Path, value: &impl Serialize) -> Result<String, FileError> {

@@ -6,7 +6,7 @@ pub const MAX_MANIFEST_BYTES: u64 = 1 << 17;
 pub const MAX_YAML_BYTES: u64 = 1 << 20;
 /// Screens of RICO, their semantics, and captions of widgets: several times the published ones.
 pub const MAX_SCREEN_BYTES: u64 = 1 << 26;
-/// Records, pages and tables of features: twenty times the largest record.
+/// Records and pages: twenty times the largest record.
 pub const MAX_RECORD_BYTES: u64 = 1 << 27;
 /// Pictures, and what they decode to: 179 million pixels in color.
 pub const MAX_IMAGE_BYTES: u64 = 1 << 29;

@@ -55,11 +55,15 @@ impl<T: DeserializeOwned> Head<T> {
     fn read(file: &mut impl Read) -> Option<Self> {
         let (mut magic, mut length) = ([0; MAGIC.len()], [0; 8]);
         file.read_exact(&mut magic).ok()?;
+        // A checkpoint of an earlier version has no length here.
+        if magic != *MAGIC {
+            return None;
+        }
         file.read_exact(&mut length).ok()?;
         let (mut json, length) = (Vec::new(), u64::from_le_bytes(length));
         file.take(length.min(MAX_VECTOR_BYTES)).read_to_end(&mut json).ok()?;
         let head = serde_json::from_slice(&json).ok();
-        head.filter(|_| magic == *MAGIC && json.len() as u64 == length)
+        head.filter(|_| json.len() as u64 == length)
     }
 }
 

@@ -135,7 +135,7 @@ fn joined(own: &[Row], others: &[Row]) -> Vec<Row> {
 
 #[derive(Default)]
 pub struct Promoted {
-    /// Whether the reference has new rows.
+    /// Whether the reference has new rows, or fewer pictures.
     pub is_taken: bool,
     /// Methods (`group/method`) whose rows in the reference are kept because they are better.
     pub kept: Vec<String>,
@@ -149,6 +149,7 @@ pub struct Promoted {
 pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> Result<Promoted> {
     let folder = item::folder(directory, &experiment.paper, &experiment.item);
     let (mut old, before) = ItemRecord::read_tables(&folder)?.unwrap_or_default();
+    let recorded = old.pictures.len();
     let mut new = local.table.clone();
     for table in [&mut new, &mut old] {
         table.pictures = wanted(experiment, &table.pictures);
@@ -230,10 +231,13 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
                 provenance.data.entry(label.clone()).or_insert_with(|| sha.clone());
             }
         }
+        // Two joined runs may have pictures of different signals.
+        merged.pictures = wanted(experiment, &merged.pictures);
         ItemRecord::write(&folder, &merged, &provenance, &local.sources)?;
     } else if !old.rows.is_empty() {
         // Restores lost pictures, and removes those that the definition no longer shows.
         ItemRecord::write(&folder, &old, &before, &local.sources)?;
+        promoted.is_taken = old.pictures.len() < recorded;
     }
     Ok(promoted)
 }

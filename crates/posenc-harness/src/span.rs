@@ -6,17 +6,32 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span(pub Duration);
 
-const MAX_SECONDS: u64 = 10_000 * 3600;
+const ALLOWED: &str = "allowed are hours, minutes and seconds as whole numbers, such as 2h, 1h30m, 90m, 45s; more than 0, at most 10000h";
 
 impl FromStr for Span {
-    type Err = &'static str;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let span = humantime::parse_duration(text.trim()).ok();
-        let range = Duration::from_secs(1)..=Duration::from_secs(MAX_SECONDS);
-        span.filter(|span| range.contains(span)).map(Span).ok_or(
-            "allowed are hours, minutes and seconds as whole numbers, such as 2h, 1h30m, 90m, 45s; at least 1s, at most 10000h",
-        )
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut rest = text.trim();
+        let mut seconds = 0u64;
+        let mut units: &[(char, u64)] = &[('h', 3600), ('m', 60), ('s', 1)];
+        while !rest.is_empty() {
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or(ALLOWED)?;
+            let number: u64 = rest[..digits].parse().map_err(|_| ALLOWED)?;
+            let unit = rest[digits..].chars().next().ok_or(ALLOWED)?;
+            // Each unit may appear once, larger units first.
+            let place = units.iter().position(|(name, _)| *name == unit).ok_or(ALLOWED)?;
+            seconds = number
+                .checked_mul(units[place].1)
+                .and_then(|more| seconds.checked_add(more))
+                .ok_or(ALLOWED)?;
+            units = &units[place + 1..];
+            rest = rest[digits + unit.len_utf8()..].trim_start();
+        }
+        if seconds == 0 || seconds > 10_000 * 3600 {
+            return Err(ALLOWED.to_owned());
+        }
+        Ok(Span(Duration::from_secs(seconds)))
     }
 }
 
@@ -53,7 +68,12 @@ mod tests {
         {
             assert_eq!(text.parse(), Ok(Span(Duration::from_secs(seconds))), "{text}");
         }
-        for text in ["", "2", "h", "-1h", "1h30", "１h", "0s", "10001h", "99999999999999999999h"] {
+        let malformed = [
+            "", " ", "2", "h", "2 hours", "2d", "-1h", "1.5h", "30m1h", "1h1h", "1h30", "2ħ", "１h",
+        ];
+        let too_small = ["0s", "0h0m"];
+        let too_large = ["10001h", "9999999999999999999h", "99999999999999999999h"];
+        for text in malformed.into_iter().chain(too_small).chain(too_large) {
             let error = text.parse::<Span>().unwrap_err();
             assert!(error.contains("1h30m"), "{text}: {error}");
         }

@@ -132,8 +132,8 @@ fn in_picture(picture: Picture) -> Result<Frame, DataError> {
     Ok(Frame { width, height, channels, values: picture.into_values() })
 }
 
-/// The clips at `path`: a video file, an npz file with a single array, a folder of frames, or a folder of video files, npz files and folders
-/// of frames, in the order of [`natural::sort`].
+/// The clips at `path`: a video file, an npz file with a single array, a folder of frames, a folder of video files and folders of frames, or
+/// else a folder of npz files, in the order of [`natural::sort`].
 pub(crate) fn at(path: &Path) -> Result<Vec<Footage>, DataError> {
     let metadata =
         std::fs::metadata(path).map_err(|source| DataError::io(path, "file or folder", source))?;
@@ -155,23 +155,27 @@ pub(crate) fn unreadable(clips: &[Footage]) -> Option<&Path> {
 fn in_folder(folder: &Path) -> Result<Vec<Footage>, DataError> {
     let mut paths = paths_in(folder)?;
     natural::sort(&mut paths);
-    let mut clips = Vec::new();
+    let (mut clips, mut arrays) = (Vec::new(), Vec::new());
     for path in paths {
         if path.is_dir() {
             clips.extend(frames_in(&path)?);
         } else if has_ending(&path, &VIDEO_ENDINGS) {
             clips.push(Footage::Video(path));
         } else if has_ending(&path, &["npz"]) {
-            clips.push(Footage::Array(path));
+            arrays.push(Footage::Array(path));
         }
     }
     if clips.is_empty() {
         clips.extend(frames_in(folder)?);
     }
+    // Arrays beside frames or videos are something else, such as cameras.
+    if clips.is_empty() {
+        clips = arrays;
+    }
     match clips.is_empty() {
         true => Err(DataError::EmptyFolder(format!(
-            "{}: the folder contains no clips; put video files into it (such as mp4), folders of frames ({FORMATS}), or the \
-             frames of one clip",
+            "{}: the folder contains no clips; put video files into it (such as mp4), folders of frames ({FORMATS}), the frames \
+             of one clip, or npz files with one clip each",
             folder.display()
         ))),
         false => Ok(clips),

@@ -116,6 +116,11 @@ impl WidgetScreens {
         let widgets = &self.captions.screens(split)[screen];
         let name = &widgets[0].screen;
         let nodes = ViewHierarchy::of_screen(&self.folder, name)?.nodes;
+        if let Some(lost) = widgets.iter().find(|widget| widget.node >= nodes.len()) {
+            let file = self.folder.join(format!("combined/{name}.json"));
+            let message = format!("node {} is gone: the file has changed; run again", lost.node);
+            return Err(DataError::at(&file, message));
+        }
         // The screenshot existed when the set was opened. If it is gone, reading it fails with its name.
         let path = self.screenshot(name);
         let path = path.unwrap_or_else(|| self.folder.join(format!("combined/{name}.jpg")));

@@ -96,7 +96,7 @@ impl Kind {
 #[serde(deny_unknown_fields)]
 pub struct Layout {
     /// Name of an array (count, size, size, channels) in an npz archive, instead of which a folder may contain its images as files.
-    /// Without it, one image file, or clips: a video file, a folder of video files or of folders of frames.
+    /// Without it, one image file, or clips: a video file, a folder of video files or of folders of frames, or one of npz files.
     #[serde(default, deserialize_with = "fields::some_text")]
     pub key: Option<String>,
     /// Paths below the data directory; the first that exists is used.

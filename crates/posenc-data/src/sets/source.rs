@@ -109,7 +109,7 @@ impl DataSource {
     }
 
     /// Uses the signals at `path` for data set `id` (the option `--images ID=PATH`): a folder or one image file for a set of images; for a
-    /// set of clips a video file, an npz file, a folder of frames, or a folder of such folders and of video files.
+    /// set of clips a video file, an npz file, a folder of frames, or a folder of such folders and of video files, or of npz files.
     pub fn use_images(&mut self, id: &str, path: &Path) -> Result<(), DataError> {
         let set = self.manifest.get(id)?;
         let (found, _) = user_files(set, path)?;

@@ -214,6 +214,9 @@ fn one_clip_is_read_whole_or_as_a_cube_and_written_again() {
         assert_refused(load_clip_file(&data.path("film"), Some(size)), &["film"]);
     }
 
+    // An array beside frames is something else.
+    std::fs::write(data.path("film/cameras.npz"), "not a clip").unwrap();
+    assert_eq!(&load_clip_file(&data.path("film"), None).unwrap().signal, clip);
     clip.write_npz(&data.path("out.npz")).unwrap();
     let again = load_clip_file(&data.path("out.npz"), None).unwrap();
     assert_eq!((&again.signal.voxels, again.warnings.len()), (&clip.voxels, 0));

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use posenc_files::{Prepared, is_same, is_there, prepare};
+use serde_json::Value;
 
 use super::picture::{damage, is_file_name};
 use super::{Provenance, Row, Table};
@@ -17,6 +18,9 @@ use crate::yaml::FileError;
 
 /// Names of the tables and their provenance in the folder of an item.
 pub const FILES: [&str; 3] = ["units.csv", "values.csv", "provenance.json"];
+
+/// Name of the list of pictures that earlier versions wrote.
+const PICTURES: &str = "pictures.json";
 
 /// The record of an item.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -39,7 +43,10 @@ impl ItemRecord {
     /// Reads the record in `folder`, whose pictures must be intact; `None` without a record.
     pub fn read(folder: &Path) -> Result<Option<Self>, FileError> {
         let Some((table, provenance)) = ItemRecord::read_tables(folder)? else { return Ok(None) };
-        match table.pictures.iter().find_map(|own| lost(folder, &own.unit)) {
+        // Pictures of many rows share a file.
+        let files: BTreeSet<&str> = table.pictures.iter().map(|own| &*own.unit).collect();
+        let lost = files.into_iter().find_map(|name| lost(folder, name));
+        match lost {
             Some(error) => Err(error),
             None => Ok(Some(ItemRecord { table, provenance, folder: folder.to_owned() })),
         }
@@ -53,8 +60,9 @@ impl ItemRecord {
     /// Reads the tables in `folder` and their provenance; `None` without tables.
     pub fn read_tables(folder: &Path) -> Result<Option<(Table, Provenance)>, FileError> {
         let [units, values, provenance] = FILES.map(|name| folder.join(name));
-        if !is_there(&units) && !is_there(&values) {
-            return match earlier(folder).into_iter().find(|file| is_there(file)) {
+        let index = folder.join(PICTURES);
+        if is_there(&index) || !is_there(&units) && !is_there(&values) {
+            return match earlier(folder).into_iter().chain([index]).find(|file| is_there(file)) {
                 Some(file) => Err(FileError::of(
                     file,
                     "a record of an earlier version, which this one cannot read: `cargo xtask reproduce` makes it again from \
@@ -111,7 +119,9 @@ impl ItemRecord {
             }
         }
         Prepared::commit_all(prepared).map_err(|e| FileError::unwritable(folder, e))?;
-        output::remove(&earlier(folder), "the folder of the item replaces it")?;
+        let mut old = earlier(folder).to_vec();
+        old.extend(own_index(folder));
+        output::remove(&old, "the folder of the item replaces it")?;
         let surplus = own_pictures(folder, |name| !listed.contains(name));
         output::remove(&surplus, "pictures that the record no longer has")?;
         Ok(())
@@ -124,16 +134,25 @@ impl ItemRecord {
         if record.is_ok_and(|own| own.is_some_and(|(_, own)| own.tables.is_some())) {
             output::remove(&FILES.map(|name| folder.join(name)), why)?;
         }
-        output::remove(&own_pictures(folder, |_| true), why)?;
+        let mut pictures = own_pictures(folder, |_| true);
+        pictures.extend(own_index(folder));
+        output::remove(&pictures, why)?;
         posenc_files::remove_empty_folder(folder);
         Ok(())
     }
 }
 
-/// Files that earlier versions wrote next to the folder of the item or in it.
-fn earlier(folder: &Path) -> [PathBuf; 3] {
-    let [csv, json] = ["csv", "provenance.json"].map(|ending| folder.with_extension(ending));
-    [csv, json, folder.join("pictures.json")]
+/// Files that earlier versions wrote next to the folder of the item.
+fn earlier(folder: &Path) -> [PathBuf; 2] {
+    ["csv", "provenance.json"].map(|ending| folder.with_extension(ending))
+}
+
+/// The list of pictures that earlier versions wrote, if posenc wrote it: it has its own checksum.
+fn own_index(folder: &Path) -> Option<PathBuf> {
+    let file = folder.join(PICTURES);
+    let text = read_text(&file, MAX_RECORD_BYTES).ok()?;
+    let is_own = text.contains(text::CHECKSUM) && text::unsealed::<Value>(&file, &text).is_ok();
+    is_own.then_some(file)
 }
 
 /// An error if a picture of a record is missing or damaged.
@@ -210,6 +229,17 @@ mod tests {
         assert!(error.contains("i.csv") && error.contains("earlier version"), "{error}");
         write(2.0);
         assert!(!folder.with_extension("csv").exists());
+        // Tables next to a list of pictures have lost these; a list that is not ours stays.
+        let index = folder.join(PICTURES);
+        for (text, is_own) in
+            [(text::sealed(&index, &provenance).unwrap(), true), ("{}".into(), false)]
+        {
+            std::fs::write(&index, text).unwrap();
+            let error = read().unwrap_err().to_string();
+            assert!(error.contains("pictures.json: a record of an earlier version"), "{error}");
+            write(2.0);
+            assert_eq!(index.exists(), !is_own);
+        }
     }
 
     /// Catches equal pictures stored twice, pictures that no table names or that are lost and still accepted, and a picture of the user
@@ -226,7 +256,14 @@ mod tests {
             let source = directory.path().join(format!("{shade}.png"));
             std::fs::write(&source, bytes).unwrap();
             sources.insert(name.clone(), source);
-            Row { signal: signal.into(), unit: name, ..Row::new("g", "m", "truth", f64::INFINITY) }
+            let (x, y) = (Some(130.0), Some(1.0));
+            Row {
+                signal: signal.into(),
+                unit: name,
+                x,
+                y,
+                ..Row::new("g", "m", "truth", f64::INFINITY)
+            }
         };
         let all = vec![picture("a", 1), picture("../b", 2), picture("c", 1)];
         let files = || own_pictures(&folder, |_| true);

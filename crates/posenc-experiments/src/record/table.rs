@@ -8,7 +8,7 @@ use polars::prelude::*;
 pub use posenc_files::{is_full, write_atomically, write_parts_atomically};
 
 use super::csv::{CsvFile, CsvRow};
-use super::picture::is_file_name;
+use super::picture::{check_size, is_file_name};
 use crate::profile::Profile;
 use crate::yaml::FileError;
 
@@ -19,7 +19,7 @@ pub const NO_SIGNAL: &str = "-";
 pub const ALL_SIGNALS: &str = "all";
 
 /// What precedes the name of a picture in `values.csv`, where numbers have their metric.
-const PICTURE: &str = "picture:";
+pub(super) const PICTURE: &str = "picture:";
 
 /// Columns of `units.csv`, in order.
 pub const UNITS: &[&str] =
@@ -90,7 +90,7 @@ pub fn is_counted(metric: &str) -> bool {
     ["params", "memory"].contains(&metric)
 }
 
-/// All rows of an item, in the order of the experiment file.
+/// Numbers and pictures of an item, in the order of the experiment file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
     pub rows: Vec<Row>,
@@ -132,14 +132,23 @@ impl Table {
             };
             let metric = row.text("metric");
             let picture = metric.strip_prefix(PICTURE);
-            if picture.is_some() && !is_file_name(row.text("measure")) {
-                let message = format!("`{}` is not the name of a picture", row.text("measure"));
-                return Err(row.error("measure", message));
+            let (x, y) = (row.number("x")?, row.number("y")?);
+            if let Some(name) = picture {
+                if !is_file_name(row.text("measure")) {
+                    let message = format!("`{}` is not the name of a picture", row.text("measure"));
+                    return Err(row.error("measure", message));
+                }
+                if super::picture::name(name).is_none() {
+                    return Err(row.error("metric", format!("no picture is named `{name}`")));
+                }
+                let whole = |side: &f64| side.fract() == 0.0;
+                let side = |side: Option<f64>| side.filter(whole).map_or(0, |side| side as usize);
+                check_size(side(x), side(y), 1).map_err(|e| row.error("x", e.to_string()))?;
             }
             let value = Row {
                 metric: picture.unwrap_or(metric).into(),
-                x: row.number("x")?,
-                y: row.number("y")?,
+                x,
+                y,
                 value: number(&row, "value")?,
                 unit: row.text("measure").into(),
                 ..unit.clone()
@@ -254,7 +263,8 @@ mod tests {
             Row { value: 12_345_678.0, ..row("Gau", "-") },
         ];
         let file = "0123456789abcdef.png";
-        let pictures = vec![Row { metric: "truth".into(), unit: file.into(), ..row("Gau", "b") }];
+        let (x, y, metric) = (Some(4.0), Some(3.0), "truth".into());
+        let pictures = vec![Row { metric, x, y, unit: file.into(), ..row("Gau", "b") }];
         let table = Table { rows, pictures };
         let [units, values] = table.to_csv().unwrap();
         assert!(
@@ -264,7 +274,7 @@ mod tests {
             "{units}"
         );
         let expected = "3,test_psnr,-0,0.1,-inf,dB\n3,test_psnr,,0.1,1e16,\n4,test_psnr,,0.1,3,\n\
-                        3,test_psnr,,0.1,12345678,\n5,picture:truth,,0.1,1e-300,0123456789abcdef.png\n";
+                        3,test_psnr,,0.1,12345678,\n5,picture:truth,4,3,1e-300,0123456789abcdef.png\n";
         assert!(values.ends_with(expected), "{values}");
         let back = parse(&units, &values).unwrap();
         assert_eq!(back, table);
@@ -309,6 +319,17 @@ mod tests {
             let text = format!("{header}\n0,picture:truth,1,1,NaN,{name}\n");
             let message = parse(&units, &text).unwrap_err().to_string();
             assert!(message.contains("is not the name of a picture"), "{message}");
+        }
+        for (shown, size, part) in [
+            ("foo", "1,1", "no picture is named `foo`"),
+            ("truth", ",", "`x`: 0 × 0 pixels"),
+            ("truth", "-inf,NaN", "`x`: 0 × 0 pixels"),
+            ("truth", "1.5,1", "`x`: 0 × 1 pixels"),
+            ("truth", "1e9,1", "16384 on a side"),
+        ] {
+            let text = format!("{header}\n0,picture:{shown},{size},NaN,0123456789abcdef.png\n");
+            let message = parse(&units, &text).unwrap_err().to_string();
+            assert!(message.contains(part), "{part}: {message}");
         }
         for (from, to, part) in [
             ("-,0,", "-,0.5,", "`seed`: `0.5` is not a whole number"),

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::picture;
-use super::table::write_atomically;
+use super::table::{PICTURE, write_atomically};
 use crate::text::{MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
 
@@ -290,8 +290,16 @@ impl UnitRecord {
             if let Err(message) = picture::check_size(p.width, p.height, p.channels) {
                 return Some((format!("pictures[{i}]"), message.to_string()));
             }
+            if p.blake3.len() != 64 || !p.blake3.bytes().all(|b| b.is_ascii_hexdigit()) {
+                let message = format!("`{}` is not a checksum", p.blake3);
+                return Some((format!("pictures[{i}].blake3"), message));
+            }
         }
-        None
+        let is_reserved = |value: &Value| value.metric.starts_with(PICTURE);
+        self.values.iter().position(is_reserved).map(|i| {
+            let message = format!("metrics do not begin with `{PICTURE}`");
+            (format!("values[{i}].metric"), message)
+        })
     }
 
     /// The bytes of its file.
@@ -354,7 +362,7 @@ mod tests {
                 channels: 1,
                 psnr: Some(f64::INFINITY),
                 file: "a.png".into(),
-                blake3: "0".into(),
+                blake3: "0a".repeat(32),
             }],
             versions: BTreeMap::new(),
             commit: "0123-dirty".into(),
@@ -417,5 +425,17 @@ mod tests {
         hostile.write(&file).unwrap();
         let message = UnitRecord::read(&file).unwrap_err().to_string();
         assert!(message.contains("pictures[0]") && message.contains("allowed"), "{message}");
+        for (blake3, metric, part) in [
+            ("", "test_psnr", "pictures[0].blake3"),
+            ("0a", "test_psnr", "not a checksum"),
+            (&"0a".repeat(32), "picture:truth", "values[0].metric"),
+        ] {
+            let mut hostile = record();
+            hostile.pictures[0].blake3 = blake3.into();
+            hostile.values[0].metric = metric.into();
+            hostile.write(&file).unwrap();
+            let message = UnitRecord::read(&file).unwrap_err().to_string();
+            assert!(message.contains(part), "{part}: {message}");
+        }
     }
 }

@@ -14,7 +14,9 @@ pub(super) fn encode(
     state: &State,
     measured: &Measured,
 ) -> Result<Vec<u8>, NetError> {
-    let mut bytes = VERSION.to_le_bytes().to_vec();
+    // A number takes five bytes.
+    let mut bytes = Vec::with_capacity(256 + 5 * state.numbers.len());
+    bytes.extend(VERSION.to_le_bytes());
     rmp_serde::encode::write(&mut bytes, &(schedule, state, measured))
         .map_err(|error| refused(error.to_string()))?;
     Ok(bytes)
@@ -35,8 +37,12 @@ pub(super) fn decode(
             "it has format version {version}, but this program reads version {VERSION}; start over"
         )));
     }
-    let (saved, state, measured): (Schedule, State, Measured) = rmp_serde::from_slice(body)
+    let mut rest = body;
+    let (saved, state, measured): (Schedule, State, Measured) = rmp_serde::from_read(&mut rest)
         .map_err(|error| refused(format!("it is damaged ({error}); start over")))?;
+    if !rest.is_empty() {
+        return Err(refused("it is damaged (bytes after its end); start over"));
+    }
     if saved != *schedule {
         return Err(refused(format!(
             "it was saved with another schedule ({saved:?}, now {schedule:?}); \

@@ -16,9 +16,9 @@
 //! - With `mean_of_first`, `train_psnr_run_mean` and `test_psnr_run_mean` (dB): means over the points of a curve before that epoch.
 //! - With `reconstruction`, `prediction` and `target` over the position, for the first repeat.
 
-pub(crate) mod inputs;
+mod inputs;
 mod run;
-pub(crate) mod signals;
+mod signals;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use posenc_math::embedder::{EmbedderSpec, ParameterValue};

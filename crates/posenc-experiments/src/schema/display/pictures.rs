@@ -63,6 +63,12 @@ impl PictureGrid {
         check_names(&place.key("groups"), "group", &self.groups, &ids)?;
         let names: Vec<_> = NAMES.iter().map(|n| n.name).collect();
         check_names(&place.key("show"), "picture", &self.show, &names)?;
+        let own = |group: &&Group| self.groups.contains(&group.id);
+        let problem =
+            |metric: &String| groups.iter().filter(own).find_map(|g| g.metric_problem(metric));
+        if let Some(problem) = self.caption.as_ref().and_then(problem) {
+            return Err(place.error("caption", problem));
+        }
         for (j, shown) in self.show.iter().enumerate() {
             if self.show[..j].contains(shown) {
                 return Err(place.entry("show", j).error("", format!("`{shown}` appears twice")));

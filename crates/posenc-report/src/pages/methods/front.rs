@@ -161,6 +161,7 @@ pub fn best(of: &Comparison, source: Source<'_>, labels: &[&str]) -> Option<(Val
             label => *label,
             method => own.method,
             quality => fixed(means.map_or(own.quality, |(own, _)| own), 2),
+            is_above => means.is_some_and(|(own, best)| own > best),
             of_best => means.map(|(_, best)| format!("{} on these: {}", top.method, fixed(best, 2))),
             unit => &of.unit,
             time => if own.seconds.is_finite() { duration(own.seconds) } else { "on a GPU".to_owned() },

@@ -136,6 +136,7 @@ impl<'a> Board<'a> {
         let of_unit = |row: &&Row| {
             row.metric == *metric
                 && row.x.is_none()
+                && row.y.is_none()
                 && row.seed == picture.seed
                 && signals.contains(&&*row.signal)
         };
