@@ -105,7 +105,8 @@ fn pictures_are_those_of_the_numbers() {
                 let source = scratch.path().join(&unit);
                 std::fs::write(&source, bytes).unwrap();
                 local.sources.insert(unit.clone(), source);
-                local.table.pictures.push(Row { signal: signal.into(), unit, ..of(name) });
+                let (x, y, signal) = (Some(2.0), Some(1.0), signal.into());
+                local.table.pictures.push(Row { signal, unit, x, y, ..of(name) });
             }
         }
         reference.promote(&local);
