@@ -60,7 +60,8 @@ pub fn csv_records(bytes: &[u8]) -> usize {
         // The written table must be readable.
         let again = table.to_csv().ok();
         let again = again.and_then(|texts| self::table(&texts.concat()));
-        debug_assert_eq!(again.map(|t| t.rows.len()), Some(table.rows.len()));
+        let sizes = |table: &Table| (table.rows.len(), table.pictures.len());
+        debug_assert_eq!(again.as_ref().map(sizes), Some(sizes(&table)));
     }
     accepted
 }
@@ -94,7 +95,9 @@ fn enveloped(body: &str) -> String {
 
 /// Renders the pages and plots of a record.
 pub fn report(bytes: &[u8]) -> usize {
-    let parsed = text(bytes).and_then(table).filter(|table| table.rows.len() <= MAX_ROWS);
+    let parsed = text(bytes)
+        .and_then(table)
+        .filter(|table| table.rows.len() + table.pictures.len() <= MAX_ROWS);
     let (Some(table), Some(catalog)) = (parsed, catalog()) else { return 0 };
     rendered(catalog, table)
 }

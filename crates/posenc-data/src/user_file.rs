@@ -77,8 +77,7 @@ pub fn load_clip_file(path: &Path, size: Option<u32>) -> Result<Loaded<Clip>, Da
     let [clip] = &clips[..] else {
         let names: Vec<String> = clips.iter().take(5).map(Footage::name).collect();
         let message = format!(
-            "there are {} clips ({}), but one is expected; name the file or folder of a single \
-             clip",
+            "there are {} clips ({}), but one is expected; name the file or folder of one clip",
             clips.len(),
             names.join(", ")
         );

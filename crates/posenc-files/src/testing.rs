@@ -21,6 +21,17 @@ pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Requires that a text contains all of `needles`.
+///
+/// # Panics
+/// If it lacks one.
+#[track_caller]
+pub fn has(text: &str, needles: &[&str]) {
+    for needle in needles {
+        assert!(text.contains(needle), "no `{needle}` in: {text}");
+    }
+}
+
 /// Something that a test needs and a machine may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {

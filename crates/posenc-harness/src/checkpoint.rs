@@ -170,7 +170,7 @@ impl Checkpoint {
     /// Reads the checkpoint that a killed run left.
     pub fn read<T: DeserializeOwned>(&self) -> Saved<T> {
         let damaged = |why: &str| Saved::Damaged(why.to_owned());
-        let bytes = match posenc_files::read(&self.file, MAX_VECTOR_BYTES) {
+        let mut bytes = match posenc_files::read(&self.file, MAX_VECTOR_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Saved::Nothing;
@@ -194,7 +194,11 @@ impl Checkpoint {
             return damaged("belongs to other units of the job");
         }
         self.earlier.set(if head.seconds.is_finite() { head.seconds.max(0.0) } else { 0.0 });
-        Saved::State(head.state, content.to_vec())
+        // In place, since the numbers of a large model may fill half of the memory.
+        let (end, length) = (bytes.len() - CHECKSUM, content.len());
+        bytes.truncate(end);
+        bytes.drain(..end - length);
+        Saved::State(head.state, bytes)
     }
 
     /// Counts a training step of this process, for events.

@@ -152,7 +152,7 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
     let recorded = old.pictures.len();
     let mut new = local.table.clone();
     for table in [&mut new, &mut old] {
-        table.pictures = wanted(experiment, &table.pictures);
+        keep_wanted(experiment, &mut table.pictures);
     }
     let (mut ours, mut theirs) = (lots(new, &local.provenance), lots(old.clone(), &before));
     let mut promoted = Promoted::default();
@@ -232,7 +232,7 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
             }
         }
         // Two joined runs may have pictures of different signals.
-        merged.pictures = wanted(experiment, &merged.pictures);
+        keep_wanted(experiment, &mut merged.pictures);
         ItemRecord::write(&folder, &merged, &provenance, &local.sources)?;
     } else if !old.rows.is_empty() {
         // Restores lost pictures, and removes those that the definition no longer shows.
@@ -242,12 +242,11 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
     Ok(promoted)
 }
 
-/// The pictures that the reference accepts and the definition shows. Those of a data set or of a user's files are not ours to publish.
-fn wanted(experiment: &Experiment, pictures: &[Row]) -> Vec<Row> {
-    let mut pictures = pictures.to_vec();
+/// Keeps the pictures that the reference accepts and the definition shows. Those of a data set or of a user's files are not ours to publish.
+fn keep_wanted(experiment: &Experiment, pictures: &mut Vec<Row>) {
     pictures.retain(|own| is_publishable(&own.data));
-    let grids: Vec<_> = experiment.pictures.iter().map(|grid| grid.selection(&pictures)).collect();
-    pictures.iter().filter(|own| grids.iter().any(|shows| shows(own))).cloned().collect()
+    let grids: Vec<_> = experiment.pictures.iter().map(|grid| grid.selection(pictures)).collect();
+    pictures.retain(|own| grids.iter().any(|shows| shows(own)));
 }
 
 #[cfg(test)]

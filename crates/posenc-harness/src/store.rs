@@ -1,6 +1,5 @@
 //! Raw records on disk: `<out>/raw/<paper>/<item>/<unit>-<key>.json`, the pictures of a unit next to it.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -77,10 +76,7 @@ impl Store {
         match UnitRecord::read(&file) {
             Ok(record) if record.parts == *parts => {
                 let folder = self.folder(paper, item);
-                // Pictures of a record share files.
-                let files: BTreeMap<&str, _> =
-                    record.pictures.iter().map(|p| (&*p.file, p)).collect();
-                let of_pictures = files.into_values().find_map(|p| p.damage(&folder));
+                let of_pictures = record.pictures.iter().find_map(|p| p.damage(&folder));
                 of_pictures.map_or(Ok(Box::new(record)), |why| Err(Reason::Damaged(why)))
             }
             Ok(_) => Err(Reason::Damaged(format!("{}: belongs to another unit", file.display()))),

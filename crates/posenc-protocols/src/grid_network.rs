@@ -269,26 +269,22 @@ impl NetworkNd {
         }
     }
 
-    /// The model for which `auto` of an embedder is chosen, on signals with a number of axes.
-    pub fn model(&self, axes: usize) -> FitModel {
+    /// The model for which `auto` of an embedder is chosen.
+    pub fn model(&self) -> FitModel {
         match self.encoding {
             Encoding::Complex => FitModel::Complex,
-            Encoding::Simple if axes == 1 => FitModel::SimpleLine,
             Encoding::Simple => FitModel::Simple,
         }
     }
 
     /// Whether `auto` of an embedder is chosen by training at several widths: with a linear layer on the complex encoding of a grid.
-    pub fn chooses_by_training(&self, axes: usize) -> bool {
-        self.encoding == Encoding::Complex && self.depth == 0 && self.fraction.is_none() && axes > 1
+    pub fn chooses_by_training(&self) -> bool {
+        self.encoding == Encoding::Complex && self.depth == 0 && self.fraction.is_none()
     }
 
     /// Distance between training positions along each axis; `None` for random positions.
     pub fn grid_step(&self) -> Option<usize> {
-        match (self.step, self.fraction) {
-            (step, None) => Some(step.unwrap_or(2)),
-            _ => None,
-        }
+        self.fraction.is_none().then(|| self.step.unwrap_or(2))
     }
 
     /// The settings at one value of the sweep, and the changed parameters of the embedder.

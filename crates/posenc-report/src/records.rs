@@ -97,13 +97,18 @@ impl Run {
     pub fn of(side: Side, record: &ItemRecord) -> Run {
         let rows = shown_rows(&record.table.rows);
         let mut index: HashMap<_, Places> = HashMap::new();
-        for (place, row) in rows.iter().enumerate() {
-            for signal in [None, Some(row.signal.clone())] {
-                let key = (row.group.clone(), row.method.clone(), signal);
+        let is_same =
+            |a: &Row, b: &Row| a.group == b.group && a.method == b.method && a.signal == b.signal;
+        let mut from = 0;
+        for own in rows.chunk_by(is_same) {
+            for signal in [None, Some(own[0].signal.clone())] {
+                let key = (own[0].group.clone(), own[0].method.clone(), signal);
                 let places = index.entry(key).or_default();
-                places.in_order.push(place);
-                places.by_x.extend(row.x.map(|x| (x, place)));
+                let placed = (from..).zip(own);
+                places.by_x.extend(placed.filter_map(|(place, row)| Some((row.x?, place))));
+                places.in_order.extend(from..from + own.len());
             }
+            from += own.len();
         }
         index.values_mut().for_each(|own| own.by_x.sort_by(|a, b| a.0.total_cmp(&b.0)));
         Run {

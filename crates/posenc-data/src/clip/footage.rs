@@ -42,17 +42,12 @@ impl Footage {
         }
     }
 
-    /// SHA-256 of the data that the frames are decoded from. For a video these are the bytes of the file, because decoded pixels may differ
-    /// between versions of FFmpeg.
+    /// SHA-256 of the data that the frames are decoded from. For a file these are its bytes: decoded pixels of a video may differ between
+    /// versions of FFmpeg.
     pub(crate) fn sha256(&self) -> Result<String, DataError> {
         match self {
-            Footage::Video(path) => digest::of_file(path),
+            Footage::Video(path) | Footage::Array(path) => digest::of_file(path),
             Footage::Frames { files, .. } => Ok(digest::of_bytes(digest::list(files)?.as_bytes())),
-            Footage::Array(path) => {
-                let (_, array) = read_array(path)?;
-                let header = format!("{:?} {:?}\n", array.element, array.shape);
-                Ok(digest::of_bytes(&[header.as_bytes(), &array.bytes].concat()))
-            }
         }
     }
 
@@ -68,8 +63,8 @@ impl Footage {
     }
 }
 
-/// The only array of an npz file, and its name.
-fn read_array(path: &Path) -> Result<(String, RawArray), DataError> {
+/// The only array of an npz file, its name, and its numbers of frames, rows, columns and channels.
+fn read_array(path: &Path) -> Result<(String, [usize; 4], RawArray), DataError> {
     let keys = npz::array_names(path)?;
     let [key] = &keys[..] else {
         let message = format!(
@@ -81,10 +76,10 @@ fn read_array(path: &Path) -> Result<(String, RawArray), DataError> {
     };
     let array = npz::read_within(path, key, &[Element::Byte, Element::Float], MAX_ARRAY_BYTES)?;
     match array.shape[..] {
-        [_, height, width, channels @ (1 | 3)] if !array.bytes.is_empty() => {
+        [n, height, width, channels @ (1 | 3)] if !array.bytes.is_empty() => {
             let what = format!("each frame of the array `{key}`");
             check_size(path, &what, [width, height], channels * array.element.size())?;
-            Ok((key.clone(), array))
+            Ok((key.clone(), [n, height, width, channels], array))
         }
         _ => {
             let required = "(frames, height, width, 3), or 1 instead of 3 for gray";
@@ -94,8 +89,7 @@ fn read_array(path: &Path) -> Result<(String, RawArray), DataError> {
 }
 
 fn array_frames(path: &Path) -> Result<Frames<'_>, DataError> {
-    let (key, array) = read_array(path)?;
-    let [n, height, width, channels] = array.shape.last_chunk().copied().unwrap_or_default();
+    let (key, [n, height, width, channels], array) = read_array(path)?;
     let length = array.bytes.len() / n;
     let frame = move |t: usize| {
         let bytes = &array.bytes[t * length..(t + 1) * length];

@@ -126,8 +126,9 @@ impl WidgetScreens {
         let path = path.unwrap_or_else(|| self.folder.join(format!("combined/{name}.jpg")));
         let screenshot = Picture::read(&path)?.into_rgb();
         let own = |widget: &CaptionedWidget| {
-            let node = nodes.get(widget.node).filter(|node| node.shows_pixels());
-            let pixels = node.and_then(|node| cut_out(&screenshot, node.corners, side));
+            let node = &nodes[widget.node];
+            let is_shown = node.shows_pixels();
+            let pixels = is_shown.then(|| cut_out(&screenshot, node.corners, side)).flatten();
             (widget.clone(), pixels.unwrap_or_else(|| vec![0; side * side]))
         };
         let widgets = widgets.iter().map(own).collect();

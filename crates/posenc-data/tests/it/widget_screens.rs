@@ -63,7 +63,7 @@ fn written_screens_are_read_back() {
     assert!(known > 20 && fewer.vocabulary().size() == 20);
 }
 
-/// Catches missing screenshots that are noticed only during training, and wrong counts.
+/// Catches missing screenshots that are noticed only during training, wrong counts, and a node that is taken from the next screen.
 #[test]
 fn missing_screenshots_are_counted_and_png_is_accepted() {
     let folder = tempfile::tempdir().unwrap();
@@ -74,6 +74,14 @@ fn missing_screenshots_are_counted_and_png_is_accepted() {
     std::fs::rename(path("2.jpg"), path("2.png")).unwrap();
     let read = WidgetScreens::open(folder.path(), 100).unwrap();
     read.read(CaptionSplit::Training, 1, 8).unwrap();
+    // A tree that became shorter after the set was opened lacks the node of a widget.
+    let tree = std::fs::read_to_string(path("1.json")).unwrap();
+    let mut shorter: serde_json::Value = serde_json::from_str(&tree).unwrap();
+    shorter["activity"]["root"]["children"] = serde_json::json!([]);
+    std::fs::write(path("1.json"), shorter.to_string()).unwrap();
+    let error = read.read(CaptionSplit::Training, 0, 8).map(drop).unwrap_err().to_string();
+    assert!(error.contains("combined/1.json: ") && error.contains("is gone"), "{error}");
+    std::fs::write(path("1.json"), tree).unwrap();
     for screen in 1..=5 {
         let _ = std::fs::remove_file(path(&format!("{screen}.jpg")));
     }

@@ -171,7 +171,11 @@ impl Abscissas {
         let of =
             |profile| (0..group.variants.len()).filter_map(move |i| group.resolved(profile, i));
         let mut found = Abscissas::default();
-        for settings in Profile::ALL.into_iter().flat_map(of).map(|own| own.protocol.json()) {
+        // Most variants and profiles share their settings.
+        let mut all: Vec<_> =
+            Profile::ALL.into_iter().flat_map(of).map(|own| own.protocol.clone()).collect();
+        all.dedup();
+        for settings in all.iter().map(|own| own.json()) {
             collect(&settings, false, &mut found.listed);
             let length = ["epochs", "steps"].into_iter().filter_map(|k| settings.get(k)?.as_f64());
             found.epochs = length.fold(found.epochs, f64::max);

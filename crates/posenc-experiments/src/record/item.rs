@@ -65,8 +65,8 @@ impl ItemRecord {
             return match earlier(folder).into_iter().chain([index]).find(|file| is_there(file)) {
                 Some(file) => Err(FileError::of(
                     file,
-                    "a record of an earlier version, which this one cannot read: `cargo xtask reproduce` makes it again from \
-                     the units in out/raw, or delete the file",
+                    "a record of an earlier version, which this one cannot read: delete the file, and `cargo xtask reproduce` (with \
+                     --record for report/record) makes the record again from the units in out/raw",
                 )),
                 None => Ok(None),
             };
@@ -121,7 +121,7 @@ impl ItemRecord {
         Prepared::commit_all(prepared).map_err(|e| FileError::unwritable(folder, e))?;
         let mut old = earlier(folder).to_vec();
         old.extend(own_index(folder));
-        output::remove(&old, "the folder of the item replaces it")?;
+        output::remove(&old, "the tables of the item replace it")?;
         let surplus = own_pictures(folder, |name| !listed.contains(name));
         output::remove(&surplus, "pictures that the record no longer has")?;
         Ok(())
@@ -151,8 +151,9 @@ fn earlier(folder: &Path) -> [PathBuf; 2] {
 fn own_index(folder: &Path) -> Option<PathBuf> {
     let file = folder.join(PICTURES);
     let text = read_text(&file, MAX_RECORD_BYTES).ok()?;
-    let is_own = text.contains(text::CHECKSUM) && text::unsealed::<Value>(&file, &text).is_ok();
-    is_own.then_some(file)
+    // Without a checksum at its start, a text is read unchecked.
+    let is_sealed = text.replace("\r\n", "\n").starts_with(&format!("{{\n{}", text::CHECKSUM));
+    (is_sealed && text::unsealed::<Value>(&file, &text).is_ok()).then_some(file)
 }
 
 /// An error if a picture of a record is missing or damaged.
@@ -231,8 +232,9 @@ mod tests {
         assert!(!folder.with_extension("csv").exists());
         // Tables next to a list of pictures have lost these; a list that is not ours stays.
         let index = folder.join(PICTURES);
+        let foreign = "{\n  \"a\": 1,\n  \"checksum\": \"x\"\n}";
         for (text, is_own) in
-            [(text::sealed(&index, &provenance).unwrap(), true), ("{}".into(), false)]
+            [(text::sealed(&index, &provenance).unwrap(), true), (foreign.into(), false)]
         {
             std::fs::write(&index, text).unwrap();
             let error = read().unwrap_err().to_string();

@@ -1,6 +1,6 @@
 //! Raw records: one JSON file per unit, named by the unit and its key. Units with different keys never overwrite each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -283,7 +283,12 @@ impl UnitRecord {
     /// The key of an invalid entry, and what is wrong with it.
     fn fault(&self) -> Option<(String, String)> {
         let name = |name: &str| format!("`{name}` is not a file name written by posenc");
+        let mut files = BTreeSet::new();
         for (i, p) in self.pictures.iter().enumerate() {
+            if !files.insert(&p.file) {
+                let message = format!("`{}` appears twice", p.file);
+                return Some((format!("pictures[{i}].file"), message));
+            }
             if !is_own_picture(&p.file) {
                 return Some((format!("pictures[{i}].file"), name(&p.file)));
             }
@@ -425,6 +430,11 @@ mod tests {
         hostile.write(&file).unwrap();
         let message = UnitRecord::read(&file).unwrap_err().to_string();
         assert!(message.contains("pictures[0]") && message.contains("allowed"), "{message}");
+        let mut twice = record();
+        twice.pictures.push(twice.pictures[0].clone());
+        twice.write(&file).unwrap();
+        let message = UnitRecord::read(&file).unwrap_err().to_string();
+        assert!(message.contains("pictures[1].file") && message.contains("twice"), "{message}");
         for (blake3, metric, part) in [
             ("", "test_psnr", "pictures[0].blake3"),
             ("0a", "test_psnr", "not a checksum"),

@@ -247,7 +247,7 @@ impl Kinds {
 pub struct Protocol {
     kind: &'static Kind,
     settings: Arc<dyn Settings>,
-    /// The settings as JSON, for comparing protocols.
+    /// The settings as JSON: the identity of the protocol.
     json: Arc<str>,
 }
 

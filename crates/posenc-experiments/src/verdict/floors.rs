@@ -61,7 +61,10 @@ fn of_select(floor: &Floor, select: &Select, context: Context<'_>) -> Vec<(f64, 
         // NaN without common signals: nothing to compare with.
         (gain <= floor.margin).then(|| {
             let (learned, limit) = if gain > 0.0 {
-                ("hardly learned", format!(" (a gain of at most {})", show(floor.margin)))
+                (
+                    "hardly learned",
+                    format!(" (gain {}, more than {} required)", show(gain), show(floor.margin)),
+                )
             } else {
                 ("did not learn", String::new())
             };

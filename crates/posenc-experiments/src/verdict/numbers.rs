@@ -39,7 +39,7 @@ impl<'a> Numbers<'a> {
 
     /// Number of signals of a selection or, with a single one, of its repetitions.
     pub fn count(&self, index: usize) -> Option<usize> {
-        // Those behind a standard deviation, too.
+        // A standard deviation is one point; this counts the values behind it.
         let each = Select { statistic: Statistic::Each, ..self.selects.get(index)?.0.clone() };
         let points = points(&each, self.context).ok()?;
         let signals: BTreeSet<&str> =

@@ -130,7 +130,8 @@ pub(super) struct Pair<'a> {
 /// Pairs the values of two selections that share signal, seed and abscissas.
 ///
 /// They must also share the method if neither selection names one; otherwise a value is paired with all methods of the other side. If
-/// both selections name a single abscissa, the two may differ.
+/// both selections name a single abscissa, the two may differ. If both sides have equally many rows of one unit and method at an abscissa,
+/// these are paired in their order.
 pub(super) fn pairs<'a>(
     left: (&Select, &'a [Point]),
     right: (&Select, &'a [Point]),

@@ -139,6 +139,12 @@ fn pictures_are_those_of_the_numbers() {
     assert_eq!(run("Gau", GENERATED, Paper, 10), both, "a second time");
     assert_eq!(reference.recorded().1, provenance);
     assert_eq!(run("Gau", "div2k-test", Smoke, 150), both[2..], "a photograph");
+    // Without the grid, the pages that show its pictures must be rendered again.
+    let mut without = experiment();
+    without.pictures.clear();
+    let dropped = promote(&without, &lost, reference.0.path()).unwrap();
+    assert!(dropped.is_taken && reference.recorded().0.pictures.is_empty());
+    assert!(!promote(&without, &lost, reference.0.path()).unwrap().is_taken);
     assert_eq!(run("Tri", "user:embedded", Paper, 200), [""; 0], "other data");
 }
 

@@ -78,14 +78,14 @@ impl<T: Real> Separable<T> {
     fn check(&self, index: usize, channel: &[T]) -> Result<(), Error> {
         let is_solved = self.role == Role::Solve;
         let what = format!("{} {index}", if is_solved { "channel" } else { "weights" });
-        let (shapes, needed): (Vec<String>, Vec<usize>) = (self.maps.iter())
-            .map(|map| {
+        let needed: Vec<usize> = self.maps.iter().map(|map| map.shape().1).collect();
+        if channel.len() != needed.iter().product::<usize>() {
+            let shapes = self.maps.iter().map(|map| {
                 let (rows, columns) = map.shape();
                 let (points, features) = if is_solved { (columns, rows) } else { (rows, columns) };
-                (format!("{points}×{features}"), columns)
-            })
-            .unzip();
-        if channel.len() != needed.iter().product::<usize>() {
+                format!("{points}×{features}")
+            });
+            let shapes: Vec<String> = shapes.collect();
             let sides: Vec<String> = needed.iter().map(usize::to_string).collect();
             return Err(Error(format!(
                 "{what} has {} values but the embedding matrices {} need {}",

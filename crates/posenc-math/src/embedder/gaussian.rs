@@ -37,7 +37,7 @@ pub(super) const KIND: Kind = Kind {
         parameter: Some(FitParameter {
             name: "sigma",
             unit: FitUnit::Steps,
-            values: [0.64, 1.02, 1.54, 1.3, 1.54],
+            values: [0.64, 1.02, 1.54, 1.3],
         }),
         diagonals: true,
     },

@@ -38,12 +38,10 @@ pub enum FitModel {
     ClosedForm,
     /// A complex encoding, trained by gradient descent.
     Complex,
-    /// A simple encoding of several axes.
+    /// A simple encoding.
     Simple,
     /// A complex encoding, fitted by ridge regression along each axis with [`RIDGE_CUTOFF`](crate::closed_form::RIDGE_CUTOFF).
     Ridge,
-    /// A simple encoding of a single axis.
-    SimpleLine,
 }
 
 /// How a parameter depends on the number n of training positions per axis.
@@ -67,11 +65,11 @@ pub struct FitParameter {
     pub unit: FitUnit,
     /// One value for each [`FitModel`], in declaration order. For the kinds of *Trading*, the value for ridge regression has the best
     /// mean test PSNR on the even-numbered lines and images of `div2k-train` (32 to 256 training positions per axis), and the others are
-    /// its choices, except that of `triangle` for a simple encoding of several axes: networks on images of `div2k-train` (32
+    /// its choices, except that of `triangle` for a simple encoding: networks on images of `div2k-train` (32
     /// training positions per axis) are 0.1 dB better with 3.5 than with 5 steps. The values of `siren` and `multilevel` are near the best
     /// mean test PSNR in trials on three to eight images of `div2k-train` (32 to 256 training positions per axis; gradient descent: 32
     /// and 64, simple encoding: 32).
-    pub values: [f64; 5],
+    pub values: [f64; 4],
 }
 
 impl FitParameter {

@@ -16,7 +16,7 @@ pub(super) const MAX_EXPONENT: Parameter = Parameter::required(
 );
 
 /// Defaults of `fit` for a kind whose largest frequency is `2^sigma`.
-pub(super) const fn octaves(values: [f64; 5]) -> FitDefaults {
+pub(super) const fn octaves(values: [f64; 4]) -> FitDefaults {
     let parameter = FitParameter { name: "sigma", unit: FitUnit::Octaves, values };
     FitDefaults { features: 256, parameter: Some(parameter), diagonals: false }
 }
@@ -33,7 +33,7 @@ pub(super) const KIND: Kind = Kind {
     family: Family::Fourier,
     color: Some([0.54, 0.205, 25.0]),
     method_names: &["linf"],
-    fit: octaves([6.0, 4.5, 5.0, 6.2, 5.0]),
+    fit: octaves([6.0, 4.5, 5.0, 6.2]),
     ..Kind::built_by(|values, _| {
         let span = values.number("sigma")?.exp2() - 1.0;
         let mut frequencies = equally_spaced(values.dimension()? / 2, span);

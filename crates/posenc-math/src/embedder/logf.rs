@@ -30,7 +30,7 @@ pub(super) const KIND: Kind = Kind {
     family: Family::Fourier,
     color: Some([0.76, 0.15, 85.0]),
     method_names: &["logf"],
-    fit: octaves([6.5, 6.5, 5.5, 6.2, 5.5]),
+    fit: octaves([6.5, 6.5, 5.5, 6.2]),
     ..Kind::built_by(|values, _| {
         let mut frequencies = equally_spaced(values.dimension()? / 2, values.number("sigma")?);
         let offset = values.optional_number("offset").unwrap_or(0.0);

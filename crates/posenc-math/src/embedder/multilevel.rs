@@ -41,7 +41,7 @@ pub(super) const KIND: Kind = Kind {
         parameter: Some(FitParameter {
             name: "levels",
             unit: FitUnit::Levels,
-            values: [5.0, 4.0, 4.0, 4.0, 4.0],
+            values: [5.0, 4.0, 4.0, 4.0],
         }),
         diagonals: false,
     },

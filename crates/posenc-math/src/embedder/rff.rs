@@ -75,7 +75,7 @@ pub(super) const KIND: Kind = Kind {
         parameter: Some(FitParameter {
             name: "sigma",
             unit: FitUnit::PeriodsPerStep,
-            values: [42.0 / 256.0, 42.0 / 256.0, 14.0 / 256.0, 49.0 / 256.0, 14.0 / 256.0],
+            values: [42.0 / 256.0, 42.0 / 256.0, 14.0 / 256.0, 49.0 / 256.0],
         }),
         diagonals: false,
     },

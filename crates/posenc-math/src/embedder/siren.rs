@@ -40,7 +40,7 @@ pub(super) const KIND: Kind = Kind {
         parameter: Some(FitParameter {
             name: "omega",
             unit: FitUnit::PeriodsPerStep,
-            values: [0.31, 0.7, 0.44, 0.8, 0.44],
+            values: [0.31, 0.7, 0.44, 0.8],
         }),
         diagonals: false,
     },

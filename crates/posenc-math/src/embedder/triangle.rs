@@ -56,7 +56,7 @@ pub(super) const KIND: Kind = Kind {
         parameter: Some(FitParameter {
             name: "half_width",
             unit: FitUnit::Steps,
-            values: [1.0, 2.0, 3.5, 1.9, 5.0],
+            values: [1.0, 2.0, 3.5, 1.9],
         }),
         diagonals: true,
     },

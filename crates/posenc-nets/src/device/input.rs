@@ -85,9 +85,13 @@ impl DeviceInput {
             _ => {
                 let features = input.dimension();
                 let piece = |(first, n): (usize, usize)| {
-                    let points = first..first + n;
-                    let numbers: Vec<f32> =
-                        points.flat_map(|i| (0..features).map(move |k| input.at(k, i))).collect();
+                    let mut numbers = Vec::with_capacity(n * features);
+                    for i in first..first + n {
+                        match input {
+                            Input::Dense(matrix) => numbers.extend(matrix.col_as_slice(i)),
+                            _ => numbers.extend((0..features).map(|k| input.at(k, i))),
+                        }
+                    }
                     DeviceBuffer::of(gpu, "the features", &numbers)
                 };
                 chunks(input.points(), chunk).map(piece).collect::<Result<_, _>>().map(Self::Dense)

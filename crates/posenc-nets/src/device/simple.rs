@@ -35,7 +35,8 @@ pub struct Scratch {
 /// Number of points per chunk, such that its buffers fit into the memory budget and the adapter's limits.
 fn chunk(context: &Context, input: &Input) -> Result<usize, NetError> {
     let layout = &context.layout;
-    // Other factored inputs are uploaded, but count as if they were made, so that chunks, and with them bits, stay as in records.
+    // Other factored inputs are uploaded whole. They still count here, because another size of the chunks would change the bits of
+    // recorded results.
     let made = match input {
         Input::Dense(_) => 0,
         Input::Factored(f) if takes_tables(f) => 0,

@@ -170,5 +170,5 @@ impl Session for ReferenceSession {
 }
 
 fn unsaved() -> NetError {
-    NetError::State("the reference implementation cannot be interrupted".to_owned())
+    NetError::Combination("the reference implementation has no saved states".to_owned())
 }

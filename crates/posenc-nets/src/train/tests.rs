@@ -282,6 +282,7 @@ fn forged_bytes_never_panic() {
     let mut newer = bytes.clone();
     newer[0] = 200;
     assert!(reason(&schedule, &newer, 2).contains("version 200"));
+    assert!(reason(&schedule, &[&bytes[..], &[0]].concat(), 2).contains("after its end"));
     let forged = |change: fn(&mut State, &mut Measured)| {
         let (mut state, mut measured) = saved::decode(&bytes, &schedule, 2).unwrap();
         change(&mut state, &mut measured);

@@ -1,6 +1,6 @@
 //! Counts operations and bytes of an encoding (`trading` Appendix C).
 //!
-//! They are those of one linear layer with one output on N^D points, with K = N features per axis.
+//! The counts are for one linear layer with one output on N^D points, with K = N features per axis.
 //!
 //! Records over N:
 //!

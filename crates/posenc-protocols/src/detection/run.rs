@@ -134,7 +134,7 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     Ok(outcome)
 }
 
-/// The optimizer of DETR, which clips gradients to a global norm.
+/// The optimizer of DETR, which clips gradients to a global norm if one is given.
 pub fn adam(weight_decay: f64, max_grad_norm: Option<f64>) -> Adam {
     let mut adam = Adam::new(0.9, 0.999, 1e-8);
     (adam.weight_decay, adam.max_grad_norm) = (weight_decay, max_grad_norm);

@@ -131,8 +131,8 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
             };
             let truths: Vec<Truth> = image.boxes.iter().map(truth).collect();
             let detections = trainer.model.detections(&[resized], &[image.size], &device);
-            let image = |detections| Image { truths: truths.clone(), detections };
-            found.extend(detections.into_iter().map(image));
+            let images = detections.into_iter().zip([truths]);
+            found.extend(images.map(|(detections, truths)| Image { truths, detections }));
         }
         let ap = average_precision(&found, s.model.classes, LIMIT);
         let numbers = [("ap", ap.mean), ("ap50", ap.at_50), ("ap75", ap.at_75)];

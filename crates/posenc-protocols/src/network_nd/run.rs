@@ -116,7 +116,7 @@ impl<'a> Training<'a> {
         let draw = |purpose: &str| method_stream(self.context, purpose);
         let open = changed(self.context.spec()?, &changes);
         let spec = self.resolved(&settings, &open, &draw)?;
-        let chosen = match (self.chooses(&settings), open.auto()) {
+        let chosen = match (Self::chooses(&settings), open.auto()) {
             (true, Some(parameter)) => spec.number_of(parameter.name).map(|v| (parameter.name, v)),
             _ => None,
         };
@@ -157,11 +157,9 @@ impl<'a> Training<'a> {
     }
 
     /// Whether an `auto` parameter depends on the samples, not only on their number.
-    fn chooses(&self, settings: &NetworkNd) -> bool {
-        let axes = self.signal.sides.len();
-        let is_complex = settings.encoding == Encoding::Complex;
-        let is_random = is_complex && settings.fraction.is_some() && axes > 1;
-        is_random || settings.chooses_by_training(axes)
+    fn chooses(settings: &NetworkNd) -> bool {
+        let is_random = settings.encoding == Encoding::Complex && settings.fraction.is_some();
+        is_random || settings.chooses_by_training()
     }
 
     fn resolved(
@@ -171,10 +169,10 @@ impl<'a> Training<'a> {
         draw: &dyn Fn(&str) -> ChaCha8Rng,
     ) -> Result<EmbedderSpec> {
         let (signal, split) = (&self.signal, &self.split);
-        if !self.chooses(settings) || open.auto().is_none() {
+        if !Self::chooses(settings) || open.auto().is_none() {
             let axes = signal.sides.len();
             let n = positions_per_axis(split.train.len(), axes);
-            return Ok(open.clone().resolved(settings.model(axes), n));
+            return Ok(open.clone().resolved(settings.model(), n));
         }
         if let Some(step) = settings.grid_step() {
             let problem = Problem { signal, split, settings, spec: open.clone(), stream: draw };

@@ -1,6 +1,7 @@
 //! Predicts the test PSNR of embedders before training, by stable rank and distance preservation and by other properties (ours).
 //!
-//! All embedders of `families` fit all signals: a linear layer predicts the N positions between N training samples. If the fit is worse than the mean of the training samples, the test PSNR is that of the mean.
+//! All embedders of `families` fit all signals: a linear layer predicts the N positions between N training samples. If the fit is worse than the
+//! mean of the training samples, the test PSNR is that of the mean.
 //!
 //! Signals are the middle rows of the images of `data.held_out` and synthetic signals (1/f^α noise, edges, chirps, band-limited noise,
 //! bumps). The protocol was developed on those of `data.set`, which are not recorded.

@@ -24,18 +24,19 @@ pub struct Properties {
     pub preserved: f64,
     /// D at 1, 2, 4, … sample distances.
     law: Vec<f64>,
-    /// Of each signal.
+    /// Logarithm of the mean squared leave-one-out error of each signal.
     leave_one_out: Vec<f64>,
     /// Test PSNR predicted from the distance to linear interpolation, of each signal.
     interpolation: Vec<f64>,
 }
 
 impl Properties {
-    /// Computes the properties of an embedder for the training samples of all signals. `axis` predicts the 2N positions of the signals.
+    /// Computes the properties of an embedder for the training samples of all signals. `predicted` has the fits at their 2N positions.
     pub fn new(
         embedder: &dyn Embedder,
         axis: &RidgeAxis,
         training: &[Mat<f64>],
+        predicted: &[Mat<f64>],
         ridge: f64,
     ) -> Result<Self> {
         let n = axis.eigenvalues().len();
@@ -54,12 +55,10 @@ impl Properties {
             leave_one_out: Vec::new(),
             interpolation: Vec::new(),
         };
-        for signal in training {
+        for (signal, predicted) in training.iter().zip(predicted) {
             let fit = RidgeFit::line(axis, std::slice::from_ref(signal))?;
-            let ridge = Ridge::Axes(ridge);
-            properties.leave_one_out.push(fit.scores(ridge).leave_one_out);
-            let predicted = fit.predict(ridge);
-            properties.interpolation.push(expected_psnr(&predicted[0], signal));
+            properties.leave_one_out.push(fit.scores(Ridge::Axes(ridge)).leave_one_out);
+            properties.interpolation.push(expected_psnr(predicted, signal));
         }
         Ok(properties)
     }

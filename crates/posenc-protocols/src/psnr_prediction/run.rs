@@ -136,8 +136,8 @@ impl<'a> Study<'a> {
         let samples = |signal: &Signal| Mat::from_fn(n, 1, |i, _| signal.values[2 * i]);
         let training: Vec<Mat<f64>> = self.signals.iter().map(samples).collect();
         let ridge = self.settings.ridge;
-        let properties = Properties::new(embedder, &axis, &training, ridge)?;
         let predicted = RidgeFit::line(&axis, &training)?.predict(Ridge::Axes(ridge));
+        let properties = Properties::new(embedder, &axis, &training, &predicted, ridge)?;
         let psnr =
             |(signal, predicted): (&Signal, &Mat<f64>)| test_psnr(signal, |i| predicted[(i, 0)]);
         let psnr = self.signals.iter().zip(&predicted).map(psnr).collect();

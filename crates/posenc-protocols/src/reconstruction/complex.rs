@@ -124,10 +124,9 @@ impl Scattered {
         // Each entry has a column index of eight bytes and a weight of four.
         check_memory("the blending matrix", 1.5 * corners)?;
         Ok(match self.sides.len() {
-            1 => self.blending::<f32, 1>(points)?.matrix(),
             2 => self.blending::<f32, 2>(points)?.matrix(),
             3 => self.blending::<f32, 3>(points)?.matrix(),
-            other => bail!("blending along {other} axes; allowed: 1 to 3"),
+            other => bail!("blending along {other} axes; allowed: 2 or 3"),
         })
     }
 }

@@ -45,6 +45,7 @@ fn mistakes_are_named_with_line_and_remedy() {
 
 const FILES: &str = r#"
 item: mexican-hat => itme: mexican-hat
+caption: test_psnr => caption: psnr
 { reduced: one image, signals: 1 } => { variants: [Guu], reduced: one image }
 { reduced: one image, signals: 1 } => { variants: [], reduced: one image }
 samples: [1, 2] => samples: many

@@ -6,12 +6,13 @@ use std::fs;
 use std::path::PathBuf;
 
 use common::{
-    LOCAL, Made, REFERENCE, catalog, changed_catalog, has, page, paper, records, rendered,
+    LOCAL, Made, REFERENCE, catalog, changed_catalog, has, inputs, markdown, page, paper, records,
+    rendered,
 };
 use posenc_experiments::record::ItemRecord;
 use posenc_experiments::record::item::Sources;
 use posenc_experiments::schema::Speed;
-use posenc_report::{Records, Report};
+use posenc_report::{Inputs, Records, Report, render};
 
 fn report(reference: &Records, local: Option<&Records>) -> Report {
     rendered(&catalog(), reference, local)
@@ -281,4 +282,14 @@ fn answers_state_only_what_the_record_shows() {
     for page in shown(&Records::default()) {
         assert!(!page.contains("Our answer") && !page.contains("Shortly"), "{page}");
     }
+}
+
+/// Catches a link to a file of the repository in a report outside one.
+#[test]
+fn a_report_outside_a_repository_has_no_links_into_one() {
+    let (catalog, reference) = (catalog(), records(REFERENCE));
+    let outside = Inputs { repository: "", ..inputs(&catalog, &reference) };
+    let text = markdown(&render(&outside).expect("a report"));
+    let links: Vec<_> = text.lines().filter(|line| line.contains("/docs/")).collect();
+    assert!(links.is_empty(), "{links:?}");
 }

@@ -47,7 +47,7 @@ pub enum Layout {
 
 impl PictureGrid {
     /// Which of these pictures the grid shows.
-    pub fn selection(&self, pictures: &[Row]) -> impl Fn(&Row) -> bool {
+    pub fn selection<'a>(&'a self, pictures: &[Row]) -> impl Fn(&Row) -> bool + use<'a> {
         let is_own = |p: &Row| self.groups.contains(&p.group) && self.show.contains(&p.metric);
         let first = pictures.iter().find(|p| is_own(p)).map(|p| p.signal.clone());
         move |p| is_own(p) && first.as_ref() == Some(&p.signal)

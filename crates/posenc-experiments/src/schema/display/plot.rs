@@ -111,7 +111,7 @@ pub struct Panel {
     /// `metric` and `label` of values that all methods share, such as a target; drawn once, in black; with `dashed: true` as
     /// dashes.
     pub reference: Option<Reference>,
-    /// Shaded area: 95 % t interval of the mean, or mean ± population standard deviation, over signals and seeds. With two to
+    /// Shaded area over signals and seeds: `interval`, the 95 % t interval of the mean; `deviation`, mean ± population standard deviation. With two to
     /// four runs, the runs are drawn instead of an interval. Default: `interval`.
     #[serde(default)]
     pub band: Band,

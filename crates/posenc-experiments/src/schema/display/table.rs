@@ -54,7 +54,8 @@ pub struct Column {
     /// Digits after the decimal point. Allowed: 0 to 12.
     #[serde(default = "two")]
     pub digits: usize,
-    /// Mean ± population standard deviation, the mean alone, or the median with the 90th percentile in parentheses.
+    /// `mean-deviation`: mean ± population standard deviation; `mean`: the mean alone; `median`: the median with the 90th percentile in
+    /// parentheses.
     /// Default: `mean-deviation`.
     #[serde(default)]
     pub aggregate: Aggregate,

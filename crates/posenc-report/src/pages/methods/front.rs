@@ -138,7 +138,11 @@ pub fn table(of: &Comparison, source: Source<'_>) -> Option<String> {
 /// The best method of each label among those with the most signals of their group; `None` without values. The best of all that have
 /// all signals is marked. Also whether that is no encoding; `None` if only encodings, or none, have all
 /// signals.
-pub fn best(of: &Comparison, source: Source<'_>, labels: &[&str]) -> Option<(Value, Option<bool>)> {
+pub fn best(
+    of: &Comparison,
+    source: Source<'_>,
+    labels: &[&str],
+) -> Option<(Value, Option<bool>, usize)> {
     let all = candidates(of, source);
     let n = all.iter().map(|own| own.measured.len()).max()?;
     let best_of = |is_wanted: &dyn Fn(&Candidate<'_>) -> bool| {
@@ -150,6 +154,7 @@ pub fn best(of: &Comparison, source: Source<'_>, labels: &[&str]) -> Option<(Val
     let top = best_of(&|own| own.measured.len() == n)?;
     let complete = || all.iter().filter(|own| own.measured.len() == n);
     let has_both = complete().any(|own| own.is_encoding) && complete().any(|own| !own.is_encoding);
+    let mut above = 0;
     let cell_of = |label: &&str| {
         let own = best_of(&|own| own.label == *label)?;
         let signals = own.measured.len();
@@ -157,11 +162,11 @@ pub fn best(of: &Comparison, source: Source<'_>, labels: &[&str]) -> Option<(Val
         let pairs = super::paired::pairs(&own.measured, &top.measured);
         let (own_values, best): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
         let means = (signals < n).then(|| mean(&own_values).ok().zip(mean(&best).ok())).flatten();
+        above += usize::from(means.is_some_and(|(own, best)| own > best));
         Some(context! {
             label => *label,
             method => own.method,
             quality => fixed(means.map_or(own.quality, |(own, _)| own), 2),
-            is_above => means.is_some_and(|(own, best)| own > best),
             of_best => means.map(|(_, best)| format!("{} on these: {}", top.method, fixed(best, 2))),
             unit => &of.unit,
             time => if own.seconds.is_finite() { duration(own.seconds) } else { "on a GPU".to_owned() },
@@ -169,13 +174,14 @@ pub fn best(of: &Comparison, source: Source<'_>, labels: &[&str]) -> Option<(Val
             n => (signals < n).then_some(signals),
         })
     };
+    let cells: Vec<Option<Value>> = labels.iter().map(cell_of).collect();
     let shown = context! {
         title => safe(inline(&of.title)),
         conditions => safe(plain(&source.conditions(of, |_| true).data_line())),
         n,
-        cells => labels.iter().map(cell_of).collect::<Vec<_>>(),
+        cells,
     };
-    Some((shown, has_both.then_some(!top.is_encoding)))
+    Some((shown, has_both.then_some(!top.is_encoding), above))
 }
 
 /// Formats the front of signals with these sides and known positions as text for a terminal; empty without a matching

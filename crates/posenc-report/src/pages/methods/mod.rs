@@ -107,14 +107,15 @@ pub fn choice(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Value> {
             let source = Source { experiment: view.experiment, run };
             rows.extend(front::best(of, source, &labels));
         }
-        let (shown, is_best): (Vec<Value>, Vec<Option<bool>>) = rows.into_iter().unzip();
-        let count = |wanted| is_best.iter().filter(|own| **own == Some(wanted)).count();
+        let count = |wanted| rows.iter().filter(|(_, own, _)| *own == Some(wanted)).count();
         let (wins, losses) = (count(true), count(false));
         let labels: Vec<_> = labels.iter().map(|label| safe(cell(label))).collect();
+        let above: usize = rows.iter().map(|(.., above)| above).sum();
+        let shown: Vec<Value> = rows.into_iter().map(|(row, ..)| row).collect();
         let has_any = !shown.is_empty();
         has_any.then(|| {
             let (name, page, compared) = (side.name(), safe(&page), wins + losses);
-            context! { name, page, labels, rows => shown, wins, compared }
+            context! { name, page, labels, rows => shown, wins, compared, above }
         })
     };
     sides(inputs).into_iter().filter_map(of_side).collect()

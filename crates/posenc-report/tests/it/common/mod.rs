@@ -8,6 +8,7 @@ use posenc_experiments::record::item::Sources;
 use posenc_experiments::record::picture::file_name;
 use posenc_experiments::record::{ItemRecord, Picture, Provenance, Row};
 use posenc_experiments::schema::Profile;
+pub use posenc_files::testing::has;
 use posenc_report::{Inputs, PageKind, Records, Report, render};
 
 /// The pages of the paper and its items as one text.
@@ -59,14 +60,6 @@ pub fn inputs<'a>(catalog: &'a Catalog, reference: &'a Records) -> Inputs<'a> {
 pub fn rendered(catalog: &Catalog, reference: &Records, local: Option<&Records>) -> Report {
     let local_record = Some("../record");
     render(&Inputs { local, local_record, ..inputs(catalog, reference) }).expect("a report")
-}
-
-/// Requires that a text contains all of `needles`.
-#[track_caller]
-pub fn has(text: &str, needles: &[&str]) {
-    for needle in needles {
-        assert!(text.contains(needle), "no `{needle}` in: {text}");
-    }
 }
 
 /// The text of a file of a report.

@@ -52,7 +52,10 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
     let gpu = devices.device_engine();
     if let Some(engine) = &gpu {
         let device = engine.device();
-        ensure!(devices.training() == GPU, "bench measures the CPU or a GPU; {device} is neither");
+        ensure!(
+            devices.training() == GPU,
+            "bench measures the CPU or a GPU, and {device} is neither; use --device cpu or name a GPU"
+        );
         println!("device: {device}");
         workloads.retain(|workload| workload.runs_on_devices());
     }

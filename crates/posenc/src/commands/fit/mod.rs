@@ -37,6 +37,9 @@ pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
         posenc_data::Signal::Picture(image) => Signal::from_image(image),
         posenc_data::Signal::Clip(clip) => Signal::from_clip(clip),
     };
+    if options.advise {
+        return advise(repository, options, &signal);
+    }
     let rule = match options.mask {
         Some(fraction) => Rule::Random { fraction },
         None => Rule::Grid { step: usize::from(options.step) },
@@ -44,9 +47,6 @@ pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     let mut mask = stream(options.seed, "fit mask");
     let split = split(&signal.sides, rule, TestPositions::Rest, &mut mask)?;
     let shape: Vec<String> = signal.sides.iter().map(usize::to_string).collect();
-    if options.advise {
-        return advise(repository, options, &signal);
-    }
     if let Some(out) = &options.out {
         target::check_format(out, &signal)?;
     }
@@ -97,8 +97,8 @@ fn advise(repository: &Repository, options: &Fit, signal: &Signal) -> Result<Exi
     ensure!(!advice.is_empty(), "{} has no record of such signals", repository.record().display());
     advice.lines().for_each(|line| println!("{line}"));
     println!(
-        "Times and mean PSNRs are those of the report, on one CPU core. Without `--advise`, `fit` prints the PSNR to expect of interpolation \
-         on this file."
+        "Times and mean PSNRs are those of the report, on one CPU core. `fit --compare` prints the PSNR to expect of interpolation on this \
+         file."
     );
     Ok(ExitCode::SUCCESS)
 }

@@ -89,7 +89,7 @@ pub fn choose(
         }
         FitSolver::GradientDescent => {
             let settings = network(fit, options, &open, signal.sides.len());
-            if open.auto().is_none() || !settings.chooses_by_training(signal.sides.len()) {
+            if open.auto().is_none() || !settings.chooses_by_training() {
                 return Ok(chosen);
             }
             let problem =

@@ -13,6 +13,7 @@ use posenc_experiments::Experiment;
 use posenc_experiments::record::is_of_machine;
 use posenc_experiments::yaml::Document;
 use posenc_files::testing::files_below;
+pub use posenc_files::testing::has;
 
 /// A copy of the repository's definitions in a temporary directory.
 pub struct Repository {
@@ -47,14 +48,6 @@ impl Run {
     pub fn ends_with(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{}{}", self.stdout, self.stderr);
         self
-    }
-}
-
-/// Requires that a text contains all of `needles`.
-#[track_caller]
-pub fn has(text: &str, needles: &[&str]) {
-    for needle in needles {
-        assert!(text.contains(needle), "no `{needle}` in: {text}");
     }
 }
 
