@@ -1,4 +1,4 @@
-//! Metrics of generated captions against references: BLEU, ROUGE-L, CIDEr-D, METEOR and the F1 of tuples.
+//! Metrics of generated captions against references: BLEU, ROUGE-L, CIDEr-D and METEOR.
 //!
 //! All metrics but [`meteor`] are case-sensitive. All scores are finite: a candidate without words or without references
 //! scores 0 in every metric, and the mean over no candidates is 0.
@@ -9,8 +9,6 @@ pub mod bleu;
 pub mod cider;
 pub mod meteor;
 pub mod rouge;
-pub mod stem;
-pub mod tuples;
 
 /// A generated caption and its references. A slice of candidates is a corpus.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -20,8 +20,8 @@ pub use gray_leaves::GrayLeaves;
 pub use objects::{CLASSES, Object, ObjectImage, ObjectScene};
 pub use screens::{
     CONTEXT_WORDS, CaptionKind, LEAST_NODES, MAX_CAPTION_TOKENS, MAX_DEPTH, MAX_NODES, NODE_KINDS,
-    Screen, ScreenGrammar, ScreenNode, Widget, caption_kinds, caption_text, caption_tuples,
-    context_token, quantized, screen_vocabulary,
+    Screen, ScreenGrammar, ScreenNode, Widget, caption_kinds, caption_text, context_token,
+    quantized, screen_vocabulary,
 };
 pub use translation::{Lengths, Pair, Translation};
 

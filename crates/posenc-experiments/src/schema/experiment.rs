@@ -94,6 +94,12 @@ impl Experiment {
         for (i, floor) in wire.floors.iter().enumerate() {
             floor.check(&root.entry("floors", i), &groups)?;
         }
+        for (i, ceiling) in wire.ceilings.iter().enumerate() {
+            if ceiling.excludes.is_empty() {
+                let message = "empty; list the metrics that decide nothing, or remove the ceiling";
+                return Err(root.entry("ceilings", i).error("excludes", message));
+            }
+        }
         for (i, speed) in wire.benchmarks.iter().enumerate() {
             let place = root.entry("benchmarks", i);
             check_key(&place, "workload", &speed.workload)?;

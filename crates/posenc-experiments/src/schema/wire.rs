@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::claim::{Floor, WireClaim};
+use super::claim::{Ceiling, Floor, WireClaim};
 use super::display::{Comparison, PictureGrid, Plot, Table};
 use super::group::WireGroup;
 use super::json;
@@ -27,9 +27,12 @@ pub struct Definition {
     /// the page shows the first claim that was decided. Default: from the claims. Allowed: a sentence, or a list.
     #[schemars(with = "Option<json::AnyValue>")]
     pub(super) answer: Option<serde_yaml::Value>,
-    /// [Results that a method must exceed](#floors) before an order or quotient of it means anything.
+    /// [Results that a method must exceed](#floors-and-ceilings) before an order or quotient of it means anything.
     #[serde(default)]
     pub floors: Vec<Floor>,
+    /// [Rates of success](#floors-and-ceilings) at which other metrics decide nothing.
+    #[serde(default)]
+    pub ceilings: Vec<Ceiling>,
     /// [What is run](#a-group); required without `comparisons`. Allowed: list.
     #[serde(default)]
     pub(super) groups: Vec<WireGroup>,

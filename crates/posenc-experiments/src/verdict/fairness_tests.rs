@@ -112,6 +112,32 @@ fn methods_below_a_floor_are_not_compared() {
     assert_eq!(judged(&itself, &table).verdict, Verdict::Reproduced);
 }
 
+/// Catches an order of methods that all solve the task, a ceiling that concerns other metrics, and one that a single method reaches.
+#[test]
+fn grades_of_solutions_are_not_compared() {
+    let mut table = record(LEARNED, 5);
+    let mut rates = vec![];
+    for (method, rate) in [("A", 96.0), ("B", 94.0), ("R", 99.0)] {
+        rates.push(Row { data: "images".into(), ..Row::new("run", method, "rate", rate) });
+    }
+    table.rows.extend(rates);
+    let judged = |excludes: &str, of: [&str; 2]| {
+        let mut own = images(&format!(
+            "{{ id: c, says: S, source: P, check: {} }}",
+            order(of)
+        ));
+        let ceiling = format!("{{ metric: rate, at_least: 95, excludes: [{excludes}] }}");
+        own.definition.ceilings = vec![serde_yaml::from_str(&ceiling).unwrap()];
+        super::tests::judged(&own, &table, &Published::default())
+    };
+    let solved = judged("psnr", ["A", "R"]);
+    assert_eq!(solved.verdict, Verdict::NotComparable, "{solved:?}");
+    assert!(solved.reason.contains("rate is at least 96 (limit 95)"), "{solved:?}");
+    for (excludes, of) in [("ssim", ["A", "R"]), ("psnr", ["A", "B"])] {
+        assert_ne!(judged(excludes, of).verdict, Verdict::NotComparable, "{excludes} {of:?}");
+    }
+}
+
 /// Catches a verdict from one sample of random frequencies, and several samples where only the first is compared.
 #[test]
 fn few_samples_of_random_features_do_not_decide() {

@@ -1,11 +1,11 @@
-//! Methods that did not learn cannot be compared: their order says nothing about the encodings.
+//! Methods that did not learn, or that all solve the task, cannot be compared: their order says nothing about the encodings.
 
 use std::collections::BTreeMap;
 
 use super::checks::{Against, Check};
 use super::points::{Context, rows, show};
 use crate::record::Row;
-use crate::schema::claim::{Floor, Select};
+use crate::schema::claim::{Ceiling, Floor, Select};
 
 /// Why an order, a quotient or an equality is not comparable: a compared method does not exceed a floor of the experiment.
 pub(super) fn below(check: &Check, context: Context<'_>) -> Option<String> {
@@ -73,4 +73,34 @@ fn of_select(floor: &Floor, select: &Select, context: Context<'_>) -> Vec<(f64, 
         })
     });
     below.collect()
+}
+
+/// Why an order, a quotient or an equality is not comparable: all compared methods solve the task, and the metrics only grade their solutions.
+pub(super) fn solved(check: &Check, context: Context<'_>) -> Option<String> {
+    if check.against() != Against::Methods {
+        return None;
+    }
+    context.experiment.ceilings.iter().find_map(|ceiling| {
+        let least: Option<Vec<f64>> =
+            check.measured().map(|select| least_success(ceiling, select, context)).collect();
+        let least = least?.into_iter().reduce(f64::min)?;
+        let Ceiling { metric, at_least, .. } = ceiling;
+        (least >= *at_least).then(|| {
+            let (least, limit) = (show(least), show(*at_least));
+            format!("all methods solve the task: {metric} is at least {least} (limit {limit})")
+        })
+    })
+}
+
+/// The lowest mean success of the selected methods; `None` if the ceiling does not concern the selected metric.
+fn least_success(ceiling: &Ceiling, select: &Select, context: Context<'_>) -> Option<f64> {
+    if !ceiling.excludes.contains(&select.metric) {
+        return None;
+    }
+    let success = Select { metric: ceiling.metric.clone(), minus: None, ..select.clone() };
+    let mut methods: BTreeMap<&str, Mean> = BTreeMap::new();
+    for row in rows(&success, context) {
+        add(methods.entry(&row.method).or_default(), row.value);
+    }
+    methods.into_values().map(|(sum, count)| sum / count as f64).reduce(f64::min)
 }

@@ -148,7 +148,10 @@ fn decide(check: &Check, is_exact: bool, context: Context<'_>) -> Judgement {
     let clusters = Clusters::new(check, is_exact, context);
     let missing = || check.measured().find_map(|select| missing(select, context));
     let judgement = match check.rule().judge(clusters, context) {
-        Ok(judgement) => judgement.unless(missing()).unless(floors::below(check, context)),
+        Ok(judgement) => judgement
+            .unless(missing())
+            .unless(floors::below(check, context))
+            .unless(floors::solved(check, context)),
         Err(reason) => return reason.judgement(),
     };
     let is_decided = !matches!(judgement.verdict, Verdict::NotComparable | Verdict::NotRun);

@@ -1,9 +1,11 @@
-//! METEOR (Lavie and Agarwal 2007) with exact and stem matches. Without matches by WordNet synonyms and paraphrases, scores are
+//! METEOR (Lavie and Agarwal 2007) with exact and stem matches (Porter's second stemmer, as in METEOR 1.5). Without matches by WordNet synonyms and paraphrases, scores are
 //! below those of the full metric.
 
 use std::collections::BTreeMap;
 
-use super::{Candidate, Scores, stem::stem};
+use rust_stemmers::{Algorithm, Stemmer};
+
+use super::{Candidate, Scores};
 
 /// Weight of recall relative to precision.
 const ALPHA: f64 = 0.9;
@@ -48,10 +50,11 @@ fn align(candidate: &[String], reference: &[String]) -> Vec<[usize; 2]> {
     let mut matches: Vec<[usize; 2]> = Vec::new();
     let mut open = [candidate, reference]
         .map(|words| words.iter().cloned().enumerate().collect::<Vec<(usize, String)>>());
+    let stemmer = Stemmer::create(Algorithm::English);
     for stemmed in [false, true] {
         if stemmed {
             for (_, word) in open.iter_mut().flatten() {
-                *word = stem(word);
+                *word = stemmer.stem(word).into_owned();
             }
         }
         open = match_equal(&mut matches, open);

@@ -3,16 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use posenc_attention::captioner::BINS;
-use posenc_data::generate::{
-    Screen, Widget, caption_kinds, caption_tuples, quantized, screen_vocabulary,
-};
+use posenc_data::generate::{Screen, Widget, caption_kinds, quantized, screen_vocabulary};
 use posenc_data::interfaces::{BORDER, CaptionedWidget, Corners, WidgetScreen, WidgetScreens};
 use posenc_experiments::record::Value;
 use posenc_math::captions::bleu::bleu;
 use posenc_math::captions::cider::Cider;
 use posenc_math::captions::meteor::meteor;
 use posenc_math::captions::rouge::rouge;
-use posenc_math::captions::tuples::tuple_scores;
 use posenc_math::captions::{Candidate, Scores};
 
 /// Width and height in pixels of the canvas of RICO's trees.
@@ -68,11 +65,6 @@ pub fn record(
         .collect();
     let cider = record_corpus(&corpus, values);
     let mut add = |metric: &str, value: f64| values.push(Value::new(metric, value));
-    let tuples = |caption: &Vec<usize>| BTreeSet::from_iter(caption_tuples(caption));
-    let pairs: Vec<_> = with_said()
-        .map(|(own, said)| [tuples(said), own.references.iter().flat_map(tuples).collect()])
-        .collect();
-    add("spice", 100.0 * tuple_scores(&pairs).mean);
     let is_right = |(own, said): (&&Widget, _)| f64::from(u8::from(own.right.contains(said)));
     let slots = Scores::new(with_said().map(is_right).collect());
     add("slot_accuracy", 100.0 * slots.mean);
@@ -232,7 +224,7 @@ mod tests {
         assert!((weighted - perfect["cider"]).abs() < 1e-9);
         let nothing = measured(&|_| Vec::new());
         let same = measured(&|_| screens("held out", 1)[0].widgets[0].references[0].clone());
-        for metric in ["bleu_1", "rouge", "cider", "meteor", "spice", "slot_accuracy"] {
+        for metric in ["bleu_1", "rouge", "cider", "meteor", "slot_accuracy"] {
             assert_eq!(nothing[metric], 0.0, "{metric}");
             assert!(same[metric] < 0.7 * perfect[metric], "{metric}: {}", same[metric]);
         }

@@ -6,7 +6,7 @@
 //! Without `public`, a small model reads generated screens without pixels. A caption follows from the position of the widget; some captions
 //! copy text from the adjacent node. All seeds use the same screens. Records on held-out screens, multiplied by 100:
 //!
-//! - `bleu_1`, `bleu_2`, `rouge`, `cider`, `meteor`, `spice`.
+//! - `bleu_1`, `bleu_2`, `rouge`, `cider`, `meteor`.
 //! - `slot_accuracy`: accuracy of the captions. `slot_accuracy_copied`: accuracy of captions that copy text from another node.
 //!   `slot_accuracy_of_kind`: accuracy per kind of caption, as signal.
 //! - `cider` and `slot_accuracy` with the suffixes `_seen` and `_unseen`: of widgets whose position occurs, or does not occur, in training.

@@ -1,6 +1,5 @@
-//! Captions of widgets: the vocabulary, the paraphrases of each kind of caption, and the tuples that a caption states.
+//! Captions of widgets: the vocabulary and the paraphrases of each kind of caption.
 
-use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// Token of a word that is not in the vocabulary.
@@ -33,49 +32,17 @@ const ATTRIBUTES: &str = "earlier here later more next previous random up";
 const RELATIONS: &str = "about from in of to with";
 const FILLERS: &str = "a and me off on or the this your";
 
-/// Role of a word in the tuples of a caption.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Object,
-    /// Attribute of the next object. Verbs count as attributes of their object.
-    Attribute,
-    Relation,
-    Nothing,
-}
-
-struct Vocabulary {
-    words: Vec<&'static str>,
-    classes: Vec<Class>,
-}
-
-static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
+static VOCABULARY: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     // Context words come first, then the other slot words.
-    let listed = |words: &'static str| words.split(' ').collect();
-    let parts: [(Vec<&'static str>, Class); 11] = [
-        (SPECIAL.to_vec(), Class::Nothing),
-        (CONTEXT.to_vec(), Class::Object),
-        (ORDINALS.to_vec(), Class::Attribute),
-        (LAST.to_vec(), Class::Attribute),
-        (COLUMNS.to_vec(), Class::Attribute),
-        (KEYS.to_vec(), Class::Object),
-        (listed(NOUNS), Class::Object),
-        (listed(VERBS), Class::Attribute),
-        (listed(ATTRIBUTES), Class::Attribute),
-        (listed(RELATIONS), Class::Relation),
-        (listed(FILLERS), Class::Nothing),
-    ];
-    let mut vocabulary = Vocabulary { words: Vec::new(), classes: Vec::new() };
-    for (words, class) in parts {
-        vocabulary.classes.extend(words.iter().map(|_| class));
-        vocabulary.words.extend(words);
-    }
-    vocabulary
+    let slots = [&SPECIAL[..], &CONTEXT, &ORDINALS, &LAST, &COLUMNS, &KEYS].concat();
+    let phrases = [NOUNS, VERBS, ATTRIBUTES, RELATIONS, FILLERS];
+    slots.into_iter().chain(phrases.into_iter().flat_map(|words| words.split(' '))).collect()
 });
 
 /// Words of captions by token: padding, end, unknown, start, the context words, the other words of slots, then those of
 /// fixed phrases.
 pub fn screen_vocabulary() -> &'static [&'static str] {
-    &VOCABULARY.words
+    &VOCABULARY
 }
 
 /// Token of a node's context word, 1, …, [`CONTEXT_WORDS`].
@@ -177,7 +144,7 @@ pub(super) fn captions(kind: Caption, slots: &[usize]) -> Vec<Vec<usize>> {
             "*" => slots.next().unwrap_or(UNKNOWN),
             word => {
                 let same = |entry: &&str| *entry == word;
-                VOCABULARY.words.iter().position(same).unwrap_or(UNKNOWN)
+                VOCABULARY.iter().position(same).unwrap_or(UNKNOWN)
             }
         };
         phrase.split(' ').map(token).collect()
@@ -187,80 +154,6 @@ pub(super) fn captions(kind: Caption, slots: &[usize]) -> Vec<Vec<usize>> {
 
 /// The words of a caption; invalid tokens appear as `<unknown>`.
 pub fn caption_text(caption: &[usize]) -> String {
-    let word = |&token: &usize| *VOCABULARY.words.get(token).unwrap_or(&SPECIAL[UNKNOWN]);
+    let word = |&token: &usize| *VOCABULARY.get(token).unwrap_or(&SPECIAL[UNKNOWN]);
     caption.iter().map(word).collect::<Vec<_>>().join(" ")
-}
-
-/// The tuples (object), (object, attribute) and (object, relation, object) that a caption states, sorted, each once.
-///
-/// In a sequence of nouns, the last one is the head, and the others are also its attributes. An attribute or verb belongs to the next head,
-/// or at the end of the caption to the last one. Without any noun, the last attribute or verb is the object. The same rules apply to
-/// captions outside of the grammar. Special tokens and invalid ids are skipped.
-pub fn caption_tuples(caption: &[usize]) -> Vec<Vec<String>> {
-    let mut parse = Parse::default();
-    for &token in caption {
-        let (Some(&word), Some(class)) =
-            (VOCABULARY.words.get(token), VOCABULARY.classes.get(token))
-        else {
-            continue;
-        };
-        match class {
-            Class::Object => parse.nouns.push(word),
-            Class::Attribute => {
-                parse.end_of_nouns();
-                parse.attributes.push(word);
-            }
-            Class::Relation => {
-                parse.end_of_nouns();
-                parse.relation = Some(word);
-            }
-            Class::Nothing => parse.end_of_nouns(),
-        }
-    }
-    parse.end_of_nouns();
-    if let Some(object) = parse.head.or_else(|| {
-        let object = parse.attributes.pop()?;
-        parse.state(&[object]);
-        Some(object)
-    }) {
-        for attribute in std::mem::take(&mut parse.attributes) {
-            parse.state(&[object, attribute]);
-        }
-    }
-    parse.tuples.into_iter().collect()
-}
-
-#[derive(Default)]
-struct Parse {
-    tuples: BTreeSet<Vec<String>>,
-    nouns: Vec<&'static str>,
-    /// Attributes that wait for an object.
-    attributes: Vec<&'static str>,
-    relation: Option<&'static str>,
-    head: Option<&'static str>,
-}
-
-impl Parse {
-    fn state(&mut self, tuple: &[&str]) {
-        self.tuples.insert(tuple.iter().map(|&word| word.to_owned()).collect());
-    }
-
-    fn end_of_nouns(&mut self) {
-        let nouns = std::mem::take(&mut self.nouns);
-        let Some((&head, others)) = nouns.split_last() else {
-            return;
-        };
-        self.state(&[head]);
-        for &other in others {
-            self.state(&[other]);
-            self.state(&[head, other]);
-        }
-        for attribute in std::mem::take(&mut self.attributes) {
-            self.state(&[head, attribute]);
-        }
-        if let (Some(before), Some(relation)) = (self.head, self.relation.take()) {
-            self.state(&[before, relation, head]);
-        }
-        self.head = Some(head);
-    }
 }

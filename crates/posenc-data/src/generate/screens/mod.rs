@@ -8,8 +8,8 @@ mod captions;
 mod main_block;
 
 pub use captions::{
-    CONTEXT_WORDS, CaptionKind, MAX_CAPTION_TOKENS, caption_kinds, caption_text, caption_tuples,
-    context_token, screen_vocabulary,
+    CONTEXT_WORDS, CaptionKind, MAX_CAPTION_TOKENS, caption_kinds, caption_text, context_token,
+    screen_vocabulary,
 };
 use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;

@@ -306,57 +306,6 @@ fn quantized_boxes_are_truncated() {
     assert_eq!(quantized([-3.0, f64::NAN, f64::INFINITY, 54.5]), [0, 0, 99, 54]);
 }
 
-fn tokens(text: &str) -> Vec<usize> {
-    let token = |word| screen_vocabulary().iter().position(|entry| *entry == word).unwrap();
-    text.split(' ').map(token).collect()
-}
-
-fn tuples(text: &str) -> BTreeSet<String> {
-    caption_tuples(&tokens(text)).into_iter().map(|tuple| tuple.join(" ")).collect()
-}
-
-/// Catches attributes of the wrong object, lost relations, and captions outside of the grammar that yield nothing or cause a panic.
-#[test]
-fn tuples_are_objects_attributes_and_relations() {
-    let set = |tuples: &[&str]| tuples.iter().map(|&t| t.to_owned()).collect::<BTreeSet<_>>();
-    assert_eq!(
-        tuples("open leftmost image in third row"),
-        set(&["image", "image open", "image leftmost", "row", "row third", "image in row"])
-    );
-    assert_eq!(tuples("play"), set(&["play"]));
-    assert_eq!(tuples("toggle shuffle"), set(&["shuffle", "shuffle toggle"]));
-    assert_eq!(tuples("go back"), set(&["back", "back go"]));
-    assert_eq!(tuples("remind me about news later"), set(&["news", "news remind", "news later"]));
-    assert_eq!(
-        tuples("dismiss the city dialog"),
-        set(&["city", "dialog", "dialog city", "dialog dismiss"])
-    );
-    // Outside of the grammar.
-    assert_eq!(tuples("the of in"), set(&[]));
-    assert_eq!(tuples("first first the tab tab"), set(&["tab", "tab first", "tab tab"]));
-    assert_eq!(caption_tuples(&[]), Vec::<Vec<String>>::new());
-    let mut noisy = tokens("<start> delete <unknown> news <end> <pad>");
-    noisy.push(usize::MAX);
-    let expected = ["news", "news delete"].map(|t| t.split(' ').map(str::to_owned).collect());
-    assert_eq!(caption_tuples(&noisy), Vec::<Vec<String>>::from(expected));
-}
-
-/// Catches a caption without tuples, and tuples that lose a slot: captions with different slot words must have different tuples.
-#[test]
-fn tuples_keep_the_slots() {
-    let mut stated = BTreeMap::new();
-    for (kind, slots, caption) in all_captions() {
-        let tuples = caption_tuples(&caption);
-        assert!(!tuples.is_empty());
-        for &slot in &slots {
-            let word = screen_vocabulary()[slot];
-            assert!(tuples.iter().flatten().any(|entry| entry == word), "{tuples:?}");
-        }
-        let known = stated.entry(tuples).or_insert((kind, slots.clone()));
-        assert_eq!(known.1, slots, "{}", caption_text(&caption));
-    }
-}
-
 /// Truncated boxes of all labelled widgets.
 fn labelled_boxes(screens: &[Screen]) -> Vec<[u8; 4]> {
     let of = |screen: &Screen| {

@@ -1,4 +1,4 @@
-//! Floors: what a method reaches that learned nothing.
+//! Floors, which a method reaches that learned nothing, and ceilings, which all reach if the task is solved.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -52,4 +52,17 @@ impl Floor {
             false => self.applies_to.iter().any(|own| own == group),
         }
     }
+}
+
+/// A rate of success at which a task is solved. Other metrics then grade solutions, such as the choice between correct phrases. Orders, quotients and
+/// equalities of them are not comparable if all compared methods reach it.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ceiling {
+    /// Metric of success. Allowed: a metric.
+    pub metric: String,
+    /// The mean that each compared method must reach. Allowed: a number.
+    pub at_least: f64,
+    /// Metrics that decide nothing then. Allowed: list of metrics.
+    pub excludes: Vec<String>,
 }

@@ -13,7 +13,7 @@ mod floor;
 mod select;
 mod sentence;
 
-pub use floor::Floor;
+pub use floor::{Ceiling, Floor};
 pub(crate) use select::same_place;
 pub use select::{Abscissa, Interval, Select, Source, Statistic};
 pub use sentence::{Number, Part, Quantity, Sentence};
