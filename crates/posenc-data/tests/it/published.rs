@@ -27,7 +27,10 @@ fn the_published_data_have_the_checksums_of_the_manifest() {
         assert_eq!(loaded.signals.len(), set.count);
         let shape = (set.size as usize, set.size as usize, set.channels.count());
         assert!(
-            loaded.signals.iter().all(|image| (image.width, image.height, image.channels) == shape)
+            loaded
+                .signals
+                .iter()
+                .all(|image| (image.width(), image.height(), image.channels) == shape)
         );
     }
 }

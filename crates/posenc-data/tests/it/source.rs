@@ -1,5 +1,5 @@
 use image::{DynamicImage, GrayImage, RgbaImage};
-use posenc_data::{Image, Origin};
+use posenc_data::{Origin, Signal};
 
 use crate::support::{
     Data, assert_refused, assert_says, header, npy, pixels, save_rgb, sha256, write_npz,
@@ -17,7 +17,7 @@ fn the_published_array_is_recognized_by_its_checksum() {
     // The second image begins where the first ends, channels fastest.
     let expected: Vec<f64> =
         pixels(3, 16)[768..771].iter().map(|&byte| f64::from(byte) / 255.0).collect();
-    assert_eq!(set.signals[1].pixels[..3], expected[..]);
+    assert_eq!(set.signals[1].values[..3], expected[..]);
 }
 
 /// Catches a folder of image files that does not count as the array with the same pixels, or counts although a pixel differs.
@@ -67,7 +67,9 @@ fn absent_sets_are_generated_with_a_warning() {
     assert_eq!((set.label.as_str(), set.origin), ("embedded:dead-leaves", Origin::Embedded));
     assert_eq!(set.signals.len(), 3);
     assert!(
-        set.signals.iter().all(|image| (image.width, image.height, image.channels) == (16, 16, 3))
+        set.signals
+            .iter()
+            .all(|image| (image.width(), image.height(), image.channels) == (16, 16, 3))
     );
     assert_says(
         &set.warnings.join("\n"),
@@ -164,7 +166,7 @@ fn images_named_by_the_user_take_precedence_over_the_published_ones() {
     source.use_images("trio", &holiday).unwrap();
     let set = source.load("trio", 0, None).unwrap();
     assert_eq!((set.label.as_str(), set.signals.len()), ("user:holiday", 1));
-    assert_eq!(set.signals[0].width, 16);
+    assert_eq!(set.signals[0].width(), 16);
     // A single file is accepted, too.
     source.use_images("trio", &holiday.join("beach.png")).unwrap();
     assert_eq!(source.load("trio", 0, None).unwrap().label, "user:beach.png");
@@ -247,7 +249,7 @@ fn channels_are_converted_with_a_warning() {
     DynamicImage::ImageLuma8(gray).save(data.path("gray.png")).unwrap();
     source.use_images("trio", &data.path("gray.png")).unwrap();
     let set = source.load("trio", 0, None).unwrap();
-    assert_eq!(set.signals[0].pixels[3..6], [1.0 / 255.0; 3]);
+    assert_eq!(set.signals[0].values[3..6], [1.0 / 255.0; 3]);
     assert_says(&set.warnings.join("\n"), &["gray.png", "repeated"]);
 
     let red = RgbaImage::from_pixel(16, 16, image::Rgba([255, 0, 0, 9]));
@@ -255,7 +257,7 @@ fn channels_are_converted_with_a_warning() {
     source.use_images("single", &data.path("red.png")).unwrap();
     let set = source.load("single", 0, None).unwrap();
     assert_eq!(set.signals[0].channels, 1);
-    assert!(set.signals[0].pixels.iter().all(|value| (value - 0.2125).abs() < 1e-15));
+    assert!(set.signals[0].values.iter().all(|value| (value - 0.2125).abs() < 1e-15));
     assert_says(&set.warnings.join("\n"), &["alpha channel is ignored", "luminance"]);
 }
 
@@ -267,6 +269,6 @@ fn a_single_published_image_is_loaded_from_its_file() {
     DynamicImage::ImageLuma8(gray).save(data.path("single/image.png")).unwrap();
     let set = data.source().load("single", 0, None).unwrap();
     assert_eq!((set.label.as_str(), set.signals.len()), ("other:single", 1));
-    let image: &Image = &set.signals[0];
+    let image: &Signal = &set.signals[0];
     assert_eq!((image.name.as_str(), image.rows(&[2]).unwrap()[0][5]), ("image.png", 37.0 / 255.0));
 }
