@@ -94,7 +94,7 @@ impl DataSets {
     /// The signals of a data set, decoded once for all units. The first caller decodes; others that
     /// need the same set wait for it, callers of other sets do not.
     pub fn load(&self, set: &str) -> Result<Arc<SignalSet>> {
-        once(&self.signals, set, || self.source.load(set, self.seed, None))
+        once(&self.signals, set, || self.source.load(set, self.seed))
     }
 
     /// The signals of a data set that must be images.

@@ -27,8 +27,7 @@ pub struct Identity {
     pub origin: Origin,
     /// 64 hexadecimal digits that change whenever a signal of the set does: the SHA-256 of the
     /// pixels for the paper's data, of names and file contents for a user's and for videos, of
-    /// generator, version and seed for generated signals. It does not depend on how many signals
-    /// are loaded.
+    /// generator, version and seed for generated signals.
     pub sha256: String,
     /// Names of the signals, in order.
     pub signals: Vec<String>,
@@ -131,15 +130,14 @@ impl DataSource {
     ///
     /// The signals come from the first source that exists: those given by [`DataSource::use_images`]; the files that the manifest names;
     /// the embedded generator, whose signals depend on `seed` and which also replaces video files that this build cannot read
-    /// ([`crate::video_support`]). Loads the first `max` signals, and never more than the manifest's `count`. A damaged file is an
-    /// error: nothing is silently replaced by the stand-in.
+    /// ([`crate::video_support`]). Loads at most the manifest's `count`. A damaged file is an error: nothing is silently replaced
+    /// by the stand-in.
     ///
     /// Clips that do not have the manifest's frames and size are prepared as in the papers: the middle is cut from the first 2 `frames`
     /// frames, resized to 2 `size` × 2 `size`. Each clip is decoded frame by frame.
-    pub fn load(&self, id: &str, seed: u64, max: Option<usize>) -> Result<SignalSet, DataError> {
+    pub fn load(&self, id: &str, seed: u64) -> Result<SignalSet, DataError> {
         let set = self.manifest.get(id)?;
         let (mut identity, found) = self.find(set, seed)?;
-        let n_signals = max.unwrap_or(usize::MAX).min(set.count);
         let (size, channels) = (set.size as usize, set.channels);
         let frames = set.frames.unwrap_or_default() as usize;
         let warnings = &mut identity.warnings;
@@ -147,7 +145,7 @@ impl DataSource {
             Found::Array(array) => array
                 .bytes
                 .chunks_exact(size * size * channels.count())
-                .take(n_signals)
+                .take(set.count)
                 .enumerate()
                 .map(|(i, bytes)| {
                     Signal::from_bytes(array_name(i), [size; 2], channels.count(), bytes)
@@ -156,7 +154,7 @@ impl DataSource {
             Found::Files(files) => {
                 warnings.extend(unused(set, &identity.label, files.len()));
                 let read = |file: &PathBuf| adapt(Picture::read(file)?, set, warnings);
-                files.iter().take(n_signals).map(read).collect::<Result<_, _>>()?
+                files.iter().take(set.count).map(read).collect::<Result<_, _>>()?
             }
             Found::Footage(clips) => {
                 warnings.extend(unused(set, &identity.label, clips.len()));
@@ -173,9 +171,9 @@ impl DataSource {
                     }
                     Ok(read)
                 };
-                clips.iter().take(n_signals).map(read).collect::<Result<_, _>>()?
+                clips.iter().take(set.count).map(read).collect::<Result<_, _>>()?
             }
-            Found::Nothing => (0..n_signals)
+            Found::Nothing => (0..set.count)
                 .map(|i| match set.kind {
                     Kind::Images => generate::dead_leaves(seed, id, i, size, channels),
                     Kind::Clips => {

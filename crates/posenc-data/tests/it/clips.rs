@@ -35,7 +35,7 @@ fn save_array(data: &Data, header: &str, bytes: &[u8]) {
 #[test]
 fn an_array_of_the_right_size_is_used_unchanged() {
     let data = Data::empty();
-    let load = || data.source().load("folder", 0, None).unwrap();
+    let load = || data.source().load("folder", 0).unwrap();
     let bytes = pixels(4, 8);
     save_array(&data, &header("|u1", "4, 8, 8, 3"), &bytes);
     let set = load();
@@ -62,7 +62,7 @@ fn floats_are_refused_outside_of_their_range() {
     for value in [255.0, -0.1, f32::NAN] {
         let bytes = f32::to_le_bytes(value).repeat(4 * 8 * 8 * 3);
         save_array(&data, &header("<f4", "4, 8, 8, 3"), &bytes);
-        let error = data.source().load("folder", 0, None).unwrap_err();
+        let error = data.source().load("folder", 0).unwrap_err();
         assert_says(&error, &["clip.npz", "'test'", &value.to_string(), "[0, 1]", "clip(x"]);
     }
 }
@@ -79,7 +79,7 @@ fn an_array_without_a_clip_is_refused() {
         ("|u1", "4, 8, 7, 3", 672, &["7×8", "at least 8×8", "never enlarged"]),
     ] {
         save_array(&data, &header(descr, shape), &vec![0; n_bytes]);
-        assert_refused(data.source().load("folder", 0, None), parts);
+        assert_refused(data.source().load("folder", 0), parts);
     }
 }
 
@@ -89,7 +89,7 @@ fn larger_clips_are_cropped_with_a_warning() {
     save_frames(&data, "footage/b", 11, 20, 20);
     save_frames(&data, "footage/a", 5, 8, 12);
     save_frames(&data, "footage/c", 4, 8, 8);
-    let set = data.source().load("folder", 0, None).unwrap();
+    let set = data.source().load("folder", 0).unwrap();
     assert_eq!((set.label.as_str(), set.origin), ("other:folder", Origin::Other));
     assert_eq!(names(&set.signals), ["a", "b"]);
     // The middle four of the first eight of eleven frames; f10 sorts after f9.
@@ -103,9 +103,9 @@ fn larger_clips_are_cropped_with_a_warning() {
 fn files_with_the_checksum_are_a_substitute_and_not_the_papers_own() {
     let data = Data::empty();
     save_frames(&data, "footage/only", 8, 16, 16);
-    let unknown = data.source().load("folder", 0, None).unwrap();
+    let unknown = data.source().load("folder", 0).unwrap();
     let data = Data { sha256: unknown.identity.sha256, ..data };
-    let set = data.source().load("folder", 0, None).unwrap();
+    let set = data.source().load("folder", 0).unwrap();
     assert_eq!((set.label.as_str(), set.origin), ("substitute:folder", Origin::Substitute));
     assert_says(&set.warnings.join("\n"), &["films nobody has", "not compared"]);
     assert_eq!(set.warnings.len(), 1);
@@ -121,7 +121,7 @@ fn the_identity_matches_the_loaded_signals() {
     let source = data.source();
     for id in ["folder", "always"] {
         let identity = source.identity(id, 3).unwrap();
-        let set = source.load(id, 3, None).unwrap();
+        let set = source.load(id, 3).unwrap();
         assert_eq!(identity.signals, names(&set.signals), "{id}");
         assert_eq!(identity.sha256, set.identity.sha256, "{id}");
         assert_eq!((&identity.label, identity.origin), (&set.label, set.origin), "{id}");
@@ -143,14 +143,14 @@ fn clips_are_no_images() {
 #[test]
 fn absent_sets_are_generated_with_a_warning_unless_they_always_are() {
     let data = Data::empty();
-    let set = data.source().load("folder", 7, Some(1)).unwrap();
+    let set = data.source().load("folder", 7).unwrap();
     assert_eq!((set.label.as_str(), set.origin), ("embedded:moving-dead-leaves", Origin::Embedded));
-    assert_eq!(set.signals.len(), 1);
+    assert_eq!(set.signals.len(), 2);
     assert_says(
         &set.warnings.join("\n"),
         &["not found", "footage", "using generated clips instead"],
     );
-    let always = data.source().load("always", 7, None).unwrap();
+    let always = data.source().load("always", 7).unwrap();
     assert_eq!(always.warnings, [""; 0]);
     assert_eq!(always.origin, Origin::Embedded);
     assert_ne!(always.identity.sha256, set.identity.sha256);
@@ -164,13 +164,13 @@ fn frames_of_another_size_and_folders_without_clips_are_named() {
     let data = Data::empty();
     save_frames(&data, "footage/a", 8, 16, 16);
     save_rgb(&data.path("footage/a/f6.png"), 16, 18);
-    let error = data.source().load("folder", 0, None).unwrap_err();
+    let error = data.source().load("folder", 0).unwrap_err();
     assert_says(&error, &["footage/a", "frame 6 is 16×18 RGB", "16×16 RGB", "alike"]);
     let gray = GrayImage::new(16, 16);
     DynamicImage::ImageLuma8(gray).save(data.path("footage/a/f6.png")).unwrap();
-    assert_refused(data.source().load("folder", 0, None), &["frame 6 is 16×16 gray"]);
+    assert_refused(data.source().load("folder", 0), &["frame 6 is 16×16 gray"]);
     std::fs::write(data.path("footage/a/f2.png"), "no picture").unwrap();
-    assert_refused(data.source().load("folder", 0, None), &["f2.png", "readable"]);
+    assert_refused(data.source().load("folder", 0), &["f2.png", "readable"]);
     std::fs::create_dir(data.path("empty")).unwrap();
     let error = data.source().use_images("folder", &data.path("empty")).unwrap_err();
     assert_says(&error, &["empty", "contains no clips", "mp4", "folders of frames"]);
@@ -184,7 +184,7 @@ fn videos_without_video_support_are_replaced_with_a_warning() {
     std::fs::create_dir(data.path("footage")).unwrap();
     std::fs::write(data.path("footage/film.mp4"), "whatever").unwrap();
     let mut source = data.source();
-    let set = source.load("folder", 0, None).unwrap();
+    let set = source.load("folder", 0).unwrap();
     assert_eq!(set.origin, Origin::Embedded);
     let parts =
         ["footage contains video files", "using generated clips", "apt-get install", "cargo xtask"];

@@ -18,7 +18,7 @@ fn the_published_data_have_the_checksums_of_the_manifest() {
     // Clips have a separate test, because only some builds read them.
     let of_images = |set: &&DataSet| set.kind == Kind::Images && set.layout.is_some();
     for set in source.manifest().sets().iter().filter(of_images) {
-        let loaded = source.load(&set.id, 0, None).unwrap();
+        let loaded = source.load(&set.id, 0).unwrap();
         if loaded.origin == Origin::Embedded {
             skip(Need::Data, format!("{} has no {}", data.display(), set.id));
             continue;

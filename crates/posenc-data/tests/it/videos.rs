@@ -87,7 +87,7 @@ mod with_ffmpeg {
     }
 
     fn refused(data: &Data) -> DataError {
-        data.source().load("folder", 0, None).unwrap_err()
+        data.source().load("folder", 0).unwrap_err()
     }
 
     /// Red value at the right end of the middle row of each frame, from 0 to 255.
@@ -101,7 +101,7 @@ mod with_ffmpeg {
     fn a_video_is_decoded_resized_and_cut() {
         let data = data();
         let Some(()) = FILM.write(&data.path("footage/film.mp4")) else { return };
-        let set = data.source().load("folder", 0, None).unwrap();
+        let set = data.source().load("folder", 0).unwrap();
         assert_eq!((set.label.as_str(), set.origin), ("other:folder", Origin::Other));
         let clip = &set.signals[0];
         assert_eq!(clip.name, "film.mp4");
@@ -155,7 +155,7 @@ mod with_ffmpeg {
         let data = data();
         let film = Film { width: 21, height: 17, pixels: PixelFormat::YUV444P, ..FILM };
         let Some(()) = film.write(&data.path("footage/odd.mp4")) else { return };
-        assert_eq!(data.source().load("folder", 0, None).unwrap().signals.len(), 1);
+        assert_eq!(data.source().load("folder", 0).unwrap().signals.len(), 1);
         let loaded = load_clip_file(&data.path("footage/odd.mp4"), None).unwrap();
         assert_eq!((loaded.signal.height(), loaded.signal.width()), (16, 20));
         assert_says(&loaded.warnings.join("\n"), &["40 frames of 21×17", "40 of 20×16"]);
@@ -324,7 +324,7 @@ mod with_ffmpeg {
         let manifest = Manifest::read(&path).unwrap();
         let directory = DataDirectory::resolve(Some(&data), Path::new("/")).unwrap();
         let source = DataSource::new(manifest.clone(), directory.clone());
-        let set = source.load("video-clips", 0, None).unwrap();
+        let set = source.load("video-clips", 0).unwrap();
         assert_eq!(
             (set.label.as_str(), set.origin),
             ("substitute:video-clips", Origin::Substitute)
