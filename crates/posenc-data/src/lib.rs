@@ -44,7 +44,7 @@ pub use sets::fetch::{Download, Fetcher, RemoteFile};
 pub use sets::fields::check_url;
 pub use sets::manifest::{DataSet, Kind, Layout, Manifest};
 pub use sets::origin::Origin;
-pub use sets::source::{DataSource, Identity, SignalSet};
+pub use sets::source::{DataSource, Identity};
 pub use sets::status::{State, Status, check, list};
 pub use signal::Signal;
 pub use user_file::{Loaded, load_clip_file, load_picture_file, load_signal_file};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use anyhow::{Result, bail};
 use posenc_data::{
-    DataDirectory, DataError, DataSource, FileIdentity, Format, Identity, Manifest, SignalSet,
+    DataDirectory, DataError, DataSource, FileIdentity, Format, Identity, Manifest, Signal,
 };
 
 use crate::options::DataOptions;
@@ -30,7 +30,7 @@ pub struct DataSets {
     seed: u64,
     identities: Loaded<Identity>,
     files: Loaded<Files>,
-    signals: Loaded<SignalSet>,
+    signals: Loaded<Vec<Signal>>,
 }
 
 /// Data source with the manifest of the repository and the data directory and images that the options name.
@@ -93,12 +93,12 @@ impl DataSets {
 
     /// The signals of a data set, decoded once for all units. The first caller decodes; others that
     /// need the same set wait for it, callers of other sets do not.
-    pub fn load(&self, set: &str) -> Result<Arc<SignalSet>> {
+    pub fn load(&self, set: &str) -> Result<Arc<Vec<Signal>>> {
         once(&self.signals, set, || self.source.load(set, self.seed))
     }
 
     /// The signals of a data set that must be images.
-    pub fn load_images(&self, set: &str) -> Result<Arc<SignalSet>> {
+    pub fn load_images(&self, set: &str) -> Result<Arc<Vec<Signal>>> {
         self.source.check_images(set).map_err(|e| anyhow::anyhow!("data set `{set}`: {e}"))?;
         self.load(set)
     }

@@ -166,13 +166,12 @@ impl<'a> ClipRequest<'a> {
     /// 2 `side` by averaging with one factor per side, and cuts out the middle `n_frames` × `side` × `side`. A side below
     /// 2 `side` is cut without resizing, because nothing is enlarged.
     ///
-    /// Keeps one full frame and at most 1.5 `n_frames` cut frames in memory. The second value describes differences from the
-    /// paper's preparation.
+    /// Keeps one full frame and at most 1.5 `n_frames` cut frames in memory.
     pub(crate) fn middle_cube(
         &self,
         frames: Frames<'_>,
         (n_frames, side, to): (usize, usize, Channels),
-    ) -> Result<(Signal, Vec<String>), DataError> {
+    ) -> Result<Signal, DataError> {
         let mut kept: VecDeque<Vec<f32>> = VecDeque::new();
         let mut n_passed = 0;
         let frames = Box::new(frames.take(2 * n_frames));
@@ -185,26 +184,11 @@ impl<'a> ClipRequest<'a> {
                 n_passed += 1;
             }
         }
-        let n_read = averages.n_read;
-        let ((width, height, channels), _) = averages.at_least(n_frames)?;
-        let file = self.path.display();
-        let mut notes = Vec::new();
-        if n_read < 2 * n_frames {
-            notes.push(format!(
-                "{file}: {n_read} frames, not {}; using the middle {n_frames}",
-                2 * n_frames
-            ));
-        }
-        if width.min(height) < 2 * side {
-            notes.push(format!(
-                "{file}: frames of {width}×{height} pixels; sides below {} are cropped to the central {side} without resizing",
-                2 * side
-            ));
-        }
+        let ((_, _, channels), _) = averages.at_least(n_frames)?;
         let voxels: Vec<f32> = kept.into_iter().take(n_frames).flatten().collect();
         let voxels = to.convert(voxels, channels);
         let sides = [n_frames, side, side];
-        Ok((Signal::from_voxels(self.name.to_owned(), sides, to.count(), &voxels), notes))
+        Ok(Signal::from_voxels(self.name.to_owned(), sides, to.count(), &voxels))
     }
 
     /// Prepares a clip from whole frames. With a `size`, the central square of each frame and all frames are averaged over boxes to a cube
@@ -307,10 +291,8 @@ mod tests {
     #[test]
     fn the_middle_of_twice_as_many_frames_is_used() {
         for (n, expected) in [(8, 2..6), (100, 2..6), (7, 1..5), (6, 1..5), (5, 0..4), (4, 0..4)] {
-            let (clip, notes) =
-                target().middle_cube(counting(n, 8, 8), (4, 4, Channels::Gray)).unwrap();
+            let clip = target().middle_cube(counting(n, 8, 8), (4, 4, Channels::Gray)).unwrap();
             assert_eq!(numbers(&clip), expected.collect::<Vec<u8>>(), "of {n}");
-            assert_eq!(notes.is_empty(), n >= 8, "of {n}: {notes:?}");
         }
     }
 
@@ -320,7 +302,7 @@ mod tests {
         let values = Values::Words((0..16 * 32).map(|i| (i % 32) * 1000).collect());
         let frame = Frame { width: 32, height: 16, channels: 1, values };
         let frames: Frames = Box::new(std::iter::repeat_n(frame, 4).map(Ok));
-        let (clip, _) = target().middle_cube(frames, (2, 4, Channels::Gray)).unwrap();
+        let clip = target().middle_cube(frames, (2, 4, Channels::Gray)).unwrap();
         assert_eq!(clip.sides, [2, 4, 4]);
         let expected =
             [9.5, 13.5, 17.5, 21.5].map(|mean| f64::from((mean * 1000.0 / 65535.0) as f32));

@@ -34,21 +34,6 @@ pub struct Identity {
     pub warnings: Vec<String>,
 }
 
-/// The signals of a data set, all with the size, the channels and the frames that the manifest names.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SignalSet {
-    pub identity: Identity,
-    pub signals: Vec<Signal>,
-}
-
-impl std::ops::Deref for SignalSet {
-    type Target = Identity;
-
-    fn deref(&self) -> &Identity {
-        &self.identity
-    }
-}
-
 /// The manifest, a data directory and the user's own images.
 #[derive(Debug, Clone)]
 pub struct DataSource {
@@ -80,6 +65,19 @@ impl Found {
             Found::Footage(clips) => clips.iter().take(set.count).map(Footage::name).collect(),
             Found::Nothing => (0..set.count).map(|i| set.kind.generated_name(i)).collect(),
         }
+    }
+
+    /// A warning if there are more files than the set has signals.
+    fn unused(&self, set: &DataSet, label: &str) -> Option<String> {
+        let found = match self {
+            Found::Files(files) => files.len(),
+            Found::Footage(clips) => clips.len(),
+            Found::Array(_) | Found::Nothing => 0,
+        };
+        let (kind, count) = (set.kind.name(), set.count);
+        (found > count).then(|| {
+            format!("{label}: there are {found} {kind}, the first {count} by name are used")
+        })
     }
 
     /// A video that this build cannot read.
@@ -126,7 +124,7 @@ impl DataSource {
         Ok(self.find(self.manifest.get(id)?, seed)?.0)
     }
 
-    /// Loads data set `id`.
+    /// Loads data set `id`: signals that all have the size, the channels and the frames that the manifest names.
     ///
     /// The signals come from the first source that exists: those given by [`DataSource::use_images`]; the files that the manifest names;
     /// the embedded generator, whose signals depend on `seed` and which also replaces video files that this build cannot read
@@ -135,13 +133,12 @@ impl DataSource {
     ///
     /// Clips that do not have the manifest's frames and size are prepared as in the papers: the middle is cut from the first 2 `frames`
     /// frames, resized to 2 `size` × 2 `size`. Each clip is decoded frame by frame.
-    pub fn load(&self, id: &str, seed: u64) -> Result<SignalSet, DataError> {
+    pub fn load(&self, id: &str, seed: u64) -> Result<Vec<Signal>, DataError> {
         let set = self.manifest.get(id)?;
-        let (mut identity, found) = self.find(set, seed)?;
+        let (_, found) = self.find(set, seed)?;
         let (size, channels) = (set.size as usize, set.channels);
         let frames = set.frames.unwrap_or_default() as usize;
-        let warnings = &mut identity.warnings;
-        let signals = match found {
+        Ok(match found {
             Found::Array(array) => array
                 .bytes
                 .chunks_exact(size * size * channels.count())
@@ -152,24 +149,15 @@ impl DataSource {
                 })
                 .collect(),
             Found::Files(files) => {
-                warnings.extend(unused(set, &identity.label, files.len()));
-                let read = |file: &PathBuf| adapt(Picture::read(file)?, set, warnings);
+                let read = |file: &PathBuf| adapt(Picture::read(file)?, set);
                 files.iter().take(set.count).map(read).collect::<Result<_, _>>()?
             }
             Found::Footage(clips) => {
-                warnings.extend(unused(set, &identity.label, clips.len()));
-                // Notes on the manifest's own files are not needed.
-                let own = matches!(identity.origin, Origin::Published | Origin::Substitute);
                 let purpose = format!("data set '{id}'");
                 let read = |clip: &Footage| {
                     let name = clip.name();
                     let target = ClipRequest { path: clip.path(), name: &name, purpose: &purpose };
-                    let (read, notes) =
-                        target.middle_cube(clip.frames()?, (frames, size, channels))?;
-                    if !own {
-                        warnings.extend(notes);
-                    }
-                    Ok(read)
+                    target.middle_cube(clip.frames()?, (frames, size, channels))
                 };
                 clips.iter().take(set.count).map(read).collect::<Result<_, _>>()?
             }
@@ -181,8 +169,7 @@ impl DataSource {
                     }
                 })
                 .collect(),
-        };
-        Ok(SignalSet { identity, signals })
+        })
     }
 
     /// Refuses a set of clips.
@@ -225,6 +212,7 @@ impl DataSource {
             let replaced = set.substitutes_for.as_deref();
             let (label, origin) = compared(id, replaced, &what, &sha256, published, &mut warnings);
             let signals = found.names(set);
+            warnings.extend(found.unused(set, &label));
             return Ok((Identity { label, origin, sha256, signals, warnings }, found));
         }
         let paths: Vec<String> =
@@ -262,13 +250,6 @@ fn generated(set: &DataSet, seed: u64, warnings: Vec<String>) -> (Identity, Foun
         warnings,
     };
     (identity, Found::Nothing)
-}
-
-/// A warning if more signals were found than the set has.
-fn unused(set: &DataSet, label: &str, found: usize) -> Option<String> {
-    let (kind, count) = (set.kind.name(), set.count);
-    (found > count)
-        .then(|| format!("{label}: there are {found} {kind}, the first {count} by name are used"))
 }
 
 /// Reads the data at a path of the layout and returns its SHA-256.
@@ -333,22 +314,9 @@ fn in_files(set: &DataSet, folder: &Path) -> Result<RawArray, DataError> {
 }
 
 /// Converts a picture to the size and the channels of the data set.
-fn adapt(picture: Picture, set: &DataSet, warnings: &mut Vec<String>) -> Result<Signal, DataError> {
+fn adapt(picture: Picture, set: &DataSet) -> Result<Signal, DataError> {
     let picture = picture.fit(set.size, &format!("data set '{}'", set.id))?;
-    let name = file_name(&picture.path);
-    let image = picture.to_signal(name);
-    let from = image.channels;
-    warnings.extend(picture.warnings);
-    let image = image.converted(set.channels);
-    if from != image.channels {
-        let what = if from == 1 {
-            "gray, repeated as red, green and blue"
-        } else {
-            "a color image, its luminance is used"
-        };
-        warnings.push(format!("{}: {what}", picture.path.display()));
-    }
-    Ok(image)
+    Ok(picture.to_signal(file_name(&picture.path)).converted(set.channels))
 }
 
 /// The user's own signals at a path: a folder's images or the one image file itself, or clips. Also a warning for each image of the folder
@@ -432,12 +400,13 @@ fn user_identity(
     }
     let named = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     check_name(&named)?;
+    let label = format!("user:{}", file_name(&named));
     let identity = Identity {
-        label: format!("user:{}", file_name(&named)),
         origin: Origin::User,
         sha256: digest::of_bytes(text.as_bytes()),
         signals: found.names(set),
-        warnings: skipped,
+        warnings: skipped.into_iter().chain(found.unused(set, &label)).collect(),
+        label,
     };
     Ok((identity, found))
 }

@@ -23,7 +23,7 @@ mod with_ffmpeg {
     use video_rs::frame::{PixelFormat, RawFrame};
     use video_rs::{EncoderBuilder, Options};
 
-    use crate::support::{Data, assert_refused, assert_says};
+    use crate::support::{Data, assert_refused, assert_says, loaded};
 
     #[derive(Clone, Copy)]
     struct Film {
@@ -101,9 +101,9 @@ mod with_ffmpeg {
     fn a_video_is_decoded_resized_and_cut() {
         let data = data();
         let Some(()) = FILM.write(&data.path("footage/film.mp4")) else { return };
-        let set = data.source().load("folder", 0).unwrap();
+        let (set, signals) = loaded(&data.source(), "folder", 0);
         assert_eq!((set.label.as_str(), set.origin), ("other:folder", Origin::Other));
-        let clip = &set.signals[0];
+        let clip = &signals[0];
         assert_eq!(clip.name, "film.mp4");
         assert_eq!((&clip.sides[..], clip.channels), (&[4, 8, 8][..], 3));
         // Frames 2 to 5 of the first eight, up to the error of the codec.
@@ -155,7 +155,7 @@ mod with_ffmpeg {
         let data = data();
         let film = Film { width: 21, height: 17, pixels: PixelFormat::YUV444P, ..FILM };
         let Some(()) = film.write(&data.path("footage/odd.mp4")) else { return };
-        assert_eq!(data.source().load("folder", 0).unwrap().signals.len(), 1);
+        assert_eq!(data.source().load("folder", 0).unwrap().len(), 1);
         let loaded = load_clip_file(&data.path("footage/odd.mp4"), None).unwrap();
         assert_eq!((loaded.signal.height(), loaded.signal.width()), (16, 20));
         assert_says(&loaded.warnings.join("\n"), &["40 frames of 21×17", "40 of 20×16"]);
@@ -324,13 +324,13 @@ mod with_ffmpeg {
         let manifest = Manifest::read(&path).unwrap();
         let directory = DataDirectory::resolve(Some(&data), Path::new("/")).unwrap();
         let source = DataSource::new(manifest.clone(), directory.clone());
-        let set = source.load("video-clips", 0).unwrap();
+        let (set, signals) = loaded(&source, "video-clips", 0);
         assert_eq!(
             (set.label.as_str(), set.origin),
             ("substitute:video-clips", Origin::Substitute)
         );
         assert_eq!(set.warnings.len(), 1, "{:?}", set.warnings);
-        let names: Vec<&str> = set.signals.iter().map(|clip| clip.name.as_str()).collect();
+        let names: Vec<&str> = signals.iter().map(|clip| clip.name.as_str()).collect();
         let expected = [
             "intel_car.mp4",
             "mdn_crystal.mp4",
@@ -339,7 +339,7 @@ mod with_ffmpeg {
             "mdnie_flower.mp4",
         ];
         assert_eq!(names, expected);
-        for clip in &set.signals {
+        for clip in &signals {
             assert_eq!((&clip.sides[..], clip.channels), (&[128, 128, 128][..], 3));
             let n = clip.values.len() as f64;
             let mean = clip.values.iter().sum::<f64>() / n;

@@ -44,7 +44,7 @@ impl GrayImages {
         };
         let crops = |set: &str| {
             let images = context.data.load_images(set)?;
-            GrayCrops::new(&images.signals, side, levels, reduce).context("cutting photographs")
+            GrayCrops::new(&images, side, levels, reduce).context("cutting photographs")
         };
         Ok(GrayImages::Photographs { trained: crops(&data.set)?, measured: crops(held_out)? })
     }

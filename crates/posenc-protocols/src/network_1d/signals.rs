@@ -50,9 +50,9 @@ pub fn lines(context: &Context<'_>, settings: &Network1d) -> Result<Vec<Line>> {
         Some(data) => {
             let images = context.data.load_images(&data.set)?;
             // The whole set counts, so that a profile with fewer images has the same names.
-            let several = images.signals.len() > 1;
+            let several = images.len() > 1;
             for (index, unit) in context.units.iter().enumerate() {
-                let image = images.signals.get(unit.signal_index).with_context(|| {
+                let image = images.get(unit.signal_index).with_context(|| {
                     format!("data set `{}` has no signal {}", data.set, unit.signal)
                 })?;
                 let prefix = if several { format!("{} ", unit.signal) } else { String::new() };

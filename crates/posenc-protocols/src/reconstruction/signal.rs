@@ -10,7 +10,7 @@ pub fn signal_of(context: &Context<'_>, unit: &Unit, side: Option<usize>) -> Res
     let data = context.job.group.data.as_ref().context("this protocol needs `data`")?;
     let set = context.data.load(&data.set)?;
     let missing = || format!("data set `{}` has no signal {}", data.set, unit.signal);
-    let signal = set.signals.get(unit.signal_index).with_context(missing)?.clone();
+    let signal = set.get(unit.signal_index).with_context(missing)?.clone();
     Ok(match side {
         Some(side) => signal.reduced(side)?,
         None => signal,
