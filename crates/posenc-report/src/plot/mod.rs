@@ -187,7 +187,9 @@ impl Figure {
         let gap = 14.0;
         let cell = (WIDTH - 2.0 * MARGIN - gap * (columns - 1) as f64) / columns as f64;
         let frame = Frame { left: 0.0, top: 0.0, right: cell, bottom: panel_height };
-        let names_ends = self.names_ends(columns, frame);
+        let is_crowded = || self.panels.iter().any(|p| lines::is_crowded(frame, p));
+        let names_ends = self.has_room_for_names(columns, frame)
+            && (self.labels == Labels::End || !is_crowded());
         let legend = legend::Legend::new(self, !names_ends);
         let body = rows as f64 * (panel_height + gap);
         let height = head + body + legend.height() + MARGIN - 4.0;

@@ -5,7 +5,7 @@ use posenc_experiments::schema::display::Labels;
 
 use super::axes::Axes;
 use super::canvas::{Anchor, Canvas, Stroke, text_width, wrapped};
-use super::{Figure, Frame, Panel, Series, clip, lines};
+use super::{Figure, Frame, Panel, Series, clip};
 use crate::colors::{Rgb, legible};
 
 const SIZE: f64 = 12.5;
@@ -21,8 +21,8 @@ const MOST: usize = 12;
 const FARTHEST: f64 = 32.0;
 
 impl Figure {
-    /// Whether curves are named at their ends, in cells like `cell`; otherwise the legend names them.
-    pub(super) fn names_ends(&self, columns: usize, cell: Frame) -> bool {
+    /// Whether names at the ends of the curves have room in cells like `cell` and are wanted.
+    pub(super) fn has_room_for_names(&self, columns: usize, cell: Frame) -> bool {
         let (width, height) = (cell.width(), cell.height());
         let panels = || self.panels.iter().filter_map(Panel::series);
         let fits = |series: &Vec<Series>| {
@@ -35,8 +35,7 @@ impl Figure {
                 let is_short = |s: &Series| !s.scattered && is_whole(s);
                 let all = panels().all(|series| fits(series) && series.iter().all(is_short));
                 let some = panels().any(|series| series.len() > 1);
-                let is_crowded = || self.panels.iter().any(|p| lines::is_crowded(cell, p));
-                columns < 3 && all && some && !is_crowded()
+                columns < 3 && all && some
             }
             Labels::End => panels().all(fits),
             Labels::Legend => false,
