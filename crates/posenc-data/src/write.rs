@@ -12,12 +12,11 @@ use image::{ExtendedColorType, ImageEncoder, RgbImage};
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-use crate::clip::Clip;
 use crate::error::DataError;
-use crate::image::Image;
+use crate::signal::Signal;
 
-impl Image {
-    /// Writes the image as a PNG file of 8-bit values: v becomes 255 v, rounded. Values outside of [0, 1] are clipped (a reconstruction
+impl Signal {
+    /// Writes an image as a PNG file of 8-bit values: v becomes 255 v, rounded. Values outside of [0, 1] are clipped (a reconstruction
     /// overshoots), and NaN becomes 0.
     pub fn write_png(&self, path: &Path) -> Result<(), DataError> {
         let unwritable = |reason: String| unwritable_signal(&self.name, reason);
@@ -27,9 +26,9 @@ impl Image {
             n => return Err(unwritable(format!("it has {n} channels; PNG files take 1 or 3"))),
         };
         let side = |pixels: usize| u32::try_from(pixels).unwrap_or(u32::MAX);
-        let (width, height) = (side(self.width), side(self.height));
-        let values: Vec<u8> = self.pixels.iter().map(|&value| to_byte(value)).collect();
-        if values.is_empty() || values.len() != self.width * self.height * self.channels {
+        let (width, height) = (side(self.width()), side(self.height()));
+        let values: Vec<u8> = self.values.iter().map(|&value| to_byte(value)).collect();
+        if values.is_empty() || values.len() != self.points() * self.channels {
             return Err(unwritable(format!(
                 "{} values do not make {width}×{height} pixels",
                 values.len()
@@ -41,10 +40,8 @@ impl Image {
             .map_err(|error| unwritable(error.to_string()))?;
         write_whole(path, |file| file.write_all(png.get_ref()))
     }
-}
 
-impl Clip {
-    /// Writes the frames as `frame-0000.png`, `frame-0001.png`, … into `folder`, which is created if it is missing.
+    /// Writes the frames of a clip as `frame-0000.png`, `frame-0001.png`, … into `folder`, which is created if it is missing.
     /// [`crate::load_clip_file`] reads them again, up to the rounding to 8 bits.
     /// A folder that holds images already is an error: they would mix.
     pub fn write_frames(&self, folder: &Path) -> Result<(), DataError> {
@@ -54,23 +51,27 @@ impl Clip {
             let message = "the folder already contains images, which would mix with the frames; name another folder";
             return Err(DataError::at(folder, message));
         }
-        for t in 0..self.frames {
-            if let Some(frame) = self.frame(t) {
-                frame.write_png(&folder.join(format!("frame-{t:04}.png")))?;
-            }
+        let sides = &self.sides[1..];
+        let frames = self.values.chunks(sides.iter().product::<usize>() * self.channels);
+        for (t, values) in frames.enumerate() {
+            let name = format!("{}, frame {t}", self.name);
+            let frame = Signal { name, sides: sides.into(), values: values.into(), ..*self };
+            frame.write_png(&folder.join(format!("frame-{t:04}.png")))?;
         }
         Ok(())
     }
 
-    /// Writes an npz archive with one float32 array named `clip` of shape (frames, height, width,
+    /// Writes a clip as an npz archive with one float32 array named `clip` of shape (frames, height, width,
     /// channels), which numpy and [`crate::load_clip_file`] read. Values are neither rounded nor clipped.
     pub fn write_npz(&self, path: &Path) -> Result<(), DataError> {
-        let shape = format!("{}, {}, {}, {}", self.frames, self.height, self.width, self.channels);
+        let mut shape: String = self.sides.iter().map(|side| format!("{side}, ")).collect();
+        shape.push_str(&self.channels.to_string());
         write_whole(path, |file| {
             let mut archive = ZipWriter::new(file);
             start_array(&mut archive, "clip", "<f4", &shape)?;
-            for values in self.voxels.chunks(1 << 14) {
-                let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            for values in self.values.chunks(1 << 14) {
+                let bytes: Vec<u8> =
+                    values.iter().flat_map(|&value| (value as f32).to_le_bytes()).collect();
                 archive.write_all(&bytes)?;
             }
             archive.finish()?.flush()

@@ -2,6 +2,8 @@
 
 use globset::{GlobBuilder, GlobSet};
 
+use crate::schema::{Experiment, Group};
+
 /// Longest selector, in bytes: a path has up to 260. The size of a glob's automaton grows with its length.
 const MAX_BYTES: usize = 500;
 
@@ -62,6 +64,17 @@ impl Selectors {
     /// Whether a method is selected: a selector of n parts is compared with the first n.
     pub fn matches(&self, paper: &str, item: &str, group: &str, method: &str) -> bool {
         self.globs.is_empty() || self.place(paper, item, group, method) < self.globs.len()
+    }
+
+    /// Whether a method of a group is selected.
+    pub fn matches_group(&self, experiment: &Experiment, group: &Group) -> bool {
+        let (paper, item) = (&experiment.paper, &experiment.item);
+        group.variants.iter().any(|v| self.matches(paper, item, &group.id, &v.id))
+    }
+
+    /// Whether a method of an experiment is selected.
+    pub fn matches_experiment(&self, experiment: &Experiment) -> bool {
+        experiment.groups.iter().any(|group| self.matches_group(experiment, group))
     }
 
     /// Index of the first selector that selects a method; the number of selectors if none does.

@@ -285,11 +285,7 @@ pub(crate) fn no_claim<'a>(name: &str, claims: impl Iterator<Item = &'a str>) ->
 }
 
 /// The index of the first name that is not allowed, and a message with the allowed names.
-pub(crate) fn unknown_name(
-    what: &str,
-    names: &[String],
-    allowed: &[&str],
-) -> Option<(usize, String)> {
+pub fn unknown_name(what: &str, names: &[String], allowed: &[&str]) -> Option<(usize, String)> {
     let known: HashSet<&str> = allowed.iter().copied().collect();
     let (i, wrong) = names.iter().enumerate().find(|(_, name)| !known.contains(name.as_str()))?;
     let hint = hint(wrong, allowed.iter().copied());

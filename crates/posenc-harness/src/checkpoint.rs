@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use posenc_experiments::record::KeyParts;
-use posenc_experiments::record::table::write_parts_atomically;
 use posenc_files::limits::MAX_VECTOR_BYTES;
+use posenc_files::write_parts_atomically;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use anyhow::{Result, bail};
 use posenc_data::{
-    ClipSet, DataDirectory, DataError, DataSource, FileIdentity, Format, Identity, ImageSet, Kind,
-    Manifest,
+    DataDirectory, DataError, DataSource, FileIdentity, Format, Identity, Manifest, Signal,
 };
 
 use crate::options::DataOptions;
@@ -31,8 +30,7 @@ pub struct DataSets {
     seed: u64,
     identities: Loaded<Identity>,
     files: Loaded<Files>,
-    images: Loaded<ImageSet>,
-    clips: Loaded<ClipSet>,
+    signals: Loaded<Vec<Signal>>,
 }
 
 /// Data source with the manifest of the repository and the data directory and images that the options name.
@@ -62,8 +60,7 @@ impl DataSets {
             seed,
             identities: Mutex::default(),
             files: Mutex::default(),
-            images: Mutex::default(),
-            clips: Mutex::default(),
+            signals: Mutex::default(),
         }
     }
 
@@ -94,20 +91,16 @@ impl DataSets {
         }
     }
 
-    /// Whether the signals of a data set are clips.
-    pub fn is_clips(&self, set: &str) -> Result<bool> {
-        Ok(matches!(self.source.manifest().get(set)?.kind, Kind::Clips))
-    }
-
-    /// The images of a data set, decoded once for all units. The first caller decodes; others that
+    /// The signals of a data set, decoded once for all units. The first caller decodes; others that
     /// need the same set wait for it, callers of other sets do not.
-    pub fn load(&self, set: &str) -> Result<Arc<ImageSet>> {
-        once(&self.images, set, || self.source.load(set, self.seed, None))
+    pub fn load(&self, set: &str) -> Result<Arc<Vec<Signal>>> {
+        once(&self.signals, set, || self.source.load(set, self.seed))
     }
 
-    /// The clips of a data set, decoded like the images of [`DataSets::load`].
-    pub fn load_clips(&self, set: &str) -> Result<Arc<ClipSet>> {
-        once(&self.clips, set, || self.source.load_clips(set, self.seed, None))
+    /// The signals of a data set that must be images.
+    pub fn load_images(&self, set: &str) -> Result<Arc<Vec<Signal>>> {
+        self.source.check_images(set).map_err(|e| anyhow::anyhow!("data set `{set}`: {e}"))?;
+        self.load(set)
     }
 }
 

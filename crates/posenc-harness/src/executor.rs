@@ -10,8 +10,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use posenc_experiments::record::{UnitRecord, is_full};
+use posenc_experiments::record::UnitRecord;
 use posenc_experiments::selector::Selectors;
+use posenc_files::is_full;
 
 use crate::checkpoint::Checkpoint;
 use crate::control::{Control, Stopped};

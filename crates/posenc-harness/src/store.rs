@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::record::{KeyParts, Picture, StoredPicture, UnitRecord};
+use posenc_files::write_atomically;
 
 use crate::lock::sweep;
 

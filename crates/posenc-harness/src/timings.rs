@@ -8,9 +8,9 @@ use std::path::Path;
 
 use posenc_experiments::Experiment;
 use posenc_experiments::plan::Job;
-use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::record::{ItemRecord, Provenance, Table, item};
 use posenc_experiments::text::read_text;
+use posenc_files::write_atomically;
 use posenc_math::embedder::EmbedderSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use posenc_files::limits::MAX_ARRAY_BYTES;
 
-use crate::clip::Clip;
 use crate::error::DataError;
+use crate::image::Channels;
 use crate::reduce::{self, Axis};
+use crate::signal::Signal;
 
 /// Maximum number of frames of a clip, as in the papers.
 pub const MAX_FRAMES: usize = 256;
@@ -165,14 +166,12 @@ impl<'a> ClipRequest<'a> {
     /// 2 `side` by averaging with one factor per side, and cuts out the middle `n_frames` × `side` × `side`. A side below
     /// 2 `side` is cut without resizing, because nothing is enlarged.
     ///
-    /// Keeps one full frame and at most 1.5 `n_frames` cut frames in memory. The second value describes differences from the
-    /// paper's preparation.
+    /// Keeps one full frame and at most 1.5 `n_frames` cut frames in memory.
     pub(crate) fn middle_cube(
         &self,
         frames: Frames<'_>,
-        n_frames: usize,
-        side: usize,
-    ) -> Result<(Clip, Vec<String>), DataError> {
+        (n_frames, side, to): (usize, usize, Channels),
+    ) -> Result<Signal, DataError> {
         let mut kept: VecDeque<Vec<f32>> = VecDeque::new();
         let mut n_passed = 0;
         let frames = Box::new(frames.take(2 * n_frames));
@@ -185,25 +184,11 @@ impl<'a> ClipRequest<'a> {
                 n_passed += 1;
             }
         }
-        let n_read = averages.n_read;
-        let ((width, height, channels), _) = averages.at_least(n_frames)?;
-        let file = self.path.display();
-        let mut notes = Vec::new();
-        if n_read < 2 * n_frames {
-            notes.push(format!(
-                "{file}: {n_read} frames, not {}; using the middle {n_frames}",
-                2 * n_frames
-            ));
-        }
-        if width.min(height) < 2 * side {
-            notes.push(format!(
-                "{file}: frames of {width}×{height} pixels; sides below {} are cropped to the central {side} without resizing",
-                2 * side
-            ));
-        }
-        let voxels = kept.into_iter().take(n_frames).flatten().collect();
-        let name = self.name.to_owned();
-        Ok((Clip { name, frames: n_frames, height: side, width: side, channels, voxels }, notes))
+        let ((_, _, channels), _) = averages.at_least(n_frames)?;
+        let voxels: Vec<f32> = kept.into_iter().take(n_frames).flatten().collect();
+        let voxels = to.convert(voxels, channels);
+        let sides = [n_frames, side, side];
+        Ok(Signal::from_voxels(self.name.to_owned(), sides, to.count(), &voxels))
     }
 
     /// Prepares a clip from whole frames. With a `size`, the central square of each frame and all frames are averaged over boxes to a cube
@@ -213,7 +198,7 @@ impl<'a> ClipRequest<'a> {
         &self,
         frames: Frames<'_>,
         size: Option<usize>,
-    ) -> Result<(Clip, Vec<String>), DataError> {
+    ) -> Result<(Signal, Vec<String>), DataError> {
         let required = size.unwrap_or(2);
         let mut voxels: Vec<f32> = Vec::new();
         let mut averages = self.averages(frames, required, |n, square| match size {
@@ -258,9 +243,8 @@ impl<'a> ClipRequest<'a> {
             voxels = reduce::along(&voxels, &Axis::whole(n_frames, size), frame);
         }
         voxels.truncate(new_frames * frame);
-        let name = self.name.to_owned();
-        let (frames, height, width) = (new_frames, new_height, new_width);
-        Ok((Clip { name, frames, height, width, channels, voxels }, notes))
+        let sides = [new_frames, new_height, new_width];
+        Ok((Signal::from_voxels(self.name.to_owned(), sides, channels, &voxels), notes))
     }
 }
 
@@ -299,17 +283,16 @@ mod tests {
     }
 
     /// The frame numbers of a clip of constant frames.
-    fn numbers(clip: &Clip) -> Vec<u8> {
-        let length = clip.height * clip.width;
-        clip.voxels.iter().step_by(length).map(|v| (v * 255.0).round() as u8).collect()
+    fn numbers(clip: &Signal) -> Vec<u8> {
+        let length = clip.height() * clip.width();
+        clip.values.iter().step_by(length).map(|v| (v * 255.0).round() as u8).collect()
     }
 
     #[test]
     fn the_middle_of_twice_as_many_frames_is_used() {
         for (n, expected) in [(8, 2..6), (100, 2..6), (7, 1..5), (6, 1..5), (5, 0..4), (4, 0..4)] {
-            let (clip, notes) = target().middle_cube(counting(n, 8, 8), 4, 4).unwrap();
+            let clip = target().middle_cube(counting(n, 8, 8), (4, 4, Channels::Gray)).unwrap();
             assert_eq!(numbers(&clip), expected.collect::<Vec<u8>>(), "of {n}");
-            assert_eq!(notes.is_empty(), n >= 8, "of {n}: {notes:?}");
         }
     }
 
@@ -319,23 +302,24 @@ mod tests {
         let values = Values::Words((0..16 * 32).map(|i| (i % 32) * 1000).collect());
         let frame = Frame { width: 32, height: 16, channels: 1, values };
         let frames: Frames = Box::new(std::iter::repeat_n(frame, 4).map(Ok));
-        let (clip, _) = target().middle_cube(frames, 2, 4).unwrap();
-        assert_eq!((clip.frames, clip.height, clip.width), (2, 4, 4));
-        let expected = [9.5, 13.5, 17.5, 21.5].map(|mean| (mean * 1000.0 / 65535.0) as f32);
-        assert_eq!(clip.voxels[..4], expected);
+        let clip = target().middle_cube(frames, (2, 4, Channels::Gray)).unwrap();
+        assert_eq!(clip.sides, [2, 4, 4]);
+        let expected =
+            [9.5, 13.5, 17.5, 21.5].map(|mean| f64::from((mean * 1000.0 / 65535.0) as f32));
+        assert_eq!(clip.values[..4], expected);
     }
 
     #[test]
     fn a_whole_clip_is_even_or_a_cube() {
         let (clip, notes) = target().whole(counting(5, 7, 6), None).unwrap();
-        assert_eq!((clip.frames, clip.height, clip.width), (4, 6, 6));
+        assert_eq!(clip.sides, [4, 6, 6]);
         assert_eq!(numbers(&clip), [0, 1, 2, 3]);
         assert!(notes[0].contains("5 frames of 7×6") && notes[0].contains("4 of 6×6"), "{notes:?}");
         let (cube, notes) = target().whole(counting(6, 12, 9), Some(3)).unwrap();
-        assert_eq!((cube.frames, cube.height, cube.width), (3, 3, 3));
+        assert_eq!(cube.sides, [3, 3, 3]);
         assert!(notes[0].contains("3 of 3×3"), "{notes:?}");
         // Means of frames 0 and 1, 2 and 3, 4 and 5.
-        assert!((cube.voxels[9] - 2.5 / 255.0).abs() < 1e-7);
+        assert!((cube.values[9] - 2.5 / 255.0).abs() < 1e-7);
         assert!(target().whole(counting(2, 8, 8), Some(3)).is_err());
         assert!(target().whole(counting(4, 8, 2), Some(3)).is_err());
     }
@@ -343,7 +327,7 @@ mod tests {
     #[test]
     fn long_clips_are_cut_at_the_limit_with_a_warning() {
         let (clip, notes) = target().whole(counting(MAX_FRAMES + 1, 2, 2), None).unwrap();
-        assert_eq!(clip.frames, MAX_FRAMES);
+        assert_eq!(clip.sides[0], MAX_FRAMES);
         assert!(notes[0].contains("first 256"), "{notes:?}");
         let (_, notes) = target().whole(counting(MAX_FRAMES, 2, 2), None).unwrap();
         assert_eq!(notes, [""; 0]);

@@ -25,16 +25,16 @@ pub use screens::{
 };
 pub use translation::{Lengths, Pair, Translation};
 
-use crate::clip::Clip;
-use crate::image::{Channels, Image};
+use crate::image::Channels;
 use crate::sets::manifest::Kind;
+use crate::signal::Signal;
 
 /// Image `index` of the set named `set`, `size` × `size` pixels: occluding shapes of all sizes, shaded and textured. It has edges, smooth
 /// parts and a spectrum that falls like 1/f, as photographs do.
-pub fn dead_leaves(seed: u64, set: &str, index: usize, size: usize, channels: Channels) -> Image {
+pub fn dead_leaves(seed: u64, set: &str, index: usize, size: usize, channels: Channels) -> Signal {
     let bytes = dead_leaves::rgb_bytes(seed, set, index, size);
     let name = Kind::Images.generated_name(index);
-    Image::from_bytes(name, size, size, 3, &bytes).converted(channels)
+    Signal::from_bytes(name, [size; 2], 3, &bytes).converted(channels)
 }
 
 /// Clip `index` of the set named `set`, `frames` frames of `size` × `size` pixels: such shapes that drift, turn and slowly grow or shrink, the
@@ -46,15 +46,9 @@ pub fn moving_dead_leaves(
     frames: usize,
     size: usize,
     channels: Channels,
-) -> Clip {
+) -> Signal {
     let bytes = moving_leaves::rgb_bytes(seed, set, index, frames, size);
-    let clip = Clip {
-        name: Kind::Clips.generated_name(index),
-        frames,
-        height: size,
-        width: size,
-        channels: 3,
-        voxels: bytes.into_iter().map(|value| f32::from(value) / 255.0).collect(),
-    };
-    clip.converted(channels)
+    let voxels: Vec<f32> = bytes.into_iter().map(|value| f32::from(value) / 255.0).collect();
+    let (name, sides) = (Kind::Clips.generated_name(index), [frames, size, size]);
+    Signal::from_voxels(name, sides, channels.count(), &channels.convert(voxels, 3))
 }

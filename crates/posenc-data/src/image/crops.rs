@@ -5,8 +5,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::error::DataError;
 use crate::generate::draw;
-use crate::image::Image;
 use crate::reduce::{Axis, along};
+use crate::signal::Signal;
 
 /// Photographs in gray levels, from which crops are sampled.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ impl GrayCrops {
     /// Prepares crops of `side` × `side` pixels with `levels` (2 to 256) gray levels. Each photograph is converted to luminance, its sides
     /// are reduced by the factor `reduce` (means over boxes), and it is quantized to ⌊v · levels⌋.
     pub fn new(
-        images: &[Image],
+        images: &[Signal],
         side: usize,
         levels: usize,
         reduce: usize,
@@ -30,17 +30,17 @@ impl GrayCrops {
             return Err(invalid("no images to crop; give at least one photograph".to_owned()));
         }
         let photographs = images.iter().map(|image| {
-            let (height, width) = (image.height / reduce.max(1), image.width / reduce.max(1));
+            let (height, width) = (image.height() / reduce.max(1), image.width() / reduce.max(1));
             if height < side || width < side || side == 0 {
                 return Err(invalid(format!(
                     "{}: {} × {} pixels, reduced by {reduce}, contain no crop of {side} × {side}; give larger photographs, \
                      or lower `side` or `reduce`",
-                    image.name, image.height, image.width
+                    image.name, image.height(), image.width()
                 )));
             }
-            let gray = image.luminance().pixels;
-            let columns: Vec<f64> = along(&gray, &Axis::whole(image.width, width), 1);
-            let means: Vec<f64> = along(&columns, &Axis::whole(image.height, height), width);
+            let gray = image.luminance().values;
+            let columns: Vec<f64> = along(&gray, &Axis::whole(image.width(), width), 1);
+            let means: Vec<f64> = along(&columns, &Axis::whole(image.height(), height), width);
             let top = levels.clamp(2, 256) - 1;
             let level = |v: &f64| ((v * (top + 1) as f64).floor().max(0.0) as usize).min(top) as u8;
             Ok((means.iter().map(level).collect(), height, width))
@@ -71,9 +71,9 @@ impl GrayCrops {
 mod tests {
     use super::*;
 
-    fn ramp(height: usize, width: usize) -> Image {
-        let pixels = (0..height * width).map(|i| (i % width) as f64 / width as f64).collect();
-        Image { name: "ramp".into(), width, height, channels: 1, pixels }
+    fn ramp(height: usize, width: usize) -> Signal {
+        let values = (0..height * width).map(|i| (i % width) as f64 / width as f64).collect();
+        Signal { name: "ramp".into(), sides: vec![height, width], channels: 1, values }
     }
 
     /// Catches exchanged rows and columns, levels that are off by one, and crops that leave the image.
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(crops.photographs, [(row.repeat(4), 4, 8)]);
         // The transposed image yields the transposed levels.
         let upright =
-            Image { pixels: (0..128).map(|i| (i / 8) as f64 / 16.0).collect(), ..ramp(16, 8) };
+            Signal { values: (0..128).map(|i| (i / 8) as f64 / 16.0).collect(), ..ramp(16, 8) };
         let crops = GrayCrops::new(&[upright], 4, 16, 2).unwrap();
         assert_eq!(crops.photographs, [(row.map(|level| [level; 4]).concat(), 8, 4)]);
     }

@@ -11,8 +11,9 @@ use crate::clip::frame::Values;
 use crate::digest;
 use crate::error::{DataError, FORMATS};
 use crate::files::{files_in, has_ending, read_whole};
-use crate::image::{Image, MAX_SIDE, jpeg};
+use crate::image::{MAX_SIDE, jpeg};
 use crate::pages::Page;
+use crate::signal::Signal;
 use posenc_files::limits::{MAX_ARRAY_BYTES, MAX_IMAGE_BYTES};
 
 pub(crate) const IMAGE_ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "tif", "tiff"];
@@ -189,13 +190,13 @@ impl Picture {
     }
 
     /// As real numbers in [0, 1].
-    pub fn to_image(&self, name: String) -> Image {
-        let (width, height) = (self.width() as usize, self.height() as usize);
-        let pixels = match self.words() {
+    pub fn to_signal(&self, name: String) -> Signal {
+        let sides = vec![self.height() as usize, self.width() as usize];
+        let values = match self.words() {
             Some(words) => words.iter().map(|&word| f64::from(word) / 65535.0).collect(),
             None => self.image.as_bytes().iter().map(|&byte| f64::from(byte) / 255.0).collect(),
         };
-        Image { name, width, height, channels: self.channels(), pixels }
+        Signal { name, sides, channels: self.channels(), values }
     }
 }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::clip::Clip;
 use crate::clip::footage::{self, Footage};
 use crate::clip::frame::{ClipRequest, Values};
 use crate::clip::video::no_support;
@@ -12,11 +11,11 @@ use crate::digest;
 use crate::directory::{DataDirectory, file_name};
 use crate::error::{DataError, VIDEO_CURE};
 use crate::generate;
-use crate::image::Image;
 use crate::image::picture::{self, Picture};
 use crate::npz::{self, Element, RawArray};
 use crate::sets::manifest::{DataSet, Kind, Manifest};
 use crate::sets::origin::{Origin, compared};
+use crate::signal::Signal;
 use posenc_files::limits::MAX_ARRAY_BYTES;
 
 /// Identity of a set of signals, known without decoding a user's images or generating any.
@@ -28,32 +27,11 @@ pub struct Identity {
     pub origin: Origin,
     /// 64 hexadecimal digits that change whenever a signal of the set does: the SHA-256 of the
     /// pixels for the paper's data, of names and file contents for a user's and for videos, of
-    /// generator, version and seed for generated signals. It does not depend on how many signals
-    /// are loaded.
+    /// generator, version and seed for generated signals.
     pub sha256: String,
     /// Names of the signals, in order.
     pub signals: Vec<String>,
     pub warnings: Vec<String>,
-}
-
-/// The images of a data set, all with the size and the channels that the manifest names.
-pub type ImageSet = SignalSet<Image>;
-
-/// The clips of a data set, all with the frames, the size and the channels that the manifest names.
-pub type ClipSet = SignalSet<Clip>;
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct SignalSet<S> {
-    pub identity: Identity,
-    pub signals: Vec<S>,
-}
-
-impl<S> std::ops::Deref for SignalSet<S> {
-    type Target = Identity;
-
-    fn deref(&self) -> &Identity {
-        &self.identity
-    }
 }
 
 /// The manifest, a data directory and the user's own images.
@@ -87,6 +65,19 @@ impl Found {
             Found::Footage(clips) => clips.iter().take(set.count).map(Footage::name).collect(),
             Found::Nothing => (0..set.count).map(|i| set.kind.generated_name(i)).collect(),
         }
+    }
+
+    /// A warning if there are more files than the set has signals.
+    fn unused(&self, set: &DataSet, label: &str) -> Option<String> {
+        let found = match self {
+            Found::Files(files) => files.len(),
+            Found::Footage(clips) => clips.len(),
+            Found::Array(_) | Found::Nothing => 0,
+        };
+        let (kind, count) = (set.kind.name(), set.count);
+        (found > count).then(|| {
+            format!("{label}: there are {found} {kind}, the first {count} by name are used")
+        })
     }
 
     /// A video that this build cannot read.
@@ -128,90 +119,65 @@ impl DataSource {
         &self.directory
     }
 
-    /// Identity of the set that [`DataSource::load`] or [`DataSource::load_clips`] would return.
+    /// Identity of the set that [`DataSource::load`] would return.
     pub fn identity(&self, id: &str, seed: u64) -> Result<Identity, DataError> {
         Ok(self.find(self.manifest.get(id)?, seed)?.0)
     }
 
-    /// Loads data set `id` of images.
+    /// Loads data set `id`: signals that all have the size, the channels and the frames that the manifest names.
     ///
-    /// The signals come from the first source that exists: the images given by [`DataSource::use_images`]; the files that the manifest
-    /// names; the embedded generator, whose images depend on `seed`. Loads the first `max` signals, and never more than the manifest's
-    /// `count`. A damaged file is an error: nothing is silently replaced by the stand-in.
-    pub fn load(&self, id: &str, seed: u64, max: Option<usize>) -> Result<ImageSet, DataError> {
-        let set = self.of_kind(id, Kind::Images)?;
-        let (mut identity, found) = self.find(set, seed)?;
-        let n_signals = max.unwrap_or(usize::MAX).min(set.count);
-        let (size, channels) = (set.size as usize, set.channels.count());
-        let warnings = &mut identity.warnings;
-        let signals = match found {
-            Found::Array(array) => array
-                .bytes
-                .chunks_exact(size * size * channels)
-                .take(n_signals)
-                .enumerate()
-                .map(|(i, bytes)| Image::from_bytes(array_name(i), size, size, channels, bytes))
-                .collect(),
-            Found::Files(files) => {
-                warnings.extend(unused(set, &identity.label, files.len()));
-                let read = |file: &PathBuf| adapt(Picture::read(file)?, set, warnings);
-                files.iter().take(n_signals).map(read).collect::<Result<_, _>>()?
-            }
-            Found::Nothing | Found::Footage(_) => (0..n_signals)
-                .map(|i| generate::dead_leaves(seed, id, i, size, set.channels))
-                .collect(),
-        };
-        Ok(SignalSet { identity, signals })
-    }
-
-    /// Loads data set `id` of clips, from the same sources in the same order as [`DataSource::load`]. The embedded generator also replaces
-    /// video files that this build cannot read ([`crate::video_support`]).
+    /// The signals come from the first source that exists: those given by [`DataSource::use_images`]; the files that the manifest names;
+    /// the embedded generator, whose signals depend on `seed` and which also replaces video files that this build cannot read
+    /// ([`crate::video_support`]). Loads at most the manifest's `count`. A damaged file is an error: nothing is silently replaced
+    /// by the stand-in.
     ///
     /// Clips that do not have the manifest's frames and size are prepared as in the papers: the middle is cut from the first 2 `frames`
     /// frames, resized to 2 `size` × 2 `size`. Each clip is decoded frame by frame.
-    pub fn load_clips(
-        &self,
-        id: &str,
-        seed: u64,
-        max: Option<usize>,
-    ) -> Result<ClipSet, DataError> {
-        let set = self.of_kind(id, Kind::Clips)?;
-        let (mut identity, found) = self.find(set, seed)?;
-        let n_signals = max.unwrap_or(usize::MAX).min(set.count);
-        let (size, frames) = (set.size as usize, set.frames.unwrap_or_default() as usize);
-        let warnings = &mut identity.warnings;
-        let signals = match found {
+    pub fn load(&self, id: &str, seed: u64) -> Result<Vec<Signal>, DataError> {
+        let set = self.manifest.get(id)?;
+        let (_, found) = self.find(set, seed)?;
+        let (size, channels) = (set.size as usize, set.channels);
+        let frames = set.frames.unwrap_or_default() as usize;
+        Ok(match found {
+            Found::Array(array) => array
+                .bytes
+                .chunks_exact(size * size * channels.count())
+                .take(set.count)
+                .enumerate()
+                .map(|(i, bytes)| {
+                    Signal::from_bytes(array_name(i), [size; 2], channels.count(), bytes)
+                })
+                .collect(),
+            Found::Files(files) => {
+                let read = |file: &PathBuf| adapt(Picture::read(file)?, set);
+                files.iter().take(set.count).map(read).collect::<Result<_, _>>()?
+            }
             Found::Footage(clips) => {
-                warnings.extend(unused(set, &identity.label, clips.len()));
-                // Notes on the manifest's own files are not needed.
-                let own = matches!(identity.origin, Origin::Published | Origin::Substitute);
                 let purpose = format!("data set '{id}'");
                 let read = |clip: &Footage| {
                     let name = clip.name();
                     let target = ClipRequest { path: clip.path(), name: &name, purpose: &purpose };
-                    let (read, notes) = target.middle_cube(clip.frames()?, frames, size)?;
-                    if !own {
-                        warnings.extend(notes);
-                    }
-                    Ok(read.converted(set.channels))
+                    target.middle_cube(clip.frames()?, (frames, size, channels))
                 };
-                clips.iter().take(n_signals).map(read).collect::<Result<_, _>>()?
+                clips.iter().take(set.count).map(read).collect::<Result<_, _>>()?
             }
-            _ => (0..n_signals)
-                .map(|i| generate::moving_dead_leaves(seed, id, i, frames, size, set.channels))
+            Found::Nothing => (0..set.count)
+                .map(|i| match set.kind {
+                    Kind::Images => generate::dead_leaves(seed, id, i, size, channels),
+                    Kind::Clips => {
+                        generate::moving_dead_leaves(seed, id, i, frames, size, channels)
+                    }
+                })
                 .collect(),
-        };
-        Ok(SignalSet { identity, signals })
+        })
     }
 
-    fn of_kind(&self, id: &str, kind: Kind) -> Result<&DataSet, DataError> {
-        let set = self.manifest.get(id)?;
-        match set.kind == kind {
-            true => Ok(set),
-            false => Err(DataError::Invalid(format!(
-                "data set '{id}' contains {}, but {1} are expected; name a set of {1} ('data list' shows them)",
-                set.kind.name(),
-                kind.name()
+    /// Refuses a set of clips.
+    pub fn check_images(&self, id: &str) -> Result<(), DataError> {
+        match self.manifest.get(id)?.kind {
+            Kind::Images => Ok(()),
+            Kind::Clips => Err(DataError::Invalid(format!(
+                "data set '{id}' contains clips, but images are expected; name a set of images ('data list' shows them)"
             ))),
         }
     }
@@ -246,6 +212,7 @@ impl DataSource {
             let replaced = set.substitutes_for.as_deref();
             let (label, origin) = compared(id, replaced, &what, &sha256, published, &mut warnings);
             let signals = found.names(set);
+            warnings.extend(found.unused(set, &label));
             return Ok((Identity { label, origin, sha256, signals, warnings }, found));
         }
         let paths: Vec<String> =
@@ -283,13 +250,6 @@ fn generated(set: &DataSet, seed: u64, warnings: Vec<String>) -> (Identity, Foun
         warnings,
     };
     (identity, Found::Nothing)
-}
-
-/// A warning if more signals were found than the set has.
-fn unused(set: &DataSet, label: &str, found: usize) -> Option<String> {
-    let (kind, count) = (set.kind.name(), set.count);
-    (found > count)
-        .then(|| format!("{label}: there are {found} {kind}, the first {count} by name are used"))
 }
 
 /// Reads the data at a path of the layout and returns its SHA-256.
@@ -354,22 +314,9 @@ fn in_files(set: &DataSet, folder: &Path) -> Result<RawArray, DataError> {
 }
 
 /// Converts a picture to the size and the channels of the data set.
-fn adapt(picture: Picture, set: &DataSet, warnings: &mut Vec<String>) -> Result<Image, DataError> {
+fn adapt(picture: Picture, set: &DataSet) -> Result<Signal, DataError> {
     let picture = picture.fit(set.size, &format!("data set '{}'", set.id))?;
-    let name = file_name(&picture.path);
-    let image = picture.to_image(name);
-    let from = image.channels;
-    warnings.extend(picture.warnings);
-    let image = image.converted(set.channels);
-    if from != image.channels {
-        let what = if from == 1 {
-            "gray, repeated as red, green and blue"
-        } else {
-            "a color image, its luminance is used"
-        };
-        warnings.push(format!("{}: {what}", picture.path.display()));
-    }
-    Ok(image)
+    Ok(picture.to_signal(file_name(&picture.path)).converted(set.channels))
 }
 
 /// The user's own signals at a path: a folder's images or the one image file itself, or clips. Also a warning for each image of the folder
@@ -453,12 +400,13 @@ fn user_identity(
     }
     let named = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     check_name(&named)?;
+    let label = format!("user:{}", file_name(&named));
     let identity = Identity {
-        label: format!("user:{}", file_name(&named)),
         origin: Origin::User,
         sha256: digest::of_bytes(text.as_bytes()),
         signals: found.names(set),
-        warnings: skipped,
+        warnings: skipped.into_iter().chain(found.unused(set, &label)).collect(),
+        label,
     };
     Ok((identity, found))
 }

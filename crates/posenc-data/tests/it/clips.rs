@@ -1,11 +1,13 @@
 use image::{DynamicImage, GrayImage, RgbImage};
 use posenc_data::generate::dead_leaves;
 use posenc_data::{
-    Channels, Clip, Origin, Signal, State, check, list, load_clip_file, load_picture_file,
+    Channels, Origin, Signal, State, check, list, load_clip_file, load_picture_file,
     load_signal_file,
 };
 
-use crate::support::{Data, assert_refused, assert_says, header, npy, pixels, save_rgb, write_npz};
+use crate::support::{
+    Data, assert_refused, assert_says, header, loaded, npy, pixels, save_rgb, write_npz,
+};
 
 /// `n` frames of `width` × `height` pixels whose gray value is ten times the frame's number, in files whose names sort wrongly as text.
 fn save_frames(data: &Data, folder: &str, n: u8, width: u32, height: u32) {
@@ -17,11 +19,12 @@ fn save_frames(data: &Data, folder: &str, n: u8, width: u32, height: u32) {
 }
 
 /// First value of each frame as a byte.
-fn levels(clip: &Clip) -> Vec<u8> {
-    (0..clip.frames).map(|t| (clip.frame(t).unwrap().pixels[0] * 255.0).round() as u8).collect()
+fn levels(clip: &Signal) -> Vec<u8> {
+    let frames = clip.values.chunks(clip.values.len() / clip.sides[0]);
+    frames.map(|frame| (frame[0] * 255.0).round() as u8).collect()
 }
 
-fn names(clips: &[Clip]) -> Vec<&str> {
+fn names(clips: &[Signal]) -> Vec<&str> {
     clips.iter().map(|clip| clip.name.as_str()).collect()
 }
 
@@ -34,24 +37,24 @@ fn save_array(data: &Data, header: &str, bytes: &[u8]) {
 #[test]
 fn an_array_of_the_right_size_is_used_unchanged() {
     let data = Data::empty();
-    let load = || data.source().load_clips("folder", 0, None).unwrap();
+    let load = || loaded(&data.source(), "folder", 0);
     let bytes = pixels(4, 8);
     save_array(&data, &header("|u1", "4, 8, 8, 3"), &bytes);
-    let set = load();
+    let (set, signals) = load();
     assert_eq!((set.label.as_str(), set.origin), ("other:folder", Origin::Other));
-    assert_eq!(names(&set.signals), ["clip.npz"]);
-    let clip = &set.signals[0];
-    assert_eq!((clip.frames, clip.height, clip.width, clip.channels), (4, 8, 8, 3));
+    assert_eq!(names(&signals), ["clip.npz"]);
+    let clip = &signals[0];
+    assert_eq!((&clip.sides[..], clip.channels), (&[4, 8, 8][..], 3));
     let values: Vec<f32> = bytes.iter().map(|&byte| f32::from(byte) / 255.0).collect();
-    assert_eq!(clip.voxels, values);
+    assert!(clip.values.iter().zip(&values).all(|(a, b)| *a == f64::from(*b)));
     for (descr, to_bytes) in
         [("<f4", f32::to_le_bytes as fn(f32) -> [u8; 4]), (">f4", f32::to_be_bytes)]
     {
         let bytes: Vec<u8> = values.iter().flat_map(|value| to_bytes(*value)).collect();
         save_array(&data, &header(descr, "4, 8, 8, 3"), &bytes);
         let floats = load();
-        assert_eq!(floats.signals, set.signals, "{descr}");
-        assert_ne!(floats.identity.sha256, set.identity.sha256);
+        assert_eq!(floats.1, signals, "{descr}");
+        assert_ne!(floats.0.sha256, set.sha256);
     }
 }
 
@@ -61,7 +64,7 @@ fn floats_are_refused_outside_of_their_range() {
     for value in [255.0, -0.1, f32::NAN] {
         let bytes = f32::to_le_bytes(value).repeat(4 * 8 * 8 * 3);
         save_array(&data, &header("<f4", "4, 8, 8, 3"), &bytes);
-        let error = data.source().load_clips("folder", 0, None).unwrap_err();
+        let error = data.source().load("folder", 0).unwrap_err();
         assert_says(&error, &["clip.npz", "'test'", &value.to_string(), "[0, 1]", "clip(x"]);
     }
 }
@@ -78,33 +81,33 @@ fn an_array_without_a_clip_is_refused() {
         ("|u1", "4, 8, 7, 3", 672, &["7×8", "at least 8×8", "never enlarged"]),
     ] {
         save_array(&data, &header(descr, shape), &vec![0; n_bytes]);
-        assert_refused(data.source().load_clips("folder", 0, None), parts);
+        assert_refused(data.source().load("folder", 0), parts);
     }
 }
 
 #[test]
-fn larger_clips_are_cropped_with_a_warning() {
+fn larger_clips_are_cropped_and_surplus_is_named() {
     let data = Data::empty();
     save_frames(&data, "footage/b", 11, 20, 20);
     save_frames(&data, "footage/a", 5, 8, 12);
     save_frames(&data, "footage/c", 4, 8, 8);
-    let set = data.source().load_clips("folder", 0, None).unwrap();
+    let (set, signals) = loaded(&data.source(), "folder", 0);
     assert_eq!((set.label.as_str(), set.origin), ("other:folder", Origin::Other));
-    assert_eq!(names(&set.signals), ["a", "b"]);
+    assert_eq!(names(&signals), ["a", "b"]);
     // The middle four of the first eight of eleven frames; f10 sorts after f9.
-    assert_eq!(levels(&set.signals[1]), [20, 30, 40, 50]);
-    assert_eq!(levels(&set.signals[0]), [0, 10, 20, 30]);
+    assert_eq!(levels(&signals[1]), [20, 30, 40, 50]);
+    assert_eq!(levels(&signals[0]), [0, 10, 20, 30]);
     let warnings = set.warnings.join("\n");
-    assert_says(&warnings, &["3 clips, the first 2", "a: 5 frames, not 8", "8×12"]);
+    assert_says(&warnings, &["3 clips, the first 2"]);
 }
 
 #[test]
 fn files_with_the_checksum_are_a_substitute_and_not_the_papers_own() {
     let data = Data::empty();
     save_frames(&data, "footage/only", 8, 16, 16);
-    let unknown = data.source().load_clips("folder", 0, None).unwrap();
-    let data = Data { sha256: unknown.identity.sha256, ..data };
-    let set = data.source().load_clips("folder", 0, None).unwrap();
+    let unknown = data.source().identity("folder", 0).unwrap();
+    let data = Data { sha256: unknown.sha256, ..data };
+    let set = data.source().identity("folder", 0).unwrap();
     assert_eq!((set.label.as_str(), set.origin), ("substitute:folder", Origin::Substitute));
     assert_says(&set.warnings.join("\n"), &["films nobody has", "not compared"]);
     assert_eq!(set.warnings.len(), 1);
@@ -120,10 +123,7 @@ fn the_identity_matches_the_loaded_signals() {
     let source = data.source();
     for id in ["folder", "always"] {
         let identity = source.identity(id, 3).unwrap();
-        let set = source.load_clips(id, 3, None).unwrap();
-        assert_eq!(identity.signals, names(&set.signals), "{id}");
-        assert_eq!(identity.sha256, set.identity.sha256, "{id}");
-        assert_eq!((&identity.label, identity.origin), (&set.label, set.origin), "{id}");
+        assert_eq!(identity.signals, names(&source.load(id, 3).unwrap()), "{id}");
     }
     // A changed frame changes the identity.
     let before = source.identity("folder", 3).unwrap();
@@ -132,27 +132,27 @@ fn the_identity_matches_the_loaded_signals() {
 }
 
 #[test]
-fn images_and_clips_are_not_mixed_up() {
+fn clips_are_no_images() {
     let source = Data::empty().source();
-    assert_refused(source.load("always", 0, None), &["'always'", "clips", "images"]);
-    let error = source.load_clips("single", 0, None).unwrap_err();
-    assert_says(&error, &["'single' contains images", "clips are expected", "data list"]);
+    let error = source.check_images("always").unwrap_err();
+    assert_says(&error, &["'always' contains clips", "images are expected", "data list"]);
+    source.check_images("single").unwrap();
 }
 
 #[test]
 fn absent_sets_are_generated_with_a_warning_unless_they_always_are() {
     let data = Data::empty();
-    let set = data.source().load_clips("folder", 7, Some(1)).unwrap();
+    let (set, signals) = loaded(&data.source(), "folder", 7);
     assert_eq!((set.label.as_str(), set.origin), ("embedded:moving-dead-leaves", Origin::Embedded));
-    assert_eq!(set.signals.len(), 1);
+    assert_eq!(signals.len(), 2);
     assert_says(
         &set.warnings.join("\n"),
         &["not found", "footage", "using generated clips instead"],
     );
-    let always = data.source().load_clips("always", 7, None).unwrap();
+    let always = data.source().identity("always", 7).unwrap();
     assert_eq!(always.warnings, [""; 0]);
     assert_eq!(always.origin, Origin::Embedded);
-    assert_ne!(always.identity.sha256, set.identity.sha256);
+    assert_ne!(always.sha256, set.sha256);
     let listed = &list(&data.manifest(), &data.directory())[3];
     assert!(matches!(listed.state, State::Generated) && !listed.needs_attention());
     assert_says(listed, &["generated  always, as embedded:moving-dead-leaves"]);
@@ -163,13 +163,13 @@ fn frames_of_another_size_and_folders_without_clips_are_named() {
     let data = Data::empty();
     save_frames(&data, "footage/a", 8, 16, 16);
     save_rgb(&data.path("footage/a/f6.png"), 16, 18);
-    let error = data.source().load_clips("folder", 0, None).unwrap_err();
+    let error = data.source().load("folder", 0).unwrap_err();
     assert_says(&error, &["footage/a", "frame 6 is 16×18 RGB", "16×16 RGB", "alike"]);
     let gray = GrayImage::new(16, 16);
     DynamicImage::ImageLuma8(gray).save(data.path("footage/a/f6.png")).unwrap();
-    assert_refused(data.source().load_clips("folder", 0, None), &["frame 6 is 16×16 gray"]);
+    assert_refused(data.source().load("folder", 0), &["frame 6 is 16×16 gray"]);
     std::fs::write(data.path("footage/a/f2.png"), "no picture").unwrap();
-    assert_refused(data.source().load_clips("folder", 0, None), &["f2.png", "readable"]);
+    assert_refused(data.source().load("folder", 0), &["f2.png", "readable"]);
     std::fs::create_dir(data.path("empty")).unwrap();
     let error = data.source().use_images("folder", &data.path("empty")).unwrap_err();
     assert_says(&error, &["empty", "contains no clips", "mp4", "folders of frames"]);
@@ -183,7 +183,7 @@ fn videos_without_video_support_are_replaced_with_a_warning() {
     std::fs::create_dir(data.path("footage")).unwrap();
     std::fs::write(data.path("footage/film.mp4"), "whatever").unwrap();
     let mut source = data.source();
-    let set = source.load_clips("folder", 0, None).unwrap();
+    let set = source.identity("folder", 0).unwrap();
     assert_eq!(set.origin, Origin::Embedded);
     let parts =
         ["footage contains video files", "using generated clips", "apt-get install", "cargo xtask"];
@@ -206,10 +206,10 @@ fn one_clip_is_read_whole_or_as_a_cube_and_written_again() {
     save_frames(&data, "film", 9, 14, 11);
     let whole = load_clip_file(&data.path("film"), None).unwrap();
     let clip = &whole.signal;
-    assert_eq!((clip.frames, clip.height, clip.width, clip.channels), (8, 10, 14, 3));
+    assert_eq!((&clip.sides[..], clip.channels), (&[8, 10, 14][..], 3));
     assert_says(&whole.warnings.join("\n"), &["9 frames of 14×11", "8 of 14×10"]);
     let cube = load_clip_file(&data.path("film"), Some(6)).unwrap();
-    assert_eq!((cube.signal.frames, cube.signal.height, cube.signal.width), (6, 6, 6));
+    assert_eq!(cube.signal.sides, [6, 6, 6]);
     for size in [10, 12] {
         assert_refused(load_clip_file(&data.path("film"), Some(size)), &["film"]);
     }
@@ -219,11 +219,11 @@ fn one_clip_is_read_whole_or_as_a_cube_and_written_again() {
     assert_eq!(&load_clip_file(&data.path("film"), None).unwrap().signal, clip);
     clip.write_npz(&data.path("out.npz")).unwrap();
     let again = load_clip_file(&data.path("out.npz"), None).unwrap();
-    assert_eq!((&again.signal.voxels, again.warnings.len()), (&clip.voxels, 0));
+    assert_eq!((&again.signal.values, again.warnings.len()), (&clip.values, 0));
     clip.write_frames(&data.path("frames/of/out")).unwrap();
     let again = load_clip_file(&data.path("frames/of/out"), None).unwrap();
     // 8-bit frames survive 8-bit files.
-    assert_eq!(again.signal.voxels, clip.voxels);
+    assert_eq!(again.signal.values, clip.values);
     let error = clip.write_frames(&data.path("frames/of/out")).unwrap_err();
     assert_says(&error, &["already contains images", "another folder"]);
     let error = clip.write_npz(&data.path("nowhere/out.npz")).unwrap_err();
@@ -249,10 +249,10 @@ fn one_picture_is_read_whole_or_as_a_square() {
     let path = data.path("a.png");
     save_rgb(&path, 21, 15);
     let whole = load_picture_file(&path, None).unwrap();
-    assert_eq!((whole.signal.width, whole.signal.height), (20, 14));
+    assert_eq!((whole.signal.width(), whole.signal.height()), (20, 14));
     assert_says(&whole.warnings.join("\n"), &["21×15", "column and row", "20×14"]);
     let square = load_picture_file(&path, Some(12)).unwrap();
-    assert_eq!((square.signal.width, square.signal.height), (12, 12));
+    assert_eq!((square.signal.width(), square.signal.height()), (12, 12));
     assert_refused(load_picture_file(&path, Some(16)), &["21×15", "the requested size"]);
     // Even sizes are unchanged, without a warning.
     save_rgb(&path, 20, 14);
@@ -260,7 +260,7 @@ fn one_picture_is_read_whole_or_as_a_square() {
     let deep = image::ImageBuffer::from_fn(4, 4, |_, _| image::Luma([13107u16]));
     DynamicImage::ImageLuma16(deep).save(&path).unwrap();
     let deep = load_picture_file(&path, None).unwrap();
-    assert_eq!((deep.signal.channels, deep.signal.pixels[0]), (1, 0.2));
+    assert_eq!((deep.signal.channels, deep.signal.values[0]), (1, 0.2));
     assert_says(&deep.warnings.join("\n"), &["16 bits", "gray"]);
 }
 
@@ -273,11 +273,11 @@ fn a_written_picture_is_read_again() {
         image.write_png(&path).unwrap();
         let again = load_picture_file(&path, None).unwrap().signal;
         assert_eq!(again.channels, channels.count());
-        let pairs = again.pixels.iter().zip(&image.pixels);
+        let pairs = again.values.iter().zip(&image.values);
         let largest = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(largest <= 0.5 / 255.0 + 1e-12, "{largest}");
     }
-    let broken = posenc_data::Image { channels: 2, ..dead_leaves(0, "s", 0, 2, Channels::Rgb) };
+    let broken = Signal { channels: 2, ..dead_leaves(0, "s", 0, 2, Channels::Rgb) };
     assert_refused(broken.write_png(&path), &["2 channels", "1 or 3"]);
 }
 
@@ -285,9 +285,8 @@ fn a_written_picture_is_read_again() {
 fn pictures_and_clips_are_distinguished_by_content() {
     let data = Data::empty();
     save_frames(&data, "film", 4, 8, 8);
-    let is_clip = |path: &str| {
-        matches!(load_signal_file(&data.path(path), None).unwrap().signal, Signal::Clip(_))
-    };
+    let is_clip =
+        |path: &str| load_signal_file(&data.path(path), None).unwrap().signal.sides.len() == 3;
     assert!(is_clip("film"));
     assert!(!is_clip("film/f2.png"));
     // A picture that is broken is not mistaken for a video.

@@ -2,17 +2,17 @@ use posenc_data::generate::{
     GrayLeaves, Lengths, ObjectScene, ScreenGrammar, Translation, caption_kinds, dead_leaves,
     moving_dead_leaves, screen_vocabulary,
 };
-use posenc_data::{Channels, Clip, Image};
+use posenc_data::{Channels, Signal};
 use posenc_math::random::stream;
 
 use crate::support::sha256;
 
-fn image(seed: u64, set: &str, index: usize, size: usize) -> Image {
+fn image(seed: u64, set: &str, index: usize, size: usize) -> Signal {
     dead_leaves(seed, set, index, size, Channels::Rgb)
 }
 
-fn bytes(image: &Image) -> Vec<u8> {
-    image.pixels.iter().map(|value| (value * 255.0).round() as u8).collect()
+fn bytes(image: &Signal) -> Vec<u8> {
+    image.values.iter().map(|value| (value * 255.0).round() as u8).collect()
 }
 
 #[test]
@@ -27,11 +27,11 @@ fn images_depend_on_seed_set_and_index_only() {
 #[test]
 fn every_size_can_be_generated() {
     for (frames, size) in [(1, 1), (2, 3), (300, 2)] {
-        assert_eq!(clip(0, "small", 0, frames, size).voxels.len(), 3 * frames * size * size);
+        assert_eq!(clip(0, "small", 0, frames, size).values.len(), 3 * frames * size * size);
     }
     for size in [1, 2, 7, 33] {
         for index in 0..8 {
-            assert_eq!(image(0, "small", index, size).pixels.len(), 3 * size * size);
+            assert_eq!(image(0, "small", index, size).values.len(), 3 * size * size);
         }
     }
 }
@@ -43,7 +43,7 @@ fn every_size_can_be_generated() {
 fn signals_are_the_same_on_every_machine() {
     let all: Vec<u8> = (0..8).flat_map(|index| bytes(&image(0, "golden", index, 48))).collect();
     assert_eq!(sha256(&all), "0ecdf3ad2a06bc12f121257fac1dadd87b7112a7603dcda8beb7642c4af83287");
-    let clips = (0..6).flat_map(|index| clip(0, "golden", index, 12, 32).voxels);
+    let clips = (0..6).flat_map(|index| clip(0, "golden", index, 12, 32).values);
     let all: Vec<u8> = clips.map(|value| (value * 255.0).round() as u8).collect();
     assert_eq!(sha256(&all), "b37f34fe240dbdd7b2fc3ae394f4ccd9830119a84f3fda48b419ffd2657f4f5a");
 }
@@ -84,7 +84,7 @@ fn the_other_generators_never_change() {
     assert_eq!(found.map(|text| sha256(text.as_bytes())), pinned);
 }
 
-fn clip(seed: u64, set: &str, index: usize, frames: usize, size: usize) -> Clip {
+fn clip(seed: u64, set: &str, index: usize, frames: usize, size: usize) -> Signal {
     moving_dead_leaves(seed, set, index, frames, size, Channels::Rgb)
 }
 
@@ -92,8 +92,8 @@ fn clip(seed: u64, set: &str, index: usize, frames: usize, size: usize) -> Clip 
 #[test]
 fn a_shorter_clip_is_the_beginning_of_a_longer_one() {
     let (short, long) = (clip(0, "one", 0, 3, 32), clip(0, "one", 0, 7, 32));
-    assert_eq!(short.voxels, long.voxels[..short.voxels.len()]);
+    assert_eq!(short.values, long.values[..short.values.len()]);
     for other in [clip(1, "one", 0, 3, 32), clip(0, "two", 0, 3, 32), clip(0, "one", 6, 3, 32)] {
-        assert_ne!(short.voxels, other.voxels);
+        assert_ne!(short.values, other.values);
     }
 }

@@ -28,10 +28,10 @@ fn png_and_tiff_give_the_same_pixels_and_jpeg_nearly_so() {
     let (png, tiff, jpeg) = (read("a.png"), read("a.tiff"), read("a.jpg"));
     assert_eq!((png.width(), png.height(), png.channels()), (20, 12, 3));
     assert_eq!(png.pixels_sha256(), tiff.pixels_sha256());
-    assert_eq!(png.to_image(String::new()), tiff.to_image(String::new()));
-    let (exact, lossy) = (png.to_image(String::new()), jpeg.to_image(String::new()));
+    assert_eq!(png.to_signal(String::new()), tiff.to_signal(String::new()));
+    let (exact, lossy) = (png.to_signal(String::new()), jpeg.to_signal(String::new()));
     let largest =
-        exact.pixels.iter().zip(&lossy.pixels).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        exact.values.iter().zip(&lossy.values).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(largest > 0.0 && largest < 0.15, "{largest}");
 }
 
@@ -41,7 +41,7 @@ fn values_are_scaled_to_one_by_their_depth() {
     let bytes = GrayImage::from_vec(2, 1, vec![255, 51]).unwrap();
     for image in [DynamicImage::ImageLuma16(words), DynamicImage::ImageLuma8(bytes)] {
         let (_folder, path) = saved("gray.png", image);
-        assert_eq!(Picture::read(&path).unwrap().to_image(String::new()).pixels, [1.0, 0.2]);
+        assert_eq!(Picture::read(&path).unwrap().to_signal(String::new()).values, [1.0, 0.2]);
     }
 }
 
@@ -58,7 +58,7 @@ fn alpha_is_dropped_with_a_warning() {
     let clear = RgbaImage::from_vec(1, 1, vec![10, 20, 30, 0]).unwrap();
     let (_folder, path) = saved("clear.png", DynamicImage::ImageRgba8(clear));
     let picture = Picture::read(&path).unwrap();
-    assert_eq!(picture.to_image(String::new()).pixels, [10.0 / 255.0, 20.0 / 255.0, 30.0 / 255.0]);
+    assert_eq!(picture.to_signal(String::new()).values, [10.0 / 255.0, 20.0 / 255.0, 30.0 / 255.0]);
     assert_says(&picture.warnings.join("\n"), &["clear.png", "alpha channel is ignored"]);
 }
 
@@ -141,9 +141,9 @@ fn a_larger_image_is_cut_to_the_middle_and_reduced() {
     let picture = Picture::read(&path).unwrap().fit(16, "the test").unwrap();
     assert_eq!((picture.width(), picture.height()), (16, 16));
     assert_says(&picture.warnings.join("\n"), &["wide.png", "64×32", "16×16"]);
-    let image = picture.to_image(String::new());
+    let image = picture.to_signal(String::new());
     // Red runs from 0 to 1 over 64 columns; the middle 32 keep a quarter to three quarters of it.
-    let channel = |c: usize| -> Vec<f64> { image.pixels[c..].iter().step_by(3).copied().collect() };
+    let channel = |c: usize| -> Vec<f64> { image.values[c..].iter().step_by(3).copied().collect() };
     let red = channel(0);
     for (x, value) in red[..16].iter().enumerate() {
         let expected = (16.0 + 2.0 * x as f64 + 0.5) / 64.0;

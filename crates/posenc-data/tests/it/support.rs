@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use image::{DynamicImage, RgbImage};
-use posenc_data::{DataDirectory, DataSource, Manifest};
+use posenc_data::{DataDirectory, DataSource, Identity, Manifest, Signal};
 use posenc_files::testing::{Need, skip};
 use zip::write::{SimpleFileOptions, ZipWriter};
 
@@ -112,6 +112,11 @@ impl Data {
     pub fn source(&self) -> DataSource {
         DataSource::new(self.manifest(), self.directory())
     }
+}
+
+/// Identity and signals of a set.
+pub fn loaded(source: &DataSource, id: &str, seed: u64) -> (Identity, Vec<Signal>) {
+    (source.identity(id, seed).unwrap(), source.load(id, seed).unwrap())
 }
 
 pub fn sha256(bytes: &[u8]) -> String {

@@ -15,7 +15,7 @@ mod with_ffmpeg {
     use std::path::Path;
 
     use posenc_data::{
-        Clip, DataDirectory, DataError, DataSource, Manifest, Origin, Signal, State, check,
+        DataDirectory, DataError, DataSource, Manifest, Origin, Signal, State, check,
         ffmpeg_version, load_clip_file, load_signal_file,
     };
     use posenc_files::testing::{Need, skip};
@@ -23,7 +23,7 @@ mod with_ffmpeg {
     use video_rs::frame::{PixelFormat, RawFrame};
     use video_rs::{EncoderBuilder, Options};
 
-    use crate::support::{Data, assert_refused, assert_says};
+    use crate::support::{Data, assert_refused, assert_says, loaded};
 
     #[derive(Clone, Copy)]
     struct Film {
@@ -87,30 +87,30 @@ mod with_ffmpeg {
     }
 
     fn refused(data: &Data) -> DataError {
-        data.source().load_clips("folder", 0, None).unwrap_err()
+        data.source().load("folder", 0).unwrap_err()
     }
 
     /// Red value at the right end of the middle row of each frame, from 0 to 255.
-    fn levels(clip: &Clip) -> Vec<f32> {
-        let frame = clip.height * clip.width * clip.channels;
-        let at = ((clip.height / 2) * clip.width + clip.width - 1) * clip.channels;
-        clip.voxels.chunks_exact(frame).map(|voxels| voxels[at] * 255.0).collect()
+    fn levels(clip: &Signal) -> Vec<f64> {
+        let frame = clip.height() * clip.width() * clip.channels;
+        let at = ((clip.height() / 2) * clip.width() + clip.width() - 1) * clip.channels;
+        clip.values.chunks_exact(frame).map(|voxels| voxels[at] * 255.0).collect()
     }
 
     #[test]
     fn a_video_is_decoded_resized_and_cut() {
         let data = data();
         let Some(()) = FILM.write(&data.path("footage/film.mp4")) else { return };
-        let set = data.source().load_clips("folder", 0, None).unwrap();
+        let (set, signals) = loaded(&data.source(), "folder", 0);
         assert_eq!((set.label.as_str(), set.origin), ("other:folder", Origin::Other));
-        let clip = &set.signals[0];
+        let clip = &signals[0];
         assert_eq!(clip.name, "film.mp4");
-        assert_eq!((clip.frames, clip.height, clip.width, clip.channels), (4, 8, 8, 3));
+        assert_eq!((&clip.sides[..], clip.channels), (&[4, 8, 8][..], 3));
         // Frames 2 to 5 of the first eight, up to the error of the codec.
         for (level, expected) in levels(clip).iter().zip([12.0, 18.0, 24.0, 30.0]) {
             assert!((level - expected).abs() < 5.0, "{level} is far from {expected}");
         }
-        assert!(clip.voxels[0] > clip.voxels[21] + 0.02, "left is not lighter than right");
+        assert!(clip.values[0] > clip.values[21] + 0.02, "left is not lighter than right");
     }
 
     /// Catches a text file that makes FFmpeg read others, here or elsewhere.
@@ -137,14 +137,14 @@ mod with_ffmpeg {
         let path = data.path("film.mp4");
         let Some(()) = FILM.write(&path) else { return };
         let loaded = load_signal_file(&path, None).unwrap();
-        let Signal::Clip(clip) = loaded.signal else { panic!("taken for a picture") };
-        assert_eq!((clip.frames, clip.height, clip.width), (40, 32, 48));
+        let clip = loaded.signal;
+        assert_eq!(clip.sides, [40, 32, 48]);
         assert_eq!(loaded.warnings, [""; 0]);
         for (t, level) in levels(&clip).iter().enumerate() {
-            assert!((level - 6.0 * t as f32).abs() < 6.0, "frame {t} has level {level}");
+            assert!((level - 6.0 * t as f64).abs() < 6.0, "frame {t} has level {level}");
         }
         let cube = load_clip_file(&path, Some(10)).unwrap();
-        assert_eq!((cube.signal.frames, cube.signal.height, cube.signal.width), (10, 10, 10));
+        assert_eq!(cube.signal.sides, [10, 10, 10]);
         // Means of four frames.
         assert!((levels(&cube.signal)[5] - 6.0 * 21.5).abs() < 6.0);
         assert!(ffmpeg_version().unwrap().starts_with("FFmpeg "));
@@ -155,9 +155,9 @@ mod with_ffmpeg {
         let data = data();
         let film = Film { width: 21, height: 17, pixels: PixelFormat::YUV444P, ..FILM };
         let Some(()) = film.write(&data.path("footage/odd.mp4")) else { return };
-        assert_eq!(data.source().load_clips("folder", 0, None).unwrap().signals.len(), 1);
+        assert_eq!(data.source().load("folder", 0).unwrap().len(), 1);
         let loaded = load_clip_file(&data.path("footage/odd.mp4"), None).unwrap();
-        assert_eq!((loaded.signal.height, loaded.signal.width), (16, 20));
+        assert_eq!((loaded.signal.height(), loaded.signal.width()), (16, 20));
         assert_says(&loaded.warnings.join("\n"), &["40 frames of 21×17", "40 of 20×16"]);
     }
 
@@ -167,10 +167,10 @@ mod with_ffmpeg {
         let path = data.path("footage/film.mp4");
         let film = Film { noise: 100, width: 64, ..FILM };
         let Some(()) = film.write(&path) else { return };
-        assert_eq!(load_clip_file(&path, None).unwrap().signal.frames, 40);
+        assert_eq!(load_clip_file(&path, None).unwrap().signal.sides[0], 40);
         let whole = header_first(&std::fs::read(&path).unwrap());
         std::fs::write(&path, &whole).unwrap();
-        assert_eq!(load_clip_file(&path, None).unwrap().signal.frames, 40);
+        assert_eq!(load_clip_file(&path, None).unwrap().signal.sides[0], 40);
         for percent in [1, 30, 60, 85] {
             let cut = &whole[..whole.len() * percent / 100];
             std::fs::write(&path, cut).unwrap();
@@ -235,13 +235,13 @@ mod with_ffmpeg {
                     continue;
                 }
             };
-            assert_eq!((clip.width, clip.height), if a == 0 { (32, 48) } else { (48, 32) });
-            let row = clip.width * 3;
-            let last = (clip.height - 1) * row;
+            assert_eq!((clip.width(), clip.height()), if a == 0 { (32, 48) } else { (48, 32) });
+            let row = clip.width() * 3;
+            let last = (clip.height() - 1) * row;
             // From the lightest to the darkest.
             let mut order = [0, 1, 2, 3];
             order.sort_by(|i, j| {
-                let level = |i: usize| clip.voxels[[0, row - 3, last, last + row - 3][i]];
+                let level = |i: usize| clip.values[[0, row - 3, last, last + row - 3][i]];
                 level(*j).total_cmp(&level(*i))
             });
             let found = order.map(|place| corners.as_bytes()[place]);
@@ -324,13 +324,13 @@ mod with_ffmpeg {
         let manifest = Manifest::read(&path).unwrap();
         let directory = DataDirectory::resolve(Some(&data), Path::new("/")).unwrap();
         let source = DataSource::new(manifest.clone(), directory.clone());
-        let set = source.load_clips("video-clips", 0, None).unwrap();
+        let (set, signals) = loaded(&source, "video-clips", 0);
         assert_eq!(
             (set.label.as_str(), set.origin),
             ("substitute:video-clips", Origin::Substitute)
         );
         assert_eq!(set.warnings.len(), 1, "{:?}", set.warnings);
-        let names: Vec<&str> = set.signals.iter().map(|clip| clip.name.as_str()).collect();
+        let names: Vec<&str> = signals.iter().map(|clip| clip.name.as_str()).collect();
         let expected = [
             "intel_car.mp4",
             "mdn_crystal.mp4",
@@ -339,11 +339,11 @@ mod with_ffmpeg {
             "mdnie_flower.mp4",
         ];
         assert_eq!(names, expected);
-        for clip in &set.signals {
-            assert_eq!((clip.frames, clip.height, clip.width, clip.channels), (128, 128, 128, 3));
-            let n = clip.voxels.len() as f32;
-            let mean = clip.voxels.iter().sum::<f32>() / n;
-            let variance = clip.voxels.iter().map(|v| (v - mean).powi(2)).sum::<f32>() / n;
+        for clip in &signals {
+            assert_eq!((&clip.sides[..], clip.channels), (&[128, 128, 128][..], 3));
+            let n = clip.values.len() as f64;
+            let mean = clip.values.iter().sum::<f64>() / n;
+            let variance = clip.values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n;
             assert!(
                 (0.05..0.95).contains(&mean) && variance > 1e-3,
                 "{}: {mean} {variance}",
@@ -351,8 +351,8 @@ mod with_ffmpeg {
             );
             // Consecutive frames are similar: their difference is small compared with their contrast.
             let frame = 128 * 128 * 3;
-            let step = clip.voxels.iter().zip(&clip.voxels[frame..]);
-            let motion = step.map(|(a, b)| (a - b).powi(2)).sum::<f32>() / n;
+            let step = clip.values.iter().zip(&clip.values[frame..]);
+            let motion = step.map(|(a, b)| (a - b).powi(2)).sum::<f64>() / n;
             assert!(motion < 0.5 * variance, "{}: {motion} against {variance}", clip.name);
         }
         let statuses = check(&manifest, &directory);

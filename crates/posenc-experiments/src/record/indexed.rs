@@ -18,12 +18,13 @@ impl IndexedTable {
         let mut positions: HashMap<String, HashMap<String, Vec<usize>>> = HashMap::new();
         for (at, row) in table.rows.iter().enumerate() {
             // No copies of names that are known.
-            if !positions.get(&row.group).is_some_and(|own| own.contains_key(&row.metric)) {
-                let own = positions.entry(row.group.clone()).or_default();
-                own.insert(row.metric.clone(), Vec::new());
+            match positions.get_mut(&row.group).and_then(|own| own.get_mut(&row.metric)) {
+                Some(own) => own.push(at),
+                None => {
+                    let own = positions.entry(row.group.clone()).or_default();
+                    own.insert(row.metric.clone(), vec![at]);
+                }
             }
-            let own = positions.get_mut(&row.group).and_then(|own| own.get_mut(&row.metric));
-            own.into_iter().for_each(|own| own.push(at));
         }
         IndexedTable { table, positions }
     }

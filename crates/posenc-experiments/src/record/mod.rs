@@ -16,5 +16,5 @@ pub use item::ItemRecord;
 pub use keys::Keys;
 pub use picture::Picture;
 pub use provenance::{Origin, Provenance, is_clean, is_dirty};
-pub use table::{ALL_SIGNALS, NO_SIGNAL, Row, Table, is_counted, is_full, is_of_machine};
+pub use table::{ALL_SIGNALS, NO_SIGNAL, Row, Table, is_counted, is_of_machine};
 pub use unit::{KeyParts, StoredPicture, UnitRecord, Value};

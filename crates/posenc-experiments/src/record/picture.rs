@@ -34,28 +34,17 @@ pub enum Role {
     Error,
 }
 
-/// Which part of the signal a picture shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
-    Whole,
-    /// Frames of a video, side by side.
-    Frames,
-    /// One line of a video over time.
-    Slice,
-    /// Boxes around things, on several images side by side.
-    Boxes,
-}
-
 /// A name that a picture may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Name {
     pub name: &'static str,
     pub role: Role,
-    pub part: Part,
+    /// Which part of the signal it shows, in words; empty for the whole.
+    pub part: &'static str,
 }
 
 impl Name {
-    const fn new(name: &'static str, role: Role, part: Part) -> Self {
+    const fn new(name: &'static str, role: Role, part: &'static str) -> Self {
         Name { name, role, part }
     }
 
@@ -66,29 +55,26 @@ impl Name {
             Role::Reconstruction => "reconstruction",
             Role::Error => "error",
         };
-        let part = match self.part {
-            Part::Whole => "",
-            Part::Frames => ", frames",
-            Part::Slice => ", x–t slice",
-            Part::Boxes => ", boxes",
-        };
-        format!("{role}{part}")
+        match self.part {
+            "" => role.to_owned(),
+            part => format!("{role}, {part}"),
+        }
     }
 }
 
 /// All names that pictures may have.
 pub const NAMES: &[Name] = &[
-    Name::new("truth", Role::Truth, Part::Whole),
-    Name::new("reconstruction", Role::Reconstruction, Part::Whole),
-    Name::new("error", Role::Error, Part::Whole),
-    Name::new("truth-frames", Role::Truth, Part::Frames),
-    Name::new("frames", Role::Reconstruction, Part::Frames),
-    Name::new("error-frames", Role::Error, Part::Frames),
-    Name::new("truth-slice", Role::Truth, Part::Slice),
-    Name::new("slice", Role::Reconstruction, Part::Slice),
-    Name::new("error-slice", Role::Error, Part::Slice),
-    Name::new("true-boxes", Role::Truth, Part::Boxes),
-    Name::new("boxes", Role::Reconstruction, Part::Boxes),
+    Name::new("truth", Role::Truth, ""),
+    Name::new("reconstruction", Role::Reconstruction, ""),
+    Name::new("error", Role::Error, ""),
+    Name::new("truth-frames", Role::Truth, "frames"),
+    Name::new("frames", Role::Reconstruction, "frames"),
+    Name::new("error-frames", Role::Error, "frames"),
+    Name::new("truth-slice", Role::Truth, "x–t slice"),
+    Name::new("slice", Role::Reconstruction, "x–t slice"),
+    Name::new("error-slice", Role::Error, "x–t slice"),
+    Name::new("true-boxes", Role::Truth, "boxes"),
+    Name::new("boxes", Role::Reconstruction, "boxes"),
 ];
 
 /// The name with this text; `None` if no name has it.

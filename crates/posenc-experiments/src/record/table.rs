@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use polars::prelude::*;
-pub use posenc_files::{is_full, write_atomically, write_parts_atomically};
 
 use super::csv::{CsvFile, CsvRow};
 use super::picture::{check_size, is_file_name};

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::picture;
-use super::table::{PICTURE, write_atomically};
+use super::table::PICTURE;
 use crate::text::{MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
 
@@ -323,7 +323,7 @@ impl UnitRecord {
 
     pub fn write(&self, file: &Path) -> Result<(), FileError> {
         let bytes = self.bytes().map_err(|message| FileError::of(file, message))?;
-        write_atomically(file, &bytes).map_err(|e| FileError::unwritable(file, e))
+        posenc_files::write_atomically(file, &bytes).map_err(|e| FileError::unwritable(file, e))
     }
 }
 

@@ -13,15 +13,15 @@
 //! an [`Error`] with the reason, or NaN where a function documents it. No function panics, and no `Ok` result is NaN if the squares
 //! of the values are finite.
 
-mod association;
 mod difference;
 mod interval;
 mod neighbors;
+mod power_law;
 
-pub use association::power_law_exponent;
 pub use difference::{TTest, paired_t_test, welch_t_test};
 pub use interval::{Interval, expanded_tail, t_factor};
 pub use neighbors::{nearest_mean, r_squared, relative_ranks};
+pub use power_law::power_law_exponent;
 
 use crate::Error;
 

@@ -11,7 +11,7 @@ use crate::network_nd::Blending;
 use crate::reconstruction::auto_width::{COUNTS, RandomChoice, Search, choose};
 use crate::reconstruction::closed::{self, Axis, Solved};
 use crate::reconstruction::{
-    ITERATIONS, Rule, Scattered, Signal, Split, pictures, positions_per_axis, split_unit,
+    ITERATIONS, Rule, Scattered, Signal, Split, pictures, positions_per_axis, signal_of, split_unit,
 };
 use posenc_harness::device::CPU;
 use posenc_harness::protocol::{Context, Emit, Protocol, UnitResult};
@@ -32,7 +32,7 @@ fn typed<T: Real>(context: &Context<'_>, settings: &ClosedForm, emit: &mut Emit<
     let (mut known, mut axes): (_, Vec<Axis<T>>) = (None, Vec::new());
     let open = context.spec()?;
     for (index, unit) in context.units.iter().enumerate() {
-        let signal = Signal::of_unit(context, unit, settings.side)?;
+        let signal = signal_of(context, unit, settings.side)?;
         let rule = Rule::new(Some(settings.step), settings.fraction);
         let split = split_unit(context, unit, &signal, rule, settings.test)?;
         let stopwatch = Stopwatch::start(CPU);

@@ -43,8 +43,8 @@ impl GrayImages {
             bail!("`data.held_out` is missing: pixel models are evaluated on separate photographs");
         };
         let crops = |set: &str| {
-            let images = context.data.load(set)?;
-            GrayCrops::new(&images.signals, side, levels, reduce).context("cutting photographs")
+            let images = context.data.load_images(set)?;
+            GrayCrops::new(&images, side, levels, reduce).context("cutting photographs")
         };
         Ok(GrayImages::Photographs { trained: crops(&data.set)?, measured: crops(held_out)? })
     }
@@ -75,7 +75,7 @@ impl ColorImages {
             for (name, set) in [("train_data_batch_1", "train"), ("val_data", "validation")] {
                 let one = |i| {
                     let image = dead_leaves(context.seed, set, i, side, Channels::Rgb);
-                    image.pixels.iter().map(|v| (v * 255.0).round() as u8).collect()
+                    image.values.iter().map(|v| (v * 255.0).round() as u8).collect()
                 };
                 let generated: Vec<Vec<u8>> = (0..GENERATED).map(one).collect();
                 write_archive(&folder.join(format!("{name}.npz")), side, &generated)?;

@@ -117,13 +117,13 @@ mod tests {
     use super::*;
     use crate::interpolation::Threads;
     use crate::network_nd::TestPositions;
-    use crate::reconstruction::split;
+    use crate::reconstruction::{filled, split};
 
     fn signal(sides: &[usize], channels: usize) -> Signal {
         let count = sides.iter().product::<usize>() * channels;
         let noise = uniform_vector(&mut stream(1, "noise"), count, 0.0, 0.3);
         let value = |i: usize| 0.4 + 0.3 * (i as f64 / 400.0).sin() + noise[i];
-        Signal::filled(sides, channels, value)
+        filled(sides, channels, value)
     }
 
     /// Catches samples that change, results that depend on the number of threads, and undefined methods that run.

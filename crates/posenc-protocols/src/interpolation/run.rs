@@ -11,10 +11,10 @@ use posenc_math::quality::psnr_of;
 use super::methods::interpolate;
 use super::{Interpolation, Threads};
 use crate::network_nd::TestPositions;
-use crate::reconstruction::{Rule, Signal, split_unit};
+use crate::reconstruction::{Rule, signal_of, split_unit};
 
 fn run_unit(context: &Context<'_>, settings: &Interpolation, unit: &Unit) -> Result<UnitResult> {
-    let signal = Signal::of_unit(context, unit, settings.side)?;
+    let signal = signal_of(context, unit, settings.side)?;
     let rule = Rule::new(settings.step, settings.fraction);
     let split = split_unit(context, unit, &signal, rule, TestPositions::Rest)?;
     let stopwatch = Stopwatch::start(CPU);

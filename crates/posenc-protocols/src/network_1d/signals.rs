@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use anyhow::{Context as _, Result, ensure};
-use posenc_data::Image;
+use posenc_data::Signal;
 use posenc_math::random::{gaussian_vector, sample_without_replacement};
 use rand_chacha::ChaCha8Rng;
 
@@ -28,7 +28,7 @@ pub struct Line {
 /// All lines of the units of the job, unit after unit.
 pub fn lines(context: &Context<'_>, settings: &Network1d) -> Result<Vec<Line>> {
     let mut lines = Vec::new();
-    let mut add = |unit: usize, signal: &str, prefix: &str, image: &Image| -> Result<()> {
+    let mut add = |unit: usize, signal: &str, prefix: &str, image: &Signal| -> Result<()> {
         let draw = |purpose: &str| shared_stream(context, &format!("{purpose} {signal}"));
         for (name, mut values) in pick(image, &settings.lines, &draw)? {
             for value in &mut values {
@@ -42,17 +42,17 @@ pub fn lines(context: &Context<'_>, settings: &Network1d) -> Result<Vec<Line>> {
     match &context.job.group.data {
         None => {
             // An image of independent standard normal numbers.
-            let (width, height) = (NOISE_SIDE, NOISE_SIDE);
-            let pixels = gaussian_vector(&mut shared_stream(context, "noise"), width * height);
-            let name = "noise".to_owned();
-            add(0, "noise", "", &Image { name, width, height, channels: 1, pixels })?;
+            let sides = vec![NOISE_SIDE; 2];
+            let mut random = shared_stream(context, "noise");
+            let values = gaussian_vector(&mut random, NOISE_SIDE * NOISE_SIDE);
+            add(0, "noise", "", &Signal { name: "noise".into(), sides, channels: 1, values })?;
         }
         Some(data) => {
-            let images = context.data.load(&data.set)?;
+            let images = context.data.load_images(&data.set)?;
             // The whole set counts, so that a profile with fewer images has the same names.
-            let several = images.signals.len() > 1;
+            let several = images.len() > 1;
             for (index, unit) in context.units.iter().enumerate() {
-                let image = images.signals.get(unit.signal_index).with_context(|| {
+                let image = images.get(unit.signal_index).with_context(|| {
                     format!("data set `{}` has no signal {}", data.set, unit.signal)
                 })?;
                 let prefix = if several { format!("{} ", unit.signal) } else { String::new() };
@@ -75,7 +75,7 @@ pub fn lines(context: &Context<'_>, settings: &Network1d) -> Result<Vec<Line>> {
 
 /// The lines of one image with their names. Rows precede columns, and listed lines precede sampled ones.
 fn pick(
-    image: &Image,
+    image: &Signal,
     wanted: &Lines,
     draw: &dyn Fn(&str) -> ChaCha8Rng,
 ) -> Result<Vec<(String, Vec<f64>)>> {
@@ -93,8 +93,8 @@ fn pick(
         // Rows and columns have separate streams, so that a smaller sample is a subset of a larger one.
         Ok(sample_without_replacement(&mut draw(what), length, wanted.random))
     };
-    rows.extend(drawn("rows", image.height)?);
-    columns.extend(drawn("columns", image.width)?);
+    rows.extend(drawn("rows", image.height())?);
+    columns.extend(drawn("columns", image.width())?);
     let gray = image.luminance();
     let mut named = Vec::with_capacity(rows.len() + columns.len());
     let mut seen: HashMap<String, usize> = HashMap::new();
@@ -139,9 +139,9 @@ mod tests {
     use super::*;
 
     /// 6 rows of 6 samples; the value of row y, column x is 10 y + x.
-    fn image() -> Image {
-        let pixels = (0..36).map(|i| (i / 6 * 10 + i % 6) as f64).collect();
-        Image { name: "i".into(), width: 6, height: 6, channels: 1, pixels }
+    fn image() -> Signal {
+        let values = (0..36).map(|i| (i / 6 * 10 + i % 6) as f64).collect();
+        Signal { name: "i".into(), sides: vec![6, 6], channels: 1, values }
     }
 
     fn draw(purpose: &str) -> ChaCha8Rng {

@@ -13,7 +13,8 @@ use super::{Encoding, NetworkNd, changed};
 use crate::fit_state::{Done, Resumption, divergence};
 use crate::reconstruction::auto_width::{Search, choose_by_training};
 use crate::reconstruction::{
-    self, ITERATIONS, Problem, Rule, Signal, Split, pictures, positions_per_axis, split_unit,
+    self, ITERATIONS, Problem, Rule, Signal, Split, pictures, positions_per_axis, signal_of,
+    split_unit,
 };
 use crate::streams::method_stream;
 use posenc_harness::checkpoint::Checkpoint;
@@ -55,8 +56,7 @@ struct Training<'a> {
 impl<'a> Training<'a> {
     fn new(context: &'a Context<'a>, settings: &'a NetworkNd, index: usize) -> Result<Self> {
         let unit = &context.units[index];
-        let mut signal =
-            Signal::of_unit(context, unit, settings.side)?.scaled(settings.value_scale);
+        let mut signal = signal_of(context, unit, settings.side)?.scaled(settings.value_scale);
         let rule = Rule::new(settings.step, settings.fraction);
         let split = split_unit(context, unit, &signal, rule, settings.test)?;
         if settings.center {

@@ -23,8 +23,8 @@ pub fn signals(
     let n = 2 * samples;
     let mut signals = Vec::new();
     if let Some(set) = set {
-        for image in &context.data.load(set)?.signals {
-            let reduced = image.reduced(n).with_context(|| format!("data set `{set}`"))?;
+        for image in context.data.load_images(set)?.iter() {
+            let reduced = image.resized(n).with_context(|| format!("data set `{set}`"))?;
             let values = reduced.rows(&[samples])?.remove(0);
             signals.push(Signal { name: image.name.clone(), values });
         }

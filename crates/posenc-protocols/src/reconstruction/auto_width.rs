@@ -10,7 +10,7 @@ use posenc_math::closed_form::{Evidence, LineFit, Lines, RIDGE_CUTOFF, RidgeAxis
 use posenc_math::embedder::{Embedder, EmbedderSpec, FitModel, line, matrix, validate};
 
 use super::points::positions_per_axis;
-use super::signal::Signal;
+use posenc_data::Signal;
 
 pub use random::{COUNTS, RandomChoice, Search};
 pub use trained::choose_by_training;
@@ -148,6 +148,7 @@ mod tests {
     use posenc_math::random::stream;
 
     use super::*;
+    use crate::reconstruction::signal::waves;
 
     fn chosen(signal: &Signal, spec: &EmbedderSpec) -> Option<Choice> {
         let build = |spec: &EmbedderSpec| Ok(build(spec, &mut stream(0, "auto"))?);
@@ -160,7 +161,7 @@ mod tests {
         let spec =
             |n: f64| EmbedderSpec::new("gaussian").number("dimension", n).with("sigma", "auto");
         let octaves = |sides: &[usize], periods: f64| {
-            let choice = chosen(&Signal::waves(sides, 1, periods), &spec(32.0)).unwrap();
+            let choice = chosen(&waves(sides, 1, periods), &spec(32.0)).unwrap();
             assert!(choice.spec.auto().is_none());
             choice.octaves
         };
@@ -168,16 +169,16 @@ mod tests {
         for sides in [&[64][..], &[40, 65], &[17, 20, 33]] {
             assert!(octaves(sides, 2.0).abs() <= OCTAVES, "{sides:?}");
         }
-        assert_eq!(chosen(&Signal::waves(&[8, 64], 1, 1.0), &spec(32.0)), None);
+        assert_eq!(chosen(&waves(&[8, 64], 1, 1.0), &spec(32.0)), None);
         let fixed = EmbedderSpec::new("gaussian").number("dimension", 32.0).number("sigma", 0.1);
-        assert_eq!(chosen(&Signal::waves(&[64, 64], 1, 1.0), &fixed), None);
+        assert_eq!(chosen(&waves(&[64, 64], 1, 1.0), &fixed), None);
     }
 
     /// Catches a choice that keeps the width of the rule although the random frequencies at that width lack low ones.
     #[test]
     fn a_choice_is_better_than_a_bad_sample_of_frequencies() {
         let spec = EmbedderSpec::new("rff").number("dimension", 32.0).with("sigma", "auto");
-        let signal = Signal::waves(&[64, 64], 1, 1.5);
+        let signal = waves(&[64, 64], 1, 1.5);
         let choice = chosen(&signal, &spec).unwrap();
         let error = |spec: &EmbedderSpec, cutoff: f64| {
             let embedder = build(spec, &mut stream(0, "auto")).unwrap();

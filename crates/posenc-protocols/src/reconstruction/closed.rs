@@ -13,8 +13,8 @@ use posenc_math::quality::psnr_of;
 
 use super::complex::Scattered;
 use super::points::Split;
-use super::signal::Signal;
 use crate::memory::{check_memory, embedding_matrix};
+use posenc_data::Signal;
 
 /// A least-squares solution.
 pub struct Solved {

@@ -22,8 +22,11 @@ pub use complex::Scattered;
 pub use inputs::Features;
 pub use pictures::pictures;
 pub use points::{Rule, Split, mean_squared_error, positions_per_axis, split};
+pub use posenc_data::Signal;
 pub use problem::{Problem, interleaved};
-pub use signal::Signal;
+#[cfg(test)]
+pub use signal::filled;
+pub use signal::signal_of;
 
 /// Default number of iterations of the closed form at scattered positions.
 pub const ITERATIONS: usize = 100;

@@ -2,7 +2,7 @@
 
 use posenc_experiments::record::Picture;
 
-use super::signal::Signal;
+use posenc_data::Signal;
 
 /// Factor on |difference| in error maps, so that 0.2 is white.
 const ERROR_GAIN: f64 = 5.0;
@@ -93,10 +93,11 @@ fn middle_rows(values: &[f64], [frames, height, width]: [usize; 3], channels: us
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reconstruction::signal::filled;
 
     fn signal(sides: &[usize], channels: usize) -> Signal {
         let count = sides.iter().product::<usize>() * channels;
-        Signal::filled(sides, channels, |i| i as f64 / count as f64)
+        filled(sides, channels, |i| i as f64 / count as f64)
     }
 
     /// Catches pictures that the store refuses, a swapped width and height, and values outside

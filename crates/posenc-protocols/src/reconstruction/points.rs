@@ -6,7 +6,7 @@ use posenc_math::quality::psnr_of;
 use posenc_math::random::sample_without_replacement;
 use rand_chacha::ChaCha8Rng;
 
-use super::signal::Signal;
+use posenc_data::Signal;
 
 /// Training and test positions, as indices on the grid. The last axis varies fastest.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,10 +9,10 @@ use rand_chacha::ChaCha8Rng;
 use super::complex::Complex;
 use super::inputs::{Batch, Features};
 use super::points::Split;
-use super::signal::Signal;
 use crate::grid_network::{Directions, Encoding, NetworkNd};
 use crate::memory::check_memory;
 use crate::network_1d::Scale;
+use posenc_data::Signal;
 
 /// A signal to fit, and the settings of the fit.
 pub struct Problem<'a> {

@@ -9,7 +9,7 @@ use posenc_math::quality::psnr_of;
 use super::WidthSelection;
 use crate::network_nd::TestPositions;
 use crate::reconstruction::auto_width::{COUNTS, Search};
-use crate::reconstruction::{ITERATIONS, Rule, Signal, positions_per_axis, split_unit};
+use crate::reconstruction::{ITERATIONS, Rule, positions_per_axis, signal_of, split_unit};
 
 /// Records the best width and the regrets of the rule and of `auto` for each image.
 pub fn run(
@@ -22,7 +22,7 @@ pub fn run(
     let parameter = open.auto().context("`width-selection` needs a parameter that is `auto`")?;
     let build = |spec: &EmbedderSpec| context.embedder_of(spec);
     for (index, unit) in context.units.iter().enumerate() {
-        let signal = Signal::of_unit(context, unit, Some(2 * settings.samples))?;
+        let signal = signal_of(context, unit, Some(2 * settings.samples))?;
         let rule = Rule::Random { fraction };
         let split = split_unit(context, unit, &signal, rule, TestPositions::Rest)?;
         let search = Search {

@@ -9,8 +9,8 @@ use posenc_math::embedder::{EmbedderSpec, FitModel, FitParameter, line, matrix, 
 use posenc_math::quality::psnr_of;
 
 use super::{WidthSelection, random, rows};
-use crate::reconstruction::Signal;
 use crate::reconstruction::auto_width::{MAX_LINES, RIDGES, RULE};
+use crate::reconstruction::signal_of;
 
 /// Criteria that score each width and ridge.
 const CRITERIA: [&str; 6] = ["likelihood", "gcv", "loo", "hold_out", "auto", "half_test"];
@@ -38,7 +38,7 @@ impl Sample {
         let side = 2 * settings.samples;
         let mut samples = Vec::new();
         for (unit, part) in context.units.iter().enumerate() {
-            let signal = Signal::of_unit(context, part, Some(side))?;
+            let signal = signal_of(context, part, Some(side))?;
             let mut add = |name: Option<String>, channels: Vec<Mat<f64>>| -> Result<()> {
                 let is_image = name.is_none();
                 let training = halved(&channels, is_image);

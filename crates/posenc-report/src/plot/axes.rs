@@ -90,12 +90,10 @@ impl Axes {
 
     /// Draws the grid, which belongs below the data.
     pub fn grid(&self, canvas: &Canvas<'_>) -> Result<()> {
-        for tick in self.x_ticks.iter().filter(|t| !t.label.is_empty()) {
-            let ends = [self.frame.at(tick.at, 0.0), self.frame.at(tick.at, 1.0)];
-            canvas.line(&ends, GRID, 1.0, Stroke::Dotted)?;
-        }
-        for tick in self.y_ticks.iter().filter(|t| !t.label.is_empty()) {
-            let ends = [self.frame.at(0.0, tick.at), self.frame.at(1.0, tick.at)];
+        let x = self.x_ticks.iter().map(|tick| (tick, [(tick.at, 0.0), (tick.at, 1.0)]));
+        let y = self.y_ticks.iter().map(|tick| (tick, [(0.0, tick.at), (1.0, tick.at)]));
+        for (_, ends) in x.chain(y).filter(|(tick, _)| !tick.label.is_empty()) {
+            let ends = ends.map(|(x, y)| self.frame.at(x, y));
             canvas.line(&ends, GRID, 1.0, Stroke::Dotted)?;
         }
         Ok(())

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use posenc_experiments::schema::display::Labels;
 
 use super::canvas::{Anchor, Canvas, INK, Marker, SOFT, Stroke, text_width, wrapped};
 use super::{Figure, MARGIN, Panel, PanelData, Series, TEXT, WIDTH};
@@ -40,13 +39,11 @@ pub struct Legend {
 }
 
 impl Legend {
-    /// Collects every name once, in the order of the panels, unless the panels name their curves, and explanations of
-    /// the marks.
-    pub fn new(figure: &Figure, labels: Labels) -> Legend {
+    /// Collects every name once, in the order of the panels, if curves are `named` here, and explanations of the marks.
+    pub fn new(figure: &Figure, named: bool) -> Legend {
         let mut curves: Vec<(Vec<Sign>, String)> = Vec::new();
         let all: Vec<&Series> = figure.panels.iter().filter_map(Panel::series).flatten().collect();
         let mut places: HashMap<&str, usize> = HashMap::new();
-        let named = labels == Labels::Legend;
         let is_dashes = |s: &Series| s.points.is_empty() && s.dashed_label == s.name;
         let is_named = |s: &Series| named && !is_dashes(s) && !s.name.is_empty();
         for s in all.iter().filter(|s| is_named(s)) {

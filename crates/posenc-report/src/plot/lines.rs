@@ -1,7 +1,6 @@
 //! Panels of curves with bands, theory and published values, or of points.
 
 use anyhow::Result;
-use posenc_experiments::schema::display::Labels;
 
 use super::axes::Axes;
 use super::canvas::{Canvas, Marker, Stroke};
@@ -64,12 +63,11 @@ pub fn draw(
     cell: Frame,
     panel: &Panel,
     series: &[Series],
-    (panels, naming): (usize, Labels),
+    (panels, are_named): (usize, bool),
 ) -> Result<Frame> {
     let mut left = Left::default();
     let share = 6 / panels.clamp(1, 6);
     let series: Vec<Series> = series.iter().map(|s| drawable(s, panel, &mut left)).collect();
-    let are_named = naming == Labels::End;
     let axes = axes(cell, panel, &series, are_named);
     axes.grid(canvas)?;
     let budget = CORNERS * share / series.len().max(1) / 4;

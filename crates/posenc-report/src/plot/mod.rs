@@ -85,11 +85,13 @@ impl PanelData {
         canvas: &Canvas<'_>,
         cell: Frame,
         panel: &Panel,
-        (figure, labels): (&Figure, Labels),
+        (figure, names_ends): (&Figure, bool),
     ) -> Result<Frame> {
         let panels = figure.panels.len();
         match self {
-            PanelData::Series(series) => lines::draw(canvas, cell, panel, series, (panels, labels)),
+            PanelData::Series(series) => {
+                lines::draw(canvas, cell, panel, series, (panels, names_ends))
+            }
             PanelData::Heatmap(map) => {
                 let alike = figure.panels.iter().filter_map(|p| match &p.data {
                     PanelData::Heatmap(other) if other.label == map.label => Some(other),
@@ -185,14 +187,10 @@ impl Figure {
         let gap = 14.0;
         let cell = (WIDTH - 2.0 * MARGIN - gap * (columns - 1) as f64) / columns as f64;
         let frame = Frame { left: 0.0, top: 0.0, right: cell, bottom: panel_height };
-        let labels = match self.naming(columns, (cell, panel_height)) {
-            Labels::Auto if self.panels.iter().any(|p| lines::is_crowded(frame, p)) => {
-                Labels::Legend
-            }
-            Labels::Auto => Labels::End,
-            labels => labels,
-        };
-        let legend = legend::Legend::new(self, labels);
+        let is_crowded = || self.panels.iter().any(|p| lines::is_crowded(frame, p));
+        let names_ends = self.has_room_for_names(columns, frame)
+            && (self.labels == Labels::End || !is_crowded());
+        let legend = legend::Legend::new(self, !names_ends);
         let body = rows as f64 * (panel_height + gap);
         let height = head + body + legend.height() + MARGIN - 4.0;
         canvas::draw(WIDTH, height, &self.alt, |canvas| {
@@ -209,7 +207,7 @@ impl Figure {
                 for (j, (panel, title)) in row.iter().zip(&titles).enumerate() {
                     let left = MARGIN + j as f64 * (cell + gap);
                     let frame = Frame { left, top, right: left + cell, bottom: top + panel_height };
-                    panel.draw(canvas, frame, (title, lines), (self, labels))?;
+                    panel.draw(canvas, frame, (title, lines), (self, names_ends))?;
                 }
             }
             legend.draw(canvas, head + body)
@@ -231,11 +229,11 @@ impl Panel {
         canvas: &Canvas<'_>,
         cell: Frame,
         (title, lines): (&[String], usize),
-        (figure, labels): (&Figure, Labels),
+        (figure, names_ends): (&Figure, bool),
     ) -> Result<()> {
         let top = cell.top + 4.0 + 18.0 * lines as f64;
         let inner = Frame { top, ..cell };
-        let frame = self.data.draw(canvas, inner, self, (figure, labels))?;
+        let frame = self.data.draw(canvas, inner, self, (figure, names_ends))?;
         for (i, line) in title.iter().enumerate() {
             let y = top - 4.0 - 18.0 * (title.len() - 1 - i) as f64;
             let half = 0.5 * text_width(line, TITLE);

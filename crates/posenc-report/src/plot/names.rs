@@ -21,68 +21,77 @@ const MOST: usize = 12;
 const FARTHEST: f64 = 32.0;
 
 impl Figure {
-    /// Where the curves of a figure can be named, for cells of `width` by `height` pixels. [`Labels::Auto`] in the result means: at the
-    /// ends of the curves, unless these are too close together.
-    pub(super) fn naming(&self, columns: usize, (width, height): (f64, f64)) -> Labels {
+    /// Whether names at the ends of the curves have room in cells like `cell` and are wanted.
+    pub(super) fn has_room_for_names(&self, columns: usize, cell: Frame) -> bool {
+        let (width, height) = (cell.width(), cell.height());
         let panels = || self.panels.iter().filter_map(Panel::series);
         let fits = |series: &Vec<Series>| {
-            let lines: usize = series.iter().map(|s| lines(s, width).len()).sum();
+            let lines: usize = series.iter().map(|s| in_lines(s, width).len()).sum();
             series.len() <= MOST && lines as f64 * LINE <= height - 70.0
         };
-        let is_whole = |s: &Series| !lines(s, width).iter().any(|line| line.ends_with('…'));
+        let is_whole = |s: &Series| !in_lines(s, width).iter().any(|line| line.ends_with('…'));
         match self.labels {
             Labels::Auto => {
-                let lines = |s: &Series| !s.scattered && is_whole(s);
-                let all = panels().all(|series| fits(series) && series.iter().all(lines));
+                let is_short = |s: &Series| !s.scattered && is_whole(s);
+                let all = panels().all(|series| fits(series) && series.iter().all(is_short));
                 let some = panels().any(|series| series.len() > 1);
-                if columns < 3 && all && some { Labels::Auto } else { Labels::Legend }
+                columns < 3 && all && some
             }
-            Labels::End if !panels().all(fits) => Labels::Legend,
-            naming => naming,
+            Labels::End => panels().all(fits),
+            Labels::Legend => false,
         }
     }
 }
 
-fn lines(series: &Series, width: f64) -> Vec<String> {
+fn in_lines(series: &Series, width: f64) -> Vec<String> {
     wrapped(&series.name, SIZE, SHARE * width, 2)
 }
 
 /// Room for names at the ends of curves, in a cell of `width` pixels.
 pub fn beside(series: &[Series], width: f64) -> f64 {
-    let lines = series.iter().flat_map(|s| lines(s, width));
+    let lines = series.iter().flat_map(|s| in_lines(s, width));
     let widest = lines.map(|line| text_width(&line, SIZE)).fold(0.0, f64::max);
     // The estimate of widths is generous.
     if widest > 0.0 { 0.93 * widest + GAP } else { 0.0 }
 }
 
-/// The end of a curve, its name in lines, its color, and the middle of the name.
-type End = ((f64, f64), Vec<String>, Rgb, f64);
+/// The end of a curve.
+struct End {
+    at: (f64, f64),
+    /// The curve's name.
+    lines: Vec<String>,
+    color: Rgb,
+    /// Height of the middle of the name.
+    middle: f64,
+}
 
 fn ends(axes: &Axes, series: &[Series], width: f64) -> Vec<End> {
     let mut ends: Vec<End> = Vec::new();
     for s in series.iter().filter(|s| !s.name.is_empty()) {
         let last = on_page(axes, s).into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
-        ends.extend(last.map(|at| (at, lines(s, width), s.color, at.1)));
+        let end =
+            |at: (f64, f64)| End { at, lines: in_lines(s, width), color: s.color, middle: at.1 };
+        ends.extend(last.map(end));
     }
-    ends.sort_by(|(a, ..), (b, ..)| a.1.total_cmp(&b.1));
+    ends.sort_by(|a, b| a.at.1.total_cmp(&b.at.1));
     let wanted: Vec<(f64, f64)> =
-        ends.iter().map(|(at, lines, ..)| (at.1, lines.len() as f64 * LINE)).collect();
-    for ((.., own), middle) in ends.iter_mut().zip(spread(&wanted, axes.frame)) {
-        *own = middle;
+        ends.iter().map(|end| (end.at.1, end.lines.len() as f64 * LINE)).collect();
+    for (end, middle) in ends.iter_mut().zip(spread(&wanted, axes.frame)) {
+        end.middle = middle;
     }
     ends
 }
 
 /// Whether the curves end too close together for names at their ends.
 pub fn are_crowded(axes: &Axes, series: &[Series], width: f64) -> bool {
-    ends(axes, series, width).iter().any(|(at, .., middle)| (middle - at.1).abs() > FARTHEST)
+    ends(axes, series, width).iter().any(|end| (end.middle - end.at.1).abs() > FARTHEST)
 }
 
 /// Names curves at their ends; moves names apart if they would overlap.
 pub fn at_ends(canvas: &Canvas<'_>, axes: &Axes, series: &[Series], width: f64) -> Result<()> {
     let right = axes.frame.right;
     let left = right + GAP - 1.0;
-    for ((x, y), lines, color, middle) in ends(axes, series, width) {
+    for End { at: (x, y), lines, color, middle } in ends(axes, series, width) {
         let is_short = right - x > 6.0;
         if (middle - y).abs() > 2.5 || is_short {
             let leader = [(x + 2.0, y), (right.max(x + 2.0), y), (left - 2.0, middle)];

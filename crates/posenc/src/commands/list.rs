@@ -64,10 +64,8 @@ pub fn list(repository: &Repository, options: &List) -> Result<ExitCode> {
         }
     }
     let is_shown = |finding: &Finding| {
-        let groups = catalog.experiments.iter().filter(|e| e.file == finding.file);
-        groups.flat_map(|e| e.groups.iter().map(move |g| (e, g))).any(|(e, g)| {
-            g.variants.iter().any(|v| selectors.matches(&e.paper, &e.item, &g.id, &v.id))
-        })
+        let mut own = catalog.experiments.iter().filter(|e| e.file == finding.file);
+        own.any(|e| selectors.matches_experiment(e))
     };
     for finding in lint::findings(&catalog).iter().filter(|finding| is_shown(finding)) {
         eprintln!("warning: {finding}");

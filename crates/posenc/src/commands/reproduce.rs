@@ -51,12 +51,8 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let mut selected = jobs(catalog.experiments.iter(), &selectors, profile);
     let mut second = SecondBuild::find(&selected)?;
     let notices = announce::Notices::of(catalog, &selectors, profile, &selected, data)?;
-    let is_selected = |e: &&Experiment| {
-        let mut names = e.groups.iter().flat_map(|g| g.variants.iter().map(move |v| (g, v)));
-        names.any(|(g, v)| selectors.matches(&e.paper, &e.item, &g.id, &v.id))
-    };
-    let items: BTreeSet<String> =
-        catalog.experiments.iter().filter(is_selected).map(Experiment::id).collect();
+    let all = catalog.experiments.iter().filter(|e| selectors.matches_experiment(e));
+    let items: BTreeSet<String> = all.map(Experiment::id).collect();
     let page = results::page(catalog, &out, &items);
     for line in leave_out_absent_picks(&mut selected, data) {
         if !is_second() {

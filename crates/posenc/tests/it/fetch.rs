@@ -431,7 +431,7 @@ fn fetched_data_change_verdicts() {
     let (source, folder) = (DataSource::new(own, directory), tempfile::tempdir().unwrap());
     for id in ["div2k-test", "div2k-train"] {
         let files = source.manifest().get(id).unwrap().download().files;
-        for (file, image) in files.iter().zip(source.load(id, 0, None).unwrap().signals) {
+        for (file, image) in files.iter().zip(source.load(id, 0).unwrap()) {
             let copy = folder.path().join(&file.path);
             std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
             image.write_png(&copy).unwrap();

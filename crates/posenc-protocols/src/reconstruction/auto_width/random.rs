@@ -14,7 +14,7 @@ use crate::reconstruction::ITERATIONS;
 use crate::reconstruction::closed::typed_matrix;
 use crate::reconstruction::complex::Scattered;
 use crate::reconstruction::points::positions_per_axis;
-use crate::reconstruction::signal::Signal;
+use posenc_data::Signal;
 
 /// Number of folds of the training positions; one fold is held out at a time.
 const FOLDS: usize = 8;
@@ -186,12 +186,12 @@ mod tests {
 
     use super::*;
     use crate::grid_network::TestPositions;
-    use crate::reconstruction::{Rule, Split, split};
+    use crate::reconstruction::{Rule, Split, signal, split};
 
     fn waves(sides: &[usize], periods: f64) -> (Signal, Split) {
         let rule = Rule::Random { fraction: 0.25 };
         let split = split(sides, rule, TestPositions::Rest, &mut stream(0, "mask")).unwrap();
-        (Signal::waves(sides, 1, periods), split)
+        (signal::waves(sides, 1, periods), split)
     }
 
     fn chosen(signal: &Signal, train: &[u32], counts: &[usize]) -> RandomChoice {

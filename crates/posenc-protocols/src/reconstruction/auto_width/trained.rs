@@ -10,7 +10,7 @@ use posenc_nets::train::{Schedule, fit};
 use super::widths::Widths;
 use crate::reconstruction::points::{Split, mean_squared_error, positions_per_axis};
 use crate::reconstruction::problem::{Problem, interleaved};
-use crate::reconstruction::signal::Signal;
+use posenc_data::Signal;
 
 /// Candidate widths in octaves from the rule. Then the widths [`FINER`] octaves from the best one are tried.
 const OCTAVES: [f64; 5] = [-1.0, -0.5, 0.0, 0.5, 1.0];
@@ -71,6 +71,7 @@ mod tests {
 
     use super::*;
     use crate::grid_network::{Encoding, NetworkNd, TestPositions};
+    use crate::reconstruction::signal::waves;
     use crate::reconstruction::{Rule, split};
 
     fn error(problem: &Problem<'_>, spec: &EmbedderSpec) -> f64 {
@@ -93,7 +94,7 @@ mod tests {
     #[test]
     fn a_choice_is_better_than_the_rule_and_ignores_test_positions() {
         for (sides, channels, is_better) in [(&[32, 32][..], 3, true), (&[8, 10, 12], 1, false)] {
-            let signal = Signal::waves(sides, channels, 1.5);
+            let signal = waves(sides, channels, 1.5);
             let rng = &mut stream(0, "split");
             let grid = Rule::Grid { step: 2 };
             let split = split(sides, grid, TestPositions::Rest, rng).unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use posenc_experiments::record::Row;
-use posenc_experiments::record::picture::{Name, Part, Role, name};
+use posenc_experiments::record::picture::{Name, Role, name};
 use posenc_experiments::schema::display::Layout;
 
 use super::Board;
@@ -72,7 +72,7 @@ impl<'a> Board<'a> {
             false => (PAGE / columns.len().max(1)).clamp(NARROWEST, WIDEST),
         };
         let (mut labels, mut rows) = (Vec::new(), Vec::new());
-        let mut last: BTreeMap<Part, &str> = BTreeMap::new();
+        let mut last: BTreeMap<&str, &str> = BTreeMap::new();
         for group in groups {
             for kind in &kinds {
                 let mut cells = Vec::new();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
 use posenc_experiments::record::{Benchmark, Benchmarks, benchmark};
-use posenc_experiments::yaml::nearest;
+use posenc_experiments::yaml::unknown_name;
 use posenc_math::statistics::median;
 use posenc_nets::Engine;
 
@@ -33,11 +33,9 @@ use posenc_harness::repository::Repository;
 const ROUNDS: usize = 3;
 
 fn select(names: &[String]) -> Result<Vec<&'static Workload>> {
-    let known = || WORKLOADS.iter().map(|w| w.name);
-    if let Some(name) = names.iter().find(|name| known().all(|own| own != name.as_str())) {
-        let hint = nearest(name, known()).map(|n| format!("; did you mean `{n}`?"));
-        let allowed = known().collect::<Vec<_>>().join(", ");
-        bail!("no workload `{name}`; allowed: {allowed}{}", hint.unwrap_or_default());
+    let known: Vec<&str> = WORKLOADS.iter().map(|w| w.name).collect();
+    if let Some((_, message)) = unknown_name("workload", names, &known) {
+        bail!(message);
     }
     let is_asked = |w: &&Workload| names.is_empty() || names.iter().any(|name| name == w.name);
     Ok(WORKLOADS.iter().filter(is_asked).collect())

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use faer::Mat;
 use posenc_math::closed_form::{Factorization, Separable};
-use posenc_math::embedder::{matrix, names};
+use posenc_math::embedder::matrix;
+use posenc_math::embedder::names::{GAUSSIAN, LINF, RFF, TRIANGLE};
 use posenc_math::random::stream;
 use posenc_nets::{Adam, CpuEngine, Engine, Input, Network, Samples, Task};
 
@@ -96,13 +97,9 @@ const LINEAR_1D: Shape = Shape {
     width: 0,
     outputs: 1,
     columns: 20,
-    embedding: Embedding::Line(Axis::new(names::RFF, 20.0)),
+    embedding: Embedding::Line(Axis::new(RFF, 20.0)),
     is_per_thread: true,
 };
-
-const LINF: &str = names::LINF;
-const GAUSSIAN: &str = names::GAUSSIAN;
-const TRIANGLE: &str = names::TRIANGLE;
 
 /// The complex network of Table 1 of `trading`, or for three axes that of Table 3: one Kronecker layer on the whole grid.
 const fn complex(axes: usize, kind: &'static str, value: f64) -> Work {
@@ -114,10 +111,6 @@ const fn complex(axes: usize, kind: &'static str, value: f64) -> Work {
 
 const fn closed_form(kind: &'static str, value: f64, images: usize) -> Work {
     Work::ClosedForm { axis: Axis::new(kind, value), images }
-}
-
-const fn network(shape: Shape) -> Work {
-    Work::Network(shape)
 }
 
 const fn row(name: &'static str, title: &'static str, work: Work) -> Workload {
@@ -145,32 +138,35 @@ pub const WORKLOADS: &[Workload] = &[
     row(
         "simple-2d",
         "65,536 scattered points, random Fourier features, ReLU 512→4×256→3",
-        network(SIMPLE_2D),
+        Work::Network(SIMPLE_2D),
     ),
     row(
         "simple-2d-grid",
         "256 × 256 grid, random Fourier features per axis, ReLU 512→4×256→3",
-        network(Shape { embedding: Embedding::RffGrid { sigma: 14.0 }, ..SIMPLE_2D }),
+        Work::Network(Shape { embedding: Embedding::RffGrid { sigma: 14.0 }, ..SIMPLE_2D }),
     ),
     row(
         "simple-2d-band",
         "65,536 scattered points, Gaussian σ = 0.006, ReLU 512→4×256→3",
-        network(Shape { embedding: Embedding::GaussianSquare { sigma: 0.006 }, ..SIMPLE_2D }),
+        Work::Network(Shape { embedding: Embedding::GaussianSquare { sigma: 0.006 }, ..SIMPLE_2D }),
     ),
     row(
         "linear-1d",
         "256 points, random Fourier features, linear 10,000→1, 20 columns per thread",
-        network(LINEAR_1D),
+        Work::Network(LINEAR_1D),
     ),
     row(
         "linear-1d-band",
         "256 points, Gaussian σ = 0.002, linear 10,000→1, 20 columns per thread",
-        network(Shape { embedding: Embedding::Line(Axis::new(GAUSSIAN, 0.002)), ..LINEAR_1D }),
+        Work::Network(Shape {
+            embedding: Embedding::Line(Axis::new(GAUSSIAN, 0.002)),
+            ..LINEAR_1D
+        }),
     ),
     row(
         "mlp-1d",
         "256 points, random Fourier features, ReLU 256→4×256→1, one signal per thread",
-        network(Shape { dimension: 256, depth: 4, width: 256, columns: 1, ..LINEAR_1D }),
+        Work::Network(Shape { dimension: 256, depth: 4, width: 256, columns: 1, ..LINEAR_1D }),
     ),
     row(
         "complex-2d",

@@ -100,9 +100,7 @@ fn items(
     let mut items = Vec::new();
     for e in &catalog.experiments {
         let item = (e.paper.clone(), e.item.clone());
-        let mut names = e.groups.iter().flat_map(|g| g.variants.iter().map(move |v| (g, v)));
-        let is_recorded = others.remove(&item);
-        if is_recorded && names.any(|(g, v)| selectors.matches(&e.paper, &e.item, &g.id, &v.id)) {
+        if others.remove(&item) && selectors.matches_experiment(e) {
             items.push(item);
         }
     }

@@ -28,15 +28,10 @@ pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
         repository.check_file(out)?;
         target::check_path(&options.file, out)?;
     }
-    let Loaded { signal: loaded, warnings } =
-        posenc_data::load_signal_file(&options.file, options.size)?;
+    let Loaded { signal, warnings } = posenc_data::load_signal_file(&options.file, options.size)?;
     for warning in warnings {
         eprintln!("note: {warning}");
     }
-    let signal = match &loaded {
-        posenc_data::Signal::Picture(image) => Signal::from_image(image),
-        posenc_data::Signal::Clip(clip) => Signal::from_clip(clip),
-    };
     if options.advise {
         return advise(repository, options, &signal);
     }

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
-use posenc_data::{Clip, Image};
-use posenc_protocols::reconstruction::Signal;
+use posenc_data::Signal;
 
 /// Checks before the input is read that the parent exists and that the input is not overwritten.
 pub fn check_path(from: &Path, out: &Path) -> Result<()> {
@@ -41,22 +40,14 @@ fn extension(out: &Path) -> Option<String> {
     out.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase)
 }
 
-/// Writes the values, in which channels vary fastest, to a checked path.
+/// Writes values at the positions of a signal to a checked path.
 pub fn write(out: &Path, signal: &Signal, values: Vec<f64>) -> Result<()> {
-    let (name, channels) = (signal.name.clone(), signal.channels);
-    match signal.sides[..] {
-        [height, width] => {
-            Image { name, width, height, channels, pixels: values }.write_png(out)?;
-        }
-        [frames, height, width] => {
-            let voxels = values.iter().map(|&v| v as f32).collect();
-            let clip = Clip { name, frames, height, width, channels, voxels };
-            match extension(out) {
-                Some(_) => clip.write_npz(out)?,
-                None => clip.write_frames(out)?,
-            }
-        }
-        _ => {}
+    let signal =
+        Signal { name: signal.name.clone(), sides: signal.sides.clone(), values, ..*signal };
+    match (signal.sides.len(), extension(out)) {
+        (2, _) => signal.write_png(out)?,
+        (_, Some(_)) => signal.write_npz(out)?,
+        (_, None) => signal.write_frames(out)?,
     }
     Ok(())
 }

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
-use posenc_files::is_there;
+use posenc_files::{is_there, write_atomically};
 
 /// Planned changes, with paths relative to the repository's root or absolute.
 pub struct Changes<'a> {

@@ -109,10 +109,11 @@ impl<'a> Target<'a> {
 
     /// The first line of an experiment file, which names its JSON Schema.
     fn modeline(&self) -> Result<String> {
-        match self.include.is_empty() {
-            true => Ok(MODELINE.to_owned()),
-            false => modeline(self.root),
+        if self.include.is_empty() {
+            return Ok(MODELINE.to_owned());
         }
+        let schema = absolute(&self.root.join("experiments/schema.json"))?;
+        Ok(MODELINE.replace("../schema.json", &schema.to_string_lossy()))
     }
 
     /// The command that runs a new item.
@@ -150,12 +151,6 @@ fn key_in_repository(root: &Path, folder: &Path) -> Option<String> {
     let [folder, own] = [folder, &root.join("experiments")].map(|path| path.canonicalize().ok());
     let key = folder?.strip_prefix(own?).ok()?.to_str()?.to_owned();
     Some(key)
-}
-
-/// The first line of an experiment file outside the repository at `root`.
-fn modeline(root: &Path) -> Result<String> {
-    let schema = absolute(&root.join("experiments/schema.json"))?;
-    Ok(MODELINE.replace("../schema.json", &schema.to_string_lossy()))
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {

@@ -3,7 +3,6 @@
 use anyhow::Result;
 use posenc_data::{Origin, VIDEO_CURE};
 use posenc_experiments::plan::Job;
-use posenc_experiments::schema::Variant;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Catalog, Profile};
 
@@ -55,11 +54,8 @@ impl Notices {
         let mut details = Vec::new();
         let groups = catalog.experiments.iter().flat_map(|e| e.groups.iter().map(move |g| (e, g)));
         for (experiment, group) in groups {
-            let is_selected = |v: &Variant| {
-                selectors.matches(&experiment.paper, &experiment.item, &group.id, &v.id)
-            };
-            let is_any = group.variants.iter().any(is_selected);
-            if let Some(reason) = group.refused(profile).filter(|_| is_any) {
+            let is_selected = selectors.matches_group(experiment, group);
+            if let Some(reason) = group.refused(profile).filter(|_| is_selected) {
                 let (id, group, reason) = (experiment.id(), &group.id, reason.trim());
                 details.push(format!("not run at `{profile}`: {id}/{group}: {reason}"));
             }
