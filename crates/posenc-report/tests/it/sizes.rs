@@ -14,6 +14,8 @@ use crate::common::rendered;
 const LONGEST: usize = 72_000;
 /// Maximum size of the first page, in bytes.
 const FIRST: usize = 8192;
+/// Maximum number of words of an answer on the page of an item; an interval has about eleven.
+const ANSWER: usize = 170;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository").to_owned()
@@ -74,6 +76,22 @@ fn pages_are_short() {
     assert_eq!(long, []);
     let first = &pages[Path::new("report/README.md")];
     assert!(first.len() <= FIRST, "report/README.md has {} bytes", first.len());
+}
+
+/// Catches answers that are too long to be read before the figure or table.
+#[test]
+fn answers_are_short() {
+    let pages = pages();
+    let is_item = |path: &Path| path.starts_with("report") && path.components().count() == 3;
+    let of_items = pages.iter().filter(|(path, _)| is_item(path));
+    let length = |(path, text): (&PathBuf, &String)| {
+        let answer = text.split("**Our answer.** ").nth(1)?.split("\n\n").next()?;
+        Some((path.display().to_string(), answer.split_whitespace().count()))
+    };
+    let answers: Vec<_> = of_items.filter_map(length).collect();
+    assert!(!answers.is_empty());
+    let long: Vec<_> = answers.into_iter().filter(|(_, words)| *words > ANSWER).collect();
+    assert_eq!(long, []);
 }
 
 /// Catches a statement with an erratum next to numbers of its correction that do not say so, and a verdict that Holm's correction does not keep
