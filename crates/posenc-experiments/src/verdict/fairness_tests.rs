@@ -8,6 +8,11 @@ use crate::schema::protocol::testing::experiment;
 
 /// An experiment on images with a floor, a method of one seed and one with random frequencies.
 fn images(claims: &str) -> Experiment {
+    images_with(claims, "")
+}
+
+/// The same with more keys of the experiment.
+fn images_with(claims: &str, more: &str) -> Experiment {
     experiment(&format!(
         "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n\
          \x20 - {{ id: run, data: {{ set: images }}, protocol: {{ kind: network-nd }}, variants: [{{ id: A, embedder: {{ kind: identity }} }}, \
@@ -15,7 +20,7 @@ fn images(claims: &str) -> Experiment {
          \x20 - {{ id: other, data: {{ set: images }}, protocol: {{ kind: network-nd }}, variants: [{{ id: S, embedder: {{ kind: rff, dimension: 4, sigma: 2 }} }}] }}\n\
          \x20 - {{ id: constant, data: {{ set: images }}, protocol: {{ kind: network-nd }}, variants: [{{ id: Mean, embedder: {{ kind: identity }} }}] }}\n\
          floors: [{{ group: constant, method: Mean, metric: psnr, applies_to: [run] }}]\n\
-         claims: [{claims}]\n"
+         claims: [{claims}]\n{more}"
     ))
 }
 
@@ -116,18 +121,13 @@ fn methods_below_a_floor_are_not_compared() {
 #[test]
 fn grades_of_solutions_are_not_compared() {
     let mut table = record(LEARNED, 5);
-    let mut rates = vec![];
     for (method, rate) in [("A", 96.0), ("B", 94.0), ("R", 99.0)] {
-        rates.push(Row { data: "images".into(), ..Row::new("run", method, "rate", rate) });
+        table.rows.push(Row { data: "images".into(), ..Row::new("run", method, "rate", rate) });
     }
-    table.rows.extend(rates);
     let judged = |excludes: &str, of: [&str; 2]| {
-        let mut own = images(&format!(
-            "{{ id: c, says: S, source: P, check: {} }}",
-            order(of)
-        ));
+        let claim = format!("{{ id: c, says: S, source: P, check: {} }}", order(of));
         let ceiling = format!("{{ metric: rate, at_least: 95, excludes: [{excludes}] }}");
-        own.definition.ceilings = vec![serde_yaml::from_str(&ceiling).unwrap()];
+        let own = images_with(&claim, &format!("ceilings: [{ceiling}]\n"));
         super::tests::judged(&own, &table, &Published::default())
     };
     let solved = judged("psnr", ["A", "R"]);
