@@ -1,9 +1,10 @@
 //! The committed reference record: what it must have.
 
-use crate::common::files_in;
+use crate::common::{files_in, has};
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use posenc_data::Manifest;
 use posenc_experiments::Catalog;
@@ -86,6 +87,20 @@ fn recorded_rows_have_their_profiles_and_pictures_are_of_generated_signals() {
     assert!(checked > 10_000, "{checked} rows were checked");
     let files = files_in(&root().join("report"), "png");
     assert_eq!(files.len(), listed, "pictures that no table names");
+}
+
+/// Catches a reference record whose definition has changed since: its page would state settings with which its numbers were not measured.
+/// Only inputs of errata (`data`), which are recomputed for each report, may be older.
+#[test]
+fn records_are_of_the_current_definitions() {
+    let mut verify = Command::new(env!("CARGO_BIN_EXE_posenc"));
+    let output = verify.args(["verify", "--sample", "1"]).current_dir(root()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr);
+    has(&text, &["1 of ", " recorded units are repeated"]);
+    let changed = text.lines().filter(|line| line.starts_with("changed: "));
+    let of_settings: Vec<&str> =
+        changed.filter(|line| !line.contains("(record → here): data ")).collect();
+    assert!(of_settings.is_empty(), "record again: {of_settings:#?}");
 }
 
 /// Catches a changed bit of a committed file that goes unnoticed, a checksum that depends on line ends, and files of earlier versions
