@@ -28,7 +28,7 @@ impl Signal {
         let side = |pixels: usize| u32::try_from(pixels).unwrap_or(u32::MAX);
         let (width, height) = (side(self.width()), side(self.height()));
         let values: Vec<u8> = self.values.iter().map(|&value| to_byte(value)).collect();
-        if values.is_empty() || values.len() != self.points() * self.channels {
+        if values.is_empty() || values.len() != self.width() * self.height() * self.channels {
             return Err(unwritable(format!(
                 "{} values do not make {width}×{height} pixels",
                 values.len()

@@ -83,7 +83,7 @@ pub fn derive(source: &Experiment, text: &str, target: &NewItem<'_>) -> Result<D
 }
 
 /// The lists whose items may change.
-const LISTS: [&str; 6] = ["groups", "claims", "floors", "plots", "tables", "pictures"];
+const LISTS: [&str; 7] = ["groups", "claims", "floors", "ceilings", "plots", "tables", "pictures"];
 
 /// What stays of an experiment.
 struct Parts<'a> {
@@ -105,6 +105,15 @@ impl Parts<'_> {
         )
     }
 
+    /// Whether the groups that stay record the metrics of a ceiling.
+    fn records(&self, ceiling: &Value) -> bool {
+        let excluded = ceiling.get("excludes").and_then(Value::as_sequence);
+        let named = ceiling.get("metric").into_iter().chain(excluded.into_iter().flatten());
+        let groups: Vec<_> = self.groups.iter().filter_map(|id| self.source.group(id)).collect();
+        { named.filter_map(Value::as_str) }
+            .all(|metric| groups.iter().any(|group| group.metric_problem(metric).is_none()))
+    }
+
     /// What becomes of an item of a list; `None` if it is left out.
     fn item(&self, key: &str, index: usize, mut item: Value) -> Option<Value> {
         let is_kept =
@@ -124,6 +133,7 @@ impl Parts<'_> {
             }
             "plots" => retain(&mut item, "panels", |panel| names_kept(panel, "group")),
             // An empty list would mean the group of the floor itself.
+            "ceilings" => self.records(&item),
             "floors" => retain(&mut item, "applies_to", is_kept) && names_kept(&item, "group"),
             _ => {
                 let stays = retain(&mut item, "groups", is_kept);

@@ -99,7 +99,7 @@ impl DataSets {
 
     /// The signals of a data set that must be images.
     pub fn load_images(&self, set: &str) -> Result<Arc<Vec<Signal>>> {
-        self.source.check_images(set).map_err(|e| anyhow::anyhow!("data set `{set}`: {e}"))?;
+        self.source.check_images(set)?;
         self.load(set)
     }
 }

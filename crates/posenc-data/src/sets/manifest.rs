@@ -201,7 +201,7 @@ impl DataSet {
         match (kind, self.frames) {
             (Kind::Images, None) => {}
             (Kind::Clips, Some(frames)) => {
-                let bytes = 4 * 3 * u64::from(frames) * u64::from(size) * u64::from(size);
+                let bytes = 8 * 3 * u64::from(frames) * u64::from(size) * u64::from(size);
                 if bytes > MAX_ARRAY_BYTES {
                     return Err(format!(
                         "a clip of {frames} frames of {size}×{size} pixels takes {bytes} bytes; at most \

@@ -95,10 +95,7 @@ impl Experiment {
             floor.check(&root.entry("floors", i), &groups)?;
         }
         for (i, ceiling) in wire.ceilings.iter().enumerate() {
-            if ceiling.excludes.is_empty() {
-                let message = "empty; list the metrics that decide nothing, or remove the ceiling";
-                return Err(root.entry("ceilings", i).error("excludes", message));
-            }
+            ceiling.check(&root.entry("ceilings", i), &groups)?;
         }
         for (i, speed) in wire.benchmarks.iter().enumerate() {
             let place = root.entry("benchmarks", i);

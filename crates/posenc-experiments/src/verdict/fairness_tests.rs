@@ -124,18 +124,27 @@ fn grades_of_solutions_are_not_compared() {
     for (method, rate) in [("A", 96.0), ("B", 94.0), ("R", 99.0)] {
         table.rows.push(Row { data: "images".into(), ..Row::new("run", method, "rate", rate) });
     }
-    let judged = |excludes: &str, of: [&str; 2]| {
+    let judged = |excludes: &str, of: [&str; 2], table: &Table| {
         let claim = format!("{{ id: c, says: S, source: P, check: {} }}", order(of));
         let ceiling = format!("{{ metric: rate, at_least: 95, excludes: [{excludes}] }}");
         let own = images_with(&claim, &format!("ceilings: [{ceiling}]\n"));
-        super::tests::judged(&own, &table, &Published::default())
+        super::tests::judged(&own, table, &Published::default())
     };
-    let solved = judged("psnr", ["A", "R"]);
+    let solved = judged("psnr", ["A", "R"], &table);
     assert_eq!(solved.verdict, Verdict::NotComparable, "{solved:?}");
     assert!(solved.reason.contains("rate is at least 96 (limit 95)"), "{solved:?}");
-    for (excludes, of) in [("ssim", ["A", "R"]), ("psnr", ["A", "B"])] {
-        assert_ne!(judged(excludes, of).verdict, Verdict::NotComparable, "{excludes} {of:?}");
+    for (excludes, of) in [("rate", ["A", "R"]), ("psnr", ["A", "B"])] {
+        assert_ne!(
+            judged(excludes, of, &table).verdict,
+            Verdict::NotComparable,
+            "{excludes} {of:?}"
+        );
     }
+    // A method whose success is not known does not solve the task.
+    table.rows.retain(|row| row.metric != "rate" || row.method == "A");
+    assert_ne!(judged("psnr", ["A", "R"], &table).verdict, Verdict::NotComparable);
+    table.rows.push(Row { data: "images".into(), ..Row::new("run", "R", "rate", f64::NAN) });
+    assert_ne!(judged("psnr", ["A", "R"], &table).verdict, Verdict::NotComparable);
 }
 
 /// Catches a verdict from one sample of random frequencies, and several samples where only the first is compared.

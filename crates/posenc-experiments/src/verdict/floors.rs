@@ -83,7 +83,7 @@ pub(super) fn solved(check: &Check, context: Context<'_>) -> Option<String> {
     context.experiment.ceilings.iter().find_map(|ceiling| {
         let least: Option<Vec<f64>> =
             check.measured().map(|select| least_success(ceiling, select, context)).collect();
-        let least = least?.into_iter().reduce(f64::min)?;
+        let least = least?.into_iter().reduce(lower)?;
         let Ceiling { metric, at_least, .. } = ceiling;
         (least >= *at_least).then(|| {
             let (least, limit) = (show(least), show(*at_least));
@@ -99,8 +99,17 @@ fn least_success(ceiling: &Ceiling, select: &Select, context: Context<'_>) -> Op
     }
     let success = Select { metric: ceiling.metric.clone(), minus: None, ..select.clone() };
     let mut methods: BTreeMap<&str, Mean> = BTreeMap::new();
+    for row in rows(select, context) {
+        methods.entry(&row.method).or_default();
+    }
     for row in rows(&success, context) {
         add(methods.entry(&row.method).or_default(), row.value);
     }
-    methods.into_values().map(|(sum, count)| sum / count as f64).reduce(f64::min)
+    // A method without successes has NaN, which is not at the ceiling.
+    methods.into_values().map(|(sum, count)| sum / count as f64).reduce(lower)
+}
+
+/// The lower value; NaN if one is NaN.
+fn lower(a: f64, b: f64) -> f64 {
+    if b.is_nan() || b < a { b } else { a }
 }

@@ -15,7 +15,7 @@ const BETA: f64 = 3.0;
 const GAMMA: f64 = 0.5;
 
 /// METEOR of each candidate, from 0 to 1, and the mean. The score of a candidate is that of its best reference, as NLTK's
-/// `meteor_score` computes it with a WordNet without synsets.
+/// `meteor_score` computes it with this stemmer and a WordNet without synsets.
 ///
 /// Words are compared in lower case. From the last to the first, each word is matched with the last equal word of the reference
 /// that has no match yet. The remaining words are matched in the same way by their stems. A perfect match of m words scores

@@ -112,7 +112,12 @@ fn empty_input_scores_zero() {
 }
 
 fn caption() -> impl Strategy<Value = Vec<String>> {
-    let word = prop_oneof!["[abc]", "tabs?|Opens?|opened|opening", "\\PC{1,4}"];
+    let word = prop_oneof![
+        "[abc]",
+        "tabs?|Opens?|opened|opening",
+        "[a-z]{0,4}(ies|ied|eed|ing|y|alli|logi|ion){0,3}",
+        "\\PC{1,4}"
+    ];
     prop::collection::vec(word, 0..9)
 }
 

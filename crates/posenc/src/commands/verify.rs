@@ -261,22 +261,29 @@ impl Method<'_> {
             let why = || Refusal::Changed(format!("no units at profile `{}`", self.profile));
             return Ok(Some(absence.map_or_else(why, Refusal::Absent)));
         };
-        if ![CPU, devices.training()].contains(&class_of(&self.device)) {
-            return Ok(Some(Refusal::Absent(format!(
+        let absent = if ![CPU, devices.training()].contains(&class_of(&self.device)) {
+            Some(format!(
                 "was measured on {}, but this machine trains on {}; choose another with --device",
                 self.device,
                 devices.label(devices.training())
-            ))));
-        }
-        if unit.data != self.data {
-            let why = format!("data {} on record, {} here (--data DIR)", self.data, unit.data);
-            return Ok(Some(Refusal::Absent(why)));
-        }
-        let here = collect::origin(planned.iter().copied());
-        let differences = match (&self.origin, &here) {
-            (Some(origin), Some(here)) => origin.differences(here).join("; "),
-            _ => String::new(),
+            ))
+        } else {
+            let why = || format!("data {} on record, {} here (--data DIR)", self.data, unit.data);
+            (unit.data != self.data).then(why)
         };
+        let here = collect::origin(planned.iter().copied());
+        let mut differences = match (&self.origin, &here) {
+            (Some(origin), Some(here)) => origin.differences(here),
+            _ => Vec::new(),
+        };
+        if let Some(why) = absent {
+            // Other data have another checksum and another number of signals.
+            differences.retain(|d| !d.starts_with("data ") && !d.starts_with("signals "));
+            if differences.is_empty() {
+                return Ok(Some(Refusal::Absent(why)));
+            }
+        }
+        let differences = differences.join("; ");
         let why = || format!("definition, revision or data differ (record → here): {differences}");
         Ok((!differences.is_empty()).then(|| Refusal::Changed(why())))
     }

@@ -1,4 +1,4 @@
-//! Floors, which a method reaches that learned nothing, and ceilings, which all reach if the task is solved.
+//! Floors, which a method reaches that learned nothing, and ceilings, which all reach if a task is solved.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -33,6 +33,7 @@ impl Floor {
     pub(crate) fn check(&self, place: &YamlPath<'_>, groups: &[Group]) -> Result<(), FileError> {
         let group = find_group(&place.key("group"), &self.group, groups)?;
         group.check_method(place, "method", &self.method)?;
+        check_metric(place, "metric", &self.metric, &[group])?;
         for (i, name) in self.applies_to.iter().enumerate() {
             find_group(&place.entry("applies_to", i), name, groups)?;
         }
@@ -54,8 +55,8 @@ impl Floor {
     }
 }
 
-/// A rate of success at which a task is solved. Other metrics then grade solutions, such as the choice between correct phrases. Orders, quotients and
-/// equalities of them are not comparable if all compared methods reach it.
+/// A rate of success at which a task is solved. Other metrics then grade solutions, such as the choice between correct phrases. An order, a
+/// quotient or an equality is not comparable if all its metrics are such and all its methods reach the rate.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ceiling {
@@ -65,4 +66,32 @@ pub struct Ceiling {
     pub at_least: f64,
     /// Metrics that decide nothing then. Allowed: list of metrics.
     pub excludes: Vec<String>,
+}
+
+impl Ceiling {
+    pub(crate) fn check(&self, place: &YamlPath<'_>, groups: &[Group]) -> Result<(), FileError> {
+        if self.excludes.is_empty() {
+            let message = "empty; list the metrics that decide nothing, or remove the ceiling";
+            return Err(place.error("excludes", message));
+        }
+        let groups: Vec<&Group> = groups.iter().collect();
+        check_metric(place, "metric", &self.metric, &groups)?;
+        let mut excluded = self.excludes.iter();
+        excluded.try_for_each(|metric| check_metric(place, "excludes", metric, &groups))
+    }
+}
+
+/// Refuses a metric that none of the groups records.
+fn check_metric(
+    place: &YamlPath<'_>,
+    key: &str,
+    metric: &str,
+    groups: &[&Group],
+) -> Result<(), FileError> {
+    let problems: Option<Vec<String>> =
+        groups.iter().map(|group| group.metric_problem(metric)).collect();
+    match problems.and_then(|all| all.into_iter().next()) {
+        Some(why) => Err(place.error(key, why)),
+        None => Ok(()),
+    }
 }
