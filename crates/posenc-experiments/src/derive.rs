@@ -105,10 +105,10 @@ impl Parts<'_> {
         )
     }
 
-    /// Whether the groups that stay record the metrics of a ceiling.
-    fn records(&self, ceiling: &Value) -> bool {
-        let excluded = ceiling.get("excludes").and_then(Value::as_sequence);
-        let named = ceiling.get("metric").into_iter().chain(excluded.into_iter().flatten());
+    /// Whether the groups that stay record the metrics of a column or a ceiling.
+    fn records(&self, item: &Value) -> bool {
+        let excluded = item.get("excludes").and_then(Value::as_sequence);
+        let named = item.get("metric").into_iter().chain(excluded.into_iter().flatten());
         let groups: Vec<_> = self.groups.iter().filter_map(|id| self.source.group(id)).collect();
         { named.filter_map(Value::as_str) }
             .all(|metric| groups.iter().any(|group| group.metric_problem(metric).is_none()))
@@ -132,8 +132,8 @@ impl Parts<'_> {
                 self.source.claims.get(index).is_some_and(|claim| self.keeps(claim))
             }
             "plots" => retain(&mut item, "panels", |panel| names_kept(panel, "group")),
-            // An empty list would mean the group of the floor itself.
             "ceilings" => self.records(&item),
+            // An empty list would mean the group of the floor itself.
             "floors" => retain(&mut item, "applies_to", is_kept) && names_kept(&item, "group"),
             _ => {
                 let stays = retain(&mut item, "groups", is_kept);
@@ -145,7 +145,10 @@ impl Parts<'_> {
                     .flat_map(|group| group.variants.iter().map(|v| v.id.as_str()))
                     .collect();
                 let has = |id: &Value| id.as_str().is_some_and(|id| variants.contains(&id));
-                stays && retain(&mut item, "methods", has)
+                // Columns of printed values alone stay with the source.
+                stays
+                    && retain(&mut item, "methods", has)
+                    && retain(&mut item, "columns", |column| self.records(column))
             }
         };
         stays.then_some(item)
