@@ -67,7 +67,7 @@ pub fn start(name: &str, arguments: &[OsString], extent: &[&str]) -> Result<Exit
     let site = if with_site { &SITE_FEATURES[..] } else { &[] };
     let is_there = binary.exists();
     if !is_there {
-        eprintln!("building {name}; the first time takes about five minutes");
+        eprintln!("building {name}; the first time takes several minutes");
     }
     // Both binaries get the same features, so that common dependencies are built once.
     let (video, gpu) = (video::features(), gpu::features(arguments));
