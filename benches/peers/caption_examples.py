@@ -10,6 +10,7 @@ import json
 import random
 import sys
 
+from nltk.stem.snowball import SnowballStemmer
 from nltk.translate.meteor_score import meteor_score
 from pycocoevalcap.bleu.bleu import Bleu
 from pycocoevalcap.cider.cider import Cider
@@ -19,6 +20,7 @@ VOCABULARY = (
     "the a button buttons row rows first last of in tab tabs open opens opened opening select selects selecting "
     "go back going list lists listing keys key icon happily happy Image images Settings search"
 ).split()
+
 
 class NoSynsets:
     def synsets(self, word):
@@ -61,7 +63,7 @@ def example(seed, candidates, longest):
     truths = {n: [" ".join(r) for r in references] for n, (_, references) in enumerate(corpus)}
     bleu, each = Bleu(4).compute_score(truths, results, verbose=0)
     rouge, cider = Rouge().compute_score(truths, results), Cider().compute_score(truths, results)
-    meteor = [meteor_score(references, words, wordnet=NoSynsets()) for words, references in corpus]
+    meteor = [meteor_score(references, words, stemmer=SnowballStemmer("english"), wordnet=NoSynsets()) for words, references in corpus]
     mean = lambda values: sum(values) / len(values)
     plain = lambda scores: {"mean": float(scores[0]), "each": [float(v) for v in scores[1]]}
     return {

@@ -2,7 +2,8 @@
 //!
 //! An experiment names a data set of the manifest (`data/manifest.yaml`). [`DataSource::load`] returns its signals from the
 //! first of these sources that exists: images or clips that the user names, the manifest's files in the data directory, or an
-//! embedded generator. [`Origin`] and a label in every record name the source. [`load_signal_file`] reads a single picture or clip outside of any set.
+//! embedded generator. [`Origin`] and a label in every record name the source. [`load_signal_file`]
+//! reads a single picture or clip outside of any set.
 //!
 //! All files are untrusted: sizes are checked against limits before memory is allocated. Every message states the error,
 //! its place, the allowed values, and how to fix it.

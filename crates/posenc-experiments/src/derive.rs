@@ -145,7 +145,7 @@ impl Parts<'_> {
                     .flat_map(|group| group.variants.iter().map(|v| v.id.as_str()))
                     .collect();
                 let has = |id: &Value| id.as_str().is_some_and(|id| variants.contains(&id));
-                // Columns of printed values alone stay with the source.
+                // Columns of metrics that no kept group records, such as printed values, are left out.
                 stays
                     && retain(&mut item, "methods", has)
                     && retain(&mut item, "columns", |column| self.records(column))

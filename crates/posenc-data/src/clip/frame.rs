@@ -208,8 +208,10 @@ impl<'a> ClipRequest<'a> {
         while averages.n_read < MAX_FRAMES
             && let Some(frame) = averages.next()?
         {
-            let bytes = 8 * frame.len() as u64;
-            if 8 * voxels.len() as u64 + bytes > MAX_ARRAY_BYTES {
+            // With a size, only means over these frames are kept in double precision.
+            let per_value = if size.is_some() { 4 } else { 8 };
+            let bytes = per_value * frame.len() as u64;
+            if per_value * voxels.len() as u64 + bytes > MAX_ARRAY_BYTES {
                 let message = format!(
                     "each frame takes {bytes} bytes in memory and the clip more than {MAX_ARRAY_BYTES}; only {} frames \
                      would fit: give a size to reduce it to (--size N), or use smaller frames",

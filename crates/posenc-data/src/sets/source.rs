@@ -26,7 +26,7 @@ pub struct Identity {
     pub label: String,
     pub origin: Origin,
     /// 64 hexadecimal digits that change whenever a signal of the set does: the SHA-256 of the
-    /// pixels for the paper's data, of names and file contents for a user's and for videos, of
+    /// pixels for the paper's pictures, of names and file contents for clips and a user's files, of
     /// generator, version and seed for generated signals.
     pub sha256: String,
     /// Names of the signals, in order.

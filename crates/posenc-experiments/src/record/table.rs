@@ -140,11 +140,12 @@ impl Table {
                 if super::picture::name(name).is_none() {
                     return Err(row.error("metric", format!("no picture is named `{name}`")));
                 }
-                let is_whole = |side: &f64| side.fract() == 0.0;
+                let is_whole = |side: &f64| side.fract() == 0.0 && *side >= 1.0;
                 let [Some(width), Some(height)] = [x, y].map(|side| side.filter(is_whole)) else {
-                    return Err(
-                        row.error("x", "width and height of a picture must be whole numbers")
-                    );
+                    return Err(row.error(
+                        "x",
+                        "width and height of a picture must be positive whole numbers",
+                    ));
                 };
                 let size = check_size(width as usize, height as usize, 1);
                 size.map_err(|e| row.error("x", e.to_string()))?;
@@ -326,10 +327,10 @@ mod tests {
         }
         for (shown, size, part) in [
             ("foo", "1,1", "no picture is named `foo`"),
-            ("truth", ",", "`x`: width and height of a picture must be whole numbers"),
-            ("truth", "-inf,NaN", "must be whole numbers"),
-            ("truth", "1.5,1", "must be whole numbers"),
-            ("truth", "-3,1", "`x`: 0 × 1 pixels"),
+            ("truth", ",", "`x`: width and height of a picture must be positive whole numbers"),
+            ("truth", "-inf,NaN", "must be positive whole numbers"),
+            ("truth", "1.5,1", "must be positive whole numbers"),
+            ("truth", "-3,1", "must be positive whole numbers"),
             ("truth", "1e9,1", "16384 on a side"),
         ] {
             let text = format!("{header}\n0,picture:{shown},{size},NaN,0123456789abcdef.png\n");

@@ -105,7 +105,7 @@ fn least_success(ceiling: &Ceiling, select: &Select, context: Context<'_>) -> Op
     for row in rows(&success, context) {
         add(methods.entry(&row.method).or_default(), row.value);
     }
-    // A method without successes has NaN, which is not at the ceiling.
+    // A method without a value of this metric has NaN, which is not at the ceiling.
     methods.into_values().map(|(sum, count)| sum / count as f64).reduce(lower)
 }
 

@@ -1,5 +1,5 @@
-//! METEOR (Lavie and Agarwal 2007) with exact and stem matches (Porter's second stemmer, as in METEOR 1.5). Without matches by WordNet synonyms and paraphrases, scores are
-//! below those of the full metric.
+//! METEOR (Lavie and Agarwal 2007) with matches of words and of stems (Porter's second stemmer, as in METEOR 1.5). Without matches by
+//! WordNet synonyms and paraphrases, scores are below those of the full metric.
 
 use std::collections::BTreeMap;
 

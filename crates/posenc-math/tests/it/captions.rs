@@ -90,6 +90,14 @@ fn scores_agree_with_nltk() {
     }
 }
 
+/// Catches another stemmer than Porter's second one: the first has other stems for these words.
+#[test]
+fn words_are_stemmed_by_the_second_porter_stemmer() {
+    let score = |words: &str, of: &str| meteor(&[Candidate::split(words, &[of])]).mean;
+    assert!(score("dying", "dies") > 0.0);
+    assert!(score("generously", "generous") > 0.0 && score("generate", "generous") == 0.0);
+}
+
 /// Catches a division by zero if there are no captions, words or references.
 #[test]
 fn empty_input_scores_zero() {

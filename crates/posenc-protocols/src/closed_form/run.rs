@@ -11,8 +11,9 @@ use crate::network_nd::Blending;
 use crate::reconstruction::auto_width::{COUNTS, RandomChoice, Search, choose};
 use crate::reconstruction::closed::{self, Axis, Solved};
 use crate::reconstruction::{
-    ITERATIONS, Rule, Scattered, Signal, Split, pictures, positions_per_axis, signal_of, split_unit,
+    ITERATIONS, Rule, Scattered, Split, pictures, positions_per_axis, signal_of, split_unit,
 };
+use posenc_data::Signal;
 use posenc_harness::device::CPU;
 use posenc_harness::protocol::{Context, Emit, Protocol, UnitResult};
 use posenc_harness::stopwatch::Stopwatch;

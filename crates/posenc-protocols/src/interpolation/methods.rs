@@ -9,7 +9,8 @@ use posenc_math::interpolation::{
 };
 
 use super::Method;
-use crate::reconstruction::{Rule, Signal, Split};
+use crate::reconstruction::{Rule, Split};
+use posenc_data::Signal;
 
 /// Number of nearest samples that a thin-plate spline at a position uses.
 pub const THIN_PLATE_NEIGHBORS: usize = 50;

@@ -13,10 +13,10 @@ use super::{Encoding, NetworkNd, changed};
 use crate::fit_state::{Done, Resumption, divergence};
 use crate::reconstruction::auto_width::{Search, choose_by_training};
 use crate::reconstruction::{
-    self, ITERATIONS, Problem, Rule, Signal, Split, pictures, positions_per_axis, signal_of,
-    split_unit,
+    self, ITERATIONS, Problem, Rule, Split, pictures, positions_per_axis, signal_of, split_unit,
 };
 use crate::streams::method_stream;
+use posenc_data::Signal;
 use posenc_harness::checkpoint::Checkpoint;
 use posenc_harness::protocol::{Context, Emit, Placement, Protocol, UnitResult};
 use posenc_harness::stopwatch::Stopwatch;

@@ -11,6 +11,7 @@ mod problem;
 mod signal;
 
 use anyhow::Result;
+use posenc_data::Signal;
 use posenc_harness::protocol::Context;
 use posenc_harness::unit::Unit;
 use posenc_math::random::stream;
@@ -22,7 +23,6 @@ pub use complex::Scattered;
 pub use inputs::Features;
 pub use pictures::pictures;
 pub use points::{Rule, Split, mean_squared_error, positions_per_axis, split};
-pub use posenc_data::Signal;
 pub use problem::{Problem, interleaved};
 #[cfg(test)]
 pub use signal::filled;

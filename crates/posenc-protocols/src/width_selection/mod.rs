@@ -39,7 +39,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{check_fraction, check_has_data, hundredths, preset, range};
-use crate::reconstruction::Signal;
+use posenc_data::Signal;
 
 pub const KIND: Kind = Kind {
     needs_embedder: true,

@@ -272,20 +272,23 @@ impl Method<'_> {
             (unit.data != self.data).then(why)
         };
         let here = collect::origin(planned.iter().copied());
-        let mut differences = match (&self.origin, &here) {
-            (Some(origin), Some(here)) => origin.differences(here),
-            _ => Vec::new(),
-        };
-        if let Some(why) = absent {
-            // Other data have another checksum and another number of signals.
-            differences.retain(|d| !d.starts_with("data ") && !d.starts_with("signals "));
-            if differences.is_empty() {
-                return Ok(Some(Refusal::Absent(why)));
+        let differences = match (&self.origin, here) {
+            (Some(origin), Some(mut here)) => {
+                // Other data have another checksum and another number of signals.
+                if absent.is_some() {
+                    here.data.clone_from(&origin.data);
+                    here.signals = origin.signals;
+                }
+                origin.differences(&here).join("; ")
             }
-        }
-        let differences = differences.join("; ");
-        let why = || format!("definition, revision or data differ (record → here): {differences}");
-        Ok((!differences.is_empty()).then(|| Refusal::Changed(why())))
+            _ => String::new(),
+        };
+        Ok(match differences.as_str() {
+            "" => absent.map(Refusal::Absent),
+            _ => Some(Refusal::Changed(format!(
+                "definition, revision or data differ (record → here): {differences}"
+            ))),
+        })
     }
 }
 

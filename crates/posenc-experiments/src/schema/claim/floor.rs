@@ -1,4 +1,4 @@
-//! Floors, which a method reaches that learned nothing, and ceilings, which all reach if a task is solved.
+//! Floors: what a method that learned nothing reaches. Ceilings: the rate at which a task is solved.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

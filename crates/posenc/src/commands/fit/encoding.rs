@@ -1,6 +1,7 @@
 //! `fit` with a position encoding, by least squares or gradient descent.
 
 use anyhow::{Result, bail};
+use posenc_data::Signal;
 use posenc_harness::device::{CPU, Devices};
 use posenc_harness::machine;
 use posenc_math::closed_form::{LeastSquaresOptions, Solver};
@@ -8,7 +9,7 @@ use posenc_math::embedder::{self, EmbedderSpec};
 use posenc_nets::train::{Schedule, fit as train};
 use posenc_protocols::network_1d::Scale;
 use posenc_protocols::network_nd::{Encoding, NetworkNd};
-use posenc_protocols::reconstruction::{Problem, Scattered, Signal, Split, closed, interleaved};
+use posenc_protocols::reconstruction::{Problem, Scattered, Split, closed, interleaved};
 
 use super::settings::{self, Chosen, streams};
 use crate::arguments::{Fit, FitSolver, FitWithEncoding};

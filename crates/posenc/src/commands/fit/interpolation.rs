@@ -3,12 +3,13 @@
 use std::time::Instant;
 
 use anyhow::Result;
+use posenc_data::Signal;
 use posenc_harness::machine;
 use posenc_math::interpolation::selection::Prediction;
 use posenc_math::quality::psnr_of;
 use posenc_protocols::interpolation::methods::{Interpolated, interpolate as by_method};
 use posenc_protocols::interpolation::{Method, Threads};
-use posenc_protocols::reconstruction::{Rule, Signal, Split};
+use posenc_protocols::reconstruction::{Rule, Split};
 
 fn threads() -> Threads {
     Threads(machine::cores())

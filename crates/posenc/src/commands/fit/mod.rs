@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use posenc_data::Loaded;
+use posenc_data::Signal;
 use posenc_experiments::Catalog;
 use posenc_experiments::schema::display::Positions;
 use posenc_harness::repository::Repository;
@@ -17,7 +18,7 @@ use posenc_math::quality::psnr_of;
 use posenc_math::random::stream;
 use posenc_protocols::KINDS;
 use posenc_protocols::network_nd::TestPositions;
-use posenc_protocols::reconstruction::{Rule, Signal, Split, mean_squared_error, split};
+use posenc_protocols::reconstruction::{Rule, Split, mean_squared_error, split};
 use posenc_report::Records;
 
 use crate::arguments::Fit;

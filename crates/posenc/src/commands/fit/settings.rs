@@ -8,13 +8,12 @@ use posenc_math::embedder::{self, EmbedderSpec, Family, FitModel, ParameterValue
 use posenc_protocols::network_nd::{Encoding, NetworkNd};
 
 use crate::arguments::{Fit, FitSolver, FitWithEncoding};
+use posenc_data::Signal;
 use posenc_harness::machine;
 use posenc_math::closed_form::RIDGE_CUTOFF;
 use posenc_math::random::stream;
 use posenc_protocols::reconstruction::auto_width::{self, Search};
-use posenc_protocols::reconstruction::{
-    self, Problem, Signal, Split, check_memory, positions_per_axis,
-};
+use posenc_protocols::reconstruction::{self, Problem, Split, check_memory, positions_per_axis};
 
 /// The solver of `--solver`, or the default.
 pub fn solver(fit: &Fit, options: &FitWithEncoding) -> FitSolver {
