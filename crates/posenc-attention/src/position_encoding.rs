@@ -2,7 +2,7 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, activation};
-use posenc_math::lff::encoding::{Encoding, Features};
+use posenc_math::lff::encoding::{Encoding, Features, Layer};
 use posenc_math::lff::similarity::{FourierFeatures, PositionCode, SineCode};
 use posenc_math::lff::widget::{BINS, COORDINATES};
 use posenc_math::random::gaussian_vector;
@@ -84,6 +84,16 @@ impl Network {
     }
 }
 
+/// What is on top of the features.
+#[derive(Module, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one value per model")]
+enum Top {
+    Modulator(Network),
+    Linear(Dense),
+    LayerNorm(LayerNorm),
+    Gain(Param<Tensor<1>>),
+}
+
 /// A position encoding: LFF Algorithm 1, or one of the encodings that it is compared with.
 ///
 /// Use [`PositionEncoding::prepare`] once per set of positions and [`PositionEncoding::encode`] once per step.
@@ -96,7 +106,7 @@ pub struct PositionEncoding {
     /// $W_r^T$ `[M, |F|/2]`, if it is trained.
     frequencies: Option<Param<Tensor<2>>>,
     network: Option<Network>,
-    modulator: Option<Network>,
+    top: Option<Top>,
     #[module(skip)]
     description: Description,
 }
@@ -161,12 +171,20 @@ impl PositionEncoding {
         });
         let network =
             encoding.hidden.map(|hidden| Network::new(draw, [coordinates, hidden, f], false));
-        let modulator = encoding.modulator.as_ref().map(|modulator| {
-            Network::new(draw, [f, modulator.hidden, width / encoding.groups], modulator.layer_norm)
-        });
+        let outputs = width / encoding.groups;
+        let top = match (&encoding.modulator, encoding.layer) {
+            (Some(modulator), _) => {
+                let sizes = [f, modulator.hidden, outputs];
+                Some(Top::Modulator(Network::new(draw, sizes, modulator.layer_norm)))
+            }
+            (None, Some(Layer::Linear)) => Some(Top::Linear(draw.dense(f, outputs))),
+            (None, Some(Layer::LayerNorm)) => Some(Top::LayerNorm(draw.layer_norm(f))),
+            (None, Some(Layer::Gain)) => Some(Top::Gain(parameter(vec![1.0], [1], draw.device))),
+            (None, None) => None,
+        };
         let encoding = encoding.clone();
         let description = Description { encoding, width, coordinates, drawn };
-        PositionEncoding { tables, projections, frequencies, network, modulator, description }
+        PositionEncoding { tables, projections, frequencies, network, top, description }
     }
 
     /// Moves positions to a device. Everything that does not depend on trained parameters is computed here, in double precision.
@@ -217,9 +235,12 @@ impl PositionEncoding {
         let Some(features) = self.features(positions) else {
             return Tensor::zeros([positions.count, *width], &positions.device);
         };
-        let encoded = match &self.modulator {
+        let encoded = match &self.top {
             None => features,
-            Some(network) => {
+            Some(Top::Linear(dense)) => dense.forward(features),
+            Some(Top::LayerNorm(norm)) => norm.forward(features),
+            Some(Top::Gain(gain)) => features.mul(gain.val().unsqueeze()),
+            Some(Top::Modulator(network)) => {
                 let rate = encoding.modulator.as_ref().map_or(0.0, |m| m.dropout);
                 network.forward(features, Dropout::new(rate, dropout))
             }

@@ -3,7 +3,7 @@
 use posenc_attention::draw::Draw;
 use posenc_attention::parameters;
 use posenc_attention::position_encoding::{PositionEncoding, Positions};
-use posenc_math::lff::encoding::{Encoding, Features, Modulator};
+use posenc_math::lff::encoding::{Encoding, Features, Layer, Modulator};
 use posenc_math::random::stream;
 
 fn fourier(width: usize) -> Encoding {
@@ -58,6 +58,11 @@ fn every_kind() -> Vec<Encoding> {
             modulated(Encoding { learned: false, ..fourier(64) }, layer_norm),
         ]);
     }
+    kinds.extend([
+        Encoding { layer: Some(Layer::Linear), groups: 2, ..fourier(16) },
+        Encoding { layer: Some(Layer::LayerNorm), ..fourier(64) },
+        Encoding { layer: Some(Layer::Gain), ..fourier(64) },
+    ]);
     kinds
 }
 
@@ -123,6 +128,28 @@ fn groups_share_their_weights() {
         assert!((a[i] - b[16 + i]).abs() < 1e-6 && (a[16 + i] - b[i]).abs() < 1e-6);
     }
     assert!(a[..16].iter().zip(&a[16..]).any(|(x, y)| (x - y).abs() > 1e-3));
+}
+
+/// Catches a layer that is left out or is not the one that its name says: initially, a gain changes nothing, a layer norm gives mean 0 and
+/// variance 1, and a dense layer is affine in the features.
+#[test]
+fn single_layers_do_what_their_names_say() {
+    let positions = Positions::grid(&[4, 4]);
+    let of = |layer, scale: f64| {
+        let encoding = Encoding { layer, scale: Some(scale), ..fourier(64) };
+        codes(&build(&encoding, &[4, 4], 64), &positions, 64)
+    };
+    let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-3, "{a} {b}");
+    assert_eq!(of(Some(Layer::Gain), 3.0), of(None, 3.0));
+    for code in of(Some(Layer::LayerNorm), 8.0) {
+        near(code.iter().sum::<f64>() / 64.0, 0.0);
+        near(code.iter().map(|v| v * v).sum::<f64>() / 64.0, 1.0);
+    }
+    let [one, two, three] = [1.0, 2.0, 3.0].map(|scale| of(Some(Layer::Linear), scale));
+    assert_ne!(one, of(None, 1.0));
+    for ((a, b), c) in one.iter().zip(&two).zip(&three) {
+        a.iter().zip(b).zip(c).for_each(|((a, b), c)| near(c - b, b - a));
+    }
 }
 
 /// Catches a mask that is not used, used outside of training, or not scaled to keep the mean.

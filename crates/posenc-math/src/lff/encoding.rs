@@ -42,7 +42,7 @@ pub enum Coordinates {
     Cells,
 }
 
-/// Layers on top of the features.
+/// Two dense layers on top of the features, with a ReLU between them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Modulator {
@@ -54,6 +54,18 @@ pub struct Modulator {
     /// Dropout rate of the hidden layer, from 0 to below 1.
     #[serde(default)]
     pub dropout: f64,
+}
+
+/// A single layer on top of the features, in the place of a modulator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// A dense layer.
+    Linear,
+    /// A layer norm with a trained gain and shift per feature.
+    LayerNorm,
+    /// One trained factor, initially 1.
+    Gain,
 }
 
 /// A position encoding.
@@ -96,9 +108,12 @@ pub struct Encoding {
     /// `network`: units of its hidden layer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden: Option<usize>,
-    /// Layers on top of the features.
+    /// Two dense layers on top of the features.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modulator: Option<Modulator>,
+    /// A single layer on top of the features, in the place of a modulator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layer: Option<Layer>,
 }
 
 fn one() -> usize {
@@ -154,11 +169,15 @@ impl Encoding {
         }
         let f = self.feature_width(width);
         check_ranges([("width", f, 1, 65_536)])?;
-        if self.modulator.is_none() && f * groups != width {
+        if self.modulator.is_some() && self.layer.is_some() {
+            return wrong("layer", "not allowed with `modulator`; remove one of them".into());
+        }
+        let is_dense = self.modulator.is_some() || self.layer == Some(Layer::Linear);
+        if !is_dense && f * groups != width {
             return wrong(
                 "width",
                 format!(
-                    "{groups} × {f} features without a modulator must equal the model's width of {width}"
+                    "{groups} × {f} features without a dense layer must equal the model's width of {width}"
                 ),
             );
         }
@@ -225,6 +244,7 @@ impl Encoding {
             temperature: None,
             hidden: None,
             modulator: None,
+            layer: None,
         }
     }
 
@@ -254,7 +274,13 @@ impl Encoding {
             let norms = if modulator.layer_norm { 2 * (f + h) } else { 0 };
             dense(f, h) + dense(h, width / self.groups.max(1)) + norms
         });
-        features + modulator
+        let layer = match self.layer {
+            Some(Layer::Linear) => dense(f, width / self.groups.max(1)),
+            Some(Layer::LayerNorm) => 2 * f,
+            Some(Layer::Gain) => 1,
+            None => 0,
+        };
+        features + modulator + layer
     }
 }
 
@@ -274,6 +300,10 @@ mod tests {
     fn with(mut encoding: Encoding, hidden: usize, layer_norm: bool) -> Encoding {
         encoding.modulator = Some(Modulator { hidden, layer_norm, dropout: 0.1 });
         encoding
+    }
+
+    fn topped(encoding: Encoding, layer: Layer) -> Encoding {
+        Encoding { layer: Some(layer), ..encoding }
     }
 
     /// Catches any term of a count that is wrong or counted per group.
@@ -309,6 +339,9 @@ mod tests {
                 1_296,
             ),
             (Encoding { hidden: Some(32), ..of(Features::Network) }, &image, 768, 25_440),
+            (topped(fourier(32, 2, true), Layer::Linear), &boxes, 128, 32 + 33 * 64),
+            (topped(fourier(64, 2, true), Layer::LayerNorm), &boxes, 128, 64 + 128),
+            (topped(of(Features::Sine), Layer::Gain), &image, 64, 1),
         ] {
             encoding.check(sides.len(), width).unwrap();
             assert_eq!(encoding.parameter_count(sides, width), count, "{encoding:?}");
@@ -324,6 +357,8 @@ mod tests {
         assert_eq!(key(&Encoding { gamma: None, ..fourier(64, 1, true) }), "gamma");
         assert_eq!(key(&Encoding { gamma: Some(f64::NAN), ..fourier(64, 1, true) }), "gamma");
         assert_eq!(key(&with(fourier(64, 1, true), 0, false)), "modulator");
+        assert_eq!(key(&topped(with(fourier(64, 1, true), 8, false), Layer::Linear)), "layer");
+        assert_eq!(key(&topped(fourier(32, 1, true), Layer::Gain)), "width");
         let sine = of(Features::Sine);
         assert_eq!(key(&Encoding { learned: true, ..sine.clone() }), "learned");
         assert_eq!(key(&Encoding { summed: true, ..sine.clone() }), "summed");

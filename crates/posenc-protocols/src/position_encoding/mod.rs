@@ -63,6 +63,9 @@ impl Settings for PositionEncoding {
         if self.encoding.features == Features::None {
             return Err(("encoding", "features: none has no parameters to check".into()));
         }
+        if self.encoding.layer.is_some() {
+            return Err(("encoding", "layer: Algorithm 1 has none; remove it".into()));
+        }
         within("encoding", self.encoding.check(self.coordinates, self.width))?;
         let sides = self.count_sides.0.iter().copied().chain([self.side as f64]);
         let axes = if self.encoding.flat { self.coordinates } else { 1 };

@@ -22,6 +22,8 @@ const WIDGETS: &str = "kind: captioning, steps: 3, batch: 2, screens: 6, held_ou
                        heads: 2, feed_forward: 8, encoder_layers: 1, decoder_layers: 1, public: { vocabulary: 120, word_width: 6, types: 12, \
                        tree_rows: 30, channels: [2, 3] }";
 
+const ALGORITHM: &str = "kind: position-encoding, encoding: { features: fourier, gamma: 1, width: 16 }, coordinates: 2, side: 4, width: 16, \
+                         positions: 8, count_sides: [4, 8]";
 const SCENES: &str = "kind: detection, sides: [16], held_out: 1, encoding: { features: sine }, width: 8, heads: 1, feed_forward: 8, \
                       encoder_layers: 0, decoder_layers: 1, queries: 2, batch: 1, steps: 9, learning_rate: 0.1, warm_up: 1, \
                       measure_every: 1";
@@ -54,6 +56,7 @@ features: sine => features: fourier
 features: sine => features: fourier, gamma: 1, width: 15
 features: sine => features: cosine
 features: sine => features: sine, learned: true
+features: sine => features: sine, layer: gain, modulator: { hidden: 4 }
 features: sine => features: fourier, learned: true, gamma: 1 }, divergence: { form: pooled, weight: -1
 side: 6, heads: 2, batch: 4 => side: 64, heads: 16, batch: 4096
 layers: 1, width: 16, feed_forward: 16 => layers: 48, width: 4096, feed_forward: 65536
@@ -113,6 +116,7 @@ features: sine => features: fourier
  => folds: 3
 "),
         ("", LABELS, " => scale: hundredths"),
+        ("", ALGORITHM, "width: 16 }, => width: 16, layer: linear },"),
         ("", "kind: box-positions", " => jitter: 1"),
         (BOXES, "kind: box-positions", " => screens: 3"),
         ("", WIDGETS, "
