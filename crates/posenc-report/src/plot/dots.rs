@@ -27,7 +27,7 @@ pub struct DotRow {
     pub published: Option<(f64, Option<f64>)>,
 }
 
-/// A row per method with its measured and its published mean.
+/// A row per method, or per signal of a method, with its measured and its published mean.
 pub fn read(source: FigureSource<'_>, panel: &display::Panel, look: &Look<'_>) -> Vec<DotRow> {
     let keys = source.keys(panel);
     let several = several(&keys);
@@ -36,14 +36,17 @@ pub fn read(source: FigureSource<'_>, panel: &display::Panel, look: &Look<'_>) -
         group.is_none_or(|g| g.reduced(row.profile).is_none() && g.is_papers_data(&row.data))
     };
     let row = |key: &CurveKey| {
-        let own =
-            |r: &&Row| r.method == key.method && group.is_none_or(|g| g.untrained(r).is_none());
+        let own = |r: &&Row| {
+            r.method == key.method
+                && (key.signal.is_empty() || r.signal == key.signal)
+                && group.is_none_or(|g| g.untrained(r).is_none())
+        };
         let rows: Vec<&Row> = source.measured(panel, &panel.metric).filter(own).collect();
         let values: Vec<f64> = rows.iter().map(|r| r.value).collect();
         let (mean, deviation) = mean_deviation(&values);
         let printed = source
             .printed(panel, key)
-            .filter(|v| panel.published && v.signal.is_empty() && v.x.is_none());
+            .filter(|v| panel.published && v.signal == key.signal && v.x.is_none());
         let row = DotRow {
             name: look.name(&name(several, key)),
             color: source.style(panel, several, key, look).0,

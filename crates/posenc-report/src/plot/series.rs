@@ -22,7 +22,8 @@ const FEW: usize = 5;
 #[derive(PartialEq)]
 pub(super) struct CurveKey {
     pub method: String,
-    signal: String,
+    /// Empty in panels by method or metric.
+    pub signal: String,
     metric: String,
     /// The metric's name in panels by metric; empty in others.
     label: String,

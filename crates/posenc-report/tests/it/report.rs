@@ -59,6 +59,22 @@ fn two_runs_are_told_apart() {
     assert!(both.contains(own), "{both}");
 }
 
+/// Catches a plot of signals that draws the mean over all of them in each row: three signals of the demo differ by 1 dB each.
+#[test]
+fn rows_of_signals_show_their_own_values() {
+    let by_signal = "kind: dots\n        series: signal\n        methods: [Tri]\n        signals: [image-00, image-01, image-02]\n";
+    let change = |text: &str| text.replace("kind: dots\n", by_signal);
+    let catalog = changed_catalog(change).expect("a catalog");
+    let svg =
+        page(&rendered(&catalog, &records(REFERENCE), None), "figures/demo/table1-values.svg");
+    has(&svg, &["image-00", "image-01", "image-02"]);
+    let centers = svg.split("<circle cx=\"").skip(1).filter_map(|c| c.split('"').next());
+    let centers: Vec<f64> = centers.map(|x| x.parse().expect("a number")).collect();
+    // The last two are in the legend.
+    let [a, b, c, _, _] = centers[..] else { panic!("{centers:?}") };
+    assert!(b - a > 10.0 && (c - b - (b - a)).abs() < 1.5, "{centers:?}");
+}
+
 /// Catches reduced runs and other data without a label: a reader would mistake them for the paper's.
 #[test]
 fn reduced_runs_and_other_data_are_labelled() {

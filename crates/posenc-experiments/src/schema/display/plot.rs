@@ -83,8 +83,8 @@ impl Color {
 pub struct Panel {
     /// Title above the axes.
     pub title: String,
-    /// Mean with a 95 % band, single values, a map, means of a map over circles around the origin, or one row per method with its
-    /// measured and its published mean. Default: `lines`.
+    /// Mean with a 95 % band, single values, a map, means of a map over circles around the origin, or one row per method (with
+    /// `series: signal`, per signal) with its measured and its published mean. Default: `lines`.
     #[serde(default)]
     pub kind: PanelKind,
     /// Group that is plotted. Allowed: id of a group.
@@ -239,7 +239,7 @@ pub enum PanelKind {
     Heatmap,
     /// Values over x and y, averaged over circles around the origin.
     Radial,
-    /// One row per method: measured and published mean with their standard deviations.
+    /// One row per method, or per signal of a method: measured and published mean with their standard deviations.
     Dots,
 }
 
