@@ -132,11 +132,7 @@ impl Table {
     }
 
     fn rows(&self, at: &Tensor<1, Int>) -> Tensor<2> {
-        let table = self.table.val();
-        let table = match &self.projection {
-            Some(projection) => projection.forward(table),
-            None => table,
-        };
+        let table = self.projection.iter().fold(self.table.val(), |table, own| own.forward(table));
         table.select(0, at.clone())
     }
 }
@@ -297,10 +293,7 @@ impl Captioner {
         let texts = self.texts(batch);
         let codes = batch.coordinates.clone();
         let codes = self.position.encode_boxes(codes, dropout.rng.as_deref_mut(), &batch.device);
-        let codes = match &self.position_projection {
-            Some(projection) => projection.forward(codes),
-            None => codes,
-        };
+        let codes = self.position_projection.iter().fold(codes, |codes, own| own.forward(codes));
         let text = texts.clone().select(0, text.clone());
         let (kinds, clickable) = (self.kinds.rows(kinds), self.clickable.rows(clickable));
         let tree = self.tree.iter().zip(tree).map(|(table, at)| table.rows(at));

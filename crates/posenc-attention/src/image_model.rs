@@ -180,10 +180,7 @@ struct Head {
 impl Head {
     /// Log-probabilities of the levels, `[B, T, levels]`, from one or two streams.
     fn forward(&self, first: Tensor<3>, second: Option<Tensor<3>>) -> Tensor<3> {
-        let x = match second {
-            Some(second) => Tensor::cat(vec![first, second], 2),
-            None => first,
-        };
+        let x = second.into_iter().fold(first, |first, own| Tensor::cat(vec![first, own], 2));
         activation::log_softmax(self.output.forward(self.norm.forward(x)), 2)
     }
 }
@@ -220,23 +217,19 @@ impl ImageModel {
     ) -> Self {
         let TransformerSizes { width, heads, feed_forward, layers } = sizes.transformer;
         let (sides, code_width) = sizes.positions(encoding);
-        let position = PositionEncoding::new(
-            encoding,
-            &sides,
-            code_width,
-            &mut Draw { rng: &mut code, device },
-        );
-        let mut draw = Draw { rng: &mut content, device };
+        let draw = &mut Draw { rng: &mut code, device };
+        let position = PositionEncoding::new(encoding, &sides, code_width, draw);
+        let draw = &mut Draw { rng: &mut content, device };
         let level_width = width.saturating_sub(sizes.concatenated.unwrap_or(0));
         let levels = draw.normal([sizes.levels, level_width], 1.0);
         let layers = (0..layers).map(|_| Layer {
             attention_norm: draw.layer_norm(width),
             attention: match &sizes.lsh {
-                None => SelfAttention::Full(Attention::new(&mut draw, width, heads, true)),
-                Some(lsh) => SelfAttention::Lsh(LshAttention::new(&mut draw, width, heads, lsh)),
+                None => SelfAttention::Full(Attention::new(draw, width, heads, true)),
+                Some(lsh) => SelfAttention::Lsh(LshAttention::new(draw, width, heads, lsh)),
             },
             dense_norm: draw.layer_norm(width),
-            dense: FeedForward::new(&mut draw, [width, feed_forward, width], Activation::Gelu),
+            dense: FeedForward::new(draw, [width, feed_forward, width], Activation::Gelu),
         });
         let layers = layers.collect();
         let outputs = sizes.output_width();

@@ -298,13 +298,6 @@ pub(crate) struct Attended {
     pub(crate) attention: Attention,
 }
 
-fn with_codes(x: Tensor<3>, codes: Option<&Tensor<3>>) -> Tensor<3> {
-    match codes {
-        Some(codes) => x + codes.clone(),
-        None => x,
-    }
-}
-
 /// A layer of an encoder or a decoder: self-attention, attention to a memory (in decoders) and a feed-forward network, each with a residual
 /// connection and a layer norm.
 #[derive(Module, Debug)]
@@ -347,12 +340,9 @@ impl Layer {
         dropout: &mut LayerDropout<'_>,
         f: impl FnOnce(Tensor<D>, &mut Dropout<'_>) -> Tensor<D>,
     ) -> Tensor<D> {
-        if self.is_pre_norm {
-            let y = f(norm.forward(x.clone()), &mut dropout.inner());
-            return x + dropout.residual().apply(y);
-        }
-        let y = f(x.clone(), &mut dropout.inner());
-        norm.forward(x + dropout.residual().apply(y))
+        let normed = |x: Tensor<D>, is_due: bool| if is_due { norm.forward(x) } else { x };
+        let y = f(normed(x.clone(), self.is_pre_norm), &mut dropout.inner());
+        normed(x + dropout.residual().apply(y), !self.is_pre_norm)
     }
 
     /// Self-attention of tokens `[B, T, D]`, with `codes` added to queries and keys.
@@ -366,7 +356,7 @@ impl Layer {
     ) -> Tensor<3> {
         let Attended { norm, attention } = &self.own;
         self.residual(norm, x, dropout, |y, dropout| {
-            let at = with_codes(y.clone(), codes);
+            let at = codes.into_iter().fold(y.clone(), |y, codes| y + codes.clone());
             attention.forward(at.clone(), [at, y], bias.clone(), causal, dropout).0
         })
     }
@@ -432,7 +422,7 @@ impl Layer {
         let mut x = self.attend(x, codes, own_bias, causal, dropout);
         if let Some(Attended { norm, attention }) = &self.memory {
             x = self.residual(norm, x, dropout, |y, dropout| {
-                let at = with_codes(y, codes);
+                let at = codes.into_iter().fold(y, |y, codes| y + codes.clone());
                 attention.forward(at, memory.clone(), bias.clone(), false, dropout).0
             });
         }

@@ -15,14 +15,6 @@ pub struct Loss {
     pub operations: f64,
 }
 
-/// The content of a checkpoint; training continues from it with bit-identical results.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TrainState {
-    pub steps: usize,
-    /// Parameters in the order of the model's fields, then Adam's means of gradients and of squared gradients.
-    pub numbers: [Vec<f32>; 3],
-}
-
 #[derive(Debug, Clone)]
 pub struct Trainer<M> {
     pub model: M,
@@ -67,19 +59,14 @@ impl<M: Module> Trainer<M> {
     /// is unchanged.
     pub fn step(&mut self, loss: impl FnOnce(&M) -> Loss) -> f64 {
         let Loss { value: loss, penalty, operations } = loss(&self.model);
-        self.operations += operations;
-        let value = number(loss.clone());
-        if !value.is_finite() {
-            return self.stop(value);
-        }
-        let gradients = match penalty {
-            Some(penalty) => loss + penalty,
-            None => loss,
-        }
-        .backward();
-        let rate = self.learning_rate.at(self.steps() + 1);
-        self.model = self.adam.step(self.model.clone(), &gradients, rate);
-        value
+        self.step_with(operations, |model, adam, rate| {
+            let value = number(loss.clone());
+            if value.is_finite() {
+                let gradients = penalty.into_iter().fold(loss, |sum, own| sum + own).backward();
+                *model = adam.step(model.clone(), &gradients, rate);
+            }
+            value
+        })
     }
 
     /// One step of a model that updates its own parameters, with its floating-point operations. `update` receives the model, the optimizer
@@ -92,31 +79,26 @@ impl<M: Module> Trainer<M> {
         self.operations += operations;
         let rate = self.learning_rate.at(self.steps() + 1);
         let loss = update(&mut self.model, &mut self.adam, rate);
-        if loss.is_finite() { loss } else { self.stop(loss) }
-    }
-
-    fn stop(&mut self, loss: f64) -> f64 {
-        self.diverged = Some(self.steps() + 1);
+        if !loss.is_finite() {
+            self.diverged = Some(self.steps() + 1);
+        }
         loss
     }
 
-    /// The state from which training can continue.
-    pub fn state(&self) -> TrainState {
+    /// Parameters in the order of the model's fields, then Adam's means of gradients and of squared gradients. With the number of steps,
+    /// training continues from them with bit-identical results.
+    pub fn state(&self) -> [Vec<f32>; 3] {
         let (first, second) = self.adam.state(&self.model);
-        TrainState {
-            steps: self.steps(),
-            numbers: [parameters::values(&self.model), first, second],
-        }
+        [parameters::values(&self.model), first, second]
     }
 
-    /// Continues from a state. Returns `false` and changes nothing if the state does not fit this training run.
-    pub fn restore(&mut self, state: &TrainState) -> bool {
-        let [values, first, second] = &state.numbers;
+    /// Continues from a state after `steps` steps. Returns `false` and changes nothing if the state does not fit this training run.
+    pub fn restore(&mut self, steps: usize, [values, first, second]: &[Vec<f32>; 3]) -> bool {
         let Some(model) = parameters::replaced(self.model.clone(), values) else {
             return false;
         };
-        let fits = state.steps <= self.learning_rate.steps
-            && self.adam.restore(&model, state.steps, first, second);
+        let fits =
+            steps <= self.learning_rate.steps && self.adam.restore(&model, steps, first, second);
         if fits {
             self.model = model;
         }

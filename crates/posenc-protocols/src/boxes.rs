@@ -19,6 +19,14 @@ pub enum BoxScale {
     Shares,
 }
 
+impl BoxScale {
+    /// Hundredths of the screen per unit.
+    #[cfg(feature = "attention")]
+    pub fn hundredths(self) -> f64 {
+        if self == BoxScale::Shares { posenc_data::interfaces::BORDER } else { 1.0 }
+    }
+}
+
 pub fn check_encoding(encoding: &Encoding, scale: BoxScale, width: usize) -> Result<(), Fault> {
     if encoding.flat {
         return Err(("encoding", "flat: boxes have four coordinates here".into()));

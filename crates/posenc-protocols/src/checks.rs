@@ -131,19 +131,9 @@ pub fn preset<const N: u16, T: From<u16>>() -> T {
     T::from(N)
 }
 
-/// A default for serde, in hundredths.
-pub fn hundredths<const N: u16>() -> f64 {
-    f64::from(N) / 100.0
-}
-
-/// The default L2 weight decay of coordinate networks.
-pub fn default_decay() -> f64 {
-    1e-8
-}
-
-/// For keys that are left out of canonical settings if they are `false`.
-pub fn is_false(value: &bool) -> bool {
-    !value
+/// A default for serde: a ratio of whole numbers.
+pub fn ratio<const N: u32, const D: u32>() -> f64 {
+    f64::from(N) / f64::from(D)
 }
 
 /// For keys that are left out of canonical settings if they have their default.

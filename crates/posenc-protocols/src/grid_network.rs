@@ -10,7 +10,7 @@ use posenc_nets::{OutputActivation, Products, Start};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{absent, default_decay, is_default, is_false, preset};
+use crate::checks::{absent, is_default, preset, ratio};
 use crate::network_1d::Scale;
 
 /// Settings of `network-nd`.
@@ -42,7 +42,7 @@ pub struct NetworkNd {
     #[serde(default = "preset::<1, f64>")]
     pub value_scale: f64,
     /// Whether each channel's mean over the training positions is subtracted from the signal. Not with `pictures` or a sigmoid.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub center: bool,
     /// Number of hidden layers.
     #[serde(default)]
@@ -59,7 +59,7 @@ pub struct NetworkNd {
     /// Learning rate of Adam.
     pub learning_rate: f64,
     /// L2 weight decay, added to the gradient.
-    #[serde(default = "default_decay")]
+    #[serde(default = "ratio::<1, 100_000_000>")]
     pub weight_decay: f64,
     /// Decay β₂ of Adam's second moment; 0.999 if absent, as in the papers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,7 +89,7 @@ pub struct NetworkNd {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub products: Option<Products>,
     /// Whether pictures of the reconstruction are stored. Not with a sweep.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub pictures: bool,
 }
 
@@ -255,7 +255,7 @@ impl NetworkNd {
             output: OutputActivation::Identity,
             start: Start::Uniform,
             learning_rate,
-            weight_decay: default_decay(),
+            weight_decay: ratio::<1, 100_000_000>(),
             beta2: None,
             epsilon: None,
             epochs,

@@ -70,11 +70,7 @@ impl ImageModel {
             *layer = adam.update(layer.clone(), &attention, rate);
         }
         let sum = pull(x, dfirst + dsecond, &device);
-        let gradients = match self.penalty() {
-            Some(penalty) => sum + penalty,
-            None => sum,
-        }
-        .backward();
+        let gradients = self.penalty().into_iter().fold(sum, |sum, own| sum + own).backward();
         self.input = adam.update(self.input.clone(), &gradients, rate);
         self.target = adam.update(self.target.clone(), &gradients, rate);
         nats

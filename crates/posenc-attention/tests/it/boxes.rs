@@ -8,6 +8,7 @@ use posenc_math::lff::encoding::Encoding;
 use posenc_math::random::{stream, uniform_vector};
 use rand_chacha::ChaCha8Rng;
 
+use crate::models::numbers;
 use crate::{assert_close, cpu, streams, summed_tables, trained};
 
 fn fourier(groups: usize) -> Encoding {
@@ -38,23 +39,18 @@ fn labelled(rng: &mut ChaCha8Rng, count: usize) -> LabelledScreen {
     LabelledScreen { boxes, labels }
 }
 
-/// The losses of a training on screens of one to five boxes, and the model.
-pub fn learned(
-    encoding: &Encoding,
-    seed: u64,
-    steps: usize,
-    device: &Device,
-) -> (Vec<f64>, Labeller) {
+/// The losses of a training on screens of one to five boxes, and the parameters.
+pub fn learned(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
     let mut rng = stream(1, "screens");
     let screens: Vec<LabelledScreen> = (0..1024).map(|i| labelled(&mut rng, 1 + i % 5)).collect();
     let (mut layers, mut code) = (stream(seed, "layers"), stream(seed, "code masks"));
     let mut batches = screens.chunks(32).cycle();
-    let model = labeller(encoding, seed, device);
-    trained(model, Adam::new(0.9, 0.999, 1e-8), 0.005, steps, |model| {
+    let model = labeller(&crate::fourier(10.0, 2, 16, 0.2), seed, device);
+    numbers(trained(model, Adam::new(0.9, 0.999, 1e-8), 0.005, steps, |model| {
         let batch: Vec<&LabelledScreen> = batches.next().unwrap().iter().collect();
         let masks = Masks { layers: &mut layers, code: &mut code };
         model.loss(&batch, Some(masks), device)
-    })
+    }))
 }
 
 /// Catches padding that is attended to or counted in the loss: a batch must have the same loss and gradients as its screens alone.

@@ -8,7 +8,7 @@ use posenc_data::generate::{ObjectImage, ObjectScene};
 use posenc_math::detection::boxes::{center, corners};
 use posenc_math::detection::precision::average_precision;
 use posenc_math::lff::detr::Sizes;
-use posenc_math::lff::encoding::{Coordinates, Encoding};
+use posenc_math::lff::encoding::Coordinates;
 use posenc_math::random::stream;
 use serde_json::Value;
 
@@ -36,18 +36,15 @@ fn architecture(sizes: &Sizes, patch: Option<usize>, coordinates: Coordinates) -
     Architecture { sizes: sizes.clone(), patch, coordinates, code_at_input, divergence: None }
 }
 
-fn model(architecture: &Architecture, encoding: &Encoding, seed: u64, device: &Device) -> Detr {
-    Detr::new(architecture, encoding, streams(seed), device)
-}
-
 pub fn residual(sizes: &Sizes, seed: u64, device: &Device) -> Detr {
     let architecture = architecture(sizes, None, Coordinates::Normalized);
-    model(&architecture, &sines(), seed, device)
+    Detr::new(&architecture, &sines(), streams(seed), device)
 }
 
 /// A model on patches of 8 × 8 pixels.
 pub fn patches(coordinates: Coordinates, seed: u64, device: &Device) -> Detr {
-    model(&architecture(&sizes(0.0), Some(8), coordinates), &sines(), seed, device)
+    let architecture = architecture(&sizes(0.0), Some(8), coordinates);
+    Detr::new(&architecture, &sines(), streams(seed), device)
 }
 
 /// All grids of images with sides of 24 and 32 pixels.
@@ -141,20 +138,13 @@ fn weights_of_another_model_and_damaged_files_are_refused() {
         read(residual(&deeper, 1, &cpu()), "network.safetensors", Holds::Backbone).unwrap_err();
     assert!(error.contains("no array `layer4.1.conv1.weight`"), "{error}");
     let folder = tempfile::tempdir().unwrap();
-    for name in ["detr.pth", "network.safetensors"] {
+    for (name, holds) in [("detr.pth", Holds::Model), ("network.safetensors", Holds::Backbone)] {
         let bytes = std::fs::read(data(name)).unwrap();
         let path = folder.path().join(name);
         for part in [0, 5, 40, bytes.len() / 2, bytes.len() - 1] {
             std::fs::write(&path, &bytes[..part]).unwrap();
-            let opened = WeightFile::open(&path).map_err(|e| e.to_string());
-            let read = opened.and_then(|file| {
-                let read = &mut |name: &str, shape: &[usize]| file.array(name, shape);
-                let holds = if name == "detr.pth" { Holds::Model } else { Holds::Backbone };
-                residual(&sizes(0.0), 1, &cpu())
-                    .with_weights(holds, read)
-                    .map_err(|e| e.to_string())
-            });
-            let error = read.map(|_| ()).unwrap_err();
+            let model = residual(&sizes(0.0), 1, &cpu());
+            let error = read(model, path.to_str().unwrap(), holds).unwrap_err();
             assert!(error.contains(name), "{part}: {error}");
         }
     }

@@ -14,16 +14,12 @@ use std::path::{Path, PathBuf};
 
 use posenc_attention::optimizer::Adam;
 use posenc_attention::trainer::{Loss, Trainer};
-use posenc_attention::{Device, Module};
+use posenc_attention::{Module, cpu};
 use posenc_math::lff::encoding::{Encoding, Features, Modulator};
 use posenc_math::lff::schedule::{Decay, LearningRate};
 use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
-
-fn cpu() -> Device {
-    posenc_attention::cpu()
-}
 
 /// The streams of the weights of a model and of its encoding.
 fn streams(seed: u64) -> [ChaCha8Rng; 2] {

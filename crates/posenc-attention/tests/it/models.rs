@@ -7,8 +7,9 @@ use posenc_data::generate::{GrayLeaves, Lengths, ObjectScene, Translation};
 use posenc_math::lff::encoding::Coordinates;
 use posenc_math::random::stream;
 
-use crate::{boxes, captioner, detr, fourier, image_model, trained, translator};
-use crate::{public_captioner, summed_tables};
+use crate::{
+    boxes, captioner, detr, image_model, public_captioner, summed_tables, trained, translator,
+};
 
 /// Losses and parameters of a training with a seed, for a number of steps.
 type Run = fn(u64, usize, &Device) -> (Vec<f64>, Vec<f32>);
@@ -19,13 +20,13 @@ const MODELS: [(&str, Run, usize, f64); 8] = [
     ("reformer", reformer, 60, 0.55),
     ("detector of patches", patches, 100, 0.85),
     ("detector on a residual network", residual, 30, 0.75),
-    ("labeller", labeller, 60, 0.8),
+    ("labeller", boxes::learned, 60, 0.8),
     ("captioner", captioner, 60, 0.6),
-    ("public captioner", public, 40, 0.65),
+    ("public captioner", public_captioner::learned, 40, 0.65),
     ("translator", translator, 100, 0.9),
 ];
 
-fn numbers<M: Module>((losses, model): (Vec<f64>, M)) -> (Vec<f64>, Vec<f32>) {
+pub fn numbers<M: Module>((losses, model): (Vec<f64>, M)) -> (Vec<f64>, Vec<f32>) {
     (losses, parameters::values(&model))
 }
 
@@ -71,16 +72,8 @@ fn residual(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
     numbers(trained(model, adam, 2e-3, steps, loss))
 }
 
-fn labeller(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
-    numbers(boxes::learned(&fourier(10.0, 2, 16, 0.2), seed, steps, device))
-}
-
 fn captioner(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
     numbers(captioner::learned(&summed_tables(), seed, steps, device))
-}
-
-fn public(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {
-    numbers(public_captioner::learned(seed, steps, device))
 }
 
 fn translator(seed: u64, steps: usize, device: &Device) -> (Vec<f64>, Vec<f32>) {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use posenc_attention::Module;
-use posenc_attention::trainer::{TrainState, Trainer};
+use posenc_attention::trainer::Trainer;
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -51,7 +51,7 @@ pub fn train_repeatedly<M: Module, T: Serialize + DeserializeOwned, const N: usi
         Saved::State((reached, lengths, (found, places)), bytes) => {
             let ended = numbers(lengths, &bytes).and_then(|numbers| {
                 let ended = ended(&found, reached).filter(|_| places.len() == N)?;
-                trainer.restore(&TrainState { steps: reached, numbers }).then_some(ended)
+                trainer.restore(reached, &numbers).then_some(ended)
             });
             ended.ok_or("does not fit the model".to_owned()).map(|ended| {
                 *own = found;
@@ -79,7 +79,7 @@ pub fn train_repeatedly<M: Module, T: Serialize + DeserializeOwned, const N: usi
         context.checkpoint.count_step();
         context.checkpoint.reached(done as f64 / steps as f64);
         if context.checkpoint.is_due() {
-            let TrainState { steps, numbers } = trainer.state();
+            let (steps, numbers) = (trainer.steps(), trainer.state());
             let bytes = numbers.each_ref().map(|list| bytes(list));
             // No run samples 2⁶⁴ numbers.
             let places = streams.each_ref().map(|stream| stream.get_word_pos() as u64);

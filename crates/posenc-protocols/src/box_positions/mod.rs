@@ -18,7 +18,7 @@ use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{absent, hundredths, is_false, range};
+use crate::checks::{absent, is_default, range, ratio};
 
 pub const KIND: Kind = kind!(attention: BoxPositions, "box-positions");
 
@@ -30,10 +30,10 @@ pub struct BoxPositions {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screens: Option<usize>,
     /// With `data`: the set has the format `widget-captions` instead of `labelled-screens`, and its training widgets are counted.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub captioned: bool,
     /// Factor on the ranges of margins, gaps and sizes of generated screens.
-    #[serde(default = "hundredths::<110>")]
+    #[serde(default = "ratio::<110, 100>")]
     pub jitter: f64,
 }
 

@@ -55,8 +55,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::boxes::{BoxScale, check_encoding};
 use crate::checks::{
-    absent, below_one, check_divergence, check_sizes, check_training, hundredths, positive, preset,
-    range, within,
+    absent, below_one, check_divergence, check_sizes, check_training, is_default, positive, preset,
+    range, ratio, within,
 };
 use crate::limits::{Transformer, transformer};
 
@@ -90,7 +90,7 @@ pub struct Captioning {
     /// Number of held-out screens, shared by all seeds; with `public`, the maximum number of test screens.
     pub held_out: usize,
     /// Factor on the ranges of margins, gaps and sizes of generated screens.
-    #[serde(default = "hundredths::<110>")]
+    #[serde(default = "ratio::<110, 100>")]
     pub jitter: f64,
     /// Width of the model.
     pub width: usize,
@@ -114,7 +114,7 @@ pub struct Captioning {
     #[serde(default)]
     pub decay: Decay,
     /// Adam's β₂.
-    #[serde(default = "hundredths::<99>")]
+    #[serde(default = "ratio::<99, 100>")]
     pub beta2: f64,
     /// Gradient clipping: largest global norm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,7 +124,7 @@ pub struct Captioning {
     #[serde(default = "preset::<1, usize>")]
     pub beams: usize,
     /// Length penalty α of the beam search.
-    #[serde(default = "hundredths::<60>")]
+    #[serde(default = "ratio::<60, 100>")]
     pub length_penalty: f64,
     /// Regularizer of learned frequencies (Eq. 10).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,13 +133,8 @@ pub struct Captioning {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub similarity: Option<[usize; 2]>,
     /// Has no effect. Earlier versions stored this number of screens; it is a part of the keys of their records.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub shown: usize,
-}
-
-/// Whether a count is 0, the default; such keys are left out of canonical settings.
-fn is_none(count: &usize) -> bool {
-    *count == 0
 }
 
 /// Lower bound of the number of nodes of a screen.

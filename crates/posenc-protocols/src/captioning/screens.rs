@@ -5,16 +5,13 @@ use std::collections::HashMap;
 use anyhow::{Result, ensure};
 use posenc_attention::captioner::{Node, ScreenInput, WidgetInput};
 use posenc_data::generate::{Screen, ScreenGrammar};
-use posenc_data::interfaces::{
-    BORDER, CaptionSplit, WidgetScreen, WidgetScreens, write_widget_screens,
-};
+use posenc_data::interfaces::{CaptionSplit, WidgetScreen, WidgetScreens, write_widget_screens};
 use posenc_harness::protocol::Context;
 use posenc_math::random::{below, stream};
 use rand_chacha::ChaCha8Rng;
 
 use super::Captioning;
 use crate::attention;
-use crate::boxes::BoxScale;
 
 /// Number of generated validation screens in files.
 const VALIDATED: usize = 2;
@@ -67,11 +64,7 @@ impl Screens {
                 Source::Files { all: Box::new(all), side: own.side(), _folder }
             }
         };
-        let factor = match s.scale {
-            BoxScale::Hundredths => 1.0,
-            BoxScale::Shares => 1.0 / BORDER,
-        };
-        Ok(Screens { source, factor, inputs: HashMap::new() })
+        Ok(Screens { source, factor: 1.0 / s.scale.hundredths(), inputs: HashMap::new() })
     }
 
     pub fn count(&self) -> usize {

@@ -29,9 +29,7 @@ use posenc_math::closed_form::Solver;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{
-    absent, below_one, check_fraction, check_has_data, is_default, is_false, preset, range,
-};
+use crate::checks::{absent, below_one, check_fraction, check_has_data, is_default, preset, range};
 use crate::network_nd::TestPositions;
 
 pub const KIND: Kind = Kind {
@@ -75,7 +73,7 @@ pub struct ClosedForm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<usize>,
     /// Whether pictures of the reconstruction are stored.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub pictures: bool,
 }
 

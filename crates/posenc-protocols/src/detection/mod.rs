@@ -25,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{
-    check_divergence, check_sizes, check_training, hundredths, positive, preset, range, within,
+    check_divergence, check_sizes, check_training, positive, preset, range, ratio, within,
 };
 use crate::limits::{Transformer, check_bytes, transformer};
 
@@ -115,7 +115,7 @@ pub struct Detection {
     /// Number of steps between evaluations; the model is always evaluated after the last step.
     pub measure_every: usize,
     /// Average precision that defines `steps_to_level`.
-    #[serde(default = "hundredths::<20>")]
+    #[serde(default = "ratio::<20, 100>")]
     pub level: f64,
     /// Regularizer of learned frequencies (Eq. 10).
     #[serde(default, skip_serializing_if = "Option::is_none")]

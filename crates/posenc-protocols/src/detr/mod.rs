@@ -26,7 +26,7 @@ use posenc_math::lff::encoding::{Coordinates, Encoding};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{hundredths, positive, preset, range, within};
+use crate::checks::{positive, preset, range, ratio, within};
 use crate::detection::check_encoding;
 use crate::limits::{Transformer, transformer};
 
@@ -60,25 +60,17 @@ pub struct Detr {
     #[serde(default)]
     pub held_out: usize,
     /// Learning rate, constant over all steps.
-    #[serde(default = "rate")]
+    #[serde(default = "ratio::<1, 10_000>")]
     pub learning_rate: f64,
     /// Learning rate of the residual network, constant over all steps.
-    #[serde(default = "backbone_rate")]
+    #[serde(default = "ratio::<1, 100_000>")]
     pub backbone_rate: f64,
     /// Weight decay of AdamW.
-    #[serde(default = "rate")]
+    #[serde(default = "ratio::<1, 10_000>")]
     pub weight_decay: f64,
     /// Gradient clipping: largest global norm.
-    #[serde(default = "hundredths::<10>", rename(serialize = "longest_gradient"))]
+    #[serde(default = "ratio::<10, 100>", rename(serialize = "longest_gradient"))]
     pub max_grad_norm: f64,
-}
-
-fn rate() -> f64 {
-    1e-4
-}
-
-fn backbone_rate() -> f64 {
-    1e-5
 }
 
 impl Settings for Detr {

@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::boxes::{BoxScale, check_encoding};
 use crate::checks::{
-    below_one, check_has_data, check_sizes, check_training, hundredths, positive, range,
+    below_one, check_has_data, check_sizes, check_training, positive, range, ratio,
 };
 use crate::limits::{Transformer, transformer};
 
@@ -56,7 +56,7 @@ pub struct IconLabels {
     #[serde(rename(serialize = "most_boxes"))]
     pub max_boxes: usize,
     /// Share of held-out screens, above 0 and below 1, sampled again for each seed.
-    #[serde(default = "hundredths::<20>")]
+    #[serde(default = "ratio::<20, 100>")]
     pub held_out: f64,
     /// Share of validation screens among the others, from 0 to below 1, sampled again for each seed; required with several learning rates.
     #[serde(default)]
@@ -86,15 +86,11 @@ pub struct IconLabels {
     #[serde(default)]
     pub decay: Decay,
     /// Adam's β₂.
-    #[serde(default = "beta2")]
+    #[serde(default = "ratio::<999, 1000>")]
     pub beta2: f64,
     /// Weight decay of AdamW.
-    #[serde(default = "hundredths::<1>")]
+    #[serde(default = "ratio::<1, 100>")]
     pub weight_decay: f64,
-}
-
-fn beta2() -> f64 {
-    0.999
 }
 
 impl Settings for IconLabels {

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use posenc_attention::boxes::{BINS, Bounds, COORDINATES, LabelledScreen, Labeller, Masks};
 use posenc_attention::optimizer::Adam;
 use posenc_attention::trainer::Trainer;
-use posenc_data::interfaces::{BORDER, Corners, LABELLED_SCREENS, LabelledScreens};
+use posenc_data::interfaces::{LABELLED_SCREENS, LabelledScreens};
 use posenc_experiments::record::Value;
 use posenc_math::classification::{accuracy, macro_f1};
 use posenc_math::lff::schedule::LearningRate;
@@ -197,7 +197,7 @@ fn inputs(
     let one = |screen: &&posenc_data::interfaces::LabelledScreen| {
         let own = || screen.boxes.iter().take(s.max_boxes);
         LabelledScreen {
-            boxes: own().map(|own| bounds(own.corners, s.scale)).collect(),
+            boxes: own().map(|own| own.corners.map(|v| v / s.scale.hundredths())).collect(),
             labels: own().map(|own| number(own.label)).collect(),
         }
     };
@@ -218,21 +218,9 @@ fn inputs(
     Ok((screens, kept.len() + 1))
 }
 
-/// Converts a box to the scale of the encoding.
-fn bounds(corners: Corners, scale: BoxScale) -> Bounds {
-    match scale {
-        BoxScale::Hundredths => corners,
-        BoxScale::Shares => corners.map(|v| v / BORDER),
-    }
-}
-
 /// The position of a box in whole hundredths, the resolution of embedding tables.
 fn cell(bounds: Bounds, scale: BoxScale) -> [u8; 4] {
-    let factor = match scale {
-        BoxScale::Hundredths => 1.0,
-        BoxScale::Shares => BORDER,
-    };
-    bounds.map(|v| (v * factor) as u8)
+    bounds.map(|v| (v * scale.hundredths()) as u8)
 }
 
 /// Splits screens into a rest and a part with a share of them. With a share above 0 and at least two screens, neither is empty.
@@ -334,7 +322,7 @@ mod tests {
     fn cells_are_whole_hundredths_at_both_scales() {
         let corners = [0.0, 12.9, 50.0, 99.0];
         for scale in [BoxScale::Hundredths, BoxScale::Shares] {
-            assert_eq!(cell(bounds(corners, scale), scale), [0, 12, 50, 99]);
+            assert_eq!(cell(corners.map(|v| v / scale.hundredths()), scale), [0, 12, 50, 99]);
         }
     }
 }

@@ -44,7 +44,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::{
     absent, below_one, check_divergence, check_photographs, check_sizes, check_training,
-    hundredths, is_false, is_one, preset, range, within,
+    is_default, is_one, preset, range, ratio, within,
 };
 use crate::limits::{Transformer, check_bytes, transformer};
 
@@ -80,7 +80,7 @@ pub struct ImageModel {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lsh: Option<Lsh>,
     /// Whether layers are reversible, with two streams, so that no activations are stored.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub reversible: bool,
     /// Width of the feed-forward layers.
     pub feed_forward: usize,
@@ -101,7 +101,7 @@ pub struct ImageModel {
     #[serde(default)]
     pub decay: Decay,
     /// Adam's β₂.
-    #[serde(default = "hundredths::<98>")]
+    #[serde(default = "ratio::<98, 100>")]
     pub beta2: f64,
     /// Number of steps between evaluations; the model is always evaluated after the last step.
     pub measure_every: usize,

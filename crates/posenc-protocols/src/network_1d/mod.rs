@@ -28,8 +28,8 @@ use serde::{Deserialize, Serialize};
 use posenc_experiments::schema::NumberList;
 
 use crate::checks::{
-    MAX_RATE, MIN_RATE, WITHOUT_SWEEP, absent, below_one, check_rate, default_decay, hundredths,
-    positive, preset, range, whole,
+    MAX_RATE, MIN_RATE, WITHOUT_SWEEP, absent, below_one, check_rate, positive, preset, range,
+    ratio, whole,
 };
 use crate::limits::check_curves;
 use crate::sweep::Sweep;
@@ -80,7 +80,7 @@ pub struct Network1d {
     /// Learning rate of Adam.
     pub learning_rate: LearningRate,
     /// L2 weight decay, added to the gradient.
-    #[serde(default = "default_decay")]
+    #[serde(default = "ratio::<1, 100_000_000>")]
     pub weight_decay: f64,
     /// Full-batch steps of Adam.
     pub epochs: u64,
@@ -212,7 +212,7 @@ pub enum Abscissa {
 #[serde(deny_unknown_fields)]
 pub struct Reconstruction {
     /// Distance beyond both ends of [0, 1) up to which the model is recorded.
-    #[serde(default = "hundredths::<25>")]
+    #[serde(default = "ratio::<25, 100>")]
     pub outside: f64,
 }
 

@@ -153,10 +153,6 @@ fn dense(
     y
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
 /// Largest absolute difference over the largest absolute number.
 fn deviation(a: &[f64], b: &[f64]) -> f64 {
     let largest = a.iter().fold(0.0f64, |m, v| m.max(v.abs()));
@@ -165,7 +161,8 @@ fn deviation(a: &[f64], b: &[f64]) -> f64 {
 
 /// Inner products of each row of `a` with the same row of `b`.
 fn products(a: &[f64], b: &[f64], width: usize) -> Vec<f64> {
-    a.chunks_exact(width).zip(b.chunks_exact(width)).map(|(a, b)| dot(a, b)).collect()
+    let rows = a.chunks_exact(width).zip(b.chunks_exact(width));
+    rows.map(|(a, b)| a.iter().zip(b).map(|(a, b)| a * b).sum()).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -251,18 +248,13 @@ fn fourier(
     add("feature_shift_change", shift_change(&features, places));
     add("encoding_shift_change", shift_change(&initial, places));
     if encoding.groups > 1 {
-        let reversed: Vec<f64> = x
-            .chunks_exact(s.coordinates)
-            .flat_map(|x| x.chunks_exact(m).rev().flatten().copied().collect::<Vec<f64>>())
-            .collect();
-        let expected: Vec<f64> = codes
-            .chunks_exact(s.width)
-            .flat_map(|code| {
-                let blocks = code.chunks_exact(s.width / encoding.groups);
-                blocks.rev().flatten().copied().collect::<Vec<f64>>()
-            })
-            .collect();
-        add("group_swap_error", deviation(&expected, &initial.encode(&reversed).0));
+        let swapped = |all: &[f64], row: usize| -> Vec<f64> {
+            let block = row / encoding.groups;
+            let rows = all.chunks_exact(row);
+            rows.flat_map(|own| own.chunks_exact(block).rev().flatten()).copied().collect()
+        };
+        let (codes, x) = (swapped(codes, s.width), swapped(x, s.coordinates));
+        add("group_swap_error", deviation(&codes, &initial.encode(&x).0));
     }
 
     let trained = if encoding.learned { frequencies.len() } else { 0 };

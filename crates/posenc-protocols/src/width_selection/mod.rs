@@ -38,7 +38,7 @@ use posenc_math::embedder::EmbedderSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{check_fraction, check_has_data, hundredths, preset, range};
+use crate::checks::{check_fraction, check_has_data, preset, range, ratio};
 use posenc_data::Signal;
 
 pub const KIND: Kind = Kind {
@@ -65,7 +65,7 @@ pub struct WidthSelection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fraction: Option<f64>,
     /// Widths range from this number of octaves below the rule to the same number above.
-    #[serde(default = "hundredths::<250>")]
+    #[serde(default = "ratio::<250, 100>")]
     pub octaves: f64,
     /// Number of widths per octave.
     #[serde(default = "preset::<8, usize>")]
