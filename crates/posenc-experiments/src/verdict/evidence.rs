@@ -1,6 +1,6 @@
 //! Evidence behind verdicts: theory, the paper's data, other data.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use super::clusters::is_without_signal;
 use super::points::{Context, rows};
@@ -80,16 +80,16 @@ pub(super) struct Basis {
     pub class: Option<Evidence>,
     /// The class of the rows alone, whoever makes the statement.
     pub rows: Option<Evidence>,
-    /// How the rows fall short of the full protocol.
+    /// How the weakest rows fall short of the full protocol; several groups can do so in several ways.
     pub condition: String,
 }
 
 /// The basis of a claim's verdict: that of the weakest row of its checks.
 pub(super) fn of(claim: &Claim, context: Context<'_>) -> Basis {
-    let mut worst: Option<(Evidence, String)> = None;
-    // Classes are computed once per key, since many rows of a unit differ only in their abscissas.
+    let mut worst: Option<(Evidence, Vec<String>)> = None;
+    // Many rows of a unit differ only in their abscissas.
     type Source<'a> = (&'a str, &'a str, &'a str, bool, Profile, &'a str);
-    let mut known: BTreeMap<Source<'_>, (Evidence, String)> = BTreeMap::new();
+    let mut known: BTreeSet<Source<'_>> = BTreeSet::new();
     let (mut is_measured, mut is_of_code) = (false, false);
     for own in &claim.checks {
         is_of_code |= own.check.published().into_iter().any(|select| {
@@ -102,15 +102,27 @@ pub(super) fn of(claim: &Claim, context: Context<'_>) -> Basis {
                 let is_of_signal = row.signal != NO_SIGNAL;
                 let (group, method, metric) = (&*row.group, &*row.method, &*row.metric);
                 let key = (group, method, metric, is_of_signal, row.profile, &*row.data);
-                let found = known.entry(key).or_insert_with(|| of_row(row, own.is_exact, context));
-                if worst.as_ref().is_none_or(|(class, _)| found.0 > *class) {
-                    worst = Some(found.clone());
+                if !known.insert(key) {
+                    continue;
+                }
+                let (found, how) = of_row(row, own.is_exact, context);
+                match &mut worst {
+                    Some((class, _)) if *class > found => {}
+                    Some((class, all)) if *class == found => {
+                        if !all.contains(&how) {
+                            all.push(how);
+                        }
+                    }
+                    _ => worst = Some((found, vec![how])),
                 }
             }
         }
     }
     let (rows, condition) = match worst {
-        Some((class, condition)) => (Some(class), condition),
+        Some((class, mut conditions)) => {
+            conditions.retain(|how| !how.is_empty());
+            (Some(class), conditions.join(" · "))
+        }
         None if is_measured => (None, String::new()),
         None => (Some(Evidence::Theory), String::new()),
     };

@@ -643,6 +643,9 @@ fn evidence_is_the_weakest_of_the_rows() {
     let own = of_images(ORDER, "", &record);
     assert_eq!((own.verdict, own.evidence), (Verdict::Reproduced, Some(Evidence::OtherData)));
     assert_eq!(own.condition, "user:images; 3 of 9 epochs");
+    record.rows[1].data = "others".into();
+    let both = of_images(ORDER, "", &record);
+    assert_eq!(both.condition, "user:images; 3 of 9 epochs · others; 3 of 9 epochs");
     assert_eq!(class("", &Table::default()), (Verdict::NotRun, None));
 }
 

@@ -1,14 +1,11 @@
 //! Matrix products in WGSL: C = A B for any strides, tile by tile through workgroup memory.
 //!
-//! A workgroup computes one tile of C. It loads panels of A and B of depth [`DEPTH`] into workgroup memory as vectors of
-//! four, and reads the next panels from the buffers while it multiplies. Every thread computes a block of 4·`vectors` rows
+//! A workgroup computes one tile of C. It loads panels of A and B into workgroup memory as vectors of four, and reads the
+//! next panels from the buffers while it multiplies. Every thread computes a block of 4·`vectors` rows
 //! and columns in registers. The generator unrolls all loops except the one over panels, since a driver that does not
 //! unroll them would keep the sums in memory.
 
 use std::fmt::Write as _;
-
-/// Depth of a panel along the inner dimension.
-const DEPTH: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tile {
@@ -16,17 +13,47 @@ pub struct Tile {
     threads: (usize, usize),
     /// Number of vectors of four columns and of four rows per thread.
     vectors: (usize, usize),
+    /// Depth of a panel along the inner dimension, a multiple of four.
+    depth: usize,
+    /// Number of panels of each operand in workgroup memory: with two, a thread writes the next one while others still
+    /// read this one, so that one barrier per panel is enough.
+    panels: usize,
 }
 
 impl Tile {
     /// 128 × 128: for large products on a GPU.
-    pub const LARGE: Tile = Tile { threads: (16, 16), vectors: (2, 2) };
+    pub const LARGE: Tile = Tile::new((16, 16), (2, 2), 8, 1);
     /// 64 × 64: for everything else.
-    pub const MEDIUM: Tile = Tile { threads: (16, 16), vectors: (1, 1) };
+    pub const MEDIUM: Tile = Tile::new((16, 16), (1, 1), 8, 1);
     /// 128 × 16: for few columns.
-    pub const TALL: Tile = Tile { threads: (4, 32), vectors: (1, 1) };
+    pub const TALL: Tile = Tile::new((4, 32), (1, 1), 8, 1);
     /// 16 × 128: for few rows.
-    pub const WIDE: Tile = Tile { threads: (32, 4), vectors: (1, 1) };
+    pub const WIDE: Tile = Tile::new((32, 4), (1, 1), 8, 1);
+    /// Other tiles for large products, which no GPU has timed yet: the test `times_of_tiles` compares them with
+    /// [`Tile::LARGE`].
+    #[cfg(test)]
+    pub const CANDIDATES: [Tile; 5] = [
+        Tile::new((16, 16), (2, 2), 8, 2),
+        Tile::new((16, 16), (2, 2), 16, 1),
+        Tile::new((16, 16), (2, 2), 16, 2),
+        Tile::new((8, 16), (4, 2), 8, 2),
+        Tile::new((16, 16), (4, 2), 8, 2),
+    ];
+
+    const fn new(
+        threads: (usize, usize),
+        vectors: (usize, usize),
+        depth: usize,
+        panels: usize,
+    ) -> Self {
+        Tile { threads, vectors, depth, panels }
+    }
+
+    /// Bytes of workgroup memory, at most.
+    #[cfg(test)]
+    pub fn memory(self) -> usize {
+        4 * self.panels * self.depth * (self.rows() + self.columns() + 8)
+    }
 
     pub fn rows(self) -> usize {
         4 * self.threads.1 * self.vectors.1
@@ -89,7 +116,7 @@ impl ProductKernel {
     /// strides of rows, columns and batches; the stride of slices of C and the number of slices; the offset of the bias
     /// and its strides of rows, columns and batches; and the first batch.
     pub fn source(&self) -> String {
-        let Tile { threads: (tx, ty), vectors: (vn, vm) } = self.tile;
+        let Tile { threads: (tx, ty), vectors: (vn, vm), depth, panels: count } = self.tile;
         let number = |wide| if wide { "vec4<f32>" } else { "f32" };
         let mut text = format!(
             "struct P {{
@@ -113,11 +140,11 @@ impl ProductKernel {
             text += "@group(0) @binding(4) var<storage, read> bias: array<f32>;\n";
         }
         let panels = [
-            Panel::new("a", self.a, self.tile.threads(), self.tile.rows() / 4),
-            Panel::new("b", self.b, self.tile.threads(), self.tile.columns() / 4),
+            Panel::new("a", self.a, self.tile, self.tile.rows() / 4),
+            Panel::new("b", self.b, self.tile, self.tile.columns() / 4),
         ];
         for Panel { operand, stride, .. } in &panels {
-            let size = DEPTH * stride;
+            let size = count * depth * stride;
             let _ = writeln!(text, "var<workgroup> s{operand}: array<vec4<f32>, {size}>;");
         }
         let _ = write!(
@@ -146,22 +173,25 @@ fn main(@builtin(workgroup_id) w: vec3<u32>, @builtin(local_invocation_id) l: ve
             panel.declare(&mut text);
             panel.fetch(&mut text, "k_begin");
         }
-        let _ = writeln!(text, "  for (var k0 = k_begin; k0 < k_end; k0 += {DEPTH}u) {{");
+        // `at_a` and `at_b` are the starts of the panels that are multiplied.
+        let kind = if count == 1 { "let" } else { "var" };
+        let _ = writeln!(text, "  {kind} at_a = 0u;\n  {kind} at_b = 0u;");
+        let _ = writeln!(text, "  for (var k0 = k_begin; k0 < k_end; k0 += {depth}u) {{");
         for panel in &panels {
             panel.put(&mut text);
         }
         text += "    workgroupBarrier();\n";
         for panel in &panels {
-            panel.fetch(&mut text, &format!("k0 + {DEPTH}u"));
+            panel.fetch(&mut text, &format!("k0 + {depth}u"));
         }
-        for k in 0..DEPTH {
+        for k in 0..depth {
             for i in 0..vm {
                 let at = k * panels[0].stride + i * ty;
-                let _ = writeln!(text, "    let a_{k}_{i} = sa[{at}u + l.y];");
+                let _ = writeln!(text, "    let a_{k}_{i} = sa[at_a + {at}u + l.y];");
             }
             for j in 0..vn {
                 let at = k * panels[1].stride + j * tx;
-                let _ = writeln!(text, "    let b_{k}_{j} = sb[{at}u + l.x];");
+                let _ = writeln!(text, "    let b_{k}_{j} = sb[at_b + {at}u + l.x];");
             }
             for i in 0..4 * vm {
                 for j in 0..vn {
@@ -174,7 +204,15 @@ fn main(@builtin(workgroup_id) w: vec3<u32>, @builtin(local_invocation_id) l: ve
                 }
             }
         }
-        text += "    workgroupBarrier();\n  }\n";
+        if count == 1 {
+            text += "    workgroupBarrier();\n";
+        } else {
+            // The other panels were last read before the barrier above.
+            for Panel { operand, stride, .. } in &panels {
+                let _ = writeln!(text, "    at_{operand} = {}u - at_{operand};", depth * stride);
+            }
+        }
+        text += "  }\n";
         text += "  let c_at = p.c0 + batch * p.cb + slice * p.cs;\n";
         for i in 0..4 * vm {
             let row = format!("row0 + {}u + l.y * 4u", 4 * ty * (i / 4) + i % 4);
@@ -236,6 +274,7 @@ struct Panel {
     operand: &'static str,
     access: Access,
     threads: usize,
+    depth: usize,
     /// Number of vectors of four rows of A or columns of B.
     vectors: usize,
     /// Stride of the inner dimension in workgroup memory, in vectors.
@@ -243,14 +282,14 @@ struct Panel {
 }
 
 impl Panel {
-    fn new(operand: &'static str, access: Access, threads: usize, vectors: usize) -> Self {
+    fn new(operand: &'static str, access: Access, tile: Tile, vectors: usize) -> Self {
         // Threads that are adjacent along the inner dimension write to different banks.
         let stride = vectors + usize::from(access.inner);
-        Panel { operand, access, threads, vectors, stride }
+        Panel { operand, access, threads: tile.threads(), depth: tile.depth, vectors, stride }
     }
 
     fn count(&self) -> usize {
-        DEPTH * self.vectors
+        self.depth * self.vectors
     }
 
     /// Vectors that a thread loads.
@@ -266,7 +305,7 @@ impl Panel {
 
     /// Starts the block of a part, with the place of its vector in the panel.
     fn open(&self, text: &mut String, part: usize) {
-        let (count, vectors) = (self.count(), self.vectors);
+        let (count, vectors, depth) = (self.count(), self.vectors, self.depth);
         let _ = writeln!(text, "    {{ let e = t + {}u;", part * self.threads);
         if !count.is_multiple_of(self.threads) {
             let _ = writeln!(text, "    if (e < {count}u) {{");
@@ -274,11 +313,11 @@ impl Panel {
         // Adjacent threads read adjacent numbers.
         let place = match self.access {
             Access { inner: true, wide: true } => {
-                let quads = DEPTH / 4;
+                let quads = depth / 4;
                 format!("let kk = e % {quads}u * 4u; let v = e / {quads}u;")
             }
             Access { inner: true, wide: false } => {
-                format!("let kk = e % {DEPTH}u; let v = e / {DEPTH}u * 4u;")
+                format!("let kk = e % {depth}u; let v = e / {depth}u * 4u;")
             }
             Access { inner: false, .. } => {
                 format!("let kk = e / {vectors}u; let v = e % {vectors}u * 4u;")
@@ -334,13 +373,13 @@ impl Panel {
                 for (i, name) in NAMES.iter().enumerate() {
                     let _ = writeln!(
                         text,
-                        "      s{operand}[(kk + {i}u) * {stride}u + v / 4u][v % 4u] = f{operand}_{part}.{name};"
+                        "      s{operand}[at_{operand} + (kk + {i}u) * {stride}u + v / 4u][v % 4u] = f{operand}_{part}.{name};"
                     );
                 }
             } else {
                 let _ = writeln!(
                     text,
-                    "      s{operand}[kk * {stride}u + v / 4u] = f{operand}_{part};"
+                    "      s{operand}[at_{operand} + kk * {stride}u + v / 4u] = f{operand}_{part};"
                 );
             }
             self.close(text);

@@ -54,8 +54,10 @@ fn products_equal_plain_sums() {
         (12, 132, 36),
     ];
     let mut case = 0;
-    for tile in [Tile::MEDIUM, Tile::TALL, Tile::WIDE, Tile::LARGE] {
-        for (m, n, k) in shapes {
+    for tile in tiles(gpu).chain([Tile::MEDIUM, Tile::TALL, Tile::WIDE]) {
+        // Compiling a kernel takes longest, so candidates have only shapes with edges and several tiles.
+        let is_candidate = Tile::CANDIDATES.contains(&tile);
+        for (m, n, k) in shapes.into_iter().filter(|&(m, n, _)| !is_candidate || m.min(n) > 128) {
             // All storage orders of the operands; the epilogues alternate.
             for (a_inner, b_inner) in [(true, true), (true, false), (false, true), (false, false)] {
                 let epilogue = all[case % all.len()];
@@ -125,6 +127,59 @@ fn products_equal_plain_sums() {
                     }
                 }
             }
+        }
+    }
+}
+
+/// The tiles for large products that fit into the workgroup memory of the adapter.
+fn tiles(gpu: &Gpu) -> impl Iterator<Item = Tile> {
+    let limit = gpu.limits.max_compute_workgroup_storage_size as usize;
+    [Tile::LARGE].into_iter().chain(Tile::CANDIDATES).filter(move |tile| tile.memory() <= limit)
+}
+
+/// Prints the rate of each tile in the three products of a layer of 256 units, relative to which a better one can be chosen:
+/// `cargo test --release -p posenc-nets times_of_tiles -- --ignored --nocapture`. Catches tiles that compute other numbers at this size.
+#[test]
+#[ignore = "a measurement, of use on a GPU"]
+fn times_of_tiles() {
+    let Some((gpu, kernels)) = gpu() else { return };
+    let steps = steps(gpu);
+    let points = if gpu.description.is_software { 2048 } else { 65_536 };
+    let on_device = |count| DeviceBuffer::of(gpu, "test", &noise(count * 256, "numbers")).unwrap();
+    let (x, w, d) = (on_device(points), on_device(256), on_device(points));
+    let [x, w, d] = [&x, &w, &d].map(|numbers| Operand::rows(numbers, 256));
+    println!("{}, {points} points", gpu.description);
+    for (name, a, b, sizes) in [
+        ("forward", x, w.transposed(), (points, 256, 256)),
+        ("gradient of inputs", d, w, (points, 256, 256)),
+        ("gradient of weights", d.transposed(), x, (256, 256, points)),
+    ] {
+        let mut first: Option<Vec<f32>> = None;
+        for tile in tiles(gpu) {
+            let mut list = Recorder::new(gpu, kernels, &steps);
+            let slices = list.slices(sizes.0, sizes.1, sizes.2, 1);
+            let count = slices * sizes.0 * sizes.1;
+            let c = DeviceBuffer::zeros(gpu, "test", count).unwrap();
+            let repeats = if gpu.description.is_software { 2 } else { 50 };
+            for _ in 0..repeats {
+                let product = Product::new([a, b, Operand::rows(&c, sizes.1)], sizes);
+                let slices = (slices, sizes.0 * sizes.1);
+                list.product_with(tile, Product { slices, ..product });
+            }
+            let list = list.finish().unwrap();
+            let mut seconds = f64::INFINITY;
+            for _ in 0..4 {
+                let start = std::time::Instant::now();
+                list.run(gpu);
+                c.read(gpu, 1).unwrap();
+                seconds = seconds.min(start.elapsed().as_secs_f64());
+            }
+            let work = 2.0 * (sizes.0 * sizes.1 * sizes.2 * repeats) as f64;
+            println!("{name}: {:.3} TFLOP/s, {slices} slices, {tile:?}", work / seconds / 1e12);
+            let found = c.read(gpu, count).unwrap();
+            let expected = first.get_or_insert_with(|| found.clone());
+            let off = found.iter().zip(expected).map(|(a, b)| (a - *b).abs()).fold(0.0, f32::max);
+            assert!(off < 1e-3, "{tile:?}: {off}");
         }
     }
 }
