@@ -39,9 +39,9 @@ fn with_erratum(claim: &Claim, context: Context<'_>) -> Judgement {
     let corrected = all(&link.checks, context);
     let is_ambiguous =
         |e: &&posenc_math::errata::Erratum| e.id == link.id && e.severity == Severity::Ambiguous;
-    let (verdict, what) = match posenc_math::errata::all().iter().any(is_ambiguous) {
-        true => (Verdict::Ambiguous, "the other reading"),
-        false => (Verdict::Erratum, "corrected"),
+    let (verdict, as_judged, what) = match posenc_math::errata::all().iter().any(is_ambiguous) {
+        true => (Verdict::Ambiguous, "in the reading of the statement", "the other reading"),
+        false => (Verdict::Erratum, "as printed", "corrected"),
     };
     match corrected.verdict {
         Verdict::Reproduced => Judgement {
@@ -50,7 +50,7 @@ fn with_erratum(claim: &Claim, context: Context<'_>) -> Judgement {
             measured: format!("{what}: {}", corrected.measured),
             statistics: corrected.statistics,
             reason: format!(
-                "as printed it fails ({}); {what}: {}",
+                "{as_judged} it fails ({}); {what}: {}",
                 printed.measured, link.corrected
             ),
             p_values: corrected.p_values,

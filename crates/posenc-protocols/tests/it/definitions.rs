@@ -35,6 +35,25 @@ fn documents_cite_claims_that_exist() {
     assert!(cited > 10, "{cited}");
 }
 
+/// Catches an example of a verdict in METHODOLOGY, such as "`paper/item#claim`, +1.4 points, *holds*", that a new record or rule has changed.
+#[test]
+fn examples_of_verdicts_are_current() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let claims: serde_json::Value = serde_json::from_str(&read("report/claims.json")).unwrap();
+    let claims = claims["claims"].as_array().unwrap();
+    let text = read("docs/METHODOLOGY.md").replace('\n', " ");
+    let (mut parts, mut compared) = (text.split('`').skip(1), 0);
+    while let (Some(name), Some(after)) = (parts.next(), parts.next()) {
+        let Some(claim) = claims.iter().find(|claim| claim["id"] == name) else { continue };
+        let sentence = after.split(';').next().and_then(|own| own.split(". ").next()).unwrap();
+        if let Some(verdict) = sentence.split('*').nth(1) {
+            assert_eq!(claim["verdict"], verdict, "docs/METHODOLOGY.md: {name}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 5, "{compared}");
+}
+
 /// Catches claims of the project that load but are misleading. `allow` in a claim disables a lint that does not apply.
 #[test]
 fn claims_have_no_lints() {

@@ -121,7 +121,12 @@ impl Rule for OrderingCheck {
             statistics.push(format!("{title}: {}{details}", show(mean)));
             if step.verdict != Verdict::Reproduced {
                 let why = step.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-                reasons.push(format!("{title} is {}{why}", step.verdict.name()));
+                // With a margin, the difference can be significant and its distance from the margin not.
+                let of = match step.verdict {
+                    Verdict::WithinNoise if self.margin > 0.0 => " of the margin",
+                    _ => "",
+                };
+                reasons.push(format!("{title} is {}{of}{why}", step.verdict.name()));
             }
             steps.push(step);
         }
