@@ -246,9 +246,9 @@ pub(super) struct WireVariant {
     /// Method name in records and published values. Allowed: 1 to 80 characters.
     pub(super) id: String,
     /// `kind` and parameters of the embedder; required if the protocol uses one. Its width, scale, largest frequency or number of
-    /// levels may be `auto` in `closed-form`, `network-nd` and `width-selection`. Ridge regression on a grid, and complex encodings at
-    /// random positions, then select it from the training samples. Elsewhere, a rule computes it from the number of training samples
-    /// per axis.
+    /// levels may be `auto` in `closed-form`, `network-nd` and `width-selection`. Ridge regression on a grid, complex encodings at random
+    /// positions, and gradient descent with a complex encoding without hidden layers on a grid then select it from the training samples.
+    /// Elsewhere, a rule computes it from the number of training samples per axis.
     #[serde(default)]
     #[schemars(schema_with = "json::embedder")]
     pub(super) embedder: Option<Mapping>,

@@ -104,7 +104,7 @@ fn item(paper: &Paper, item: &Item, view: Option<&View<'_>>) -> Value {
     }
 }
 
-/// A run of an item in the index of its paper: its conditions and costs, and how often each verdict was given.
+/// A run of an item in the index of its paper: its conditions, and how often each verdict was given.
 fn side(view: &View<'_>, side: &SideView) -> Value {
     let count = |verdict: Verdict| side.judgements.iter().filter(|j| j.verdict == verdict).count();
     let given = Verdict::ALL.into_iter().filter(|own| count(*own) > 0);
@@ -112,14 +112,10 @@ fn side(view: &View<'_>, side: &SideView) -> Value {
         .map(|own| format!("{}\u{a0}{}\u{a0}{}", own.sign(), count(own), unbroken(own)))
         .collect();
     let [protocol, data] = conditions(view, side);
-    let provenance = side.run.as_ref().map(|run| &run.provenance);
-    let memory = provenance.and_then(|own| own.peak_memory).filter(|bytes| *bytes > 0);
     context! {
         verdicts => safe(counts.join("<br>")),
         protocol,
         data => safe(data),
-        seconds => provenance.map(|own| own.seconds),
-        gib => memory.map(|bytes| bytes as f64 / f64::from(1 << 30)),
     }
 }
 

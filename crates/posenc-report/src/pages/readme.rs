@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::{Value, context};
 use posenc_experiments::schema::ItemKind;
-use posenc_experiments::schema::display::{PanelKind, Plot};
+use posenc_experiments::schema::display::{By, PanelKind, Plot};
 use posenc_experiments::schema::paper::{Item, Paper};
 
 use super::{cited, item};
@@ -32,7 +32,10 @@ fn table(views: &Views<'_>, side: Side, paper: &Paper, own: &Item) -> Option<Val
     let view = views.get(&paper.key, &own.item)?;
     let run = view.runs().find(|run| run.side == side)?;
     let experiment = view.experiment;
-    let is_of_rows = |plot: &&Plot| plot.panels.iter().all(|panel| panel.kind == PanelKind::Dots);
+    let is_of_rows = |plot: &&Plot| {
+        let mut panels = plot.panels.iter();
+        panels.all(|panel| panel.kind == PanelKind::Dots && panel.series == By::Method)
+    };
     let source = item::figures(view, run);
     let mut plots = experiment.plots.iter().filter(is_of_rows);
     let plot = plots.find(|plot| experiment.kind == ItemKind::Table && source.shows(plot))?;

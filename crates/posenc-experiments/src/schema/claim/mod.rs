@@ -194,8 +194,8 @@ pub(super) struct WireClaim {
     #[schemars(with = "Vec<Check>")]
     checks: Vec<Mapping>,
     /// For a statement that is wrong as printed: `id` on the errata page, `corrected` in words, and the `check` or `checks` of the
-    /// corrected statement. Both need the same form, or the file is refused: number of checks, kind, `x`, `statistic`, tolerance,
-    /// slack, and number of limits.
+    /// corrected statement. Both need the same form, or the file is refused: number of checks and of selections, and all keys except
+    /// `at`, `direction`, `expect`, `feature`, `first`, the values of limits, and `group`, `method`, `signal` and `metric` of selections.
     erratum: Option<WireErratum>,
 }
 
