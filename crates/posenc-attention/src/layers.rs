@@ -356,7 +356,7 @@ impl Layer {
     ) -> Tensor<3> {
         let Attended { norm, attention } = &self.own;
         self.residual(norm, x, dropout, |y, dropout| {
-            let at = codes.into_iter().fold(y.clone(), |y, codes| y + codes.clone());
+            let at = codes.cloned().into_iter().fold(y.clone(), Tensor::add);
             attention.forward(at.clone(), [at, y], bias.clone(), causal, dropout).0
         })
     }
@@ -422,7 +422,7 @@ impl Layer {
         let mut x = self.attend(x, codes, own_bias, causal, dropout);
         if let Some(Attended { norm, attention }) = &self.memory {
             x = self.residual(norm, x, dropout, |y, dropout| {
-                let at = codes.into_iter().fold(y, |y, codes| y + codes.clone());
+                let at = codes.cloned().into_iter().fold(y, Tensor::add);
                 attention.forward(at, memory.clone(), bias.clone(), false, dropout).0
             });
         }

@@ -62,7 +62,7 @@ impl<M: Module> Trainer<M> {
         self.step_with(operations, |model, adam, rate| {
             let value = number(loss.clone());
             if value.is_finite() {
-                let gradients = penalty.into_iter().fold(loss, |sum, own| sum + own).backward();
+                let gradients = penalty.into_iter().fold(loss, Tensor::add).backward();
                 *model = adam.step(model.clone(), &gradients, rate);
             }
             value

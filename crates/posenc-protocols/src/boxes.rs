@@ -25,6 +25,12 @@ impl BoxScale {
     pub fn hundredths(self) -> f64 {
         if self == BoxScale::Shares { posenc_data::interfaces::BORDER } else { 1.0 }
     }
+
+    /// Converts the corners of a box, in hundredths.
+    #[cfg(feature = "attention")]
+    pub fn bounds(self, corners: [f64; 4]) -> [f64; 4] {
+        corners.map(|v| v / self.hundredths())
+    }
 }
 
 pub fn check_encoding(encoding: &Encoding, scale: BoxScale, width: usize) -> Result<(), Fault> {

@@ -70,7 +70,7 @@ impl ImageModel {
             *layer = adam.update(layer.clone(), &attention, rate);
         }
         let sum = pull(x, dfirst + dsecond, &device);
-        let gradients = self.penalty().into_iter().fold(sum, |sum, own| sum + own).backward();
+        let gradients = self.penalty().into_iter().fold(sum, Tensor::add).backward();
         self.input = adam.update(self.input.clone(), &gradients, rate);
         self.target = adam.update(self.target.clone(), &gradients, rate);
         nats

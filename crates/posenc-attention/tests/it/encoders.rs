@@ -141,6 +141,12 @@ fn single_layers_do_what_their_names_say() {
     };
     let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-3, "{a} {b}");
     assert_eq!(of(Some(Layer::Gain), 3.0), of(None, 3.0));
+    let encoding = Encoding { layer: Some(Layer::Gain), learned: false, ..fourier(64) };
+    let encoder = parameters::replaced(build(&encoding, &[4, 4], 64), &[2.0]).unwrap();
+    let doubled: Vec<Vec<f64>> = codes(&encoder, &positions, 64);
+    for (double, one) in doubled.iter().flatten().zip(of(None, 1.0).iter().flatten()) {
+        near(*double, 2.0 * one);
+    }
     for code in of(Some(Layer::LayerNorm), 8.0) {
         near(code.iter().sum::<f64>() / 64.0, 0.0);
         near(code.iter().map(|v| v * v).sum::<f64>() / 64.0, 1.0);

@@ -86,9 +86,9 @@ pub(super) struct Basis {
 
 /// The basis of a claim's verdict: that of the weakest row of its checks.
 pub(super) fn of(claim: &Claim, context: Context<'_>) -> Basis {
-    let mut worst: Option<(Evidence, Vec<String>)> = None;
+    let mut found: BTreeSet<(Evidence, String)> = BTreeSet::new();
     // Many rows of a unit differ only in their abscissas.
-    type Source<'a> = (&'a str, &'a str, &'a str, bool, Profile, &'a str);
+    type Source<'a> = (&'a str, &'a str, &'a str, bool, bool, Profile, &'a str);
     let mut known: BTreeSet<Source<'_>> = BTreeSet::new();
     let (mut is_measured, mut is_of_code) = (false, false);
     for own in &claim.checks {
@@ -101,31 +101,18 @@ pub(super) fn of(claim: &Claim, context: Context<'_>) -> Basis {
             for row in rows(select, context) {
                 let is_of_signal = row.signal != NO_SIGNAL;
                 let (group, method, metric) = (&*row.group, &*row.method, &*row.metric);
-                let key = (group, method, metric, is_of_signal, row.profile, &*row.data);
-                if !known.insert(key) {
-                    continue;
-                }
-                let (found, how) = of_row(row, own.is_exact, context);
-                match &mut worst {
-                    Some((class, _)) if *class > found => {}
-                    Some((class, all)) if *class == found => {
-                        if !all.contains(&how) {
-                            all.push(how);
-                        }
-                    }
-                    _ => worst = Some((found, vec![how])),
+                let (profile, data) = (row.profile, &*row.data);
+                if known.insert((group, method, metric, is_of_signal, own.is_exact, profile, data))
+                {
+                    found.insert(of_row(row, own.is_exact, context));
                 }
             }
         }
     }
-    let (rows, condition) = match worst {
-        Some((class, mut conditions)) => {
-            conditions.retain(|how| !how.is_empty());
-            (Some(class), conditions.join(" · "))
-        }
-        None if is_measured => (None, String::new()),
-        None => (Some(Evidence::Theory), String::new()),
-    };
+    let worst = found.last().map(|(class, _)| *class);
+    let ways = found.iter().filter(|(class, how)| Some(*class) == worst && !how.is_empty());
+    let condition = ways.map(|(_, how)| &**how).collect::<Vec<_>>().join(" · ");
+    let rows = worst.or((!is_measured).then_some(Evidence::Theory));
     let stated = match claim {
         Claim { repeats: Some(_), .. } => Some(Evidence::Repeated),
         Claim { is_ours: true, .. } => Some(Evidence::Ours),

@@ -40,7 +40,7 @@ fn with_erratum(claim: &Claim, context: Context<'_>) -> Judgement {
     let is_ambiguous =
         |e: &&posenc_math::errata::Erratum| e.id == link.id && e.severity == Severity::Ambiguous;
     let (verdict, as_judged, what) = match posenc_math::errata::all().iter().any(is_ambiguous) {
-        true => (Verdict::Ambiguous, "in the reading of the statement", "the other reading"),
+        true => (Verdict::Ambiguous, "as we read it", "the other reading"),
         false => (Verdict::Erratum, "as printed", "corrected"),
     };
     match corrected.verdict {

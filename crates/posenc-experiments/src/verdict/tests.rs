@@ -645,7 +645,7 @@ fn evidence_is_the_weakest_of_the_rows() {
     assert_eq!(own.condition, "user:images; 3 of 9 epochs");
     record.rows[1].data = "others".into();
     let both = of_images(ORDER, "", &record);
-    assert_eq!(both.condition, "user:images; 3 of 9 epochs · others; 3 of 9 epochs");
+    assert_eq!(both.condition, "others; 3 of 9 epochs · user:images; 3 of 9 epochs");
     assert_eq!(class("", &Table::default()), (Verdict::NotRun, None));
 }
 

@@ -56,7 +56,7 @@ pub struct Modulator {
     pub dropout: f64,
 }
 
-/// A single layer on top of the features, in the place of a modulator.
+/// A single layer on top of the features, instead of a modulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layer {
@@ -111,7 +111,7 @@ pub struct Encoding {
     /// Two dense layers on top of the features.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modulator: Option<Modulator>,
-    /// A single layer on top of the features, in the place of a modulator.
+    /// A single layer on top of the features, instead of a modulator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layer: Option<Layer>,
 }

@@ -197,7 +197,7 @@ fn inputs(
     let one = |screen: &&posenc_data::interfaces::LabelledScreen| {
         let own = || screen.boxes.iter().take(s.max_boxes);
         LabelledScreen {
-            boxes: own().map(|own| own.corners.map(|v| v / s.scale.hundredths())).collect(),
+            boxes: own().map(|own| s.scale.bounds(own.corners)).collect(),
             labels: own().map(|own| number(own.label)).collect(),
         }
     };
@@ -322,7 +322,7 @@ mod tests {
     fn cells_are_whole_hundredths_at_both_scales() {
         let corners = [0.0, 12.9, 50.0, 99.0];
         for scale in [BoxScale::Hundredths, BoxScale::Shares] {
-            assert_eq!(cell(corners.map(|v| v / scale.hundredths()), scale), [0, 12, 50, 99]);
+            assert_eq!(cell(scale.bounds(corners), scale), [0, 12, 50, 99]);
         }
     }
 }

@@ -63,7 +63,7 @@ impl Settings for PositionEncoding {
         if self.encoding.features == Features::None {
             return Err(("encoding", "features: none has no parameters to check".into()));
         }
-        if self.encoding.layer.is_some() {
+        if self.encoding.features == Features::Fourier && self.encoding.layer.is_some() {
             return Err(("encoding", "layer: Algorithm 1 has none; remove it".into()));
         }
         within("encoding", self.encoding.check(self.coordinates, self.width))?;

@@ -173,14 +173,13 @@ fn judged(judgement: &Judgement, holm: Option<f64>, shared: &[SharedCondition]) 
     };
     let remarks = [&judgement.statistics, &judgement.reason].map(|text| plain(text));
     let remarks = remarks.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>();
-    // Without a part of the numbers, a p-value decides nothing.
     let is_run = judgement.verdict != Verdict::NotRun;
     let is_shared = shared
         .iter()
         .any(|own| judgement.evidence == Some(own.class) && judgement.condition == own.condition);
     context! {
         verdict => named(judgement.verdict),
-        is_lost_to_holm => is_run && sentences::is_lost_to_holm(judgement.verdict, holm),
+        is_lost_to_holm => sentences::is_lost_to_holm(judgement.verdict, holm),
         evidence => judgement.evidence.map_or(MISSING, Evidence::name),
         condition => &judgement.condition,
         // The condition, unless the text below the table states it.

@@ -29,9 +29,11 @@ const DIGITS: usize = 3;
 /// Largest p of a stated verdict after Holm's correction.
 const SIGNIFICANT: f64 = 0.05;
 
-/// Whether a verdict states something although its p is too large after Holm's correction.
+/// Whether a verdict states something although its p is too large after Holm's correction. Without a part of the numbers, a p-value decides
+/// nothing.
 pub fn is_lost_to_holm(verdict: Verdict, holm: Option<f64>) -> bool {
-    holm.is_some_and(|p| p > SIGNIFICANT) && !Outcome::Open.is(verdict)
+    let states = !Outcome::Open.is(verdict) && verdict != Verdict::NotRun;
+    holm.is_some_and(|p| p > SIGNIFICANT) && states
 }
 
 /// What a verdict means next to all other claims of the paper: a claim whose p is too large after Holm's correction is open.

@@ -43,7 +43,7 @@ impl Status {
         match self {
             Status::Holds => "✓ holds",
             Status::Corrected => "✎ holds after correction",
-            Status::Contradicted => "✎ contradicted in print",
+            Status::Contradicted => "✗ contradicted in print",
             Status::Fails => "✗ fails",
             Status::TendsToHold => "✓ tends to hold",
             Status::TendsToFail => "✗ tends to fail",
@@ -133,8 +133,8 @@ fn counts(all: &[Status]) -> Value {
     context! {
         all => all.len(),
         holds => count(Status::Holds) + tend_to_hold,
-        corrected => count(Status::Corrected) + count(Status::Contradicted),
-        fails => count(Status::Fails) + tend_to_fail,
+        corrected => count(Status::Corrected),
+        fails => count(Status::Fails) + tend_to_fail + count(Status::Contradicted),
         undecided => count(Status::Undecided),
         not_tested => count(Status::NotTested) + not_run,
         not_run,

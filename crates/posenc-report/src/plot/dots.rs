@@ -27,7 +27,7 @@ pub struct DotRow {
     pub published: Option<(f64, Option<f64>)>,
 }
 
-/// A row per method, or per signal of a method, with its measured and its published mean.
+/// A row per method, signal or metric with its measured and its published mean.
 pub fn read(source: FigureSource<'_>, panel: &display::Panel, look: &Look<'_>) -> Vec<DotRow> {
     let keys = source.keys(panel);
     let several = several(&keys);
@@ -41,7 +41,7 @@ pub fn read(source: FigureSource<'_>, panel: &display::Panel, look: &Look<'_>) -
                 && (key.signal.is_empty() || r.signal == key.signal)
                 && group.is_none_or(|g| g.untrained(r).is_none())
         };
-        let rows: Vec<&Row> = source.measured(panel, &panel.metric).filter(own).collect();
+        let rows: Vec<&Row> = source.measured(panel, &key.metric).filter(own).collect();
         let values: Vec<f64> = rows.iter().map(|r| r.value).collect();
         let (mean, deviation) = mean_deviation(&values);
         let printed = source

@@ -24,7 +24,7 @@ pub(super) struct CurveKey {
     pub method: String,
     /// Empty in panels by method or metric.
     pub signal: String,
-    metric: String,
+    pub metric: String,
     /// The metric's name in panels by metric; empty in others.
     label: String,
 }

@@ -121,7 +121,7 @@ impl Rule for OrderingCheck {
             statistics.push(format!("{title}: {}{details}", show(mean)));
             if step.verdict != Verdict::Reproduced {
                 let why = step.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-                // With a margin, the difference can be significant and its distance from the margin not.
+                // With a margin, a difference can be significantly above 0 without being significantly above the margin.
                 let of = match step.verdict {
                     Verdict::WithinNoise if self.margin > 0.0 => " of the margin",
                     _ => "",

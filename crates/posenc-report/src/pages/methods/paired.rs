@@ -89,7 +89,7 @@ pub fn table(of: &Comparison, source: Source<'_>, published: &Published) -> Opti
         for (i, (a, b)) in base.iter().zip(methods(of, source, other)).enumerate() {
             let quality = differences(&a.quality, &b.quality);
             is_compared |= !quality.is_empty();
-            let is_one = is_sampled(source, &other.group, a.name);
+            let is_random = is_sampled(source, &other.group, a.name);
             let both = |metric| {
                 Some((printed(baseline, a.name, metric)?, printed(other, a.name, metric)?))
             };
@@ -97,11 +97,11 @@ pub fn table(of: &Comparison, source: Source<'_>, published: &Published) -> Opti
                 if i == 0 { cell(other.short()) } else { String::new() },
                 cell(a.name),
                 quality.len().to_string(),
-                with_interval(&quality, is_one),
+                with_interval(&quality, is_random),
                 both(&of.metric).map_or(MISSING.into(), |(a, b)| signed(b - a, 2)),
             ];
             if of.late_metric.is_some() {
-                row.push(with_interval(&differences(&a.late, &b.quality), is_one));
+                row.push(with_interval(&differences(&a.late, &b.quality), is_random));
             }
             let times = if a.device == b.device { pairs(&a.time, &b.time) } else { Vec::new() };
             let times = times.into_iter().filter(|(a, b)| *a > 0.0 && *b > 0.0);
@@ -123,7 +123,7 @@ pub fn table(of: &Comparison, source: Source<'_>, published: &Published) -> Opti
     let of_all = signals.map(|all| format!(" of {} {}", all.count, plain(&all.noun)));
     text.push_str(&format!(
         "<sub>Difference in {} from the {label}: mean over n{} of the paired differences, with its 95 % confidence interval; bold where 0 is \
-         outside, except with random features, of which one sample decides nothing. Times as fast: geometric mean of the ratio of times on one device, with its 95 % confidence interval and, if fewer, the \
+         outside, except with random features, of which few samples decide nothing. Times as fast: geometric mean of the ratio of times on one device, with its 95 % confidence interval and, if fewer, the \
          number of signals.</sub>\n\n",
         plain(&named(&of.metric)),
         of_all.unwrap_or_else(|| " signals".into()),
@@ -238,8 +238,8 @@ pub fn figure(
     Ok(format!("![{}]({path})\n\n", plain(&figure.alt)))
 }
 
-/// A mean with its 95 % interval, bold if 0 is outside and the values are not of one sample of random features.
-fn with_interval(values: &[f64], is_one_sample: bool) -> String {
+/// A mean with its 95 % interval, bold if 0 is outside, unless the features are random.
+fn with_interval(values: &[f64], is_random: bool) -> String {
     if values.is_empty() {
         return MISSING.into();
     }
@@ -247,7 +247,7 @@ fn with_interval(values: &[f64], is_one_sample: bool) -> String {
     let shown = |value| signed(value, 2);
     let Some(half) = half_width else { return shown(mean) };
     let text = format!("{} ({} to {})", shown(mean), shown(mean - half), shown(mean + half));
-    if mean.abs() > half && !is_one_sample { format!("**{text}**") } else { text }
+    if mean.abs() > half && !is_random { format!("**{text}**") } else { text }
 }
 
 /// A ratio with its 95 % interval from logarithms of ratios, and their number if it is not `n`.
