@@ -32,10 +32,9 @@ impl Tile {
     /// Other tiles for large products, which no GPU has timed yet: the test `times_of_tiles` compares them with
     /// [`Tile::LARGE`].
     #[cfg(test)]
-    pub const CANDIDATES: [Tile; 5] = [
+    pub const CANDIDATES: [Tile; 4] = [
         Tile::new((16, 16), (2, 2), 8, 2),
         Tile::new((16, 16), (2, 2), 16, 1),
-        Tile::new((16, 16), (2, 2), 16, 2),
         Tile::new((8, 16), (4, 2), 8, 2),
         Tile::new((16, 16), (4, 2), 8, 2),
     ];
@@ -47,12 +46,6 @@ impl Tile {
         panels: usize,
     ) -> Self {
         Tile { threads, vectors, depth, panels }
-    }
-
-    /// Bytes of workgroup memory, at most.
-    #[cfg(test)]
-    pub fn memory(self) -> usize {
-        4 * self.panels * self.depth * (self.rows() + self.columns() + 8)
     }
 
     pub fn rows(self) -> usize {
